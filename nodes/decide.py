@@ -14,7 +14,7 @@ from agentrunner.execution.check_changes import changed_checks, refuse_foreign_c
 from agentrunner.execution.check_faults import tried_by_people
 from agentrunner.execution.decisions import messages
 from agentrunner.execution.deps import Deps, Update
-from agentrunner.execution.proposals import without
+from agentrunner.execution.planner_checks import without
 from agentrunner.execution.questions import answered, question, remark
 from agentrunner.execution.stuck import forgotten, leads_nowhere, ordered, stuck_end
 from agentrunner.nodes.plan import edited_criteria
@@ -27,7 +27,8 @@ from agentrunner.state.round_reports import ORDER_CHARS
 from agentrunner.state.run_state import Baseline, Counters, Criterion, TaskContext, Verdict
 from agentrunner.state.summary import FROM_PERSON
 from agentrunner.state.worker_runs import WorkerOrder
-from agentrunner.verification.verdict import end_at_limit, judge, settle
+from agentrunner.verification.criterion_status import settle
+from agentrunner.verification.verdict import end_at_limit, judge
 from agentrunner.workers.policy import check_call, model_of, settings_of
 
 BY_PERSON = "A person ordered it in the planner's place."

@@ -21,7 +21,7 @@ from agentrunner.execution.asking import ask, keeping
 from agentrunner.execution.context_length import context_budget
 from agentrunner.execution.decisions import keep, messages
 from agentrunner.execution.deps import Deps, Update
-from agentrunner.execution.proposals import asked_by_people, check_of, settled
+from agentrunner.execution.planner_checks import asked_by_people, check_of, settled
 from agentrunner.execution.questions import answered, question, remark
 from agentrunner.execution.seeing import CONTEXT_FILE, seeing
 from agentrunner.prompts import ContextBudget
@@ -192,12 +192,12 @@ async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -
     if known is not None:
         if known.test is not None or known.checks:
             return known
-        await deps.verifier.setup()  # the task was changed, maybe this too
+        await deps.verifier.set_up.in_repo()  # the task was changed, maybe this too
         return await deps.verifier.look_again(known, criteria)
     origin = (await asyncio.to_thread(deps.snapshots.take)).tree
     while True:
         try:
-            await deps.verifier.setup()
+            await deps.verifier.set_up.in_repo()
             found = await deps.verifier.baseline(criteria, origin)
         except EnvironmentNotReady as error:
             if not await deps.verifier.sandbox.fall_back(error.message):

@@ -34,21 +34,12 @@ from agentrunner.state.run_state import (
 from agentrunner.state.summary import REFUSED
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.run_log import RunLog
-from agentrunner.verification.findings import EXAMINED
+from agentrunner.verification.criterion_status import settle
+from agentrunner.verification.findings import EXAMINED, allowed_paths, approval_of, fingerprint
 from agentrunner.verification.inputs.steering_files import matches
 from agentrunner.verification.outside_work import with_outside_work, without_credit
 from agentrunner.verification.trees import WorkerChange
-from agentrunner.verification.verdict import (
-    Judgement,
-    allowed_paths,
-    approval_of,
-    complete,
-    end_at_limit,
-    fingerprint,
-    judge,
-    not_accepted,
-    settle,
-)
+from agentrunner.verification.verdict import Judgement, complete, end_at_limit, judge, not_accepted
 
 KEPT = ("evidence", "tree", "acceptances", "baseline")
 """What is kept of this step where the assessing planner is unavailable, so that it is measured

@@ -68,9 +68,9 @@ def columns_of(stream: TextIO) -> int:
     return shutil.get_terminal_size((WIDTH, 24)).columns if stream.isatty() else 0
 
 
-def paint_for(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Paint:
+def paint_for(stream: TextIO) -> Paint:
     """Return colours if the stream is a terminal that wants them."""
-    return Paint(wants_colour(environ, stream.isatty()))
+    return Paint(wants_colour(os.environ, stream.isatty()))
 
 
 def form_of(stream: TextIO) -> tuple[int, Paint, int]:
@@ -91,9 +91,9 @@ def tell(text: str, stream: TextIO | None = None) -> None:
     show("\n".join(sentence_lines(text, columns_of(stream or sys.stdout))), stream)
 
 
-def interactive(output: Output, environ: Mapping[str, str] = os.environ) -> bool:
+def interactive(output: Output) -> bool:
     """Whether a person can be asked: a terminal on both sides, and no option against it."""
-    in_ci = environ.get("CI") == "true"
+    in_ci = os.environ.get("CI") == "true"
     terminal = sys.stdin.isatty() and sys.stderr.isatty()
     return terminal and not (in_ci or output.no_input or output.json)
 

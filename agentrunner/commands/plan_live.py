@@ -295,11 +295,11 @@ def answering(repo: str | None, state_dir: str | None) -> Callable[[OpenQuestion
     return answer
 
 
-def timed(text: str, now: datetime | None = None) -> list[str]:
+def timed(text: str) -> list[str]:
     """Return an event's line with its time, wrapped between words in a terminal."""
     from agentrunner.screens.layout import wrap
 
-    at = f"{now or datetime.now():%H:%M:%S}  "
+    at = f"{datetime.now():%H:%M:%S}  "
     if not sys.stderr.isatty():
         return [at + text]
     lines = wrap(text, width_of(sys.stderr), " " * len(at))

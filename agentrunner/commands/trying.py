@@ -68,7 +68,6 @@ def try_tests(
     environ: Mapping[str, str],
     state_dir: Path,
     *,
-    kind: str = "auto",
     on_try: Callable[[str], None] | None = None,
     skip: bool = False,
     env: Mapping[str, str] | None = None,
@@ -88,9 +87,7 @@ def try_tests(
 
     trial = SandboxTrial()
     done: dict[str, TriedCommand] = {}
-    attempt = _Attempt(
-        repo, environ, state_dir, kind, on_try, trial, done, env or {}, part, worker_kind
-    )
+    attempt = _Attempt(repo, environ, state_dir, on_try, trial, done, env or {}, part, worker_kind)
     try:
         asyncio.run(attempt.all([] if skip else _chosen(candidates)))
     except KeyboardInterrupt:
@@ -112,7 +109,6 @@ class _Attempt:
     repo: Path
     environ: Mapping[str, str]
     state_dir: Path
-    kind: str
     on_try: Callable[[str], None] | None
     trial: SandboxTrial
     done: dict[str, TriedCommand]
@@ -149,7 +145,7 @@ class _Attempt:
             )
             try:
                 sandbox = await open_sandbox(
-                    self.kind, spec, self.environ, home, state_root=self.state_dir
+                    "auto", spec, self.environ, home, state_root=self.state_dir
                 )
             except AgentRunnerError as error:
                 self.trial.problem = error

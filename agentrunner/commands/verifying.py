@@ -90,8 +90,8 @@ def verify(
 
 def _screen(found: Verification) -> str:
     from agentrunner.execution.result import criterion_result
+    from agentrunner.screens.criteria import criteria_rows, open_where_not_shown
     from agentrunner.screens.layout import wrap
-    from agentrunner.screens.summary import criteria_rows, open_where_not_shown
 
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     word = "CONFIRMED" if found.confirmed else "CONTRADICTED"

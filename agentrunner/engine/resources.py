@@ -104,18 +104,11 @@ def sandbox_order(spec: TaskSpec, members: Sequence[Member], folder: RunFolder) 
     )
 
 
-def with_caches(
-    order: SandboxOrder, spec: TaskSpec, environ: Mapping[str, str], *, repo: Path | None = None
-) -> SandboxOrder:
-    """Return the sandbox order with the user's package caches that this task may see. Blocks.
-
-    Manifests are looked for in `repo`, or else in the order's own repository.
-    """
+def with_caches(order: SandboxOrder, spec: TaskSpec, environ: Mapping[str, str]) -> SandboxOrder:
+    """Return the sandbox order with the user's package caches that this task may see. Blocks."""
     wanted = spec.runner.sandbox.caches
     listed = {"auto": None, "none": []}[wanted] if isinstance(wanted, str) else wanted
-    found = find_caches(
-        repo or order.repo, environ, home_of(environ), listed, allowed=spec.cache_caps
-    )
+    found = find_caches(order.repo, environ, home_of(environ), listed, allowed=spec.cache_caps)
     return replace(order, caches=found)
 
 

@@ -39,7 +39,7 @@ from agentrunner.protocol.known_names import with_names
 from agentrunner.protocol.schema import KINDS
 from agentrunner.state.run_state import Counters, TaskContext
 from agentrunner.state.summary import summarize
-from agentrunner.verification.proposals import proposed
+from agentrunner.verification.baseline_checks import proposed
 
 WRITTEN_SEC = 2.0
 """Seconds between two events about an answer that is being written."""

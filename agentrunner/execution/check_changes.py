@@ -9,13 +9,13 @@ from agentrunner.config.spec import Check
 from agentrunner.errors.replies import ReplyInvalid
 from agentrunner.execution.check_faults import measured_anew, with_former
 from agentrunner.execution.deps import Deps, Update
-from agentrunner.execution.proposals import asked_by_people, check_from, without
+from agentrunner.execution.planner_checks import asked_by_people, check_from, without
 from agentrunner.execution.questions import remark
 from agentrunner.protocol import NextAction
 from agentrunner.protocol.known_ids import known_id
 from agentrunner.state.run_state import Baseline, Counters, Criterion, TaskContext
 from agentrunner.state.summary import NOTICED
-from agentrunner.verification.proposals import Proposal, proposed, try_checks
+from agentrunner.verification.baseline_checks import BaselineCheck, proposed, try_checks
 
 
 def refuse_foreign_checks(chosen: NextAction, criteria: Sequence[Criterion]) -> None:
@@ -54,7 +54,7 @@ async def changed_checks(
         return {}
     late = counters.worker_runs > 0
     changed = [_changed(by_id[i], state, new, reasons[i], late) for i, new in wanted.items()]
-    refused: list[Proposal] = []
+    refused: list[BaselineCheck] = []
     if baseline is not None:
         replaced = [one for one in changed if one.check is not None]
         fresh, tried = await try_checks(

@@ -12,7 +12,7 @@ from typing import Any
 from agentrunner.config.prd import describe_check
 from agentrunner.config.spec import Check
 from agentrunner.execution.deps import Deps, Update
-from agentrunner.execution.proposals import asked_by_people, without
+from agentrunner.execution.planner_checks import asked_by_people, without
 from agentrunner.execution.questions import question
 from agentrunner.execution.silence import AGAIN, DROP, END, PlannerOrder
 from agentrunner.state.decisions import total
@@ -27,7 +27,7 @@ from agentrunner.state.run_state import (
     TaskContext,
 )
 from agentrunner.text.terminal import sanitize
-from agentrunner.verification.proposals import Proposal, has_own_check, try_checks
+from agentrunner.verification.baseline_checks import BaselineCheck, has_own_check, try_checks
 
 MOST_FORMER = 5
 """Former checks of a criterion that the state keeps."""
@@ -86,7 +86,7 @@ async def lost_in_mid_run(state: TaskContext, deps: Deps, evidence: Evidence) ->
     tried = await deps.verifier.first_tries(mine, baseline)
     for one in tried:
         if one.why:
-            fault = Proposal(one.criterion.id, "cannot_run", one.outcome.what, one.why)
+            fault = BaselineCheck(one.criterion.id, "cannot_run", one.outcome.what, one.why)
             return _question(state, deps, one.criterion.id, fault, "validate")
     return None
 
@@ -104,7 +104,7 @@ def _stopped_running(now: CheckOutcome, before: dict[str, CheckOutcome]) -> bool
 
 
 def _question(
-    state: TaskContext, deps: Deps, criterion_id: str, fault: Proposal, back_to: str
+    state: TaskContext, deps: Deps, criterion_id: str, fault: BaselineCheck, back_to: str
 ) -> Question:
     """Return the question about a check that cannot run; of kind `planner`, as it is answered."""
     after, before = state["counters"].worker_runs > 0, state.get("question")

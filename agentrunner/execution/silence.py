@@ -91,7 +91,7 @@ def silence_of(
         code=error.code,
         reason=reason_of(error),
         fault=fault.rstrip("."),
-        cure=_remedy(reason_of(error), candidate, role_of(asked_for), deps),
+        cure=_remedy(reason_of(error), candidate, role_of(asked_for)),
         answer=_bounded(deps.redactor.redact(answer), MOST_ANSWER),
     )
 
@@ -101,7 +101,7 @@ def _bounded(text: str, most: int) -> str:
     return shown if len(shown) <= most else f"{shown[:most]} … ({len(shown)} characters)"
 
 
-def _remedy(reason: str, candidate: Candidate, role: Role, deps: Deps) -> str:
+def _remedy(reason: str, candidate: Candidate, role: Role) -> str:
     """Return what a person may do, in a sentence."""
     key = str(getattr(candidate.client, "key_name", ""))
     place = "runner.assess.model" if role == "assess" else "runner.meta.model"

@@ -26,7 +26,8 @@ from agentrunner.state.decisions import about_check
 from agentrunner.state.lifecycle import EndName, end_of
 from agentrunner.state.people import IN_WORDS
 from agentrunner.state.run_state import Criterion, Finding
-from agentrunner.verification.verdict import approval_of, worker_trouble
+from agentrunner.verification.findings import approval_of
+from agentrunner.verification.verdict import worker_trouble
 
 MAX_UNSEEN = 3
 """Files that are named as not shown to the judge."""

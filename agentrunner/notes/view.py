@@ -128,7 +128,7 @@ def map_texts(value: Any, change: Callable[[str], str]) -> Any:
     return value
 
 
-def prd_summary(text: str, limit: int = 400) -> str:
+def prd_summary(text: str) -> str:
     """Return the first paragraph of prose of a PRD, or its first heading if there is none."""
     headings: list[str] = []
     paragraph: list[str] = []
@@ -143,7 +143,7 @@ def prd_summary(text: str, limit: int = 400) -> str:
         if paragraph:
             break
     summary = _joined(paragraph) or (headings[0] if headings else "")
-    return cut(summary, limit)
+    return cut(summary, 400)
 
 
 def _joined(lines: Sequence[str]) -> str:

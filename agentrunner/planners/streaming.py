@@ -201,7 +201,6 @@ async def read_stream(
     limits: TimeLimits,
     host: str,
     progress: Progress | None = None,
-    clock: Callable[[], float] = time.monotonic,
 ) -> dict[str, Any]:
     """Return the completion in a stream as the body of an ordinary answer.
 
@@ -209,7 +208,7 @@ async def read_stream(
     """
     import asyncio  # not for who only asks what kind of planner this is
 
-    stream, begun = CompletionStream(), clock()
+    stream, begun = CompletionStream(), time.monotonic()
     source = aiter(chunks)
     while not stream.caught:
         # Before it writes, it may load the model and read the prompt; keep-alives show that.
@@ -226,7 +225,7 @@ async def read_stream(
             break
         stream.feed(piece)
         if progress is not None:
-            progress(Written(stream.text, stream.thoughts, clock() - begun))
+            progress(Written(stream.text, stream.thoughts, time.monotonic() - begun))
     return stream.end()
 
 

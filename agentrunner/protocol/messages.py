@@ -97,6 +97,10 @@ def _validated(check: dict[str, Any] | None) -> dict[str, Any] | None:
         raise fault(code, ".".join(filter(None, (at, inner))), first["msg"]) from error
 
 
+CheckFields = Annotated[dict[str, Any] | None, AfterValidator(_validated)]
+"""A check as a plain mapping, only the fields that were given."""
+
+
 class NewTest(Wire):
     """A test that is still to be written, in a file that the suite collects."""
 
@@ -119,8 +123,7 @@ class CriterionDraft(Wire):
     description: Text
     type: Remark = ""
     critical: Flag = True
-    check: dict[str, Any] | None = None
-    """A check as a plain mapping, only the fields that were given."""
+    check: CheckFields = None
     rationale: Remark = ""
     tests: list[Line] = Field([], max_length=MAX_TESTS)
     """Tests of the suite, by name, that show this criterion when they turn green."""
@@ -137,11 +140,6 @@ class CriterionDraft(Wire):
         tests = data.get("tests")
         tests = [tests] if isinstance(tests, str) and tests.strip() else tests or []
         return {**data, "tests": tests, "check": _check_of(data.get("check"), path, warnings)}
-
-    @field_validator("check", mode="after")
-    @classmethod
-    def _valid_check(cls, check: dict[str, Any] | None) -> dict[str, Any] | None:
-        return _validated(check)
 
     @property
     def decided_by(self) -> dict[str, Any] | None:
@@ -255,18 +253,13 @@ class CheckChange(Wire):
     id: Id
     """Of the criterion; description and weight of it stay."""
     reason: Text
-    check: dict[str, Any] | None = None
+    check: CheckFields = None
     """The replacement; None if the check is withdrawn."""
 
     @classmethod
     def reshape(cls, data: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any]:
         """Make a text check a command; treat an empty one as none."""
         return {**data, "check": _check_of(data.get("check"), path, warnings)}
-
-    @field_validator("check", mode="after")
-    @classmethod
-    def _valid_check(cls, check: dict[str, Any] | None) -> dict[str, Any] | None:
-        return _validated(check)
 
 
 class NextAction(Wire):

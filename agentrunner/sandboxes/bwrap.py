@@ -38,7 +38,13 @@ from agentrunner.sandboxes.deny import holds
 from agentrunner.sandboxes.enter import BOOTSTRAP, sweep
 from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.gitdirs import GitData, git_data, remove_mask
-from agentrunner.sandboxes.homes import command_environment, home_mounts, shared, without_large
+from agentrunner.sandboxes.homes import (
+    SANDBOX_HOME,
+    command_environment,
+    home_mounts,
+    shared,
+    without_large,
+)
 from agentrunner.sandboxes.layers import LAYERS, remove_tree, sweep_layers
 from agentrunner.sandboxes.limits import HeldLimits, hold_limits, memory_bytes
 from agentrunner.sandboxes.on_host import HostSandbox, not_executed
@@ -48,7 +54,6 @@ from agentrunner.sandboxes.requests import check_request
 from agentrunner.sandboxes.seccomp import DENIED, MACHINES
 from agentrunner.sandboxes.toolchain import SYSTEM_ROOTS, Toolchain, find_toolchain
 
-SANDBOX_HOME = Path("/home/agent")
 ETC = (
     "alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "crypto-policies",
     "debian_version", "fonts", "gai.conf", "group", "host.conf", "hosts", "ld.so.cache",
@@ -243,7 +248,7 @@ class BwrapSandbox(HostSandbox):
         homely = request.home is not None or bool(self._spec.caches.folders)
         overlays = homely and self._overlays.helper is not None
         spec = replace(self._spec, caches=self._caches)
-        return home_mounts(request, spec, SANDBOX_HOME, overlays=overlays)
+        return home_mounts(request, spec, overlays=overlays)
 
     @cached_property
     def _caches(self) -> Caches:

@@ -11,6 +11,8 @@ from pathlib import Path
 from agentrunner.sandboxes.base import Cache, Caches, Mount, Request, SandboxOrder
 from agentrunner.sandboxes.layers import MOST_COPIED, TooLarge, copy_tree
 
+SANDBOX_HOME = Path("/home/agent")
+"""Where a command's home is in a sandbox."""
 EMPTY = "empty"
 """Below a run's folder: an empty folder and an empty file, shown in place of what is hidden."""
 
@@ -30,8 +32,8 @@ def git_identity(run: Path) -> Path:
     return file
 
 
-def home_mounts(request: Request, spec: SandboxOrder, home: Path, *, overlays: bool) -> list[Mount]:
-    """Return the mounts at and below the sandbox's `home`, in order, with git's identity; blocks.
+def home_mounts(request: Request, spec: SandboxOrder, *, overlays: bool) -> list[Mount]:
+    """Return the mounts at and below the sandbox's home, in order, with git's identity; blocks.
 
     `overlays` says whether the kernel makes overlays here. Without them, the caches of a writable
     home are copied first, once.
@@ -39,16 +41,16 @@ def home_mounts(request: Request, spec: SandboxOrder, home: Path, *, overlays: b
     mounts = [Mount(git_identity(spec.home.parent), GIT_CONFIG)]
     if request.home is not None:
         request.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        mounts.append(Mount(request.home, home, read_only=False, layer=request.home_layer))
+        mounts.append(Mount(request.home, SANDBOX_HOME, read_only=False, layer=request.home_layer))
     for cache in spec.caches.folders:
         if request.home is None:
-            shown = [_unchanged(cache, home / cache.place)]
+            shown = [_unchanged(cache, SANDBOX_HOME / cache.place)]
         else:
             # Otherwise the mount itself would create the folder, as another user.
             (request.home / cache.place).mkdir(parents=True, exist_ok=True)
-            shown = [_of_home(cache, request, home / cache.place, overlays=overlays)]
+            shown = [_of_home(cache, request, SANDBOX_HOME / cache.place, overlays=overlays)]
         if shown[0].source == cache.source or shown[0].over:
-            shown += _masks(cache, home / cache.place, spec.home.parent)
+            shown += _masks(cache, SANDBOX_HOME / cache.place, spec.home.parent)
         mounts += shown
     return mounts
 

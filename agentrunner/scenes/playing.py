@@ -6,7 +6,7 @@ import asyncio
 import json
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -21,7 +21,7 @@ from agentrunner.execution.assessing import (
     quoted,
     without_doubt,
 )
-from agentrunner.execution.deps import Clock, Deps
+from agentrunner.execution.deps import Deps
 from agentrunner.execution.quota import MustWait
 from agentrunner.execution.seeing import seeing
 from agentrunner.nodes.decide import allowed
@@ -106,9 +106,6 @@ async def play_all(
     environ: Mapping[str, str],
     *,
     company: Company | None = None,
-    begun: Callable[[Named], None] = lambda _: None,
-    clock: Clock | None = None,
-    call_number: int = 0,
 ) -> AsyncIterator[Played]:
     """Yield each scene as it was played, one after the other.
 
@@ -119,13 +116,12 @@ async def play_all(
         sandbox = settled.runner.sandbox.model_copy(update={"kind": "none"})
         runner = settled.runner.model_copy(update={"sandbox": sandbox})
         settled = settled.model_copy(update={"runner": runner})
-    number = call_number
+    number = 0
     for one in scenes:
-        begun(one)
         place = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="agentrunner-scene-"))
         try:
             async with staged(
-                one, settled, company.panel_of, place, environ, call_number=number, clock=clock
+                one, settled, company.panel_of, place, environ, call_number=number
             ) as stage:
                 played = await play(one, stage)
         finally:

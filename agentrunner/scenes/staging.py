@@ -25,7 +25,7 @@ from agentrunner.engine.resources import open_workshop
 from agentrunner.environment import prices_file
 from agentrunner.execution.context_length import context_budget
 from agentrunner.execution.credentials import secrets_of
-from agentrunner.execution.deps import Clock, Deps
+from agentrunner.execution.deps import Deps
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.execution.seeing import seeing
 from agentrunner.gateway.prices import load_prices
@@ -61,8 +61,8 @@ from agentrunner.state.summary import REFUSED, summarize
 from agentrunner.state.worker_runs import WorkerRun
 from agentrunner.storage.locks import FileLock
 from agentrunner.storage.run_folder import RunFolder
+from agentrunner.verification.criterion_status import settle
 from agentrunner.verification.results.model import Results, TestResult
-from agentrunner.verification.verdict import settle
 from agentrunner.workers.member import make_members
 
 WORKER = "coder"
@@ -93,7 +93,6 @@ async def staged(
     environ: Mapping[str, str],
     *,
     call_number: int = 0,
-    clock: Clock | None = None,
 ) -> AsyncIterator[Stage]:
     """Stage the scene in the empty folder `place`; it is closed again in any case.
 
@@ -110,7 +109,7 @@ async def staged(
     prices = load_prices(prices_file(environ))
     resolved = ResolvedRun(spec, environ, panel, members, secrets=secrets, prices=prices)
     lock = FileLock(place / "lock")
-    opened = open_workshop(resolved, folder, place / "state", [], lock, clock)
+    opened = open_workshop(resolved, folder, place / "state", [], lock)
     async with opened as (deps, _):
         yield await _set_up(named, deps, call_number)
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentrunner.results import Result
+from agentrunner.screens.criteria import criteria_rows
 from agentrunner.screens.layout import count, labelled, wrap
-from agentrunner.screens.summary import criteria_rows
 from agentrunner.text.terminal import escape
 
 Fields = Mapping[str, Any]

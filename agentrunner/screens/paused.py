@@ -16,7 +16,7 @@ from agentrunner.screens.layout import (
     worked_and_waited,
     wrap,
 )
-from agentrunner.screens.summary import next_lines
+from agentrunner.screens.next_steps import next_lines
 from agentrunner.state.decisions import about_check
 from agentrunner.state.lifecycle import rounds_of
 from agentrunner.state.people import CHECK_AFTER, IN_WORDS

@@ -13,7 +13,7 @@ MOST = 10
 """Red tests that are shown by name; the rest is a count."""
 
 
-def shown_red(outcome: TestOutcome | None, most: int = MOST) -> list[RedTest]:
+def shown_red(outcome: TestOutcome | None) -> list[RedTest]:
     """Return the first red tests of an outcome: with messages if known, else by name."""
     if outcome is None:
         return []
@@ -21,7 +21,7 @@ def shown_red(outcome: TestOutcome | None, most: int = MOST) -> list[RedTest]:
 
     known = {red.name for red in outcome.red}
     named = [RedTest(name=name) for name in outcome.failing if name not in known]
-    return [*outcome.red, *named][:most]
+    return [*outcome.red, *named][:MOST]
 
 
 def how_many(outcome: TestOutcome | None) -> int:

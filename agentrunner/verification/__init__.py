@@ -12,12 +12,16 @@ results    what test tools report, by test name; `counts` reads totals where the
 The files beside them, in the order in which a round needs them:
 
 target, wanted, listing   the commands that decide, what was asked for, and the inputs of the proof
-checks, proposals         a criterion's check as a command or a reading; `check_runner` executes it
+checks, baseline_checks   a criterion's check as a command or a reading; how it stands before the
+                          run; `check_runner` executes it
 verifier                  measures a tree once a round, returns Evidence; `measure` runs a command
+task_set_up               the set-up, in the repository and in rooms
 outcomes, claims          what a run says; which red tests must turn green, which were red before
-trees, differential       what changed, by whom; trees that mix old inputs and the new product
+trees, changed_inputs     what changed, by whom, and which changes decide and may be
+differential              trees that mix old inputs and the new product
 adapted_tests             changes of tests that need no question; so do adapted_values, follow_ups,
                           followed_signatures, moves, removed_tests, reworded_values, es_modules
-grades, verdict           what a proof is worth; a status for each criterion and an end of the run
+grades, criterion_status  what a proof is worth; a status for each criterion
+verdict                   what is missing for COMPLETE, and an end of the run
 findings                  what a person settles
 """

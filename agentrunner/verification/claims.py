@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from agentrunner.text.content_words import content_words
+from agentrunner.text.sentences import sentences
 from agentrunner.verification.results.model import Results, TestResult
 
-SENTENCE = re.compile(r"(?<=[.!?])\s+|。|\n\s*\n|(?=\()|(?<=\))")
 TELLS_TO_IGNORE = re.compile(
     r"(?i)\bignore\s+(?:it|them|that|this|these|those)\b"
     r"|\bignore\s+(?:the\s+|that\s+|this\s+)?(?:[\w`-]+\s+){0,2}(?:tests?|specs?)(?:\b|_)"
@@ -67,7 +67,7 @@ def asked_for(
     A sentence that says to ignore a test asks for none.
     """
     text = "\n".join(wanted)
-    for sentence in filter(TELLS_TO_IGNORE.search, SENTENCE.split(text)):
+    for sentence in filter(TELLS_TO_IGNORE.search, sentences(text, points=False, brackets=True)):
         text = text.replace(sentence, " ")
     words = content_words(text)
     return {name for name, test in red.items() if name in mapped or _is_named_in(test, text, words)}

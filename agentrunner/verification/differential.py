@@ -2,294 +2,24 @@
 
 from __future__ import annotations
 
-import posixpath
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import PurePosixPath
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.git.restore import Entry
-from agentrunner.git.snapshots import Snapshots, folders_of
-from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.follow_ups import FollowUps
-from agentrunner.verification.inputs.changes import (
-    LOCK_OF_VENDOR,
-    ProofChanges,
-    judge_changes,
-    put_back,
-)
-from agentrunner.verification.inputs.executed_files import asks_for_paths, only_reads
-from agentrunner.verification.inputs.finder import find_inputs
+from agentrunner.verification.changed_inputs import ChangedInputs
+from agentrunner.verification.inputs.changes import put_back
 from agentrunner.verification.inputs.idle_recipes import MAKEFILE, idle, is_wanted, targets_of
-from agentrunner.verification.inputs.kept_commands import with_old_commands
-from agentrunner.verification.inputs.model import Inputs
-from agentrunner.verification.inputs.references import family_of
-from agentrunner.verification.inputs.shell import steps_of
-from agentrunner.verification.inputs.steering_files import matches
-from agentrunner.verification.inputs.wanted_changes import (
-    asked_in,
-    data_asked_in,
-    moved_in,
-    wanted_gone,
-    wanted_new,
-)
-from agentrunner.verification.inputs.wanted_tests import asks_to_add
-from agentrunner.verification.linked_inputs import with_links
-from agentrunner.verification.moves import (
-    renamed_modules,
-    says_the_same,
-)
-from agentrunner.verification.removed_tests import removed_code, tests_gone_with
-from agentrunner.verification.results.names import PARAMETERS, own_name
 from agentrunner.verification.rewritten_data import single_changes
-from agentrunner.verification.syntax.definitions import definitions
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.regions import regions_of_tests, with_regions_of
-from agentrunner.verification.syntax.substance import is_empty_test
-from agentrunner.verification.syntax.test_finder import find_test
+from agentrunner.verification.syntax.regions import with_regions_of
 from agentrunner.verification.target import Target
-from agentrunner.verification.trees import Changes, changes_between
+from agentrunner.verification.trees import changes_between
 from agentrunner.verification.world import InputChange, SnapshotTrees
-
-ASKS_TO_REMOVE = re.compile(r"(?i)\b(remov|delet|drop|obsolete|get rid)|削除|取り除|廃止")
-ASKS_TO_KEEP = re.compile(r"(?i)\b(do not|don't|never|without|must not|keep)\b|しない|せず|ないで")
 
 
 @dataclass
-class Differential:
-    """Works out which changes decide, and builds the trees that separate them from the work."""
-
-    snapshots: Snapshots
-    spec: TaskSpec
-    subjects: frozenset[str] = frozenset()
-    """Programs that checks run as what they are about: they count as product."""
-    _inputs: dict[tuple[str, tuple[tuple[str, str], ...], frozenset[str]], Inputs] = field(
-        default_factory=dict
-    )
-    """Cache of `inputs`, by tree, commands and subjects."""
-    _judged: ProofChanges | None = None
-    """The result of the latest `changes`, as the next attributes are."""
-    _settled: frozenset[str] = frozenset()
-    """Changed paths that the task, the PRD or a person allows to change."""
-    _adapted: frozenset[str] = frozenset()
-    """Old and new paths of tests that the PRD wants moved and whose text differs after the move."""
-    freed_by_kind: frozenset[str] = frozenset()
-    """Expected data whose kind the PRD wants changed, without naming the file."""
-    adapted_by_words: Mapping[str, Collection[str]] = field(default_factory=dict)
-    """Tests that the PRD asks to adapt without naming their file, by this file."""
-    _helpers: frozenset[str] = frozenset()
-    """New files that only tests use."""
-
-    _added_to: frozenset[str] = frozenset()
-    """Files to which the PRD wants tests added, and which only got tests."""
-    _gone_with_code: frozenset[tuple[str, str]] = frozenset()
-    """Paths and names of tests that are gone with the code that they were tests of."""
-
-    @property
-    def _test(self) -> TestSpec | None:
-        return self.spec.task.test
-
-    @property
-    def _may_change(self) -> Sequence[str]:
-        return self._test.may_change if self._test else []
-
-    def inputs(self, tree: str, targets: Sequence[Target], files: Collection[str] = ()) -> Inputs:
-        """The inputs of the proof on a tree, for these commands."""
-        shells = tuple((target.shell, target.cwd) for target in targets)
-        key = (tree, shells, self.subjects)
-        if key not in self._inputs:
-            found = find_inputs(
-                shells,
-                list(self.snapshots.list(tree)),
-                self.snapshots.reader(tree),
-                declared_tests=self._test.paths if self._test else (),
-                declared_product=(
-                    *(self._test.product if self._test else ()),
-                    *sorted(self.subjects),
-                ),
-                results_files=self._without_product_files(tree, files),
-                read_many=lambda paths: self.snapshots.read_many(tree, paths),
-                wanted=self.spec.wanted,
-            )
-            self._inputs[key] = with_links(found, tree, self.snapshots)
-        return self._inputs[key]
-
-    def _without_product_files(self, tree: str, files: Collection[str]) -> list[str]:
-        """Those of the files with tests that are not product files with tests inside."""
-        read = self.snapshots.reader(tree)
-        return [path for path in files if not _is_product_too(path, read)]
-
-    def changes(
-        self,
-        old: str,
-        new: str,
-        targets: Sequence[Target],
-        files: Collection[str],
-        allowed: Collection[str],
-    ) -> tuple[InputChange, ...]:
-        """Changed inputs of the proof, without those that a person, the task or the PRD allows.
-
-        Also sets the attributes above, which most other methods read.
-        """
-        total = changes_between(self.snapshots, old, new)
-        inputs = self._with_new_regions(old, new, targets, files, total)
-        before, after = self.snapshots.list(old), self.snapshots.list(new)
-        self._judged = judge_changes(
-            inputs,
-            list(before),
-            self.snapshots.reader(old),
-            list(after),
-            self.snapshots.reader(new),
-            total,
-        )
-        self._helpers = self._new_helpers(old, total, inputs)
-        self._added_to = frozenset(self._with_wanted_tests(old, new))
-        self._adapted = frozenset(self._changed_while_moving(old, new, total))
-        permitted = self._permitted_by_the_task(total, self._freeable_data()) - self._adapted
-        follow_ups = FollowUps(
-            self.spec.wanted, self._judged.changes, self.snapshots.reader(old),
-            self.snapshots.reader(new), total,
-        )  # fmt: skip
-        self.freed_by_kind = frozenset(follow_ups.expected_data() - permitted)
-        moved = follow_ups.of_moves() | follow_ups.of_signatures()
-        permitted |= moved | self.freed_by_kind
-        self.adapted_by_words = {
-            path: names
-            for path, names in follow_ups.adapted_tests(files).items()
-            if path not in permitted and path not in allowed
-        }
-        permitted |= self.adapted_by_words.keys()
-        self._settled = frozenset(permitted) | frozenset(allowed)
-        permitted -= self._keep_old_commands(
-            old, new, targets, permitted.difference(allowed, moved), inputs
-        )
-        permitted |= self._with_wanted_removals(old, new, total)
-        helpers = sorted(self._helpers.difference(allowed, permitted, self._judged_paths()))
-        return tuple(
-            InputChange(path, "it is new among the tests, which use it", "added", test=True)
-            for path in helpers
-        ) + tuple(
-            InputChange(one.path, one.input.why, one.kind, one.understood, one.input.kind == "test")
-            for one in self._judged.changes
-            if one.path not in allowed and one.path not in permitted
-        )
-
-    def _with_new_regions(
-        self,
-        old: str,
-        new: str,
-        targets: Sequence[Target],
-        files: Collection[str],
-        total: Changes,
-    ) -> Inputs:
-        """The inputs of `old`, and product files that have tests inside only since the run."""
-        inputs = self.inputs(old, targets, files)
-        known = {path for path in total.modified if inputs.counts(path)}
-        added = [
-            one
-            for one in self.inputs(new, targets, files).tests
-            if one.region and one.path in total.modified and one.path not in known
-        ]
-        return replace(inputs, tests=[*inputs.tests, *added]) if added else inputs
-
-    def _keep_old_commands(
-        self,
-        old: str,
-        new: str,
-        targets: Sequence[Target],
-        permitted: Collection[str],
-        inputs: Inputs,
-    ) -> set[str]:
-        """Put commands that decide back in files that the PRD wants changed; return these files.
-
-        The rest of such a file stays as the worker left it.
-        """
-        was, now = self.snapshots.reader(old), self.snapshots.reader(new)
-        shells = [target.shell for target in targets]
-        replacements: dict[str, bytes] = {}
-        judged = self._judged.changes if self._judged else []
-        for path in sorted({one.path for one in judged} & set(permitted)):
-            before, after = was(path), now(path)
-            if before is None or after is None or matches(path, self._may_change):
-                continue
-            kept = with_old_commands(path, before, after, shells, inputs.scripts, self.spec.wanted)
-            if kept is not None:
-                replacements[path] = kept
-        self._judged = ProofChanges(
-            [
-                replace(one, old=replacements[one.path], understood="", partly=True)
-                if one.path in replacements
-                else one
-                for one in judged
-            ],
-            self._judged.unsure if self._judged else [],
-        )
-        return set(replacements)
-
-    def _freeable_data(self) -> set[str]:
-        """Changed inputs that a passive sentence may free: tests, settings, golden files."""
-        judged = self._judged.changes if self._judged else []
-        return {
-            one.path
-            for one in judged
-            if (one.input.kind in ("test", "config") and not one.input.region)
-            or (one.input.kind == "fixture" and not family_of(one.path))
-        }
-
-    def _permitted_by_the_task(self, total: Changes, data: Collection[str]) -> set[str]:
-        """Changed paths that the task allows, or that the PRD or a check wants changed or gone."""
-        return self._asked(total.all, data) | (total.deleted & self._gone_by_checks())
-
-    def wanted_paths(self, paths: Collection[str]) -> set[str]:
-        """Those of these changed paths that the task allows, or that the PRD asks to change."""
-        return self._asked(paths, [path for path in paths if not family_of(path)])
-
-    def _asked(self, paths: Collection[str], data: Collection[str]) -> set[str]:
-        """The same; `data` are the paths that a sentence in the passive voice frees as well."""
-        text, may, paths = self.spec.wanted, self._may_change, [*paths]
-        found = {path for path in paths if matches(path, may) or asked_in(text, path, paths)}
-        return found | {path for path in data if data_asked_in(text, path, paths)}
-
-    def _changed_while_moving(self, old: str, new: str, total: Changes) -> set[str]:
-        """Old and new paths of inputs that were only to be moved, but whose text differs now.
-
-        Product code is not among them: what it says is the work, also where it moves.
-        """
-        text, paths = self.spec.wanted, [*total.all]
-        moved = {path for path in total.all if moved_in(text, path, paths)}
-        old_paths = sorted(moved & total.deleted & self._judged_paths())
-        new_paths = sorted(moved & total.added)
-        if not old_paths:
-            return set()
-        was, now = self.snapshots.reader(old), self.snapshots.reader(new)
-        others = {path: now(path) or b"" for path in sorted(total.added)}
-        renames = renamed_modules(sorted(total.deleted), sorted(total.added))
-        if all(says_the_same(path, was(path) or b"", others, renames) for path in old_paths):
-            return set()
-        return {*old_paths, *new_paths}
-
-    def _gone_by_checks(self) -> set[str]:
-        """Paths that a person's check wants gone: it is red as long as one of them exists."""
-        found: set[str] = set()
-        for check in filter(None, (criterion.check for criterion in self.spec.criteria)):
-            if check.kind == "file" and check.exists is False:
-                found.add(posixpath.normpath(check.path))
-            elif check.kind == "command" and check.expect_exit == 0:
-                names = wanted_gone(check.run)
-                found |= {posixpath.normpath(posixpath.join(check.cwd, name)) for name in names}
-        return found
-
-    def permitted(self, allowed: Collection[str]) -> frozenset[str]:
-        """Changed inputs of the latest `changes` that the task or the PRD permits to change.
-
-        Those that a person allowed after looking (`allowed`) are not among them.
-        """
-        return frozenset(self._judged_paths() & self._settled).difference(allowed)
-
-    def adapted(self, allowed: Collection[str]) -> frozenset[str]:
-        """Changed inputs that the PRD names and that may be adapted, but may not ask for less."""
-        return (self.permitted(allowed) | self._adapted).difference(allowed)
+class Differential(ChangedInputs):
+    """Builds the trees that separate the changed inputs from the work."""
 
     def single_changes_of_data(
         self, world: SnapshotTrees, target: Target
@@ -297,25 +27,6 @@ class Differential:
         """Old texts of data that the PRD or the task permits to change, each with a part of the
         changes: by path, as `single_changes` returns them."""
         return self.single_changes(world, self.rewritten_data(world, target))
-
-    def rewritten_data(
-        self, world: SnapshotTrees, target: Target, *, person: bool = False
-    ) -> list[str]:
-        """Data that the PRD or the task permits to change and that exists in both trees.
-
-        With `person`, so is what a person allowed after looking.
-        """
-        inputs = self.inputs(world.old, [target])
-        there = world.old_paths & self.snapshots.list(world.new).keys()
-        permitted = self.permitted(() if person else world.allowed)
-        data = [path for path in sorted(permitted) if not family_of(path)]
-        return [path for path in data if path in there and inputs.counts(path)]
-
-    def changed_beside(self, world: SnapshotTrees, target: Target) -> list[str]:
-        """Changed code that only tests use, where the task names other code as the work."""
-        beside = self.inputs(world.old, [target]).beside
-        changed = [path for path in world.product if path in beside]
-        return sorted(set(changed) - set(world.allowed) - self._settled)
 
     def single_changes(
         self, world: SnapshotTrees, paths: Sequence[str]
@@ -337,10 +48,6 @@ class Differential:
         """The tree with another text in one file."""
         return self.snapshots.with_texts(tree, {path: text.encode()})
 
-    def unsure(self) -> tuple[str, ...]:
-        """Changed paths of the latest `changes` that are taken as product but may decide."""
-        return tuple(path for path, _ in self._judged.unsure) if self._judged else ()
-
     def with_old_inputs(self, old: str, new: str, changes: Sequence[InputChange]) -> str:
         """`new` with these inputs as they were in `old`.
 
@@ -348,51 +55,11 @@ class Differential:
         the product for the others.
         """
         wanted = {change.path for change in changes if not change.understood or change.test}
-        if not wanted or self._judged is None:
+        if not wanted:
             return new
         helpers: dict[str, bytes | None] = dict.fromkeys(self._helpers & wanted)
         made = {**helpers, **put_back(self._judged, wanted, understood=True)}
         return self._with_contents(new, made, self.snapshots.list(old))
-
-    def _judged_paths(self) -> set[str]:
-        return {one.path for one in self._judged.changes} if self._judged else set()
-
-    def _with_wanted_removals(self, old: str, new: str, total: Changes) -> set[str]:
-        """Test files that only lost tests that the PRD wants removed.
-
-        It names the tests, or wants code removed that they use.
-        """
-        found: set[str] = set()
-        gone: set[tuple[str, str]] = set()
-        was, now = self.snapshots.reader(old), self.snapshots.reader(new)
-        judged = self._judged.changes if self._judged else []
-        tests = {one.path for one in judged if not one.input.region} | self._helpers
-        code = removed_code(self.spec.wanted, total, tests, was, now)
-        for path in sorted({one.path for one in judged} - total.added):
-            language = language_of(path)
-            before, after = was(path), now(path)
-            if language is None or before is None:
-                continue
-            if names := tests_gone_with(path, code, before, after):
-                gone |= {(path, own_name(name)) for name in names}
-                found.add(path)
-            if after is None:
-                continue
-            before_tests, after_tests = definitions(before, language), definitions(after, language)
-            lost = before_tests.keys() - after_tests.keys()
-            same = all(text == after_tests.get(name, text) for name, text in before_tests.items())
-            if lost and same and all(self._is_to_be_removed(name) for name in lost):
-                found.add(path)
-        self._gone_with_code = frozenset(gone)
-        return found
-
-    def _is_to_be_removed(self, name: str) -> bool:
-        """Whether a sentence of the PRD asks for a test of this name to be removed."""
-        last = re.escape(own_name(name))
-        for sentence in re.split(r"(?<=[.!?。])\s|\n{2,}", self.spec.wanted):
-            if re.search(rf"(?<!\w){last}(?!\w)", sentence) and ASKS_TO_REMOVE.search(sentence):
-                return not ASKS_TO_KEEP.search(sentence)
-        return False
 
     def with_new_tests(self, old: str, new: str) -> str:
         """`old` with all changed inputs as the worker left them.
@@ -400,43 +67,16 @@ class Differential:
         Of a product file with tests inside only the tests are new: its code is the work.
         """
         after = self.snapshots.list(new)
-        judged = self._judged.changes if self._judged else []
-        names = {one.path for one in judged} | self._helpers
+        names = {one.path for one in self._judged.changes} | self._helpers
         made: dict[str, Entry | None] = {path: after.get(path) for path in sorted(names)}
         was, now = self.snapshots.reader(old), self.snapshots.reader(new)
-        for path in sorted(one.path for one in judged if one.input.region):
+        for path in sorted(one.path for one in self._judged.changes if one.input.region):
             language, before, text = language_of(path), was(path), now(path)
             if language is None or before is None or text is None or path not in after:
                 continue
             blob = self.snapshots.write_blob(with_regions_of(before, text, language))
             made[path] = (after[path][0], blob)
         return self.snapshots.combine(old, made)
-
-    def _new_helpers(self, old: str, total: Changes, before: Inputs) -> frozenset[str]:
-        """New files in folders that held tests and nothing else: helpers, fixtures, doubles.
-
-        So is what lies beside new expected data in a folder that is new: the rest of a case.
-        """
-        of_tests: set[str] = set()
-        of_product: set[str] = set()
-        for path in self.snapshots.list(old):
-            if path.endswith(LOCK_OF_VENDOR):
-                continue  # it lies above modules of product and tests alike
-            counted = before.counts(path)
-            folders = of_tests if counted is not None and not counted.region else of_product
-            folders.add(posixpath.dirname(path))
-        test_folders = of_tests - of_product - {""}
-        cases = {
-            posixpath.dirname(path)
-            for path in total.added
-            if (found := before.counts(path)) and found.kind == "fixture"
-        }
-        test_folders |= cases - of_tests - of_product - {""}
-        return frozenset(
-            path
-            for path in total.added
-            if any(str(above) in test_folders for above in PurePosixPath(path).parents)
-        )
 
     def with_emptied_files(self, old: str, new: str, target: Target) -> str | None:
         """`old` with every added file, but empty; None where no file was added.
@@ -470,106 +110,6 @@ class Differential:
                 tree = self.with_text(tree or new, path, text)
         return tree
 
-    def product(self, old: str, new: str) -> tuple[str, ...]:
-        """Changed paths that are no inputs of the proof, or of which only a region is one."""
-        total = changes_between(self.snapshots, old, new)
-        judged = self._judged.changes if self._judged else []
-        whole = {one.path for one in judged if not one.input.region} | self._helpers
-        return tuple(path for path in total.all if path not in whole)
-
-    def counts(self, path: str, tree: str, targets: Sequence[Target]) -> bool:
-        """Whether a path of a tree is an input of the proof for these commands."""
-        return self.inputs(tree, targets).counts(path) is not None
-
-    def runs_old_files(self, target: Target, tree: str) -> bool:
-        """Whether a command could decide something on a tree: a test or program of it exists."""
-        inputs = self.inputs(tree, [target])
-        return any(one.exists and one.kind in ("test", "runner") for one in inputs.tests)
-
-    def may_be_gone(self) -> frozenset[str]:
-        """Paths that the PRD, a check or a person wants gone, moved or changed."""
-        return self._settled | self._gone_by_checks()
-
-    def looked_at_and_gone(self, target: Target, old: str, new: str) -> list[str]:
-        """Paths that a command names, that existed before, and that are gone but not wanted so."""
-        wanted = self.may_be_gone()
-        before, after = (
-            {*tree, *folders_of(tree)} for tree in map(self.snapshots.list, (old, new))
-        )
-        named = {
-            posixpath.normpath(posixpath.join(target.cwd, step.folder, word))
-            for step in steps_of(target.shell)
-            for word in step.words[1:]
-            if not word.startswith("-")
-        }
-        return sorted((named & before).difference(after, wanted))
-
-    def is_of_the_worker(self, target: Target, old: str, new: str, red_with_old: bool) -> bool:
-        """Whether what decides for this command did not exist before the run and does now.
-
-        A command that only asks which files exist, or what they contain, is its author's.
-        """
-        if self.runs_old_files(target, old):
-            return False
-        if self.new_programs(old, new, target):
-            return True
-        if not red_with_old or asks_for_paths(target.shell):
-            return False
-        return not only_reads(target.shell) or self._has_unwanted_tests()
-
-    def _has_unwanted_tests(self) -> bool:
-        """Whether there are changed tests that nobody asked for."""
-        judged = self._judged.changes if self._judged else []
-        return any(
-            one.input.kind == "test"
-            and one.path not in self._settled
-            and one.path not in self._added_to
-            and not self.is_wanted_new(one.path)
-            for one in judged
-        )
-
-    def _with_wanted_tests(self, old: str, new: str) -> Iterator[str]:
-        """Files to which the PRD wants tests added, and which only got tests that ask something."""
-        was, now = self.snapshots.reader(old), self.snapshots.reader(new)
-        for one in self._judged.changes if self._judged else ():
-            language, before, after = language_of(one.path), was(one.path), now(one.path)
-            if one.input.kind != "test" or language is None or before is None or after is None:
-                continue
-            old_tests, new_tests = definitions(before, language), definitions(after, language)
-            added = [find_test(after, language, name) for name in new_tests.keys() - old_tests]
-            if (
-                added
-                and all(new_tests.get(name) == text for name, text in old_tests.items())
-                and not any(span is None or is_empty_test(after, language, span) for span in added)
-                and asks_to_add(self.spec.wanted, one.path)
-            ):
-                yield one.path
-
-    def steered_as_wanted(self) -> bool:
-        """Whether the PRD asks for every input that changed in the latest `changes`."""
-        unsettled = self._judged_paths() - self._settled
-        return all(map(self.is_wanted_new, unsettled))
-
-    def is_wanted_new(self, path: str) -> bool:
-        """Whether the PRD asks by name for a file to be added, or moved to this path."""
-        text = self.spec.wanted
-        return wanted_new(text, path) or asked_in(text, path)
-
-    def new_programs(self, old: str, new: str, target: Target) -> list[str]:
-        """New files that decide for a command: tests, programs, recipes, expected data."""
-        added = changes_between(self.snapshots, old, new).added
-        now = self.inputs(new, [target])
-        return sorted(
-            path
-            for path in added
-            if (one := now.counts(path)) and one.kind in ("test", "runner", "recipe", "fixture")
-        )
-
-    def decided_by_the_worker(self, old: str, new: str, target: Target) -> list[str]:
-        """New programs of a command, and changed inputs that nobody asked for."""
-        unsettled = self._judged_paths() - self._settled
-        return sorted({*self.new_programs(old, new, target), *unsettled})
-
     def with_new_programs(self, old: str, new: str, target: Target) -> str:
         """`old` with the programs and tests of this command as the worker left them."""
         return self.with_paths(
@@ -580,31 +120,6 @@ class Differential:
         """`old` with these files as they are in `new`; a file that is not there is removed."""
         after = self.snapshots.list(new)
         return self.snapshots.combine(old, {path: after.get(path) for path in paths})
-
-    def may_go(self, name: str, file: str, *, passed: bool = False) -> bool:
-        """Whether a test may be gone: its file may change, or the PRD names the test or its case.
-
-        A test that `passed` before the run may also go with the code that it was a test of. The
-        case of `test_price[JPY]` is "JPY".
-        """
-        parts = re.split(r"::|\s>\s|[./\s]", PARAMETERS.sub("", name))
-        own = own_name(name)  # a title in JavaScript has blanks
-        if passed and any(
-            (test in parts or test == own) and (not file or file == path)
-            for path, test in self._gone_with_code
-        ):
-            return True
-        if file and (file in self._settled or matches(file, self._may_change)):
-            return True
-        if self._is_to_be_removed(name):
-            return True
-        case = re.search(r"\[([^\[\]]+)\]$", name)
-        if not case:
-            return False
-        words = [word for word in re.split(r"[-_,\s]+", case[1]) if len(word) > 1]
-        return bool(words) and any(
-            re.search(rf"(?<!\w){re.escape(word)}(?!\w)", self.spec.wanted) for word in words
-        )
 
     def _with_contents(
         self, tree: str, made: Mapping[str, bytes | None], old: Mapping[str, Entry]
@@ -618,21 +133,3 @@ class Differential:
             mode = old.get(path, now.get(path, ("100644", "")))[0]
             changed[path] = (mode, self.snapshots.write_blob(content))
         return self.snapshots.combine(tree, changed)
-
-
-def _is_product_too(path: str, read: ReadFile) -> bool:
-    """Whether only a region of a file is tests: a test module in Rust, examples in docstrings."""
-    language, source = language_of(path), read(path)
-    if language is None or source is None:
-        return False
-    return any(region.kind != "main" for region in regions_of_tests(source, language))
-
-
-def in_repo(file: str, cwd: str) -> str:
-    """A test's file relative to the repository; "" where it is unknown."""
-    return posixpath.normpath(posixpath.join(cwd, file)) if file else ""
-
-
-def in_tree(file: str, cwd: str, paths: Collection[str]) -> bool:
-    """Whether a test's file, relative to its command's folder, is one of these paths."""
-    return bool(file) and posixpath.normpath(posixpath.join(cwd, file)) in paths

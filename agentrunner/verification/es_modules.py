@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from agentrunner.verification.inputs.wanted_changes import outside_of_checks
+from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.syntax.imports import places_of_imports, without_imports
 
 WANTED = re.compile(r"(?i)\bES[ -]?modules?\b|\bESM\b|\"type\":\s*\"module\"")

@@ -1,10 +1,11 @@
-"""Builds findings: what was seen, why it counts, and what would settle it. Pure."""
+"""Builds findings: what was seen, why it counts, and what would settle it; their ids. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Collection, Sequence
 
-from agentrunner.state.run_state import CheckOutcome, Finding, TestOutcome
+from agentrunner.state.run_state import CheckOutcome, Evidence, Finding, TestOutcome
 from agentrunner.verification.results.model import Exchanged
 from agentrunner.verification.target import TEST, Target
 from agentrunner.verification.world import InputChange
@@ -29,6 +30,27 @@ EXAMINED = frozenset(
 """Codes of findings that an examination makes; each examination makes them anew."""
 MOST_PATHS = 50
 SHOWN = 5
+
+
+def fingerprint(finding: Finding) -> str:
+    """An id of a finding, so that it is reported once and its approval can be remembered."""
+    about = [*sorted(finding.paths), *sorted(finding.tests)] or [finding.message]
+    text = "\0".join([finding.code, *about])
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+
+
+def approval_of(finding: Finding, tree: str) -> str:
+    """An id of a finding about one tree: a person approves what they were shown, and no more."""
+    return f"{fingerprint(finding)}-{tree[:12]}"
+
+
+def allowed_paths(evidence: Evidence, approved: Collection[str]) -> list[str]:
+    """Paths that a person allowed to change on this tree: they count as the worker left them."""
+    paths = set(evidence.allowed)
+    for finding in evidence.findings:
+        if approval_of(finding, evidence.tree) in approved:
+            paths.update(finding.paths)
+    return sorted(paths)
 
 
 def first_few(names: Sequence[str], most: int = SHOWN) -> str:

@@ -21,18 +21,14 @@ from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.es_modules import asks_for_es_modules, modules_follow
 from agentrunner.verification.followed_signatures import changed_heads, follows_heads
 from agentrunner.verification.inputs.changes import ProofChange
+from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.inputs.references import family_of
-from agentrunner.verification.inputs.wanted_changes import (
-    moves_in,
-    outside_of_checks,
-    parts_moved_in,
-    renames_in,
-)
 from agentrunner.verification.inputs.wanted_kinds import (
     asked_by_kind,
     differs_by_snapshots,
     wants_snapshots,
 )
+from agentrunner.verification.inputs.wanted_moves import moves_in, parts_moved_in, renames_in
 from agentrunner.verification.inputs.wanted_tests import asks_to_adapt, says_it_becomes
 from agentrunner.verification.moves import (
     MOST_COMPARED,

@@ -54,7 +54,7 @@ def without_credit(evidence: Evidence) -> Evidence:
     """
     if not evidence.by_hand:
         return evidence
-    proofs = [_lowered(one, evidence) if _is_by_hand(one, evidence) else one
+    proofs = [_lowered(one) if _is_by_hand(one, evidence) else one
               for one in evidence.proofs]  # fmt: skip
     return evidence.model_copy(update={"proofs": proofs})
 
@@ -66,6 +66,6 @@ def _is_by_hand(proof: Proof, evidence: Evidence) -> bool:
     return bool(by_hand & set(proof.tests))
 
 
-def _lowered(proof: Proof, evidence: Evidence) -> Proof:
+def _lowered(proof: Proof) -> Proof:
     text = f"{proof.text}, only with what was changed since the run ended"
     return proof.model_copy(update={"grade": "shown", "text": text})

@@ -1,7 +1,7 @@
-"""Finds tests that are gone together with the code that a PRD wants removed. Pure.
+"""Finds tests that are gone as a PRD wants: by name, or with the code that they are tests of. Pure.
 
-A test counts only if it uses such code, and if the product defines this code no more. What is left
-of its file has to be as it was.
+Of the latter a test counts only if it uses such code, and if the product defines this code no more.
+What is left of its file has to be as it was.
 """
 
 from __future__ import annotations
@@ -10,16 +10,21 @@ import re
 from collections.abc import Collection
 from difflib import SequenceMatcher
 
+from agentrunner.text.sentences import sentences
 from agentrunner.verification.adapted_tests import beside_tests
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
 from agentrunner.verification.inputs.wanted_removals import removed_names
 from agentrunner.verification.moves import QUOTED
+from agentrunner.verification.results.names import own_name
 from agentrunner.verification.syntax.calls import names_declared
 from agentrunner.verification.syntax.definitions import definitions
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import regions_of_tests, without_regions
 from agentrunner.verification.trees import Changes
+
+ASKS_TO_REMOVE = re.compile(r"(?i)\b(remov|delet|drop|obsolete|get rid)|削除|取り除|廃止")
+ASKS_TO_KEEP = re.compile(r"(?i)\b(do not|don't|never|without|must not|keep)\b|しない|せず|ないで")
 
 
 def removed_code(
@@ -67,6 +72,26 @@ def tests_gone_with(
         return set()
     uses = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(names)))})(?!\w)")
     return lost if all(uses.search(QUOTED.sub("", old[name])) for name in lost) else set()
+
+
+def asks_to_remove(wanted: str, name: str) -> bool:
+    """Whether a sentence of the PRD asks for a test of this name to be removed."""
+    last = re.escape(own_name(name))
+    for sentence in sentences(wanted, points=False):
+        if re.search(rf"(?<!\w){last}(?!\w)", sentence) and ASKS_TO_REMOVE.search(sentence):
+            return not ASKS_TO_KEEP.search(sentence)
+    return False
+
+
+def lost_as_asked(wanted: str, path: str, before: bytes, after: bytes) -> bool:
+    """Whether a file of tests only lost tests that the PRD names and wants removed."""
+    language = language_of(path)
+    if language is None:
+        return False
+    old, new = definitions(before, language), definitions(after, language)
+    lost = old.keys() - new.keys()
+    same = all(text == new.get(name, text) for name, text in old.items())
+    return bool(lost) and same and all(asks_to_remove(wanted, name) for name in lost)
 
 
 def _tests(source: bytes, language: str) -> str:

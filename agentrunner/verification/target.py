@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import posixpath
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from agentrunner.config.spec import TaskSpec, TestSpec
@@ -70,3 +71,13 @@ def target_of(criterion: Criterion, spec: TaskSpec, read: ReadFile | None) -> Ta
     return Target(
         criterion.id, command.shell, command.cwd, command.timeout_sec, command.expect_exit, author
     )
+
+
+def in_repo(file: str, cwd: str) -> str:
+    """A test's file relative to the repository; "" where it is unknown."""
+    return posixpath.normpath(posixpath.join(cwd, file)) if file else ""
+
+
+def in_tree(file: str, cwd: str, paths: Collection[str]) -> bool:
+    """Whether a test's file, relative to its command's folder, is one of these paths."""
+    return bool(file) and posixpath.normpath(posixpath.join(cwd, file)) in paths

@@ -1,23 +1,19 @@
-"""Turns evidence and claims into a status for each criterion and an end of the run. Pure.
+"""Turns evidence and the status of criteria into an end of the run. Pure.
 
-`settle` gives every criterion its status and kind of evidence. `judge` says what stands between
-a tree and COMPLETE. `end_at_limit` says how a run ends that may not continue. None of them trusts
-the planner more than an exit code.
+`judge` says what stands between a tree and COMPLETE, of criteria that have been through `settle`.
+`end_at_limit` says how a run ends that may not continue. None of them trusts the planner more than
+an exit code.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agentrunner.config.spec import TestSpec
-from agentrunner.state.evidence_words import Author, EvidenceKind, Grade, Status
+from agentrunner.state.evidence_words import Grade
 from agentrunner.state.run_state import (
     Acceptance,
-    Assessment,
-    CheckOutcome,
     Criterion,
     Evidence,
     Finding,
@@ -26,21 +22,15 @@ from agentrunner.state.run_state import (
     Verdict,
 )
 from agentrunner.state.worker_runs import WorkerRun
-from agentrunner.verification.findings import first_few
-from agentrunner.verification.grades import assigned, headline
+from agentrunner.verification.criterion_status import is_mapped_by_planner
+from agentrunner.verification.findings import approval_of, first_few
+from agentrunner.verification.grades import headline
 
 Mode = Literal["evidence", "strict", "judged"]
 STRICT: frozenset[Grade] = frozenset({"proven", "accepted", "kept"})
 """Grades that `completion: strict` accepts."""
 SHOWN = 10
 """Names of tests listed in one sentence, of each kind."""
-LATE = "the planner wrote that down after the work had begun"
-LAST_OUTCOMES = {
-    "passed": "where it had passed",
-    "failed": "where it had failed",
-    "not_run": "where it had not run",
-}
-"""Of a check that was withdrawn: what its last outcome was."""
 NO_PROOF = "Nothing that was red before this run is green now: there is no proof of work."
 NOTHING_TURNED = "no test that was red before is green now"
 """Of a command with names; it says no more than `NO_PROOF`."""
@@ -69,201 +59,6 @@ class Judgement:
     def missing(self) -> list[str]:
         """Everything that stands between, one sentence each."""
         return [*self.red, *map(_with_remedy, self.open), *self.unproven]
-
-
-def fingerprint(finding: Finding) -> str:
-    """An id of a finding, so that it is reported once and its approval can be remembered."""
-    about = [*sorted(finding.paths), *sorted(finding.tests)] or [finding.message]
-    text = "\0".join([finding.code, *about])
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
-
-
-def approval_of(finding: Finding, tree: str) -> str:
-    """An id of a finding about one tree: a person approves what they were shown, and no more."""
-    return f"{fingerprint(finding)}-{tree[:12]}"
-
-
-def allowed_paths(evidence: Evidence, approved: Collection[str]) -> list[str]:
-    """Paths that a person allowed to change on this tree: they count as the worker left them."""
-    paths = set(evidence.allowed)
-    for finding in evidence.findings:
-        if approval_of(finding, evidence.tree) in approved:
-            paths.update(finding.paths)
-    return sorted(paths)
-
-
-def settle(
-    criteria: Sequence[Criterion],
-    evidence: Evidence | None,
-    assessment: Assessment | None,
-    test: TestSpec | None,
-    acceptances: Sequence[Acceptance] = (),
-) -> list[Criterion]:
-    """Each criterion with the status, evidence, grade and proof that code can vouch for."""
-    if assessment is not None and evidence is not None and assessment.tree != evidence.tree:
-        assessment = None
-    outcomes = {check.criterion_id: check for check in evidence.checks} if evidence else {}
-    proofs = assigned(criteria, evidence, test) if evidence else {}
-    return [
-        _settled(
-            criterion,
-            _executed(criterion, outcomes.get(criterion.id), evidence, proofs, test),
-            evidence,
-            assessment,
-            acceptances,
-        )
-        for criterion in criteria
-    ]
-
-
-@dataclass(frozen=True)
-class _CriterionState:
-    """Status, evidence, grade and proof of a criterion while they are worked out."""
-
-    status: Status = "unknown"
-    kind: EvidenceKind = "none"
-    grade: Grade = "none"
-    author: Author = ""
-    proof: str = ""
-    disbelieved: bool = False
-    """Whether it failed only because of what a command printed that exits 0."""
-
-
-def _settled(
-    criterion: Criterion,
-    state: _CriterionState,
-    evidence: Evidence | None,
-    assessment: Assessment | None,
-    acceptances: Sequence[Acceptance],
-) -> Criterion:
-    says_failed = assessment is not None and criterion.id in assessment.failed
-    says_passed = assessment is not None and not says_failed and criterion.id in assessment.passed
-    if says_failed and not (state.status == "failed" and state.kind != "none"):
-        state = _CriterionState(
-            "failed", "judged", "judged", "planner", "the model calls it failed"
-        )
-    elif state.status == "unknown" and says_passed:
-        proof = state.proof or "the planner's word"
-        if assessment is not None and assessment.blind:
-            proof += "; nothing of the change was seen"
-        elif assessment is not None and assessment.unseen:
-            proof += f"; seen in part: not {_unseen_files(assessment)}"
-        state = _CriterionState("passed", "judged", "judged", "planner", proof)
-    acceptance = _accepted(criterion, evidence, acceptances)
-    weak = state.kind in ("judged", "none") or state.grade == "shown" or state.disbelieved
-    mapped = _by_mapping(criterion) and state.status != "failed"
-    if acceptance is not None and (weak or mapped):
-        proof = f"{acceptance.by}: {acceptance.reason}"
-        state = _CriterionState("passed", "accepted", "accepted", "person", proof)
-    comment = assessment.comments.get(criterion.id, "") if assessment else criterion.comment
-    return criterion.model_copy(
-        update={
-            "status": state.status,
-            "evidence": state.kind,
-            "grade": state.grade,
-            "author": state.author,
-            "proof": state.proof,
-            "comment": comment,
-        }
-    )
-
-
-def _unseen_files(assessment: Assessment) -> str:
-    """The first files of the change that the judge was not shown whole, then a count."""
-    shown = ", ".join(assessment.unseen[:3])
-    more = assessment.unseen_count - 3
-    return f"{shown} and {more} more" if more > 0 else shown
-
-
-def _executed(
-    criterion: Criterion,
-    outcome: CheckOutcome | None,
-    evidence: Evidence | None,
-    proofs: Mapping[str, Proof],
-    test: TestSpec | None,
-) -> _CriterionState:
-    """What execution alone says; `unknown` where it says nothing that counts."""
-    if evidence is None:
-        return _CriterionState()
-    check, proof = criterion.check, proofs.get(criterion.id)
-    if (gone := criterion.withdrawn) is not None:
-        who = "the planner" if gone.by == "planner" else "a person"
-        return _CriterionState(
-            proof=f"{who} withdrew its check `{gone.what}` after the work had begun,"
-            f" {LAST_OUTCOMES[gone.outcome]}"
-        )
-    if check is None:
-        if proof is None:
-            doubt = evidence.doubts.get(criterion.id, "")
-            if not doubt and evidence.examined and criterion.tests:
-                doubt = f"no test {criterion.tests[0]} was red before and passes now"
-            return _CriterionState(proof=doubt)
-        return _CriterionState("passed", "tested", proof.grade, proof.author, proof.text)
-    late = criterion.late and criterion.check_origin == "model"
-    if check.kind == "test" and not check.name and test is not None:
-        return _by_test_command(criterion, evidence, proof, late=late)
-    if outcome is None or outcome.outcome == "not_run":
-        return _CriterionState(proof=outcome.detail if outcome else "")
-    detail = f"{outcome.what} → {outcome.detail or outcome.exit_code}"
-    kind: EvidenceKind = "tested" if check.kind == "test" else "checked"
-    if outcome.outcome == "failed":
-        return _CriterionState("failed", kind, proof=detail, disbelieved=outcome.disbelieved)
-    if late:
-        return _CriterionState(proof=f"{detail}, but {LATE}")
-    if proof is not None:
-        detail += ", failed before"
-        if proof.author == "worker":
-            detail += "; by the worker's own test"
-        return _CriterionState("passed", kind, proof.grade, proof.author, detail)
-    by_person = criterion.check_origin != "model"
-    if by_person and outcome.before == "green":
-        return _CriterionState("passed", kind, "kept", "person", f"{detail}, as before")
-    if not evidence.examined:  # its worth is found out when completion is asked for
-        red = outcome.before == "red"
-        return (
-            _CriterionState("passed", kind, proof=detail + ", failed before" * red)
-            if (red or by_person)
-            else _CriterionState(proof=f"{detail}, but it was not seen failing before")
-        )
-    if by_person and outcome.before == "unknown":
-        return _CriterionState("passed", kind, "kept", "person", detail)
-    why = evidence.doubts.get(criterion.id) or "it was not seen failing before"
-    return _CriterionState(proof=f"{detail}, but {why}")
-
-
-def _by_test_command(
-    criterion: Criterion, evidence: Evidence, proof: Proof | None, *, late: bool
-) -> _CriterionState:
-    if evidence.test is None:
-        return _CriterionState()
-    detail = f"{evidence.test.command} → {evidence.test.exit_code}"
-    if not evidence.test.green:
-        finding = f" ({evidence.test.finding})" * bool(evidence.test.finding)
-        doubted = evidence.test.disbelieved
-        return _CriterionState("failed", "tested", proof=detail + finding, disbelieved=doubted)
-    if late:
-        return _CriterionState(proof=f"{detail}, but {LATE}")
-    if proof is not None:
-        return _CriterionState(
-            "passed", "tested", proof.grade, proof.author, f"{detail}; {proof.text}"
-        )
-    if not evidence.examined:
-        return _CriterionState(proof=detail)
-    if evidence.test.green_before and criterion.check_origin != "model":
-        return _CriterionState("passed", "tested", "kept", "person", f"{detail}, as before")
-    why = evidence.doubts.get("test") or "it was green before"
-    return _CriterionState(proof=f"{detail}, but {why}")
-
-
-def _accepted(
-    criterion: Criterion, evidence: Evidence | None, acceptances: Sequence[Acceptance]
-) -> Acceptance | None:
-    """The latest acceptance by a person that covers this criterion on this very tree."""
-    for acceptance in reversed(acceptances):
-        covers = not acceptance.criteria or criterion.id in acceptance.criteria
-        if covers and (evidence is None or acceptance.tree == evidence.tree):
-            return acceptance
-    return None
 
 
 def judge(
@@ -363,11 +158,6 @@ def _advice(test: TestOutcome) -> str:
     return hint
 
 
-def _by_mapping(criterion: Criterion) -> bool:
-    """Whether nobody but the planner, or code, decided which tests stand for a criterion."""
-    return criterion.check is None and criterion.tests_origin == "model"
-
-
 def _lacks_proof(criterion: Criterion, mode: Mode, *, proven: bool) -> bool:
     """Whether a critical criterion has less evidence than the mode requires.
 
@@ -378,7 +168,7 @@ def _lacks_proof(criterion: Criterion, mode: Mode, *, proven: bool) -> bool:
     if criterion.status != "passed":
         return True
     if mode == "strict":
-        mapped = _by_mapping(criterion) and criterion.grade == "proven"
+        mapped = is_mapped_by_planner(criterion) and criterion.grade == "proven"
         return criterion.grade not in STRICT or mapped
     return mode == "evidence" and criterion.grade == "judged" and not proven
 

@@ -28,25 +28,18 @@ from agentrunner.state.run_state import (
 from agentrunner.verification.check_runner import MOST_PATHS, CheckRunner, Emit, Tried
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.claims import Claims, claims_of, listed_but_green, red_names
-from agentrunner.verification.delivered_tree import DeliveredTree, installs_anew
-from agentrunner.verification.findings import (
-    findings_about,
-    first_few,
-    not_held,
-    not_kept,
-    set_up_fails,
-)
+from agentrunner.verification.delivered_tree import DeliveredTree
+from agentrunner.verification.findings import findings_about, first_few, not_held, not_kept
 from agentrunner.verification.measure import Measurer
 from agentrunner.verification.outcomes import Colour, outcome_of
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.rooms.decision_sandbox import TEST_COMMAND, DecisionSandbox, not_ready
 from agentrunner.verification.rooms.left_out import LeftOut, words_of_red
-from agentrunner.verification.rooms.registries import asked_for
 from agentrunner.verification.rooms.room import Room, Rooms
-from agentrunner.verification.rooms.set_up import run_set_up, set_up_failed, withheld
 from agentrunner.verification.rooms.start_up import NO_TESTS, why_no_test_says_anything
 from agentrunner.verification.stages import is_one_stage
 from agentrunner.verification.target import Measured, Target, target_of, test_target
+from agentrunner.verification.task_set_up import TaskSetUp
 from agentrunner.verification.trees import Changes, Trees, WorkerChange
 from agentrunner.verification.wanted import mapped_by, wanted_by
 
@@ -73,6 +66,7 @@ class Verifier:
         self.delivered = DeliveredTree(self.snapshots, self.spec)
         self.left_out = LeftOut(self.rooms)
         self.check_runner = CheckRunner(self.spec, self.sandbox, self.measurer, self.emit)
+        self.set_up = TaskSetUp(self.spec, self.sandbox, self.rooms, self.emit)
 
     def clear(self) -> None:
         """Remove rooms and reports that a killed process has left. Blocks."""
@@ -86,31 +80,9 @@ class Verifier:
 
     # -- before the run -------------------------------------------------------------------------
 
-    async def setup(self) -> None:
-        """Run the task's set-up in the repository, once per sandbox.
-
-        Raises EnvironmentNotReady where it fails.
-        """
-        home = await asyncio.to_thread(lambda: self.rooms.sealed.home)
-        self._awaits_setup()
-        ran = await run_set_up(self.sandbox, self.spec, home=home)
-        if ran is None or self.spec.task.setup is None:
-            return
-        self._emit_setup(self.spec.task.setup.command, ran.exit_code)
-        if ran.exit_code != 0:
-            raise set_up_failed(self.spec, ran, self.sandbox.describe(), self.sandbox.environ)
-
     def awaits(self, target: Target, why: str = "") -> None:
         """Emit `awaiting`: a command begins, with its time limit; `why` is why it runs again."""
         self.check_runner.awaits(target, why)
-
-    def _awaits_setup(self) -> None:
-        if self.spec.task.setup is not None:
-            self.emit("awaiting", who="setup", what=self.spec.task.setup.command)
-
-    def _emit_setup(self, command: str, exit_code: int) -> None:
-        outcome = "failed" if exit_code else "passed"
-        self.emit("check", target="setup", command=command, exit_code=exit_code, outcome=outcome)
 
     async def baseline(self, criteria: Sequence[Criterion], origin: str) -> Baseline:
         """Measure the tree before the run: its tests and the checks that the task brings.
@@ -315,7 +287,7 @@ class Verifier:
         findings += not_kept(sorted({*self.trees.unkept, *unkept}))
         findings += not_held(self.trees.skipped)
         async with self.rooms.where_needed(room_tree, self._executes(criteria, read)) as room:
-            room, failed = await self.set_up_room(room, total)
+            room, failed = await self.set_up.in_room(room, total)
             findings += failed
             test = await self._test_now(room, read, baseline, criteria, careful=careful)
             before = {one.criterion_id: one for one in baseline.check_outcomes}
@@ -382,29 +354,6 @@ class Verifier:
             lines_added=sum(change.added or 0 for change in lines),
             lines_removed=sum(change.removed or 0 for change in lines),
         )  # fmt: skip
-
-    def sets_up_again(self, total: Changes) -> bool:
-        """Whether these changes require the set-up to be run again, in each room."""
-        return self.spec.task.setup is not None and installs_anew(total.all)
-
-    async def set_up_room(self, room: Room, total: Changes) -> tuple[Room, list[Finding]]:
-        """Run the set-up again where the files it installs from changed; a finding where it fails.
-
-        It starts with an empty home of its own, which the returned room uses from then on.
-        """
-        setup = self.spec.task.setup
-        if setup is None or not room.clock or not self.sets_up_again(total):
-            return room, []
-        await asyncio.to_thread(room.own_home.mkdir, mode=0o700)
-        self._awaits_setup()
-        ran = await run_set_up(self.sandbox, self.spec, copy=room.copy, home=room.own_home)
-        room = room.with_own_home()
-        assert ran is not None
-        self._emit_setup(setup.command, ran.exit_code)
-        if ran.exit_code == 0:
-            return room, []
-        last = ran.tail.strip().splitlines()[-1:] or ["no output"]
-        return room, [set_up_fails(last[0][:300], withheld(setup), asked_for(ran.tail))]
 
     def claims(self, before: Results | None, criteria: Sequence[Criterion]) -> Claims:
         """Which tests that are red on the old tree have to turn green, and which are known reds."""
@@ -489,14 +438,14 @@ def colours_of(
     for outcome in outcomes:
         criterion = by_id[outcome.criterion_id]
         # Nothing has changed before the run: a later change proves nothing for a model's claim.
-        empty = is_kind(criterion, "diff") and criterion.check_origin == "model"
+        empty = looks_at_changes(criterion) and criterion.check_origin == "model"
         found[outcome.criterion_id] = "unknown" if empty else COLOURS[outcome.outcome]
     return found
 
 
-def is_kind(criterion: Criterion, kind: str) -> bool:
-    """Whether a criterion's check is of this kind."""
-    return criterion.check is not None and criterion.check.kind == kind
+def looks_at_changes(criterion: Criterion) -> bool:
+    """Whether a criterion's check asks what changed (kind `diff`)."""
+    return criterion.check is not None and criterion.check.kind == "diff"
 
 
 def large_files(paths: Sequence[str], most: str) -> str:

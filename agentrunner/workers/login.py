@@ -79,7 +79,6 @@ def login_for(
     home: Path,
     *,
     given: Mapping[str, str] | None = None,
-    now: Now = time.time,
 ) -> Login | None:
     """Return the login that this worker's CLI has on this machine; None for a kind without logins.
 
@@ -90,7 +89,7 @@ def login_for(
         return None
     adapter = load(LOGINS, worker_kind, "login")
     tokens = {name: given[name] for name in adapter.given_names if given and name in given}
-    login: Login = adapter({**environ, **tokens}, home, now)
+    login: Login = adapter({**environ, **tokens}, home, time.time)
     return login
 
 

@@ -9,6 +9,7 @@ import pytest
 from agentrunner import registry
 from tests.kit.byte_code import begin_compiled
 from tests.kit.project import Project
+from tests.kit.runs import SMALL, Run
 
 
 @pytest.fixture(autouse=True)
@@ -25,3 +26,9 @@ def _compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     return Project.make(tmp_path)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Of the smallest project: a module and its tests."""
+    return Run(Project.make(tmp_path, SMALL))

@@ -19,11 +19,6 @@ HAPPY = [plan(), work(), finish(), assess()]
 TAMPER = "echo true > tests/run.sh"
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return Run(Project.make(tmp_path, SMALL))
-
-
 def approve(**what: str) -> dict[str, Any]:
     return {"approve": what}
 

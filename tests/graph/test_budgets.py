@@ -16,8 +16,7 @@ from agentrunner.state.people import Answer, Question
 from agentrunner.storage.run_log import RunLog
 from tests.kit.metas import Item, assess, consult, finish, give_up, plan, work
 from tests.kit.process import Drill, until
-from tests.kit.project import Project
-from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run, asking
+from tests.kit.runs import FIX, NO_FIX, TEST, Run, asking
 
 
 class FakeClock(Clock):
@@ -31,11 +30,6 @@ class FakeClock(Clock):
 
     def monotonic(self) -> float:
         return self.seconds
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return Run(Project.make(tmp_path, SMALL))
 
 
 @pytest.fixture

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.kit.metas import Item, assess, finish, plan, work
-from tests.kit.project import Project
-from tests.kit.runs import FIX, SMALL, TEST, Run
+from tests.kit.runs import FIX, TEST, Run
 
 KEPT = "printf '%s\\0' \"$@\" >> calls; env -0 >> calls; cat >> calls; echo >> calls"
 """What a worker was started with: arguments, environment and stdin, kept in the repository."""
@@ -24,11 +20,6 @@ HOSTILE: list[dict[str, Any]] = [
     {"worker_type": "evil"},
     {"mode": "evil"},
 ]
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return Run(Project.make(tmp_path, SMALL))
 
 
 def crew(*commands: str) -> dict[str, Any]:

@@ -53,11 +53,6 @@ def _engine() -> None:
     require_docker()
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return Run(Project.make(tmp_path, SMALL))
-
-
 def findings(run: Run, code: str) -> set[str]:
     found = [f for f in run.result["findings"] if f["code"] == code]
     return {path for finding in found for path in finding["paths"]}

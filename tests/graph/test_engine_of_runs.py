@@ -20,8 +20,7 @@ from tests.kit.fake_engine import BODIES, fake_engine
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.own_engine import OwnEngine, own_engine
 from tests.kit.process import Drill, done
-from tests.kit.project import Project
-from tests.kit.runs import FIX, SMALL, TEST, Run
+from tests.kit.runs import FIX, TEST, Run
 
 SCRIPT = [plan(), work(), finish(), assess()]
 
@@ -30,11 +29,6 @@ SCRIPT = [plan(), work(), finish(), assess()]
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnEngine]:
     with own_engine(tmp_path_factory.mktemp("own")) as engine:
         yield engine
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return Run(Project.make(tmp_path, SMALL))
 
 
 def on(run: Run, address: str) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from agentrunner.execution.quota import seconds_of
 from agentrunner.state.worker_runs import Wait
-from tests.graph.test_waits import HAPPY, VirtualClock, at, clock, run, tries, waits
 from tests.kit.faulty import calls_of, does, faulty, faulty_worker, says
 from tests.kit.runs import FIX, TEST, Run
+from tests.kit.waits import HAPPY, VirtualClock, at, clock, run, tries, waits
 
 __all__ = ["clock", "faulty_worker", "run"]
 

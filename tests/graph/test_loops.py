@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.kit.metas import Item, assess, finish, plan, work
-from tests.kit.project import Project
-from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return Run(Project.make(tmp_path, SMALL))
+from tests.kit.runs import FIX, NO_FIX, TEST, Run
 
 
 def limit(max_loops: int) -> dict[str, Any]:

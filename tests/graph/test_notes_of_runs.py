@@ -8,20 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import pytest
 
 from agentrunner.results import Result
 from agentrunner.screens.summary import summary_screen
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
-from tests.kit.project import Project
-from tests.kit.runs import FIX, SMALL, TEST, Run
+from tests.kit.runs import FIX, TEST, Run
 
 HAPPY = [plan(), work(), finish(), assess()]
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return Run(Project.make(tmp_path, SMALL))
 
 
 # -- notes --------------------------------------------------------------------------------------

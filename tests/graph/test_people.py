@@ -8,24 +8,16 @@ import signal
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from agentrunner.engine.attempts import keep_decision
 from agentrunner.execution.questions import MAX_ANSWER
 from agentrunner.state.decisions import TEXT
 from agentrunner.state.people import Answer, People, PersonDecision
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.process import Drill, at_point, done
-from tests.kit.project import Project
-from tests.kit.runs import FIX, SMALL, TEST, Run
+from tests.kit.runs import FIX, TEST, Run
 
 BLUE = "no, blue"
 ASKED = consult("Shall it be red?")
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return Run(Project.make(tmp_path, SMALL))
 
 
 def block(prompt: str) -> str:

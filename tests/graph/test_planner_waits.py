@@ -14,10 +14,10 @@ from agentrunner.errors import InfraError
 from agentrunner.errors.planners import NoPlannerKey
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply
 from agentrunner.workers.base import FailureKind
-from tests.graph.test_waits import VirtualClock, at, clock, waits
 from tests.kit.metas import LiarPlanner
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
+from tests.kit.waits import VirtualClock, at, clock, waits
 
 __all__ = ["clock"]
 

@@ -16,8 +16,7 @@ from agentrunner.engine.dry_run import preview
 from agentrunner.errors import UsageError
 from agentrunner.storage.run_folder import load_spec
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
-from tests.kit.project import Project
-from tests.kit.runs import FIX, SMALL, TEST, Run
+from tests.kit.runs import FIX, TEST, Run
 
 ASK = """\
 import os, socket, time
@@ -32,11 +31,6 @@ time.sleep(1000)
 
 ASKING = [plan(), consult("Which?"), work(), finish(), assess()]
 NO_BWRAP = {"sandbox": {"kinds": ["docker"]}}
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return Run(Project.make(tmp_path, SMALL))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.project import Project
-from tests.kit.runs import FIX, SMALL, TEST, Run
+from tests.kit.runs import FIX, TEST, Run
 
 UNITTEST = "python3 -m unittest discover -q -s tests"
 PY = {
@@ -21,11 +21,6 @@ PY = {
         "    def test_none(self):\n        self.assertEqual(add(0, 0), 0)\n"
     ),
 }
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return Run(Project.make(tmp_path, SMALL))
 
 
 @pytest.fixture

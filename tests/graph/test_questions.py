@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -14,16 +13,10 @@ from agentrunner.execution.questions import MAX_ANSWER
 from agentrunner.state.people import Answer, Question
 from agentrunner.storage.index import RunIndex, RunRow
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
-from tests.kit.project import Project
-from tests.kit.runs import FIX, SMALL, TEST, Run, asking
+from tests.kit.runs import FIX, TEST, Run, asking
 
 ASKED = consult("Which currency?", "euro", "yen")
 OPENING = [plan(), ASKED, work(), finish(), assess()]
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return Run(Project.make(tmp_path, SMALL))
 
 
 @pytest.fixture

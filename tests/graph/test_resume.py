@@ -22,11 +22,6 @@ from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
 JUDGED = {"id": "AC-1", "description": "It reads well."}
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return Run(Project.make(tmp_path, SMALL))
-
-
 def strict(**more: Any) -> dict[str, Any]:
     return {"completion": "strict", "meta": {"max_loops": 0}, **more}
 

@@ -24,11 +24,6 @@ TASTE = {"id": "AC-3", "description": "It is well written.", "critical": False}
 ALL = ("AC-1", "AC-2", "AC-3")
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return Run(Project.make(tmp_path, SMALL))
-
-
 def look(*looks: dict[str, Any]) -> Item:
     return {"reply": {"type": "look", "version": 1, "payload": {"looks": list(looks)}}}
 

@@ -13,12 +13,12 @@ import pytest
 from agentrunner.errors import UsageError
 from agentrunner.execution.deps import Clock
 from agentrunner.execution.silence import read_order
-from tests.graph.test_waits import VirtualClock
 from tests.kit.bwrap import require_bwrap
-from tests.kit.metas import plan, reply, run_worker
+from tests.kit.metas import DONE, YES, plan, reply, run_worker
 from tests.kit.model_server import Fault, ModelServer, Say, ScriptItem
 from tests.kit.project import Project
 from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run, asking
+from tests.kit.waits import VirtualClock
 
 KEY = "sk-planner-" + "4f1c" * 12
 PLAN = reply(
@@ -26,8 +26,6 @@ PLAN = reply(
     {"acceptance_criteria": [{"id": "AC-1", "description": "It adds.", "check": {"kind": "test"}}]},
 ).text
 WORK = reply("next_action", run_worker("command")).text
-DONE = reply("next_action", {"decision": {"action": "mark_complete", "reason": "Green."}}).text
-YES = reply("completion_assessment", {"summary": "It adds.", "all_criteria_satisfied": True}).text
 GARBAGE = ["I think we are done!", "type: next_action", "{}", "\x1b]0;evil\x07no \x1b[2Jmessage"]
 
 

@@ -15,11 +15,6 @@ from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return Run(Project.make(tmp_path, SMALL))
-
-
-@pytest.fixture
 def complete(run: Run) -> Run:
     run.start([plan(), work(), finish(), assess()], FIX, test=TEST)
     assert run.ending == ("COMPLETE", "complete", 0)

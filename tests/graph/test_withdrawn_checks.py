@@ -10,18 +10,12 @@ import pytest
 
 from agentrunner.errors import UsageError
 from tests.kit.metas import assess, finish, plan, work
-from tests.kit.project import Project
-from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
+from tests.kit.runs import FIX, NO_FIX, TEST, Run
 
 GOOD = {"kind": "command", "run": "grep -q 'a + b' calc.py"}
 WRONG = {"kind": "command", "run": "grep -q 'a minus b' calc.py"}
 LOST = {"kind": "command", "run": "no-such-tool --check calc.py"}
 WHY = "It asks for words that nobody wants."
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return Run(Project.make(tmp_path, SMALL))
 
 
 def criterion(check: dict[str, Any] | None, name: str = "AC-1", **more: Any) -> dict[str, Any]:

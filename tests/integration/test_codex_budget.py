@@ -17,10 +17,10 @@ from agentrunner.errors import UsageError
 from agentrunner.state.people import Answer
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
-from tests.integration.test_codex_run import DONE, FIX, JUDGEMENT, PLAN, RIGHT
 from tests.kit.bwrap import require_bwrap
 from tests.kit.codex import require_codex
-from tests.kit.codex_project import KEYS
+from tests.kit.codex_project import FIX, JUDGEMENT, KEYS, PLAN, RIGHT
+from tests.kit.metas import DONE
 from tests.kit.model_server import ModelServer
 from tests.kit.process import until
 from tests.kit.project import Project

@@ -19,11 +19,11 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.runs import start
 from agentrunner.storage.events import read_events
 from agentrunner.storage.run_folder import RunFolder
-from tests.integration.test_codex_run import DONE, FIX, JUDGEMENT, PLAN
 from tests.kit.bwrap import require_bwrap
 from tests.kit.claude import require_claude
 from tests.kit.codex import require_codex
-from tests.kit.codex_project import KEYS, Codex
+from tests.kit.codex_project import FIX, JUDGEMENT, KEYS, PLAN, Codex
+from tests.kit.metas import DONE
 from tests.kit.model_server import ModelServer
 from tests.kit.process import living, until
 from tests.kit.project import Project

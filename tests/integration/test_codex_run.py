@@ -5,44 +5,24 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from agentrunner.engine.dry_run import preview
 from tests.kit.bwrap import require_bwrap
 from tests.kit.codex import require_codex
-from tests.kit.codex_project import KEYS, Codex
+from tests.kit.codex_project import FIX, FIX_AGAIN, JUDGEMENT, KEYS, PLAN, RIGHT, WRONG, Codex
 from tests.kit.docker import require_docker
-from tests.kit.metas import reply, run_worker
+from tests.kit.metas import DONE, GIVE_UP
 from tests.kit.model_server import ModelServer
 from tests.kit.process import living
 from tests.kit.project import Project
 from tests.kit.scenario import Scenario, Shell, Turn
+from tests.kit.stories import story
 from tests.kit.warm import warm_run
 
-CRITERION = {"id": "AC-1", "description": "add adds two numbers."}
-PLAN = reply("plan_task", {"acceptance_criteria": [CRITERION]}).text
-FIX = reply("next_action", run_worker("codex-cli", "Fix add in calc.py.")).text
-FIX_AGAIN = reply(
-    "next_action", run_worker("codex-cli", "add(2, 3) is 6, not 5.", mode="resume")
-).text
-DONE = reply("next_action", {"decision": {"action": "mark_complete", "reason": "Green."}}).text
-GIVE_UP = reply("next_action", {"decision": {"action": "abort", "reason": "No use."}}).text
-JUDGEMENT = reply(
-    "completion_assessment",
-    {
-        "summary": "add adds.",
-        "all_criteria_satisfied": True,
-        "by_criterion": [{"id": "AC-1", "status": "passed", "comment": "2 + 3 is 5."}],
-    },
-).text
-
-WRONG = "sed -i 's/a - b/a * b/' calc.py"
-RIGHT = "sed -i 's/a [*] b/a + b/' calc.py"
 TWO_ROUNDS = (
     Turn("I multiply.", [Shell(WRONG)]),
     Turn("It multiplies."),
@@ -90,32 +70,7 @@ STORY = [
     "result",
 ]
 """Every event of the run, in the words of `story`."""
-TOLD = {
-    "state_changed": ("to",),
-    "baseline": ("target", "exit_code"),
-    "meta_call": ("type", "error"),
-    "decision": ("action",),
-    "worker_started": ("worker_run_id",),
-    "worker_event": ("kind", "text", "command", "exit_code", "input_tokens", "output_tokens"),
-    "worker_finished": ("worker_run_id", "outcome", "exit_code"),
-    "check": ("target", "exit_code", "outcome"),
-}
 """What `story` tells of an event."""
-
-
-def story(events: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Each event as a line without times, ids and places."""
-    return [
-        " ".join(
-            [
-                event["event"],
-                *(str(event[name]) for name in TOLD.get(event["event"], ()) if event.get(name)
-                  is not None),
-            ]
-        )
-        for event in events
-        if event["event"] != "awaiting"  # whom it waits for is no step of the story
-    ]  # fmt: skip
 
 
 @pytest.fixture(params=["bwrap", "docker"])

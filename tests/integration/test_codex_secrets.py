@@ -17,11 +17,11 @@ from docker import APIClient
 
 from agentrunner.engine.runs import start
 from agentrunner.sandboxes.docker.engine import Engine, EngineError
-from tests.integration.test_codex_run import DONE, FIX, JUDGEMENT, PLAN
 from tests.kit.codex import require_codex
-from tests.kit.codex_project import KEYS, Codex
+from tests.kit.codex_project import FIX, JUDGEMENT, KEYS, PLAN, Codex
 from tests.kit.docker import require_docker
 from tests.kit.engine import connected
+from tests.kit.metas import DONE
 from tests.kit.model_server import ModelServer
 from tests.kit.project import Project
 from tests.kit.scenario import Scenario, Shell, Turn

@@ -15,16 +15,9 @@ from agentrunner.sandboxes.docker.engine import Engine
 from agentrunner.sandboxes.docker.images import find_image
 from agentrunner.workers.codex import TESTED
 from tests.kit.base_image import make_base
-from tests.kit.engine import connected
 from tests.kit.missing import missing
 
 Command = Callable[..., int]
-
-
-@pytest.fixture
-async def engine() -> AsyncIterator[Engine]:
-    async with connected() as engine:
-        yield engine
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from agentrunner.engine.runs import start
 from agentrunner.execution.deps import Clock
 from agentrunner.planners.retry import BACKOFF_SEC
 from tests.kit.bwrap import require_bwrap
-from tests.kit.metas import reply, run_worker
+from tests.kit.metas import DONE, YES, reply, run_worker
 from tests.kit.model_server import Fault, ModelServer, ScriptItem
 from tests.kit.process import living
 from tests.kit.project import Project
@@ -23,10 +23,6 @@ from tests.kit.runs import FIX, SMALL, TEST
 KEY = "sk-planner-" + "4f1c" * 12
 PLAN = reply("plan_task", {"acceptance_criteria": [{"id": "AC-1", "description": "It adds."}]}).text
 WORK = reply("next_action", run_worker("command")).text
-DONE = reply("next_action", {"decision": {"action": "mark_complete", "reason": "Green."}}).text
-JUDGEMENT = reply(
-    "completion_assessment", {"summary": "It adds.", "all_criteria_satisfied": True}
-).text
 
 
 @dataclass
@@ -78,7 +74,7 @@ def planned(tmp_path: Path) -> Planned:
 
 async def test_a_rate_limit_is_waited_for_as_long_as_the_server_says(planned: Planned) -> None:
     limits = [Fault(429, "slow down", {"Retry-After": seconds}) for seconds in ("0", "7")]
-    result = await planned.played([PLAN, *limits, WORK, DONE, JUDGEMENT])
+    result = await planned.played([PLAN, *limits, WORK, DONE, YES])
     assert (result["state"], result["exit_code"]) == ("COMPLETE", 0)
     assert planned.clock.waits == [0, 7]
     assert planned.calls == [
@@ -110,7 +106,7 @@ async def test_garbage_four_times_waits_for_a_person_before_any_work(planned: Pl
 
 
 async def test_garbage_once_is_asked_for_again_with_its_fault(planned: Planned) -> None:
-    with ModelServer(chat_script=[PLAN, "Let me think.", WORK, DONE, JUDGEMENT]) as server:
+    with ModelServer(chat_script=[PLAN, "Let me think.", WORK, DONE, YES]) as server:
         result = await planned.run(server.base_url)
         again = str(server.requests[2].body["messages"])
     assert result["state"] == "COMPLETE"

@@ -16,16 +16,16 @@ from agentrunner.engine.runs import start
 from agentrunner.errors import UsageError
 from agentrunner.gateway.cassette import read_cassette
 from agentrunner.launching.route import Cassette
-from tests.integration.test_codex_run import DONE, FIX, JUDGEMENT, PLAN, story
 from tests.kit.bwrap import require_bwrap
 from tests.kit.codex import require_codex
-from tests.kit.codex_project import KEYS, Codex
-from tests.kit.metas import assess, finish, plan, work
+from tests.kit.codex_project import FIX, JUDGEMENT, KEYS, PLAN, Codex
+from tests.kit.metas import DONE, assess, finish, plan, work
 from tests.kit.model_server import ModelServer
 from tests.kit.project import BROKEN, PYTEST, Project
 from tests.kit.project import FIX as MENDED
 from tests.kit.runs import SMALL, TEST
 from tests.kit.scenario import Scenario, Shell, Turn
+from tests.kit.stories import story
 
 TURNS = (Turn("I add.", [Shell("sed -i 's/a - b/a + b/' calc.py")]), Turn("It adds."))
 SCRIPT = (PLAN, FIX, DONE, JUDGEMENT)

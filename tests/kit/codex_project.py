@@ -15,9 +15,27 @@ from agentrunner.engine.runs import start
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import History, RunLog
 from tests.kit.docker import IMAGE as HOST_IMAGE
+from tests.kit.metas import reply, run_worker
 from tests.kit.model_server import ModelServer
 from tests.kit.project import PYTEST, Project
 
+CRITERION = {"id": "AC-1", "description": "add adds two numbers."}
+PLAN = reply("plan_task", {"acceptance_criteria": [CRITERION]}).text
+FIX = reply("next_action", run_worker("codex-cli", "Fix add in calc.py.")).text
+FIX_AGAIN = reply(
+    "next_action", run_worker("codex-cli", "add(2, 3) is 6, not 5.", mode="resume")
+).text
+JUDGEMENT = reply(
+    "completion_assessment",
+    {
+        "summary": "add adds.",
+        "all_criteria_satisfied": True,
+        "by_criterion": [{"id": "AC-1", "status": "passed", "comment": "2 + 3 is 5."}],
+    },
+).text
+WRONG = "sed -i 's/a - b/a * b/' calc.py"
+RIGHT = "sed -i 's/a [*] b/a + b/' calc.py"
+"""Replies of a planner for `calc.py`, and what a worker runs there."""
 KEYS = {
     "OPENAI_API_KEY": "sk-planner-" + "4f1c" * 12,
     "CODEX_API_KEY": "sk-worker-" + "9d27" * 12,

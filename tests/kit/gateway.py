@@ -15,6 +15,7 @@ from agentrunner.gateway.order import GatewayOrder, Upstream, Wire
 
 REAL_KEY = "sk-real-" + "7c1e" * 12
 PLACEHOLDER = "sk-agentrunner-placeholder-" + "3f" * 32
+BEARER = {"Authorization": f"Bearer {PLACEHOLDER}"}
 LABEL = "1-001"
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

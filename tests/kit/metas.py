@@ -16,6 +16,12 @@ def reply(type_: str, payload: Mapping[str, Any]) -> Reply:
     return Reply(json.dumps(message, ensure_ascii=False), input_tokens=100, output_tokens=10)
 
 
+DONE = reply("next_action", {"decision": {"action": "mark_complete", "reason": "Green."}}).text
+GIVE_UP = reply("next_action", {"decision": {"action": "abort", "reason": "No use."}}).text
+YES = reply("completion_assessment", {"summary": "It adds.", "all_criteria_satisfied": True}).text
+"""Replies that complete, give up, and find everything met."""
+
+
 class LiarPlanner:
     """Runs the worker once, then says for ever that all is done and everything passed."""
 
@@ -78,29 +84,29 @@ def plan(*criteria: Mapping[str, Any]) -> Item:
     wanted = list(criteria) or [
         {"id": "AC-1", "description": "It adds.", "check": {"kind": "test"}}
     ]
-    return _item("plan_task", {"acceptance_criteria": wanted})
+    return item("plan_task", {"acceptance_criteria": wanted})
 
 
 def work(prompt: str = "Do the task.", worker: str = "command", **more: Any) -> Item:
     """A decision to run the worker; `more` goes beside `decision` (used_patterns)."""
-    return _item("next_action", {**run_worker(worker, prompt), **more})
+    return item("next_action", {**run_worker(worker, prompt), **more})
 
 
 def finish(reason: str = "Everything is done.") -> Item:
     """A request for completion."""
-    return _item("next_action", {"decision": {"action": "mark_complete", "reason": reason}})
+    return item("next_action", {"decision": {"action": "mark_complete", "reason": reason}})
 
 
 def consult(question: str, *options: str) -> Item:
     """A question to a person."""
     decision = {"action": "ask_human", "reason": "It is not for me to say."}
     payload = {"decision": decision, "question": question, "options": list(options)}
-    return _item("next_action", payload)
+    return item("next_action", payload)
 
 
 def give_up(reason: str = "It cannot be done.") -> Item:
     """The end."""
-    return _item("next_action", {"decision": {"action": "abort", "reason": reason}})
+    return item("next_action", {"decision": {"action": "abort", "reason": reason}})
 
 
 def assess(*, passed: tuple[str, ...] = ("AC-1",), failed: tuple[str, ...] = ()) -> Item:
@@ -113,10 +119,11 @@ def assess(*, passed: tuple[str, ...] = ("AC-1",), failed: tuple[str, ...] = ())
         "by_criterion": verdicts,
         "details": {"remaining_risks": []},
     }
-    return _item("completion_assessment", payload)
+    return item("completion_assessment", payload)
 
 
-def _item(type_: str, payload: Mapping[str, Any]) -> Item:
+def item(type_: str, payload: Mapping[str, Any]) -> Item:
+    """One reply of a script, with what it used."""
     return {
         "expect": type_,
         "reply": {"type": type_, "version": 1, "payload": payload},

@@ -19,6 +19,7 @@ from agentrunner.plans.planner import open_conversation, planning_spec
 from agentrunner.plans.store import PlanStore
 from agentrunner.storage.plan_folder import PlanFolder, plan_folder
 from agentrunner.storage.run_folder import make_private
+from tests.kit.metas import item
 
 Item = dict[str, Any]
 SALT = "a salt that is the same in each run"
@@ -140,12 +141,12 @@ def phase(name: str, *tasks: Mapping[str, Any]) -> dict[str, Any]:
 
 def decompose(*phases: Mapping[str, Any], understanding: str = "Understood.", **more: Any) -> Item:
     """A wish, split."""
-    return _item("decompose", {"understanding": understanding, "phases": list(phases), **more})
+    return item("decompose", {"understanding": understanding, "phases": list(phases), **more})
 
 
 def patch(*operations: Mapping[str, Any], understanding: str = "Understood.", **more: Any) -> Item:
     """Edits of a plan."""
-    return _item(
+    return item(
         "plan_patch", {"understanding": understanding, "operations": list(operations), **more}
     )
 
@@ -158,11 +159,3 @@ def create(temp_id: str, title: str, **more: Any) -> dict[str, Any]:
 def change(op: str, task_id: str, **more: Any) -> dict[str, Any]:
     """An update, a move or a delete."""
     return {"op": op, "task_id": task_id, **more}
-
-
-def _item(type_: str, payload: Mapping[str, Any]) -> Item:
-    return {
-        "expect": type_,
-        "reply": {"type": type_, "version": 1, "payload": payload},
-        "usage": {"input_tokens": 100, "output_tokens": 10},
-    }

@@ -119,9 +119,9 @@ _PASSWD = b"root:x:0:0:root:/root:/bin/sh\nagent:x:1000:1000::/home/agent:/bin/s
 _GROUP = b"root:x:0:\nagent:x:1000:\n"
 
 
-def host_image(root: Path = Path("/")) -> bytes:
+def host_image() -> bytes:
     """Return the tar file of an image that fits this machine's /usr."""
-    data = io.BytesIO()
+    data, root = io.BytesIO(), Path("/")
     with tarfile.open(fileobj=data, mode="w") as archive:
         for name in (*_FOLDERS, *_SCRATCH):
             entry = tarfile.TarInfo(name)

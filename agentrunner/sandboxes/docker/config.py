@@ -12,10 +12,10 @@ from typing import Any
 from agentrunner.sandboxes.base import Mount, ResourceLimit
 from agentrunner.sandboxes.deny import holds
 from agentrunner.sandboxes.docker.engine import Traits
+from agentrunner.sandboxes.homes import SANDBOX_HOME
 from agentrunner.sandboxes.layers import UPPER, WORK
 from agentrunner.sandboxes.limits import memory_bytes
 
-SANDBOX_HOME = Path("/home/agent")
 SOCKETS = Path("/run/agentrunner")
 """Where doors lead to, in the sandbox."""
 SCRATCH = (Path("/tmp"), Path("/var/tmp"), SANDBOX_HOME)

@@ -32,7 +32,7 @@ from agentrunner.sandboxes.base import (
 )
 from agentrunner.sandboxes.docker import description, labels
 from agentrunner.sandboxes.docker.builds import import_host_image
-from agentrunner.sandboxes.docker.config import SANDBOX_HOME, ContainerSpec, User, container_config
+from agentrunner.sandboxes.docker.config import ContainerSpec, User, container_config
 from agentrunner.sandboxes.docker.copies import Copies
 from agentrunner.sandboxes.docker.engine import PATIENCE_SEC, Engine, EngineError
 from agentrunner.sandboxes.docker.exec import ExecCommand, ExecNeverStarted
@@ -54,7 +54,12 @@ from agentrunner.sandboxes.docker.running import ContainerRun
 from agentrunner.sandboxes.docker.sweep import remove_dead
 from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.gitdirs import GitData, git_data
-from agentrunner.sandboxes.homes import command_environment, home_mounts, without_large
+from agentrunner.sandboxes.homes import (
+    SANDBOX_HOME,
+    command_environment,
+    home_mounts,
+    without_large,
+)
 from agentrunner.sandboxes.layers import LAYERS, sweep_layers
 from agentrunner.sandboxes.limits import watch_disk
 from agentrunner.sandboxes.process import GRACE_SEC, STATUS_FD
@@ -354,7 +359,7 @@ class DockerSandbox:
     def _home_mounts(self, request: Request) -> list[Mount]:
         """Return what is mounted at and below the command's home."""
         spec = replace(self._spec, caches=self._caches)
-        mounts = home_mounts(request, spec, SANDBOX_HOME, overlays=self._overlays)
+        mounts = home_mounts(request, spec, overlays=self._overlays)
         if request.home is not None and os.geteuid() == 0:
             owner = spec.repo.stat()
             for here, _, _ in os.walk(request.home):

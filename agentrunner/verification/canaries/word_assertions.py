@@ -97,7 +97,7 @@ def _php(text: str) -> Iterator[Failing]:
         kill = (Edit(hit.start(1), hit.end(1), f"; {PHP_KILL};"),)
         edits = (Edit(hit.start(1), hit.end(1), word),)
         yield Failing("or exit", True, _line(text, hit.start()), edits, kill)
-    yield from _exits(text, PHP_KILL, ";")
+    yield from _exits(text, PHP_KILL)
 
 
 def _php_branch(text: str, at: int) -> str:
@@ -125,7 +125,7 @@ def _end_of_arguments(text: str, start: int) -> tuple[int | None, int | None]:
     return None, None
 
 
-def _exits(text: str, kill: str, joint: str) -> Iterator[Failing]:
+def _exits(text: str, kill: str) -> Iterator[Failing]:
     """`exit(total() === 15 ? 0 : 1)`, and Ruby's `exit(total == 15)`."""
     for hit in re.finditer(r"^[ \t]*exit!?\s*\(", text, re.MULTILINE):
         _, end = _end_of_arguments(text, hit.end())
@@ -136,7 +136,7 @@ def _exits(text: str, kill: str, joint: str) -> Iterator[Failing]:
             )
             if edits:
                 at = _line(text, hit.end())
-                yield Failing("exit", True, at, edits, (_inserted(hit.start(), f"{kill}{joint} "),))
+                yield Failing("exit", True, at, edits, (_inserted(hit.start(), f"{kill}; "),))
 
 
 # Ruby ---------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def _ruby(text: str) -> Iterator[Failing]:
         edits = (Edit(hit.start(1), hit.end(1), "and" if hit[1] == "or" else "&&"),)
         kill = (Edit(hit.start(1), hit.end(1), f"; {RUBY_KILL};"),)
         yield Failing("or raise", True, _line(text, hit.start(1)), edits, kill)
-    yield from _exits(text, RUBY_KILL, ";")
+    yield from _exits(text, RUBY_KILL)
 
 
 def _is_unfinished(condition: str) -> bool:

@@ -63,7 +63,7 @@ def _found_by_pattern(
     found: set[str] = set()
     excused: set[str] = set()
     for test in sorted(fixtures.tests):
-        for folder, _ in fixtures.references.mentioned(test):
+        for folder in fixtures.references.mentioned(test):
             name = folder.rpartition("/")[2]
             if folder not in tree.folders or f"{test}/".startswith(f"{folder}/"):
                 continue

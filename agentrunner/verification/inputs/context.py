@@ -100,16 +100,16 @@ class Context:
         if part and part not in old.parts:
             self.inputs[path] = replace(old, parts=(*old.parts, part))
 
-    def collect(self, glob: str, why: str, kind: Kind = "test", *, region: bool = False) -> None:
+    def collect(self, glob: str, why: str, kind: Kind = "test") -> None:
         """Count every file that matches a glob, including files that do not exist yet."""
         if not is_inside(glob.replace("[", "")) or glob in self.inputs:
             return
         found = self.tree.matching(glob)
-        entry = Input(glob, why, kind, exists=bool(found), region=region)
-        if is_glob(glob) and not region:
+        entry = Input(glob, why, kind, exists=bool(found))
+        if is_glob(glob):
             (self.inputs if found else self.places).setdefault(glob, entry)
         elif found:
-            self.add(glob, why, kind, region=region)
+            self.add(glob, why, kind)
         if kind == "test":
             for path in found:
                 self.collected.setdefault(path, why)

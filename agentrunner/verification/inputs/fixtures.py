@@ -134,7 +134,7 @@ class Fixtures:
         for test in sorted(self.tests)[:MOST_TESTS]:
             found |= self.references.imports(test)[0]
             found.update(
-                path for path, _ in self.references.mentioned(test) if self.references.family(path)
+                path for path in self.references.mentioned(test) if self.references.family(path)
             )
         return found
 
@@ -246,7 +246,7 @@ class Fixtures:
             return True
         return any(
             self.references.family(path) and not path.startswith(inner)
-            for path, _ in self.references.mentioned(test)
+            for path in self.references.mentioned(test)
         )
 
     def is_new_module(self, name: str) -> bool:
@@ -317,11 +317,7 @@ class Fixtures:
         todo = {
             *files,
             *(self.context.loaded if reader in self.tests else ()),
-            *(
-                path
-                for path, _ in self.references.mentioned(reader)
-                if self.references.family(path)
-            ),
+            *(path for path in self.references.mentioned(reader) if self.references.family(path)),
         }
         todo.update(path for name in missing for path in self.references.only_file(name, reader))
         found: dict[str, frozenset[str]] = {}
@@ -445,16 +441,16 @@ class Fixtures:
         has_subject = bool(
             any(not self._belongs(path) for path in files)
             or any(self.is_new_module(name) for name in missing)
-            or any(self.references.family(path) and not self._belongs(path) for path, _ in found)
+            or any(self.references.family(path) and not self._belongs(path) for path in found)
             or self.references.family(reader) not in RESOLVED
         )
-        for path, bare in found:
+        for path in found:
             if path in tree.folders:
-                self._folder(path, reader, bare=bare)
+                self._folder(path, reader)
             elif not self.references.family(path) and not self._belongs(path):
                 self._file(path, reader, has_subject)
 
-    def _folder(self, folder: str, reader: str, *, bare: bool) -> None:
+    def _folder(self, folder: str, reader: str) -> None:
         tree = self.context.tree
         if any(one in self.folders for one in above(folder)) or f"{folder}/" in f"{reader}/":
             return

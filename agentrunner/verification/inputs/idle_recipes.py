@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Iterator
 from difflib import SequenceMatcher
 
+from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.inputs.shell import steps_of
-from agentrunner.verification.inputs.wanted_changes import outside_of_checks
 
 MAKES = frozenset({"make", "gmake"})
 MAKEFILE = re.compile(r"(?:.*/)?(?:GNUmakefile|[mM]akefile|[^/]*\.(?:mk|mak|make))")

@@ -11,8 +11,9 @@ import json
 import re
 from collections.abc import Collection
 
+from agentrunner.text.sentences import sentences
 from agentrunner.verification.inputs.idle_recipes import MAKEFILE, targets_of
-from agentrunner.verification.inputs.wanted_changes import SENTENCE, outside_of_checks
+from agentrunner.verification.inputs.prd_checks import outside_of_checks
 
 RULE = re.compile(
     r"(?P<targets>[\w./$()%-]+(?:[ \t]+[\w./$()%-]+)*)[ \t]*::?(?!=)(?P<needs>[^=;#]*)"
@@ -51,8 +52,8 @@ def with_old_commands(
 
 def _not_mentioned(file: str, names: Collection[str], wanted: str) -> set[str]:
     """Return those names that occur in no sentence about the file."""
-    sentences = [one for one in SENTENCE.split(outside_of_checks(wanted)) if file in one]
-    text = "\n".join(sentences)
+    parts = sentences(outside_of_checks(wanted), semicolons=True)
+    text = "\n".join(one for one in parts if file in one)
     return {one for one in names if not re.search(rf"(?<![\w-]){re.escape(one)}(?:s|ing)?\b", text)}
 
 

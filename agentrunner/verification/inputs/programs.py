@@ -202,7 +202,7 @@ def _is_found_and_run(
     homes = {folder_of(run.by) for run in runs} - {""}
     if any(path.startswith(f"{home}/") for home in homes):
         return True
-    return any(place != folder_of(path) for place, _ in references.mentioned(path)) or any(
+    return any(place != folder_of(path) for place in references.mentioned(path)) or any(
         word in context.tree.paths and folder_of(word) != folder_of(path)
         for word in re.findall(r"[\w.-]+(?:/[\w.-]+)+", text)
     )
@@ -219,4 +219,4 @@ def _reaches_other_code(context: Context, references: References, path: str, tex
         return True
     if any(not provided(context, name) for name in missing):
         return True
-    return any(place != folder_of(path) for place, _ in references.mentioned(path))
+    return any(place != folder_of(path) for place in references.mentioned(path))

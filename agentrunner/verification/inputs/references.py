@@ -321,24 +321,23 @@ class References:
                 in_paths = bool(IN_PATHS.search(line)) and not PASSING.search(line)
                 yield from ((word, in_paths) for word in words)
 
-    def mentioned(self, path: str, folders: Collection[str] = ()) -> Iterator[tuple[str, bool]]:
-        """Yield paths of the tree that a file's literals name, and whether by a bare word."""
+    def mentioned(self, path: str) -> Iterator[str]:
+        """Yield paths of the tree that a file's literals name."""
         own = folder_of(path)
-        bases = [*above(own), *folders]
         seen: set[str] = set()
-        yield from ((found, False) for found in self._patterns(path))
+        yield from self._patterns(path)
         for word, in_paths in self.words(path):
             deep = "/" in word.strip("/")
             plain = deep or "." in word.strip(".")
             if word in seen or not (plain or in_paths) or not word.strip("./"):
                 continue
             seen.add(word)
-            for base in bases:
+            for base in above(own):
                 place = join(base, word.lstrip("/") if base != own else word)
                 if base != own and not (deep or in_paths):
                     break  # a bare name is not searched for further up
                 if is_inside(place) and (place in self.tree.paths or place in self.tree.folders):
-                    yield place, not plain
+                    yield place
                     break
 
     def _patterns(self, path: str) -> Iterator[str]:

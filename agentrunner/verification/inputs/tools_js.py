@@ -52,9 +52,7 @@ def installs(context: Context, folder: str) -> None:
         )
 
 
-def configured(
-    context: Context, folder: str, program: str, section: str = ""
-) -> tuple[dict[str, Any], str, str]:
+def configured(context: Context, folder: str, program: str) -> tuple[dict[str, Any], str, str]:
     """Return a tool's settings, as a table and as text, and the folder they come from.
 
     Files that the configuration names count as well: set-up files, reporters, environments.
@@ -70,8 +68,8 @@ def configured(
             _count_named_files(context, place, text, path)
             return settings or _read_lists(text), text, place
         package = tree.json(join(place, "package.json"))
-        if isinstance(package.get(section or program), dict):
-            own = package[section or program]
+        if isinstance(package.get(program), dict):
+            own = package[program]
             _count_named_files(context, place, str(own), join(place, "package.json"))
             return own, "", place
         if package:

@@ -65,7 +65,7 @@ def python(context: Context, step: Step, words: list[str], by: str, take: Take) 
     text = context.tree.text(path) or ""
     rest = words[at + 1 :]
     if "execute_from_command_line" in text and rest[:1] == ["test"]:
-        _django(context, step, path, by)
+        _django(context, path, by)
         return
     context.execute(path, step, by)
     for word in rest:
@@ -296,7 +296,7 @@ def _unittest_name(context: Context, folder: str, word: str, by: str) -> None:
         context.place(f"{new}.py", f"{by} names it", "test")
 
 
-def _django(context: Context, step: Step, path: str, by: str) -> None:
+def _django(context: Context, path: str, by: str) -> None:
     context.add(path, f"{by} runs it", "runner")
     context.python_path.add(folder_of(path))
     context.collect(inside(folder_of(path), "**/test*.py"), "Django collects test*.py")

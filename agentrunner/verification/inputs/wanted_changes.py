@@ -9,55 +9,48 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
-from itertools import pairwise
 
-from agentrunner.verification.inputs.file_readers import ALSO_LOOK, COMPARES, LOOKS
+from agentrunner.text.sentences import sentence_before
 from agentrunner.verification.inputs.globs import glob_regex, is_glob
+from agentrunner.verification.inputs.prd_checks import (
+    CHECK,
+    MOST,
+    is_looked_at,
+    outside_of_checks,
+    wanted_gone,
+)
 from agentrunner.verification.inputs.references import family_of
-from agentrunner.verification.inputs.shell import PASSES_ON, steps_of
+from agentrunner.verification.inputs.words_of_change import (
+    ADDS,
+    ANOTHER,
+    BECOMES,
+    BREAK,
+    CLAUSE,
+    DENIED,
+    HABIT,
+    JA_BECOMES,
+    JA_HABIT,
+    JA_NOT,
+    JA_OBJECT,
+    JA_ORDER,
+    NEGATED,
+    VERB,
+)
 
 TOKEN = re.compile(r"[\w@+*~-]*(?:[./][\w@+*~-]+)+/?|[\w@+-]+/", re.ASCII)
 """A word that may be a path: it has a folder or an ending."""
-CHANGES = r"""renam(?:e|es|ed|ing)|mov(?:e|es|ed|ing)|delet(?:e|es|ed|ing)|remov(?:e|es|ed|ing)
-|drop(?:s|ped|ping)?|updat(?:e|es|ed|ing)|chang(?:e|es|ed|ing)|edit(?:s|ed|ing)?
-|rewrit(?:e|es|ten|ing)|replac(?:e|es|ed|ing)|port(?:s|ed|ing)?|convert(?:s|ed|ing)?
-|migrat(?:e|es|ed|ing)|regenerat(?:e|es|ed|ing)|refresh(?:es|ed|ing)?|extend(?:s|ed|ing)?
-|split(?:s|ting)?|merg(?:e|es|ed|ing)|adapt(?:s|ed|ing)?|adjust(?:s|ed|ing)?
-|modif(?:y|ies|ied|ying)|amend(?:s|ed|ing)?|revis(?:e|es|ed|ing)|get(?:s|ting)? rid of"""
-VERB = re.compile(rf"\b(?:{CHANGES.replace(chr(10), '')})\b", re.IGNORECASE)
-ADDS = re.compile(
-    r"(?i)\b(?:add(?:s|ed|ing)?|creat(?:e|es|ed|ing)|introduc(?:e|es|ed|ing)|provid(?:e|es|ed|ing)"
-    r"|commit(?:s|ted|ting)?|check(?:s|ed|ing)? in|includ(?:e|es|ed|ing)|writ(?:e|es|ten|ing)"
-    r"|suppl(?:y|ies|ied|ying))\b"
-)
 ADDED_TO = re.compile(r"(?i)\b(?:to|in|into|onto|for|of|about|at|on|after|before|between)\b")
 """Between a verb of adding and a path: something else is added to the path."""
 JA_ADDS = re.compile(
     r"^[`」』\"'*_）)\s]*(?:（[^）\n]*）)?(?:を|も)([^。\n]{0,40}?)(?:追加|作成|新設|作[るりっ]|置[くいき]|書[くいき](?!換|直)|用意)([^。\n]{0,12})"
 )
 MOVES = re.compile(r"(?i)renam|mov|port|convert|migrat|replac|split|merg")
-KEEPS_TEXT = re.compile(r"(?i)renam|mov(?!ed? away)|[^。\n]*(?:改名|リネーム|移動|移[すし](?!植))")
-"""The verbs among `MOVES` that leave a file's text as it is."""
-BREAK = re.compile(
-    r"(?i)\b(?:so|until|till|such|because|which|while|when|where|if|unless|like|as|using|with|without"
-    r"|pass|passes|passing|green|succeeds?|to\s+(?:make|get|let|satisfy|fix|match|fit|suit|meet)"
-    r"|and\s+(?:make|run|check|keep|see)|then|see|per|from|against|according|but|except|via|by)\b|[;:!?]|\.\s"
-)
-ANOTHER = re.compile(
-    r"(?i)\b(?:nothing|no|not|never|none|neither|nor|that|which|what|who|whose|whatever|leave|keep)\b"
-)
-"""Between a verb and a path: the change is denied, or applies to something else."""
 INTO = re.compile(r"(?i)\b(?:to|into|onto|in|with|by|as)\b")
 _OWN = r"^(?!.*\b(?:tests?|specs?|cases?|snapshots?|files?|contents?|expected|golden|fixtures?)\b)"
 TOWARDS = re.compile(rf"(?i){_OWN}.*\b(?:to|into|onto)\b(?!.*\b(?:in|at)\b)")
 """Before the object of a verb that moves nothing: something else is adapted to the path."""
 PART_OF = re.compile(rf"(?i){_OWN}.*\bof\b")
 """Between a verb that moves and a path: something else is moved."""
-NEGATED = re.compile(
-    r"(?i)(?:\bnot|\bnever|n['’]t|\bwithout|\bno need to|\binstead of|\brather than"
-    r"|\bavoid|\bno)\b(?!\W+(?:ever\s+)?(?:forget|fail|neglect|omit|hesitate)\s+to\b)\W+(?:\w+\W+){0,3}$"
-)
-"""Before a verb of change: it is denied. "Don't forget to" is a request."""
 JOINS = re.compile(
     r"[\s`'\"*_)]*(?:,\s*(?:and|or)\b|,|\b(?:and|or|plus|as well as|including"
     r"|(?:together|along)\s+with|with(?=\s+(?:its|their)\b))\b|&)*"
@@ -102,33 +95,6 @@ THEIR_TESTS = re.compile(
     r"|(?:its|their)\s+tests?),?\s*(?:\(|in\s)[`'\"*_]*"
 )
 """Between something to be removed and the path of its tests."""
-NOW_CALLED = re.compile(r"[`'\"*_)]*\s+(?:becomes?|turns\s+into|→|->|=>)\s+[`'\"*_(]*")
-"""Between a path and the path that it becomes."""
-RENAMES = re.compile(
-    r"(?i)\brenam(?:e|es|ed|ing)\b(?:[^.;:!?`]|\.\S){0,60}?`(?P<old>[A-Za-z_][\w.:]*)(?:\(\))?`"
-    r"(?:[^.;:!?`]|\.\S|`[^`\n]*[./][^`\n]*`){0,60}?\s(?:to|into|as)\s+`(?P<new>[A-Za-z_][\w.:]*)"
-)
-"""A name in code, and its new name."""
-PART_MOVES = re.compile(
-    r"(?:\b[Mm]ov(?:e|ing)\s+(?:the\s+)?(?:\w+\s+)?`(?P<first>\w+)(?:\(\))?`"
-    r"|`(?P<name>[A-Za-z_]\w*)(?:\(\))?`\s+(?:(?:is|gets|must\s+be|has\s+to\s+be)\s+moved|moves))"
-    r"\s+(?:out\s+of|from)\s+`(?P<old>[\w./]+)`\s+(?:in)?to\s+(?:(?:an?|the|new|own|module|file)\s+)*"
-    r"`(?P<new>[\w./]+)`"
-)
-"""A name in code that goes from one file or module to another."""
-BARE_RENAMES = re.compile(
-    r"\b(?:[Rr]enam(?:e|es|ed|ing)|(?P<more>and))\s+(?:the\s+)?"
-    r"(?:(?P<kind>function|method|class|type)\s+)?"
-    r"(?P<old>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(\))?\s+(?:to|into|as)\s+"
-    r"(?P<new>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(\))?(?![\w/]|\.\w)"
-)
-"""The same without back quotes, where the kind is said, or both are spelt as no plain word is:
-`byTag`, `by_tag`, `calc.plus`."""
-CODE_NAME = re.compile(r"\w*[a-z0-9][A-Z]\w*|\w*[A-Za-z0-9]_\w+")
-JA_CHANGES = (
-    r"(?:変更|改名|リネーム|移動|削除|更新|書き換|書き直|置き換|置換|消[すし]|消去"
-    r"|変え|移[すし]|移植|改訂|再生成|作り直|分割|統合|調整|追従|適合)"
-)
 JA_MARKS = r"[`「」『』\"'*_（）()\s]*"
 JA_JOINS = re.compile(
     rf"{JA_MARKS}(?:と|や|、|,|・|及び|および|並びに|ならびに|(?:と|に)?(?:共に|ともに|合わせて|あわせて))、?"
@@ -136,35 +102,12 @@ JA_JOINS = re.compile(
     rf"(?:ファイル|コード)?(?:である|の)?)?{JA_MARKS}"
 )
 """Between two paths of one list in Japanese."""
-JA_OBJECT = re.compile(
-    rf"^[`」』\"'*_）)\s]*(?:の[^。\n、]{{0,20}}?)?を([^。\n]{{0,60}}?){JA_CHANGES}([^。\n]{{0,12}})"
-)
-JA_ORDER = re.compile(
-    rf"^[`」』\"'*_）)\s]*の{JA_CHANGES}(?:も|を)[^。\n、]{{0,10}}?"
-    r"(?:忘れ(?:ずに|ないで|ないよう)|お願い|行[なうっい]|実施|頼[むみ])([^。\n]{0,12})"
-)
-"""After a path: "its update, too, please", and "do not forget to"."""
 JA_TARGET = re.compile(
     r"^[`」』\"'*_）)\s]*(?:に|へ|という名前に)[^。\n、]{0,12}?(?:改名|リネーム|移動|変更|移[すし]|置き換|置換|移植)([^。\n]{0,12})"
-)
-JA_NOT = re.compile(
-    r"しない|せず|しては|するな|禁止|ないで|なく|不要|ません|えない|さない|さず|えず"
 )
 JA_GONE = re.compile(
     r"([\w-]{2,40})\s*(?:の|に関する|用の)\s*テスト(?:ケース)?を[^。\n、]{0,10}?(?:削除|消[すし]|取り除)([^。\n]{0,10})"
 )
-BECOMES = re.compile(
-    r"(?i)^[`'\"*_)]*(?:\s*,?\s*\b(?:which|that))?\s+(?:(?:is|are|gets?|(?:must|should|shall|will|has\s+to|have\s+to|needs?\s+to"
-    r"|(?:is|are)\s+to)\s+(?:be|get))\s+(?:(?:also|then|therefore|thus|likewise|accordingly)\s+)?"
-    r"(?:updated|changed|edited|rewritten|replaced|regenerated|refreshed|extended|adapted|adjusted"
-    r"|modified|amended|revised|removed|deleted|dropped|renamed|moved|renewed|remade"
-    r"|(?:generated|made|written)\s+(?:anew|again)|brought\s+(?:up\s+to\s+date|in(?:to)?\s+line))"
-    r"|(?:(?:must|should|shall|will|has\s+to|have\s+to)\s+)?changes?\s+(?:accordingly|likewise|too|as\s+well)"
-    r"|needs?\s+(?:updating|regenerating|refreshing|adapting|adjusting|an\s+update)"
-    r"|(?:gets?|receives?)\s+(?:an?|new|another|real|proper)\b)"
-    r"(?=[\s.,;:!?)]|$)((?:[^.;:!?\n]|\n(?!\s*\n)){0,100})"
-)
-"""After a path: it is what has to change, in the passive voice."""
 OBLIGED = re.compile(
     r"(?i)^[`'\"*_)]*\s+(?:(?:must|should|shall)\s+be|(?:has|have|needs?|is|are)\s+to\s+be|needs?\s+\w+ing)\b"
 )
@@ -178,39 +121,11 @@ IGNORED_BY_GIT = re.compile(
     r"(?i)\b(?:(?:must|should|shall|has to|have to|to)\s+be\s+(?:git-?)?ignored\b"
     r"|(?:let|have|make)\s+git\s+ignore|(?:add|put)\b[^.]{1,40}\bgitignore)|(?:git|Git)\s*(?:で|に)(?:無視|管理しない)"
 )
-HABIT = re.compile(
-    r"(?i)\b(?:if|when|whenever|while|unless|until|once|each|every|after|before|always|only|whether"
-    r"|next|soon|eventually|nightly|daily|weekly|automatically|later|separately|elsewhere|already"
-    r"|which"
-    r"|by\b(?!\s+(?:hand|\w+ing)\b))\b"
-)
-"""Words by which a sentence says when something happens, or who does it."""
-DENIED = re.compile(
-    r"(?i)\b(?:no|not|never|none|nothing|neither|nor|nobody|without|cannot|forbid\w*|prevent\w*"
-    r"|avoid\w*|refus\w*|reject\w*|detect\w*|complain\w*|warn\w*|wrong\w*)\b|n't\b"
-)
-CLAUSE = re.compile(r"[,;]|\b(?:and|so|but)\b")
-JA_BECOMES = re.compile(
-    r"^[`」』\"'*_）)\s]*(?:の[^。\n、を]{0,20}?)?(?:も|は|が)([^。\n、をはが]{0,40}?)"
-    rf"{JA_CHANGES}([^。\n]{{0,20}})"
-)
-JA_HABIT = re.compile(
-    r"とき|時に|場合|たび|度に|なら|れば|たら|毎|自動|すで|既に|まで|のみ|だけ|後で|別途|済|なし|無し"
-    r"|れない|れず|れては|べきでは"
-)
 JA_PASS = re.compile(
     r"^[`」』\"'*_）)\s]*(?:の[^。\n]{0,10}?)?(?:が|を|は)[^。\n]{0,10}?(?:通|成功|合格|パス|緑|グリーン)"
 )
-SENTENCE = re.compile(r"[.;!?]\s+|。|\n\s*\n|\n\s*(?:[-*+#]|\d+\.)\s")
-"""Where a sentence or a list entry ends and the next one begins."""
 ITEM = re.compile(r"\n\s*(?:\n|[-*+#]|\d+\.)")
 """The start of a paragraph or list entry, as opposed to the next line of a wrapped one."""
-CHECK = re.compile(r"\(?\s*(?:check|確認|チェック)\s*[:：]\s*`(?P<command>[^`\n]*)`", re.IGNORECASE)
-ABSENT = re.compile(
-    r"(?:\btest\s+!|\[\s+!|!\s+test|!\s+\[)\s+-[aefd]\s+(?:\./)?[\"']?([\w@+./*~-]+)", re.ASCII
-)
-"""A check that wants a path to be gone."""
-MOST = 200_000
 MOST_BETWEEN = 100
 """The most characters between two paths of one list."""
 MOST_NAMED = 100
@@ -225,10 +140,10 @@ def asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
     """
     text = prd_text[:MOST]
     tokens = list(TOKEN.finditer(text))
-    if any(_is_claimed(text, one) for one in tokens if _names_path(one[0], path, paths)):
+    if any(_is_claimed(text, one) for one in tokens if names_path(one[0], path, paths)):
         return False
-    wanted = {index for index, _ in _requests(text, tokens)}
-    mine = [index for index, one in enumerate(tokens) if _names_path(one[0], path, paths)]
+    wanted = {index for index, _ in requests(text, tokens)}
+    mine = [index for index, one in enumerate(tokens) if names_path(one[0], path, paths)]
     if not wanted.isdisjoint(mine):
         return True
     if any(
@@ -238,7 +153,7 @@ def asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
         return True
     if any(
         _is_test_of_removed_module(text, tokens[index], verb, path)
-        for index, verb in _requests(text, tokens)
+        for index, verb in requests(text, tokens)
     ):
         return True
     return _is_test_to_remove(text, path)
@@ -248,7 +163,7 @@ def _is_test_of_removed_module(text: str, token: re.Match[str], verb: str, path:
     """Whether `path` is the test of something that is to be removed together with its tests."""
     if not (REMOVES.match(verb) and WITH_TESTS.match(text[token.end() : token.end() + 100])):
         return False
-    name = _as_path(token[0], ()).rstrip("/").rpartition("/")[2]
+    name = as_path(token[0], ()).rstrip("/").rpartition("/")[2]
     name = _stem_of(name) if family_of(name) else name.rpartition(".")[2]
     own = re.sub(r"(?i)^(?:tests?|spec)[_-]|[._-]?(?:tests?|spec)$", "", _stem_of(path))
     return own.lower() == name.lower() and own != _stem_of(path)
@@ -258,69 +173,6 @@ def _stem_of(path: str) -> str:
     """Return `slots.test` for test/slots.test.js."""
     name = path.rpartition("/")[2]
     return name.rpartition(".")[0] or name
-
-
-def moved_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
-    """Whether the PRD wants a path to be moved or renamed, and nothing else done to it."""
-    text = prd_text[:MOST]
-    tokens = list(TOKEN.finditer(text))
-    verbs = [
-        verb
-        for index, verb in _requests(text, tokens)
-        if _names_path(tokens[index][0], path, paths)
-    ]
-    return bool(verbs) and all(map(_is_move, verbs))
-
-
-def moves_in(prd_text: str) -> list[str]:
-    """Return paths and modules that the PRD wants moved or renamed, and those that they become."""
-    text = prd_text[:MOST]
-    tokens = list(TOKEN.finditer(text))
-    places = [index for index, verb in _requests(text, tokens) if _is_move(verb)]
-    for index, (before, after) in enumerate(pairwise(tokens)):
-        if NOW_CALLED.fullmatch(text[before.end() : after.start()]):
-            places += [index, index + 1]
-    words = dict.fromkeys(_as_path(tokens[index][0], ()).rstrip("/") for index in places)
-    return [word for word in words if not is_glob(word)][:MOST_NAMED]
-
-
-def parts_moved_in(prd_text: str) -> list[tuple[str, str, str]]:
-    """Return names in code that the PRD moves, each with the path it leaves and the one it gets."""
-    text = outside_of_checks(prd_text[:MOST])
-    found = []
-    for hit in PART_MOVES.finditer(text):
-        before = SENTENCE.split(text[max(hit.start() - 60, 0) : hit.start()])[-1]
-        if not NEGATED.search(before):
-            found.append((hit["first"] or hit["name"], hit["old"], hit["new"]))
-    return found[:MOST_NAMED]
-
-
-def renames_in(prd_text: str) -> dict[str, str]:
-    """Return names in code that the PRD wants changed, new by old: `render` to `render_text`."""
-    found: dict[str, str] = {}
-    text = outside_of_checks(prd_text[:MOST])
-    bare = [
-        hit
-        for hit in BARE_RENAMES.finditer(text)
-        if hit["kind"] or all(_is_code(hit[one]) for one in ("old", "new"))
-    ]
-    for hit in [*bare, *RENAMES.finditer(text)]:
-        before = SENTENCE.split(text[max(hit.start() - 60, 0) : hit.start()])[-1]
-        old, new = (re.split("[.:]", name)[-1] for name in (hit["old"], hit["new"]))
-        if hit.groupdict().get("more") and not re.search(r"(?i)\brenam", before):
-            continue
-        if old != new and not NEGATED.search(before):
-            found[old] = new
-    return found
-
-
-def _is_code(name: str) -> bool:
-    """Whether a word is spelt as a name in code, and not as a file's."""
-    return not family_of(name) and bool("." in name or CODE_NAME.fullmatch(name))
-
-
-def _is_move(verb: str) -> bool:
-    return bool(KEEPS_TEXT.match(verb))
 
 
 def data_asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
@@ -334,23 +186,23 @@ def data_asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool
     if path.rpartition("/")[2] == ".gitignore" and IGNORED_BY_GIT.search(text):
         return True
     tokens = list(TOKEN.finditer(text))
-    mine = [index for index, one in enumerate(tokens) if _names_path(one[0], path, paths)]
+    mine = [index for index, one in enumerate(tokens) if names_path(one[0], path, paths)]
     if len(mine) > MOST_NAMED or any(_is_claimed(text, tokens[index]) for index in mine):
         return False
     return any(_is_to_change(text, tokens, index) for index in mine)
 
 
-def wanted_new(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
+def wanted_new(prd_text: str, path: str) -> bool:
     """Whether the PRD asks by name for a file to be added; naming it in checks alone is not enough.
 
     "Add tests to a.py" does not ask for a.py.
     """
     text = outside_of_checks(prd_text[:MOST])
     tokens = list(TOKEN.finditer(text))
-    mine = [index for index, one in enumerate(tokens) if _names_path(one[0], path, paths)]
+    mine = [index for index, one in enumerate(tokens) if names_path(one[0], path, ())]
     if not mine:
         return False
-    added = {index for index, _ in _requests(text, tokens, ADDS)}
+    added = {index for index, _ in requests(text, tokens, ADDS)}
     if not added.isdisjoint(mine):
         return True
     behind = (text[tokens[index].end() :][:100] for index in mine[:MOST_NAMED])
@@ -360,19 +212,14 @@ def wanted_new(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
 def named_new(prd_text: str) -> list[str]:
     """Return paths that the PRD names and asks to add, change or move, in its order, each once."""
     text = outside_of_checks(prd_text[:MOST])
-    words = dict.fromkeys(_as_path(one[0], ()) for one in TOKEN.finditer(text))
+    words = dict.fromkeys(as_path(one[0], ()) for one in TOKEN.finditer(text))
     few = [word for word in words if not is_glob(word)][:MOST_NAMED]
     return [word for word in few if wanted_new(text, word) or asked_in(text, word)]
 
 
-def outside_of_checks(text: str) -> str:
-    """Return a PRD without the commands of its checks: what it says in words."""
-    return CHECK.sub("", text)
-
-
 def _is_to_change(text: str, tokens: list[re.Match[str]], index: int) -> bool:
     """Whether a sentence says that a path, alone or in a list of paths, is to change."""
-    before = SENTENCE.split(text[max(tokens[index].start() - 500, 0) : tokens[index].start()])[-1]
+    before = sentence_before(text, tokens[index].start(), 500)
     if PUTS_INTO.search(before) and not ANOTHER.search(before):
         return True
     last = index
@@ -393,12 +240,7 @@ def _is_to_change(text: str, tokens: list[re.Match[str]], index: int) -> bool:
     return False
 
 
-def wanted_gone(check: str) -> set[str]:
-    """Return paths that, according to a check's text, have to be gone for it to pass."""
-    return {found[1] for found in ABSENT.finditer(check)}
-
-
-def _as_path(token: str, paths: Collection[str]) -> str:
+def as_path(token: str, paths: Collection[str]) -> str:
     """Return a token as a path, without marks of emphasis, unless the tree has a path with them."""
     word = token.removeprefix("./").rstrip(".")
     if is_glob(token) or word in paths:
@@ -410,8 +252,9 @@ def _as_path(token: str, paths: Collection[str]) -> str:
     return word if word in paths or not word.endswith("_") else word.rstrip("_")
 
 
-def _names_path(token: str, path: str, paths: Collection[str]) -> bool:
-    word = _as_path(token, paths)
+def names_path(token: str, path: str, paths: Collection[str]) -> bool:
+    """Whether a token means a path of the tree, by its name, its folder or as a glob."""
+    word = as_path(token, paths)
     if word == path:
         return True
     if is_glob(word):
@@ -441,32 +284,14 @@ def _is_claimed(text: str, token: re.Match[str]) -> bool:
     )
 
 
-def is_looked_at(command: str, word: str) -> bool:
-    """Whether a command names a path and only looks at it, so that the path may well change.
-
-    It does not only look if it compares the path with anything but its own copy of it.
-    """
-    own = [step for step in steps_of(command) if word in step.words or word in step.reads]
-    copies = {step.words[-1] for step in own if step.words[0] == "cp"}
-    for step in own:
-        program = step.words[0]
-        if program in COMPARES:
-            if copies.isdisjoint(step.words):
-                return False
-        elif program not in LOOKS | PASSES_ON | ALSO_LOOK | {"cp"} or "-f" in step.words[1:-1]:
-            return False
-    return bool(own)
-
-
-def _requests(
+def requests(
     text: str, tokens: list[re.Match[str]], verbs: re.Pattern[str] = VERB
 ) -> Iterator[tuple[int, str]]:
     """Yield the index of each token that is object or target of a verb of change, and the verb."""
     starts = [token.start() for token in tokens]
     for verb in verbs.finditer(text):
         line = text.rfind("\n", 0, verb.start()) + 1
-        before = text[max(line, verb.start() - 60) : verb.start()]
-        if NEGATED.search(SENTENCE.split(before)[-1]):
+        if NEGATED.search(sentence_before(text[line:], verb.start() - line, 60)):
             continue
         at = verb.end()
         index = bisect_left(starts, at)

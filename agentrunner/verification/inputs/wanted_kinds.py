@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from agentrunner.verification.inputs.wanted_changes import (
+from agentrunner.text.sentences import sentence_before, sentence_behind
+from agentrunner.verification.inputs.prd_checks import MOST, outside_of_checks
+from agentrunner.verification.inputs.words_of_change import (
     ANOTHER,
     BECOMES,
     BREAK,
@@ -20,11 +22,8 @@ from agentrunner.verification.inputs.wanted_changes import (
     JA_NOT,
     JA_OBJECT,
     JA_ORDER,
-    MOST,
     NEGATED,
-    SENTENCE,
     VERB,
-    outside_of_checks,
 )
 
 KIND = re.compile(
@@ -80,7 +79,7 @@ def differs_by_snapshots(before: bytes, after: bytes) -> bool:
 
 def is_wanted(text: str, hit: re.Match[str]) -> bool:
     """Whether a sentence wants what it names by this kind to change."""
-    before = SENTENCE.split(text[max(hit.start() - 300, 0) : hit.start()])[-1]
+    before = sentence_before(text, hit.start(), 300)
     behind = text[hit.end() : hit.end() + 300]
     if hit["ja"]:
         behind = re.sub(r"^(?:ファイル|データ)", "", behind)
@@ -91,7 +90,8 @@ def is_wanted(text: str, hit: re.Match[str]) -> bool:
         found = JA_BECOMES.match(behind)
         ending = found[1] + found[2] if found else ""
         return bool(found) and not (JA_NOT.search(ending) or JA_HABIT.search(before + ending))
-    return _is_object(before, behind) or _is_to_change(before, SENTENCE.split(behind)[0])
+    rest = sentence_behind(text, hit.end(), 300)
+    return _is_object(before, behind) or _is_to_change(before, rest)
 
 
 def _is_object(before: str, behind: str) -> bool:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 
-from agentrunner.verification.inputs.wanted_changes import MOST, NEGATED, outside_of_checks
+from agentrunner.text.sentences import sentences
+from agentrunner.verification.inputs.prd_checks import MOST, outside_of_checks
+from agentrunner.verification.inputs.words_of_change import JA_NOT, NEGATED
 
 _SPELT = r"(?-i:[A-Za-z]\w*_\w+|[A-Za-z]*[a-z0-9][A-Z]\w*|[A-Za-z_]\w*(?=\(\)))"
 _NAME = (
@@ -36,8 +38,6 @@ JA_REMOVES = re.compile(
     r"(?:\s*(?:と|、|および|及び)?\s*(?:を)?\s*(?:その|対応する|関連する)?\s*テスト"
     r"(?:ごと|も|と(?:とも|一緒)に)?)?\s*を?\s*[^。\n、]{0,10}?(?:削除|取り除|廃止)(?P<end>[^。\n]{0,12})"
 )
-JA_NOT = re.compile(r"しない|せず|するな|禁止|ないで|なく|不要|ません|さない|さず")
-SENTENCE = re.compile(r"(?<=[.!?。])\s+|\n\s*\n|\n\s*(?:[-*+#]|\d+\.)\s")
 
 
 def removed_names(prd_text: str) -> set[str]:
@@ -48,7 +48,7 @@ def removed_names(prd_text: str) -> set[str]:
     text = outside_of_checks(prd_text[:MOST])
     found: set[str] = set()
     named: set[str] = set()
-    for sentence in SENTENCE.split(text):
+    for sentence in sentences(text):
         orders = [one for one in REMOVES.finditer(sentence) if not _is_denied(sentence, one)]
         orders += [one for one in JA_REMOVES.finditer(sentence) if not JA_NOT.search(one["end"])]
         for hit in orders:

@@ -9,16 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from agentrunner.verification.inputs.wanted_changes import (
-    ADDS,
-    DENIED,
-    MOST,
-    NEGATED,
-    SENTENCE,
-    VERB,
-    outside_of_checks,
-)
+from agentrunner.text.sentences import sentence_before, sentences
+from agentrunner.verification.inputs.prd_checks import MOST, outside_of_checks
 from agentrunner.verification.inputs.wanted_kinds import MOST_HITS, is_wanted
+from agentrunner.verification.inputs.words_of_change import ADDS, DENIED, NEGATED, VERB
 
 _OF_TESTS = r"(?:\s+(?:cases?|code|files?|functions?|methods?|tables?))?"
 _TABLE = r"(?:(?:tables?|lists?|sets?|rows?|cases)\s+(?:of|in)\s+(?:(?:the|our|existing)\s+)*)?"
@@ -88,8 +82,7 @@ def asks_to_add(prd_text: str, path: str) -> bool:
         rf"(?:[^.;:!?\n]|\.\w){{0,100}}?\s(?:to|in|into)\s+(?:the\s+)?{place}"
     )
     return any(
-        not NEGATED.search(SENTENCE.split(text[max(hit.start() - 60, 0) : hit.start()])[-1])
-        for hit in order.finditer(text)
+        not NEGATED.search(sentence_before(text, hit.start(), 60)) for hit in order.finditer(text)
     )
 
 
@@ -111,7 +104,7 @@ OF_TESTS = re.compile(r"(?i)\btests?\b|\bcover|\bspecs?\b|テスト")
 def asks_for_tests_alone(prd_text: str) -> bool:
     """Whether the PRD wants tests of some code and nothing else: "add tests for `luhn.py`"."""
     found = False
-    for sentence in SENTENCE.split(outside_of_checks(prd_text[:MOST])):
+    for sentence in sentences(outside_of_checks(prd_text[:MOST]), semicolons=True):
         orders, hit = len(ORDERS.findall(sentence)), FOR_CODE.search(sentence)
         if orders == 1 and hit and not NEGATED.search(sentence[: hit.start()]):
             found = True
@@ -139,7 +132,7 @@ def says_it_becomes(prd_text: str, subject: str, value: str) -> bool:
         re.search(rf"(?i)(?<![a-z]){re.escape(name)}(?![a-z])", sentence)
         and not NEGATED.search(sentence)
         and order.search(sentence)
-        for sentence in SENTENCE.split(outside_of_checks(prd_text[:MOST]))
+        for sentence in sentences(outside_of_checks(prd_text[:MOST]), semicolons=True)
     )
 
 
@@ -159,6 +152,6 @@ def _without_noun(text: str, hit: re.Match[str]) -> str:
 
 def _adapts(text: str, place: int) -> bool:
     """Whether the last verb of change before a place, if there is one, does not remove."""
-    before = SENTENCE.split(text[max(place - 300, 0) : place])[-1]
+    before = sentence_before(text, place, 300)
     verb = next(iter(reversed(list(VERB.finditer(before)))), None)
     return verb is None or not REMOVES.match(verb[0])

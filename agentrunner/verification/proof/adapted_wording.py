@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from agentrunner.git.restore import Entry
 from agentrunner.verification.adapted_tests import with_guarded_imports
-from agentrunner.verification.differential import in_repo
 from agentrunner.verification.findings import tests_changed
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
@@ -20,6 +19,7 @@ from agentrunner.verification.syntax.definitions import definition
 from agentrunner.verification.syntax.imports import carried
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.test_finder import find_test
+from agentrunner.verification.target import in_repo
 from agentrunner.verification.world import InputChange
 
 NEEDLESS = "{} passes on the new code as it was worded before, too"

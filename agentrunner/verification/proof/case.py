@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from agentrunner.state.run_state import Finding, Proof
-from agentrunner.verification.differential import in_repo
+from agentrunner.verification.findings import approval_of
 from agentrunner.verification.grades import of_number
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.target import TEST, Target
-from agentrunner.verification.verdict import approval_of
+from agentrunner.verification.target import TEST, Target, in_repo
 
 
 @dataclass(frozen=True)

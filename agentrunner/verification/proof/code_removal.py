@@ -16,7 +16,6 @@ from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.red_tests import first_line
 from agentrunner.state.run_state import Criterion
 from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.differential import in_repo
 from agentrunner.verification.inputs.wanted_tests import asks_for_tests_alone
 from agentrunner.verification.proof.guarded_functions import are_guarded
 from agentrunner.verification.proof.named_work import NamedWork
@@ -37,7 +36,7 @@ from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.substance import is_empty_test
 from agentrunner.verification.syntax.test_finder import find_test
 from agentrunner.verification.syntax.words import identifiers
-from agentrunner.verification.target import Measured, Run, Target
+from agentrunner.verification.target import Measured, Run, Target, in_repo
 from agentrunner.verification.world import SnapshotTrees
 
 SAYS_NOTHING = re.compile(

@@ -11,7 +11,8 @@ from agentrunner.verification.canaries.claimed_tests import Canaries
 from agentrunner.verification.claims import Claims, red_names
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import flaky, inputs_written
-from agentrunner.verification.inputs.wanted_changes import is_looked_at, renames_in
+from agentrunner.verification.inputs.prd_checks import is_looked_at
+from agentrunner.verification.inputs.wanted_moves import renames_in
 from agentrunner.verification.moves import renamed_modules
 from agentrunner.verification.proof.case import Case, Report
 from agentrunner.verification.proof.code_removal import CodeRemoval
@@ -77,7 +78,7 @@ class Examination:
         self.verifier.awaits(target, _why_run_on(tree, self.world))
         async with self.verifier.rooms.open(tree) as room:
             if tree != self.world.old:
-                room, _ = await self.verifier.set_up_room(room, self.total)
+                room, _ = await self.verifier.set_up.in_room(room, self.total)
             return await self.verifier.measurer.run(target, room, read, only=only)
 
     def _cut_short(self, target: Target, tree: str) -> Target:

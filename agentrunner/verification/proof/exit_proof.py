@@ -27,7 +27,7 @@ from agentrunner.verification.findings import (
 )
 from agentrunner.verification.inputs.executed_files import only_reads
 from agentrunner.verification.inputs.piped_commands import piped_commands
-from agentrunner.verification.inputs.wanted_changes import outside_of_checks
+from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.proof.case import Case, label
 from agentrunner.verification.proof.code_removal import CodeRemoval
 from agentrunner.verification.proof.data_changes import (

@@ -15,8 +15,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.text.sentences import sentences
 from agentrunner.verification.inputs.helper_code import Asked
-from agentrunner.verification.inputs.wanted_changes import SENTENCE
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax.asked_values import (
     AskedCall,
@@ -186,9 +186,8 @@ def _are_values_wanted(
     """Whether the PRD wants these values, or the code they come from, changed. Blocks."""
     index, values = red_with[test.name]
     names, asked = test.before[index].names, Asked(wanted)
-    removal_sentences = Asked(
-        "\n".join(one for one in SENTENCE.split(wanted) if REMOVES_OR_RENAMES.search(one))
-    )
+    parts = sentences(wanted, semicolons=True)
+    removal_sentences = Asked("\n".join(filter(REMOVES_OR_RENAMES.search, parts)))
     words = [value for value in values if isinstance(value, str) and re.search(r"\w", value)]
     if any(map(removal_sentences.writes, words)):
         return True

@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.text.sentences import sentences
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.references import JS_IMPORT, PYTHON_FROM, PYTHON_IMPORT
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.stated_names import sentences
 from agentrunner.verification.syntax.tokens import lexical_family, tokens
 
 UNTOUCHED = "{} is as it was, and the requirements say: {}"
@@ -65,7 +65,7 @@ def left_as_it_was(
     """
     old, new = snapshots.list(old_tree), snapshots.list(new_tree)
     read_old, read = snapshots.reader(old_tree), snapshots.reader(new_tree)
-    for sentence in sentences(asked):
+    for sentence in sentences(asked, semicolons=True):
         if UNSURE.search(sentence):
             continue
         shown = " ".join(sentence.split())[:120]

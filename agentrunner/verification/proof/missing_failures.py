@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
+from agentrunner.text.sentences import sentences
 from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.differential import in_repo
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.results.names import own_name
-from agentrunner.verification.syntax.stated_names import sentences
+from agentrunner.verification.target import in_repo
 
 NOT_FAILING = (
     "nothing in the work raises an error and no test of it asks for one, and the requirements"
@@ -52,8 +52,8 @@ def nothing_fails(
 
     `product` and `tests` are the changed files.
     """
-    wishes = (one for one in sentences(asked) if HAS_TO_FAIL.search(one) and not DENIED.search(one))
-    wish = next(wishes, None)
+    parts = sentences(asked, semicolons=True)
+    wish = next((one for one in parts if HAS_TO_FAIL.search(one) and not DENIED.search(one)), None)
     if wish is None:
         return ""
     for path in (*product, *tests):

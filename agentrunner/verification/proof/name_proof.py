@@ -9,7 +9,6 @@ from agentrunner.state.run_state import Proof
 from agentrunner.verification.canaries.claimed_tests import NO_CANARY
 from agentrunner.verification.canaries.fixture_canary import answered_from_data
 from agentrunner.verification.claims import fresh, turned
-from agentrunner.verification.differential import in_repo, in_tree
 from agentrunner.verification.findings import (
     not_lasting,
     only_in_tests,
@@ -17,7 +16,7 @@ from agentrunner.verification.findings import (
     tool_changed,
     unasked_work,
 )
-from agentrunner.verification.inputs.wanted_changes import outside_of_checks
+from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.moves import moved_to, not_moved
 from agentrunner.verification.proof.ambient_conditions import stopped_for_ambient_conditions
 from agentrunner.verification.proof.carried_tests import hold_as_worded
@@ -49,7 +48,7 @@ from agentrunner.verification.results.names import (
 )
 from agentrunner.verification.subject_words import about, is_about_something, shares_a_word
 from agentrunner.verification.syntax import definition, language_of
-from agentrunner.verification.target import Target, test_target
+from agentrunner.verification.target import Target, in_repo, in_tree, test_target
 from agentrunner.verification.verdict import NOTHING_TURNED
 from agentrunner.verification.wanted import wanted_by
 

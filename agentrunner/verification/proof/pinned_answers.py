@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.findings import pinned_to
-from agentrunner.verification.inputs.wanted_changes import outside_of_checks
+from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax.edits import Edit, applied

@@ -23,7 +23,7 @@ from agentrunner.state.run_state import Baseline, Criterion, Evidence, Finding, 
 from agentrunner.verification.canaries.claimed_tests import Canaries
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import EXAMINED, leads_out, missing_work
-from agentrunner.verification.inputs.wanted_changes import outside_of_checks
+from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.proof.adapted_wording import hold_adapted
 from agentrunner.verification.proof.case import Case, Report
 from agentrunner.verification.proof.change_alone import shown_by_the_change

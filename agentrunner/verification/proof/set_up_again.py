@@ -27,12 +27,12 @@ async def holds_with_old_packages(exam: Examination, case: Case, names: Sequence
     if a person has settled it.
     """
     verifier, world, target = exam.verifier, exam.world, case.target
-    if not verifier.sets_up_again(exam.total):
+    if not verifier.set_up.needed_again(exam.total):
         return True
     read = await asyncio.to_thread(verifier.trees.reader, world.new)
     imported, tools = await asyncio.to_thread(_imported_names, exam, target)
     async with verifier.rooms.open(world.new) as room:
-        room, _ = await verifier.set_up_room(room, exam.total)
+        room, _ = await verifier.set_up.in_room(room, exam.total)
         replaced = await asyncio.to_thread(_put_back, exam, room, imported, tools)
         if not replaced:
             return True

@@ -53,9 +53,9 @@ async def find_silent_program(exam: Examination, target: Target) -> str:
         return ""
     old, new = exam.world.old, exam.world.new
 
-    async def with_programs_replaced(text: str, tree: str = new) -> Measured:
+    async def with_programs_replaced(text: str) -> Measured:
         shell = _with_texts_at(target.shell, places, [text] * len(places))
-        return await exam.run(replace(target, shell=shell), tree)
+        return await exam.run(replace(target, shell=shell), new)
 
     if not (await with_programs_replaced("false")).passed:
         return ""

@@ -10,7 +10,7 @@ counts only of failures, which cannot be compared with anything.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -81,6 +81,25 @@ def _sum(words: Mapping[str, int], *names: str) -> int:
     return sum(words.get(name, 0) for name in names)
 
 
+def _by_outcome(
+    text: str,
+    summary: str,
+    *red: str,
+    failed: Sequence[str] = ("failed",),
+    skipped: Sequence[str] = ("ignored",),
+) -> Counts | None:
+    """The counts of lines such as `3 passed; 1 failed`, by their words; None without such a line.
+
+    The names of red tests are what the first of the patterns `red` finds that finds any.
+    """
+    lines = _matches(summary, text)
+    if not lines:
+        return None
+    words = _numbers_by_word(line[1] for line in lines)
+    names = next(filter(None, (_names(pattern, text) for pattern in red)), [])
+    return Counts(_sum(words, "passed"), _sum(words, *failed), _sum(words, *skipped), names)
+
+
 def _pytest(text: str) -> Counts | None:
     lines = _matches(r"^(?:=+ )?((?:no tests ran|\d+ [a-z]+)[a-z0-9, ]*) in [\d.]+s.*$", text)
     if not lines:
@@ -116,15 +135,9 @@ def _unittest(text: str) -> Counts | None:
 
 
 def _jest(text: str) -> Counts | None:
-    lines = _matches(r"^\s*Tests:?[ \t]+((?:\d+ \w+(?:, | \| )?)+)(?: ?\(\d+\))?\s*$", text)
-    if not lines:
-        return None
-    words = _numbers_by_word(line[1] for line in lines)
-    names = _names(r"^\s+● (.+)$", text) or _names(r"^\s*(?:FAIL|×)\s+(.+)$", text)
-    return Counts(
-        _sum(words, "passed"), _sum(words, "failed"), _sum(words, "skipped", "todo", "pending"),
-        names,
-    )  # fmt: skip
+    summary = r"^\s*Tests:?[ \t]+((?:\d+ \w+(?:, | \| )?)+)(?: ?\(\d+\))?\s*$"
+    skipped = ("skipped", "todo", "pending")
+    return _by_outcome(text, summary, r"^\s+● (.+)$", r"^\s*(?:FAIL|×)\s+(.+)$", skipped=skipped)
 
 
 def _mocha(text: str) -> Counts | None:
@@ -159,34 +172,19 @@ def _bun(text: str) -> Counts | None:
 
 
 def _deno(text: str) -> Counts | None:
-    lines = _matches(r"^(?:ok|FAILED) \| (\d+ passed.*?) \(\d+\w+\)$", text)
-    if not lines:
-        return None
-    words = _numbers_by_word(line[1] for line in lines)
-    names = _names(r"^(.+) \.\.\. FAILED", text)
-    return Counts(_sum(words, "passed"), _sum(words, "failed"), _sum(words, "ignored"), names)
+    summary = r"^(?:ok|FAILED) \| (\d+ passed.*?) \(\d+\w+\)$"
+    return _by_outcome(text, summary, r"^(.+) \.\.\. FAILED")
 
 
 def _cargo(text: str) -> Counts | None:
-    lines = _matches(r"^test result: \w+\. (\d+ passed; \d+ failed; \d+ ignored)", text)
-    if not lines:
-        return None
-    words = _numbers_by_word(line[1] for line in lines)
-    names = _names(r"^test (\S+) \.\.\. FAILED$", text)
-    return Counts(_sum(words, "passed"), _sum(words, "failed"), _sum(words, "ignored"), names)
+    summary = r"^test result: \w+\. (\d+ passed; \d+ failed; \d+ ignored)"
+    return _by_outcome(text, summary, r"^test (\S+) \.\.\. FAILED$")
 
 
 def _nextest(text: str) -> Counts | None:
-    lines = _matches(r"^\s+Summary \[.*?\] .*? tests? run: (.*)$", text)
-    if not lines:
-        return None
-    words = _numbers_by_word(line[1] for line in lines)
-    failed = _sum(words, "failed", "timed")
-    return Counts(
-        _sum(words, "passed"),
-        failed,
-        _sum(words, "skipped"),
-        _names(r"^\s+FAIL \[.*?\] (.+)$", text),
+    summary = r"^\s+Summary \[.*?\] .*? tests? run: (.*)$"
+    return _by_outcome(
+        text, summary, r"^\s+FAIL \[.*?\] (.+)$", failed=("failed", "timed"), skipped=("skipped",)
     )
 
 

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from agentrunner.environment import home_of
+
 MOST_BYTES = 8 << 20
 """Bytes of one file that are read."""
 _LOCKS: tuple[tuple[str, str], ...] = (
@@ -107,7 +109,7 @@ def _urls_of_pyproject(text: str) -> Iterator[str]:
 
 def _urls_of_go(environ: Mapping[str, str]) -> Iterator[str]:
     """Go's proxy and checksum database: from the environment, user settings or Go's own ones."""
-    files = [_home(environ) / ".config/go/env"]
+    files = [home_of(environ) / ".config/go/env"]
     if root := environ.get("GOROOT"):
         files.append(Path(root) / "go.env")
     for name in ("GOPROXY", "GOSUMDB"):
@@ -125,7 +127,7 @@ def _urls_of_go(environ: Mapping[str, str]) -> Iterator[str]:
 def _urls_of_cargo(environ: Mapping[str, str]) -> Iterator[str]:
     """The sparse indexes that Cargo has used on this machine, and the hosts of their crates."""
     home = environ.get("CARGO_HOME", "")
-    root = Path(home) if home.startswith("/") else _home(environ) / ".cargo"
+    root = Path(home) if home.startswith("/") else home_of(environ) / ".cargo"
     for folder in sorted((root / "registry/index").glob("*")):
         if (match := _CARGO_INDEX.fullmatch(folder.name)) is None:
             continue
@@ -147,10 +149,6 @@ def _hosts(urls: Iterable[str]) -> Iterator[str]:
             continue
         if host and re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", host):
             yield f"{host}:{port}"
-
-
-def _home(environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("HOME") or Path.home())
 
 
 def _text(file: Path) -> str:

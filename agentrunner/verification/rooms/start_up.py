@@ -134,8 +134,8 @@ _SHELL_ON_SIGNAL = re.compile(
 )
 
 
-class Ended(Protocol):
-    """A command that ran to its end."""
+class ShellOutcome(Protocol):
+    """How a shell command ended, as far as it says whether it started."""
 
     @property
     def exit_code(self) -> int:
@@ -150,7 +150,9 @@ class Ended(Protocol):
         """The counts of tests in its output."""
 
 
-def why_not_started(shell: str, ran: Ended, repo: Path, *, is_test: bool, wanted: str = "") -> str:
+def why_not_started(
+    shell: str, ran: ShellOutcome, repo: Path, *, is_test: bool, wanted: str = ""
+) -> str:
     """Why the command could not start and so decided nothing; "" where it did start.
 
     A program of the repository that is not written yet is red, not a missing environment; so is
@@ -211,7 +213,7 @@ def _names_a_file(word: str) -> bool:
 
 
 def why_no_test_says_anything(
-    shell: str, ran: Ended, results: Results | None, repo: Path, wanted: str = ""
+    shell: str, ran: ShellOutcome, results: Results | None, repo: Path, wanted: str = ""
 ) -> str:
     """Why the test command could decide nothing: it could not start, or its tests could not.
 
@@ -226,13 +228,13 @@ def why_no_test_says_anything(
     return lacking_package(None, ran.tail, repo, wanted, failed)
 
 
-def tool_lacking(shell: str, ran: Ended) -> str:
+def tool_lacking(shell: str, ran: ShellOutcome) -> str:
     """Python's message that the test tool is not installed; "" where there is none."""
     hit = NO_MODULE.search(ran.tail) if ran.exit_code else None
     return hit[0].strip() if hit and _is_runner(shell, hit["module"]) else ""
 
 
-def _start_failed(shell: str, repo: Path, ran: Ended) -> str:
+def _start_failed(shell: str, repo: Path, ran: ShellOutcome) -> str:
     """The message of a loader, a launcher, make or the kernel; "" where a program did start."""
     for hit in LOADER.finditer(ran.tail):
         if not _is_own(hit["program"], repo):

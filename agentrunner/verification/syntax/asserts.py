@@ -80,11 +80,11 @@ def _compared(parsed: Parsed, test: Node) -> tuple[Node, ...]:
             if operator is not None and operator.type == "and":
                 todo.extend(one for one in node.named_children if not is_comment(one))
         elif node.type == "comparison_operator":
-            found.extend(_sides(parsed, node))
+            found.extend(_sides(node))
     return tuple(found)
 
 
-def _sides(parsed: Parsed, comparison: Node) -> Iterator[Node]:
+def _sides(comparison: Node) -> Iterator[Node]:
     children = [one for one in comparison.children if not is_comment(one)]
     for before, operator, after in zip(children, children[1:], children[2:], strict=False):
         if operator.type in ("==", "is"):

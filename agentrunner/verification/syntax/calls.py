@@ -23,7 +23,6 @@ from agentrunner.verification.syntax.words import identifiers
 
 __all__ = ["identifiers", "names_called", "names_changed"]
 
-_MEMBERS = ("attribute", "property", "field", "name")
 _BINDING_FIELDS = {
     "assignment": "left",
     "for_statement": "left",

@@ -156,12 +156,12 @@ def _returned(parsed: Parsed, node: Node) -> Iterator[Change]:
     value = next((one for one in node.named_children if not is_comment(one)), None)
     if value is None:
         return
-    none = _empty_value(parsed, node, value)
+    none = _empty_value(parsed, node)
     if none is not None and none != parsed.text(value):
         yield f"`{_shown(parsed, value)}` is not returned but {none}", [replaced(value, none)]
 
 
-def _empty_value(parsed: Parsed, node: Node, value: Node) -> str | None:
+def _empty_value(parsed: Parsed, node: Node) -> str | None:
     """Return the value to return instead of another one; None if the return type is unknown."""
     if parsed.language == "python":
         return "None"

@@ -30,7 +30,6 @@ _DEFINED = frozenset(
     "variable_declarator assignment enum_declaration record_declaration interface_declaration "
     "type_alias_declaration abstract_class_declaration union_item".split()
 )
-_BODIES = frozenset("block statement_block class_body constructor_body".split())
 _CLASSES = ("class_definition", "class_declaration")
 _MODULE_HOOKS = frozenset(
     "setup_module teardown_module setup_function teardown_function setUpModule tearDownModule "

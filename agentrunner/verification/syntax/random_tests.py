@@ -68,14 +68,14 @@ def _python(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_NewTest]
     ):
         own = f"test_{word}_{kind}"
         taken = "" if plain else "self"
-        static = "" if plain or _takes_self(parsed, last) else f"{line}{indent}@staticmethod"
+        static = "" if plain or _takes_self(last) else f"{line}{indent}@staticmethod"
         taken = "" if static else taken
         text = f"{line}{line}{static}{line}{indent}def {own}({taken}):{line}{indent}    {statement}"
         name = "::".join((*last.span.parts[:-1], own))
         yield name, kind, statement, Edit(at, at, text)
 
 
-def _takes_self(parsed: Parsed, found: Found) -> bool:
+def _takes_self(found: Found) -> bool:
     given = field(found.function, "parameters")
     return given is not None and given.named_child_count > 0
 

@@ -92,13 +92,13 @@ def _assertion(
         and not last.lower().startswith(("not", "isnot"))
     ):
         order = [arguments[1]] + (head if re.search("equal|is|same", last, re.I) else [])
-        return Stated(call, tuple(order), _turned_name(parsed, call, last), tuple(arguments[:2]))
+        return Stated(call, tuple(order), _turned_name(call, last), tuple(arguments[:2]))
     if len(names) > 1 and names[0] not in ("assert",) and not re.search("assert", ".".join(names)):
         return None
-    return Stated(call, (), _turned_name(parsed, call, last), tuple(arguments[:2]))
+    return Stated(call, (), _turned_name(call, last), tuple(arguments[:2]))
 
 
-def _turned_name(parsed: Parsed, call: Node, last: str) -> tuple[Edit, ...]:
+def _turned_name(call: Node, last: str) -> tuple[Edit, ...]:
     name = field(call, "function", "property")
     if name is None:
         return ()

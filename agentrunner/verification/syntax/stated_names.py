@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from http import HTTPStatus
 
+from agentrunner.text.sentences import sentences, with_gaps
+
 _NAME = r"[A-Za-z_]\w*"
 _EXCEPTION = rf"`?(?P<name>(?:{_NAME}(?:\.|::))*[A-Z]\w*(?:Error|Exception|Warning))`?"
 _RAISED = re.compile(
@@ -75,21 +77,12 @@ _MENDS = re.compile(
 )
 """What follows on a report of what goes wrong."""
 _BROKEN = re.compile(r"(?i)\b(?:bug|crash\w*|broken|wrong\w*|fix(?:es|ed)?|fail\w*)\b|不具合|バグ")
-_PART = re.compile(r"((?<=[.!?。])\s+|\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)]) ))")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|。|\n\s*\n|\n\s*(?=[-*+] |\d+[.)] )|;\s")
-
-
 _UNWANTED = re.compile(
     r"(?i)\b(?:not wanted|unwanted|out of scope|non-?goals?|instead of|rather than|no such|unlike"
     r"|can't|cannot|can not|don't|do not|won't|mustn't|must not use|as in|as with|like in)\b"
     r"|不要|対象外|ではなく|使わない"
 )
 _HEADING = re.compile(r"(?m)^(#{1,6})[ \t]+(.*)$")
-
-
-def sentences(text: str) -> list[str]:
-    """The sentences of a text, and the points of its lists, each by itself."""
-    return [one for one in _SENTENCE.split(text) if one.strip()]
 
 
 def _is_report(sentence: str) -> bool:
@@ -104,7 +97,7 @@ def _wishes(text: str) -> list[str]:
     "`load('')` raises an IndexError. Return None instead." wishes for no IndexError: what is raised
     without a "must" is what goes wrong, where the text before or after says that something does.
     """
-    found, all_ = [], sentences(text)
+    found, all_ = [], sentences(text, semicolons=True)
     for before, sentence, after in zip(["", *all_], all_, [*all_[1:], ""], strict=False):
         hit = _RAISES.search(sentence)
         plain = hit is not None and not _MODAL.search(sentence[: hit.start()])
@@ -127,7 +120,7 @@ def without_unwanted(text: str) -> str:
             continue
         level = len(head[1]) if head is not None and _UNWANTED.search(head[2]) else 0
         if not level:
-            kept += [one for one in _PART.split(part) if one and not _UNWANTED.search(one)]
+            kept += [one for one in with_gaps(part) if not _UNWANTED.search(one)]
     return "".join(kept)
 
 

@@ -220,10 +220,10 @@ def _calls_product(parsed: Parsed, node: Node, own: frozenset[str]) -> bool:
 
 def _could_raise(parsed: Parsed, node: Node, own: frozenset[str], found: Found) -> bool:
     """Whether a node calls the product where its error would reach the test tool."""
-    return _calls_product(parsed, node, own) and not _is_dropped(parsed, node, found)
+    return _calls_product(parsed, node, own) and not _is_dropped(node, found)
 
 
-def _is_dropped(parsed: Parsed, node: Node, found: Found) -> bool:
+def _is_dropped(node: Node, found: Found) -> bool:
     """Whether every error of a node is caught and dropped."""
     at = node.parent
     inner = node

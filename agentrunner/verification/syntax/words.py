@@ -6,6 +6,7 @@ import keyword
 import mimetypes
 import re
 
+from agentrunner.text.sentences import sentences
 from agentrunner.verification.syntax.languages import language_of
 
 # In Japanese text names are not set apart by spaces, so `\b` and `\w` would not do.
@@ -43,7 +44,6 @@ _SILENT = re.compile(
     r"|削除|廃止|例えば|など|ない|場合|のような"
 )
 """Sentences that name what shall go, or what somebody may hand over."""
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|。|\n\s*\n|\n\s*(?=[-*+] |\d+[.)] )")
 _KEYWORDS = (
     frozenset(keyword.kwlist)
     | frozenset(keyword.softkwlist)
@@ -132,7 +132,7 @@ def things(text: str) -> dict[str, str]:
     that take something away, give an example or a condition are left out.
     """
     found: dict[str, str] = {}
-    for sentence in _SENTENCE.split(text):
+    for sentence in sentences(text):
         if not _SILENT.search(sentence):
             for hit in _WANTED.findall(sentence):
                 found |= {name: name for name in hit if len(name) > 1}

@@ -12,9 +12,8 @@ from aiohttp import web
 from agentrunner.gateway.order import Allowance, Wire
 from agentrunner.gateway.usage import read_calls
 from agentrunner.money.usage import read_usage
-from tests.kit.gateway import PLACEHOLDER, gateway, order_for, provider
+from tests.kit.gateway import BEARER, gateway, order_for, provider
 
-BEARER = {"Authorization": f"Bearer {PLACEHOLDER}"}
 PATHS: dict[Wire, str] = {
     "openai": "/responses",
     "anthropic": "/v1/messages",

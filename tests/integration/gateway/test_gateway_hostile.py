@@ -12,9 +12,8 @@ from aiohttp import web
 from yarl import URL
 
 from agentrunner.gateway.usage import read_calls
-from tests.kit.gateway import PLACEHOLDER, gateway, order_for, provider
+from tests.kit.gateway import BEARER, gateway, order_for, provider
 
-BEARER = {"Authorization": f"Bearer {PLACEHOLDER}"}
 PASSWORD = "hunter2-of-the-proxy"
 
 

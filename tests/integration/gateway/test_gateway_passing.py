@@ -17,9 +17,8 @@ from yarl import URL
 from agentrunner.gateway.order import Wire
 from agentrunner.gateway.usage import Call, read_calls
 from agentrunner.money.usage import read_usage
-from tests.kit.gateway import PLACEHOLDER, REAL_KEY, gateway, order_for, provider
+from tests.kit.gateway import BEARER, PLACEHOLDER, REAL_KEY, gateway, order_for, provider
 
-BEARER = {"Authorization": f"Bearer {PLACEHOLDER}"}
 WHOLE = {"id": "r", "usage": {"input_tokens": 12, "output_tokens": 3}}
 CALLS: dict[Wire, tuple[str, str]] = {
     "openai": ("/responses", "Authorization"),

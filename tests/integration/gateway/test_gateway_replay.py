@@ -14,9 +14,8 @@ from agentrunner.errors import UsageError
 from agentrunner.gateway.cassette import read_cassette
 from agentrunner.gateway.usage import Call, read_calls
 from agentrunner.money.usage import read_usage
-from tests.kit.gateway import PLACEHOLDER, REAL_KEY, gateway, order_for, provider
+from tests.kit.gateway import BEARER, REAL_KEY, gateway, order_for, provider
 
-BEARER = {"Authorization": f"Bearer {PLACEHOLDER}"}
 NOWHERE = "http://127.0.0.1:9"
 EVENT = b'data: {"usage": {"input_tokens": 5, "output_tokens": 7}}\n\n'
 

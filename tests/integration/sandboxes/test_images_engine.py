@@ -20,15 +20,8 @@ from agentrunner.sandboxes.base import SandboxOrder
 from agentrunner.sandboxes.docker.builds import import_host_image
 from agentrunner.sandboxes.docker.engine import Engine
 from agentrunner.sandboxes.docker.images import ensure_image, find_image
-from tests.kit.engine import connected
 
 OTHER = {"x86_64": "arm64", "aarch64": "amd64"}[platform.machine()]
-
-
-@pytest.fixture
-async def engine() -> AsyncIterator[Engine]:
-    async with connected() as engine:
-        yield engine
 
 
 @pytest.fixture

@@ -15,16 +15,9 @@ from agentrunner.errors import SandboxUnavailable
 from agentrunner.sandboxes.base import SandboxOrder
 from agentrunner.sandboxes.docker.engine import Engine
 from agentrunner.sandboxes.docker.images import ensure_image
-from tests.kit.engine import connected
 from tests.kit.registry import Registry
 
 OTHER = {"x86_64": "arm64", "aarch64": "amd64"}[platform.machine()]
-
-
-@pytest.fixture
-async def engine() -> AsyncIterator[Engine]:
-    async with connected() as engine:
-        yield engine
 
 
 @pytest.fixture

@@ -22,17 +22,10 @@ from agentrunner.sandboxes.docker.labels import OWNER_START, RUN, owner_labels
 from agentrunner.sandboxes.docker.sweep import remove_dead
 from tests.kit.docker import docker as docker_box
 from tests.kit.docker import require_docker
-from tests.kit.engine import connected
 from tests.kit.process import PATIENCE_SEC
 
 NEVER = {OWNER_START: "1"}
 """A process of our number that has started long before us."""
-
-
-@pytest.fixture
-async def engine() -> AsyncIterator[Engine]:
-    async with connected() as engine:
-        yield engine
 
 
 class Left:

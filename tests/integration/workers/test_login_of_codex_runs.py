@@ -17,7 +17,7 @@ from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
 from tests.kit.bwrap import require_bwrap
 from tests.kit.codex import require_codex
-from tests.kit.metas import reply, run_worker
+from tests.kit.metas import DONE, GIVE_UP, reply, run_worker
 from tests.kit.model_server import ModelServer
 from tests.kit.process import living
 from tests.kit.project import Project
@@ -34,8 +34,6 @@ TURNS = (
 )
 FIX = reply("next_action", run_worker("codex-cli", "Fix add in calc.py.")).text
 AGAIN = reply("next_action", run_worker("codex-cli", "It must add.", mode="resume")).text
-DONE = reply("next_action", {"decision": {"action": "mark_complete", "reason": "Green."}}).text
-GIVE_UP = reply("next_action", {"decision": {"action": "abort", "reason": "No use."}}).text
 CRITERION = {"id": "AC-1", "description": "It adds.", "check": {"kind": "test"}}
 PLAN = reply("plan_task", {"acceptance_criteria": [CRITERION]}).text
 JUDGEMENT = reply(

@@ -17,10 +17,10 @@ from agentrunner.state.worker_runs import Outcome
 from tests.integration.workers.test_fault_matrix import program_of
 from tests.kit.bwrap import require_bwrap
 from tests.kit.cells import DONE, WORK
+from tests.kit.readings import STREAMS
 from tests.kit.scenario import Shell, Turn
 from tests.kit.trials import Bench, Trial
 
-STREAMS = Path(__file__).parents[2] / "data" / "worker_streams"
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 HANG = "touch started; sleep 600 & wait"
 RECONNECTING = '{"type":"error","message":"Reconnecting... 1/5 (unexpected status 500)"}'

@@ -7,9 +7,7 @@ import signal
 import subprocess
 import sys
 import tomllib
-from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +19,10 @@ from agentrunner.commands import engine as engine_seam
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import EnvironmentNotReady, InfraError
 from agentrunner.results import Result
-from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.locks import me, run_lock
 from agentrunner.storage.run_folder import RunFolder
 from tests.unit.commands.fake_engine import TASK, FakeEngine
+from tests.unit.commands.shell import Shell
 from tests.unit.screens.screen_samples import EVIL, result, story_events
 
 
@@ -32,50 +30,6 @@ def run_python(script: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", script], capture_output=True, check=True, text=True
     )
-
-
-@dataclass
-class Shell:
-    """A command line with a repository of its own."""
-
-    repo: Path
-    engine: FakeEngine
-    capture: pytest.CaptureFixture[str]
-    out: str = ""
-    err: str = ""
-
-    def __call__(self, *arguments: str) -> int:
-        code = cli.call(cli.app, list(arguments), "agentrunner")
-        self.out, self.err = self.capture.readouterr()
-        return code
-
-    @property
-    def lines(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.out.splitlines()]
-
-    def add_run(self, run_id: str, **fields: Any) -> None:
-        state = self.repo.parent / "state"
-        RunFolder.create(state, run_id)
-        known: Mapping[str, Any] = {
-            "task_id": run_id[:-5], "title": "T", "repo": str(self.repo), "state": "FAILED",
-            "started_at": f"2026-11-21T05:00:0{len(list((state / 'runs').iterdir()))}Z",
-        }  # fmt: skip
-        RunIndex(state).record(RunRow(run_id=run_id, **{**known, **fields}))
-
-
-@pytest.fixture
-def shell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Shell:
-    repo = tmp_path / "shop"
-    (repo / ".git").mkdir(parents=True)
-    (repo / "t.yaml").write_text(TASK)
-    fake = FakeEngine()
-    monkeypatch.chdir(repo)
-    monkeypatch.setenv("AGENTRUNNER_STATE_DIR", str(tmp_path / "state"))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(engine_seam, "load", lambda: fake)
-    return Shell(repo, fake, capsys)
 
 
 # -- help and mistakes --------------------------------------------------------------------------

@@ -11,9 +11,7 @@ import pytest
 from agentrunner.commands import fixing, setup
 from agentrunner.commands.console import Output
 from agentrunner.screens.doctor import DoctorItem, DoctorReport
-from tests.unit.commands.test_command_line import Shell, shell
-
-__all__ = ["shell"]  # a fixture
+from tests.unit.commands.shell import Shell
 
 
 @pytest.fixture

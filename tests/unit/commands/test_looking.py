@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from agentrunner.commands import look
-from tests.unit.commands.test_command_line import Shell, shell
+from tests.unit.commands.shell import Shell
 
-__all__ = ["shell"]  # a fixture
 DONE = {"finished_at": "2026-11-21T06:00:00Z"}
 
 

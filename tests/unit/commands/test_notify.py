@@ -11,9 +11,7 @@ import pytest
 
 from agentrunner.commands.notify import WHERE_SETTINGS, Notifier, notifier_of
 from agentrunner.errors import UsageError
-from tests.unit.commands.test_command_line import Shell, shell
-
-__all__ = ["shell"]  # a fixture
+from tests.unit.commands.shell import Shell
 
 
 def keeping(place: Path) -> str:

@@ -11,10 +11,9 @@ import pytest
 
 from agentrunner.commands.pick import FITS, picker_screen
 from tests.kit.warm import warm_terminal
-from tests.unit.commands.test_command_line import Shell, shell
+from tests.unit.commands.shell import Shell
 from tests.unit.commands.test_terminal import ROOT, _read
 
-__all__ = ["shell"]  # a fixture
 DONE = {"finished_at": "2026-11-21T06:00:00Z"}
 
 

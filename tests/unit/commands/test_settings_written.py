@@ -9,9 +9,8 @@ import pytest
 from agentrunner.config.settings_text import key_path, with_setting
 from agentrunner.config.yaml_text import read_yaml
 from agentrunner.errors import UsageError
-from tests.unit.commands.test_command_line import Shell, shell
+from tests.unit.commands.shell import Shell
 
-__all__ = ["shell"]  # a fixture
 FILE = """\
 # mine
 runner:

@@ -25,11 +25,6 @@ def tree(tmp_path: Path) -> Path:
     return tree
 
 
-@pytest.fixture
-def snapshots(tmp_path: Path, tree: Path) -> Snapshots:
-    return Snapshots(tmp_path / "store", tree)
-
-
 def test_the_tree_is_the_one_that_git_itself_would_write(
     snapshots: Snapshots, tree: Path, tmp_path: Path
 ) -> None:

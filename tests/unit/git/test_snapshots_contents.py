@@ -31,11 +31,6 @@ def tree(tmp_path: Path) -> Path:
     return tree
 
 
-@pytest.fixture
-def snapshots(tmp_path: Path, tree: Path) -> Snapshots:
-    return Snapshots(tmp_path / "store", tree)
-
-
 def sound(snapshots: Snapshots) -> None:
     snapshots.git.run("fsck", "--full", "--strict")
 

@@ -25,11 +25,6 @@ def tree(tmp_path: Path) -> Path:
     return tree
 
 
-@pytest.fixture
-def snapshots(tmp_path: Path, tree: Path) -> Snapshots:
-    return Snapshots(tmp_path / "store", tree)
-
-
 def test_everything_a_run_did_is_undone_and_can_be_done_again(
     snapshots: Snapshots, tree: Path
 ) -> None:

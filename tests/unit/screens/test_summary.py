@@ -7,13 +7,9 @@ import pytest
 
 from agentrunner.results import InboxItem, Result
 from agentrunner.screens.layout import Paint
+from agentrunner.screens.next_steps import next_lines
 from agentrunner.screens.paused import approval_prompt, approval_screen, paused_screen
-from agentrunner.screens.summary import (
-    headline,
-    missing_sentences,
-    next_lines,
-    summary_screen,
-)
+from agentrunner.screens.summary import headline, missing_sentences, summary_screen
 from agentrunner.text.terminal import cell_width
 from tests.unit.screens.screen_samples import (
     CRITERIA,

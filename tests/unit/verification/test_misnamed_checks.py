@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.state.run_state import Awaited, CheckOutcome, Criterion
+from agentrunner.verification.baseline_checks import BaselineCheck, _Absent, _misnamed
 from agentrunner.verification.check_runner import Tried
-from agentrunner.verification.proposals import Proposal, _Absent, _misnamed
 from agentrunner.verification.results.model import Results, TestResult
 
 BEFORE = Results(
     reader="pytest",
     tests=(TestResult("tests/test_a.py::TestA::test_x", "passed", file="tests/test_a.py"),),
 )
-MADE = Proposal("AC-1", "to_write", "the check", awaits=Awaited(kind="test", what="it"))
+MADE = BaselineCheck("AC-1", "to_write", "the check", awaits=Awaited(kind="test", what="it"))
 
 
 @pytest.mark.parametrize(

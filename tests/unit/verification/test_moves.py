@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.inputs.wanted_changes import moves_in, renames_in
+from agentrunner.verification.inputs.wanted_moves import moves_in, renames_in
 from agentrunner.verification.moves import (
     asked_moves,
     imports_follow,

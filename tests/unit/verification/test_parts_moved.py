@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.inputs.wanted_changes import parts_moved_in
+from agentrunner.verification.inputs.wanted_moves import parts_moved_in
 from agentrunner.verification.moves import parts_follow
 
 BEFORE = b"from a.old import f, g\n\n\ndef test_f():\n    assert f(1) == g(1)\n"

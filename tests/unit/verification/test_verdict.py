@@ -16,19 +16,18 @@ from agentrunner.state.run_state import (
     TestOutcome,
 )
 from agentrunner.state.worker_runs import WorkerRun
+from agentrunner.verification.criterion_status import settle
+from agentrunner.verification.findings import allowed_paths, approval_of
 from agentrunner.verification.grades import weakest
 from agentrunner.verification.verdict import (
     NO_CHANGE,
     NO_PROOF,
     NOT_EXAMINED,
     Mode,
-    allowed_paths,
-    approval_of,
     complete,
     end_at_limit,
     judge,
     not_accepted,
-    settle,
     texts_of,
     worker_trouble,
 )

@@ -18,8 +18,8 @@ from agentrunner.registry import WORKERS
 from agentrunner.workers.base import Ended, Worker, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT
 from agentrunner.workers.factory import make_worker
+from tests.kit.readings import STREAMS
 
-STREAMS = Path(__file__).parents[2] / "data" / "worker_streams"
 ALL = sorted(STREAMS.iterdir())
 KINDS = sorted(WORKERS)
 HOME = Path("/state/box")

@@ -9,8 +9,8 @@ import pytest
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.workers.base import CommandRun, Ended, FailureKind, WorkerReading
 from agentrunner.workers.claude import ClaudeWorker
+from tests.kit.readings import STREAMS
 
-STREAMS = Path(__file__).parents[2] / "data" / "worker_streams"
 OTHERS = sorted(path for path in STREAMS.iterdir() if not path.name.startswith("qwen"))
 """Qwen's streams are alike, and its adapter knows better than to believe their last word."""
 CLAUDE = ClaudeWorker(WorkerSpec(kind="claude-code"))

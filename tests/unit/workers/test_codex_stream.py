@@ -13,8 +13,8 @@ from agentrunner.config.agents import WorkerSpec
 from agentrunner.workers.base import CommandRun, Ended, EventReader, WorkerReading
 from agentrunner.workers.codex import CodexWorker
 from agentrunner.workers.streams import MAX_LINE_BYTES
+from tests.kit.readings import STREAMS
 
-STREAMS = Path(__file__).parents[2] / "data" / "worker_streams"
 ALL = sorted(STREAMS.iterdir())
 CODEX = CodexWorker(WorkerSpec())
 GOOD = ["codex-exec-apply_patch.jsonl", "codex-exec-output-schema.jsonl", "codex-exec.jsonl"]

@@ -11,8 +11,7 @@ from agentrunner.state.worker_runs import Outcome
 from agentrunner.workers.base import Ended, ProcessOutcome
 from agentrunner.workers.factory import make_worker
 from agentrunner.workers.outcome import outcome_of
-
-STREAMS = Path(__file__).parents[2] / "data" / "worker_streams"
+from tests.kit.readings import STREAMS
 
 
 def outcome(

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentrunner.verification.inputs.wanted_changes import asked_in, data_asked_in, wanted_gone
+from agentrunner.verification.inputs.prd_checks import wanted_gone
+from agentrunner.verification.inputs.wanted_changes import asked_in, data_asked_in
 
 
 @pytest.mark.parametrize(

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.proof.left_as_it_was import left_as_it_was
-
-
-class Trees:
-    """Two trees, held as texts."""
-
-    def __init__(self, old: dict[str, str], new: dict[str, str]) -> None:
-        self.trees = {"old": old, "new": new}
-
-    def list(self, tree: str) -> dict[str, Any]:
-        return dict(self.trees[tree])
-
-    def reader(self, tree: str) -> Any:
-        return lambda path: self.trees[tree][path].encode() if path in self.trees[tree] else None
+from tests.kit.text_trees import TextTrees
 
 
 def _left(old: dict[str, str], new: dict[str, str], asked: str) -> str:
     product = [path for path in old if "test" not in path]
-    return left_as_it_was(cast(Snapshots, Trees(old, new)), "old", "new", product, asked)
+    return left_as_it_was(cast(Snapshots, TextTrees(old, new)), "old", "new", product, asked)
 
 
 OLD = {"mathx.py": "x = 1\n", "README.md": "# mathx\n", "CHANGELOG.md": "# Changes\n"}

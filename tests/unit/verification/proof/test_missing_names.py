@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.proof.missing_names import missing_names
+from tests.kit.text_trees import TextTrees
 
 ASKED = (
     "Add `percent(n)` and `--dry-run`; see `old(x)`, and never `eval(text)`."
@@ -15,21 +16,8 @@ ASKED = (
 )
 
 
-class Trees:
-    """Two trees, held as texts."""
-
-    def __init__(self, old: dict[str, str], new: dict[str, str]) -> None:
-        self.trees = {"old": old, "new": new}
-
-    def list(self, tree: str) -> dict[str, Any]:
-        return dict(self.trees[tree])
-
-    def reader(self, tree: str) -> Any:
-        return lambda path: self.trees[tree][path].encode()
-
-
 def _missing(old: dict[str, str], new: dict[str, str], asked: str = ASKED) -> str:
-    return missing_names(cast(Snapshots, Trees(old, new)), "old", "new", asked)
+    return missing_names(cast(Snapshots, TextTrees(old, new)), "old", "new", asked)
 
 
 @pytest.mark.parametrize(

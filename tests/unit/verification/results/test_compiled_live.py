@@ -3,20 +3,12 @@
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from agentrunner.verification.results.registry import select
 from tests.kit.missing import missing
 from tests.kit.reporting import need, plain, reading, reported, write
 
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For a Java program that ends soon: half of its CPU is spent on compiling well."""
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    (tmp_path / "tree").mkdir()
-    return tmp_path / "tree"
 
 
 GO = {

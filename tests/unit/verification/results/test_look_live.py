@@ -122,12 +122,6 @@ def what(tree: Path, shell: str) -> tuple[int, list[str], int]:
     return seen.exit_code, [one.what for one in seen.results.exchanged], seen.results.looked
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    (tmp_path / "tree").mkdir()
-    return tmp_path / "tree"
-
-
 @pytest.mark.parametrize("tool", ["-m unittest test_shop", "-m pytest -q test_shop.py"])
 @pytest.mark.parametrize(
     ("product", "expected"),

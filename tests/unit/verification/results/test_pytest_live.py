@@ -64,12 +64,6 @@ EXPECTED = [
 ]
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    (tmp_path / "tree").mkdir()
-    return tmp_path / "tree"
-
-
 @pytest.mark.parametrize("means", [0, 1, 2])
 @pytest.mark.parametrize("options", ["-q --tb=no -p no:cacheprovider", "-rxXs"])
 def test_every_outcome_by_name(tree: Path, options: str, means: int) -> None:

@@ -2,17 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-
 from agentrunner.verification.results.registry import select
 from tests.kit.reporting import need, plain, reading, reported, write
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    (tmp_path / "tree").mkdir()
-    return tmp_path / "tree"
-
 
 SPEC = """
 RSpec.describe 'Cart' do

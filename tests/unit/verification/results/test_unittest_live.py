@@ -59,12 +59,6 @@ EXPECTED = {
 PASSING = {(f"{PATH}.TestA.test_subtests (i={i})", "passed") for i in (0, 2)}
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    (tmp_path / "tree").mkdir()
-    return tmp_path / "tree"
-
-
 @pytest.mark.parametrize("python", [PY, *(f"python3.{n}" for n in (8, 9, 10, 12, 13, 14))])
 def test_every_outcome_by_name(tree: Path, python: str) -> None:
     if plain(tree, f"{python} -W error -c ''").returncode:

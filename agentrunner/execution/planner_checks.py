@@ -1,4 +1,4 @@
-"""A planner's checks are proposals until they have run: it learns the outcome of each at once."""
+"""A planner's checks count once they have run: it learns the outcome of each at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agentrunner.execution.questions import remark
 from agentrunner.planners.base import answers_by_code
 from agentrunner.protocol import CriterionDraft, PlanTask
 from agentrunner.state.run_state import Baseline, Counters, Criterion, TaskContext
-from agentrunner.verification.proposals import Proposal, proposed, try_checks
+from agentrunner.verification.baseline_checks import BaselineCheck, proposed, try_checks
 
 MOST_LISTED = 2
 """How often a planner is asked about checks that cannot run; then they are dropped."""
@@ -90,14 +90,14 @@ async def settled(
     return criteria, without(baseline, dropped), counters
 
 
-def _is_at_fault(tried: Proposal, reported: Collection[str]) -> bool:
+def _is_at_fault(tried: BaselineCheck, reported: Collection[str]) -> bool:
     """Whether the planner should hear of a check: each time that it cannot run, once if green."""
     green = tried.standing == "green" and tried.criterion_id not in reported
     return tried.standing == "cannot_run" or green
 
 
 def _as_tried(
-    criterion: Criterion, tried: Sequence[Proposal], dropped: Collection[str], *, late: bool
+    criterion: Criterion, tried: Sequence[BaselineCheck], dropped: Collection[str], *, late: bool
 ) -> Criterion:
     """Return the criterion with what its check awaits, or without a check that was dropped."""
     update: dict[str, object] = {"check": None, "check_origin": "task"}
@@ -117,7 +117,7 @@ def asked_by_people(deps: Deps) -> str:
 def with_other_checks(
     criteria: Sequence[Criterion],
     planned: PlanTask,
-    faults: Sequence[Proposal],
+    faults: Sequence[BaselineCheck],
     names: Collection[str],
 ) -> tuple[list[Criterion], set[str]]:
     """Return the plan with other checks for those at fault, and the ids of the criteria that
@@ -188,7 +188,7 @@ def _planner_can_react(deps: Deps, counters: Counters) -> bool:
     return bool(awaits is not None and awaits("plan_task", counters.meta_calls))
 
 
-def _sentence(faults: Sequence[Proposal], criteria: Sequence[Criterion]) -> str:
+def _sentence(faults: Sequence[BaselineCheck], criteria: Sequence[Criterion]) -> str:
     """Return what became of the checks; the planner's plan is not in what it is shown otherwise."""
     described = {one.id: one.description for one in criteria}
     parts = [
@@ -215,8 +215,8 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _keep(state: TaskContext, deps: Deps, tried: Sequence[Proposal], number: int) -> None:
-    """Record the outcome of each proposal in the run log."""
+def _keep(state: TaskContext, deps: Deps, tried: Sequence[BaselineCheck], number: int) -> None:
+    """Record the outcome of each check in the run log."""
     for one in tried:
         data = {
             "criterion": one.criterion_id,

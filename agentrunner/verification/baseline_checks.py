@@ -22,7 +22,7 @@ from agentrunner.verification.results.names import own_name
 from agentrunner.verification.results.registry import readers_of
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Measured, test_target
-from agentrunner.verification.verifier import Verifier, colours_of, is_kind
+from agentrunner.verification.verifier import Verifier, colours_of, looks_at_changes
 
 Standing = Literal["red", "green", "to_write", "to_install", "cannot_run"]
 SLOW_SEC = 120.0
@@ -38,7 +38,7 @@ EMPTY_TEST: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Proposal:
+class BaselineCheck:
     """How one check stands on the tree before the run."""
 
     criterion_id: str
@@ -68,7 +68,7 @@ async def try_checks(
     baseline: Baseline,
     asked: str,
     of: Callable[[Criterion], bool] = proposed,
-) -> tuple[Baseline, list[Proposal]]:
+) -> tuple[Baseline, list[BaselineCheck]]:
     """Run the checks of `criteria` on the tree before the run, in a clean room.
 
     Only those for which `of` returns true, by default the planner's. `asked` is the text of what
@@ -85,12 +85,12 @@ async def try_checks(
     wanted = {file for found in absent.values() if found for file in [found.file] if file}
     collected = await _collected(verifier, baseline, wanted, read)
     before = await asyncio.to_thread(verifier.before, baseline)
-    proposals = [
+    checks = [
         _misnamed(made, absent[one.criterion.id], before, one)
         for one in tried
-        for made in [_proposal(one, absent[one.criterion.id], collected, asked)]
+        for made in [_as_it_stands(one, absent[one.criterion.id], collected, asked)]
     ]
-    outcomes = [_believed(one, made) for one, made in zip(tried, proposals, strict=True)]
+    outcomes = [_believed(one, made) for one, made in zip(tried, checks, strict=True)]
     ids = {one.id for one in mine}
     others = [one for one in baseline.check_outcomes if one.criterion_id not in ids]
     return (
@@ -104,57 +104,57 @@ async def try_checks(
                 "reporters": dict(verifier.measurer.means),
             }
         ),
-        proposals,
+        checks,
     )
 
 
-def _believed(tried: Tried, proposal: Proposal) -> CheckOutcome:
+def _believed(tried: Tried, check: BaselineCheck) -> CheckOutcome:
     """A check's outcome; one that could not run was neither red nor green."""
-    if proposal.standing in ("cannot_run", "to_install"):
+    if check.standing in ("cannot_run", "to_install"):
         return tried.outcome.model_copy(update={"outcome": "not_run", "results": None, "red": []})
     return tried.outcome
 
 
-def _proposal(
+def _as_it_stands(
     tried: Tried, absent: _Absent | None, collected: Mapping[str, bool], asked: str
-) -> Proposal:
+) -> BaselineCheck:
     outcome = tried.outcome
-    proposal = Proposal(tried.criterion.id, "red", outcome.what, _shortened_output(tried))
-    if is_kind(tried.criterion, "diff"):
-        return proposal  # nothing has changed before the run, whatever it asks
+    check = BaselineCheck(tried.criterion.id, "red", outcome.what, _shortened_output(tried))
+    if looks_at_changes(tried.criterion):
+        return check  # nothing has changed before the run, whatever it asks
     if outcome.outcome == "passed":
-        return replace(proposal, standing="green")
+        return replace(check, standing="green")
     if tried.why:
         tool = _wanted_tool(tried, asked)
         if not tool:
-            return replace(proposal, standing="cannot_run")
-        return replace(proposal, standing="to_install", awaits=Awaited(kind="tool", what=tool))
+            return replace(check, standing="cannot_run")
+        return replace(check, standing="to_install", awaits=Awaited(kind="tool", what=tool))
     if tried.measured is None:
-        return proposal if outcome.outcome == "failed" else replace(proposal, standing="cannot_run")
+        return check if outcome.outcome == "failed" else replace(check, standing="cannot_run")
     if tried.measured.ran.timed_out:
-        return replace(proposal, standing="cannot_run")
+        return replace(check, standing="cannot_run")
     if absent is None:
-        return proposal
+        return check
     if absent.file and not collected.get(absent.file, True):
-        return replace(proposal, standing="cannot_run")
+        return replace(check, standing="cannot_run")
     where = "::".join(part for part in (absent.file, absent.name) if part)
-    return replace(proposal, standing="to_write", awaits=Awaited(kind="test", what=where))
+    return replace(check, standing="to_write", awaits=Awaited(kind="test", what=where))
 
 
 def _misnamed(
-    proposal: Proposal, absent: _Absent | None, before: Results | None, tried: Tried
-) -> Proposal:
+    check: BaselineCheck, absent: _Absent | None, before: Results | None, tried: Tried
+) -> BaselineCheck:
     """Turn a check that waits for a test into one that cannot run, where it misnames the test.
 
     The suite already has a test of that name within a class: nobody would write one without it.
-    With another class it may be a new test, and the proposal stays.
+    With another class it may be a new test, and the check stays.
     """
-    if proposal.standing != "to_write" or absent is None or before is None or not absent.name:
-        return proposal
+    if check.standing != "to_write" or absent is None or before is None or not absent.name:
+        return check
     cwd = tried.measured.target.cwd if tried.measured is not None else "."
     last = own_name(absent.name)
     if last != absent.name:
-        return proposal
+        return check
     meant = [
         test.name
         for test in before.tests
@@ -162,9 +162,9 @@ def _misnamed(
         and absent.file in ("", posixpath.normpath(posixpath.join(cwd, test.file or "")))
     ]
     if not meant:
-        return proposal
+        return check
     output = f"the suite has no test {absent.name}; it has {', '.join(meant[:MOST_MEANT])}"
-    return replace(proposal, standing="cannot_run", output=output, awaits=None)
+    return replace(check, standing="cannot_run", output=output, awaits=None)
 
 
 def _shortened_output(tried: Tried) -> str:

@@ -1,0 +1,110 @@
+"""What does the PRD want moved or renamed: paths, modules, names in code? If in doubt, nothing.
+
+Pure. Of paths Japanese is understood as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from itertools import pairwise
+
+from agentrunner.text.sentences import sentence_before
+from agentrunner.verification.inputs.globs import is_glob
+from agentrunner.verification.inputs.prd_checks import MOST, outside_of_checks
+from agentrunner.verification.inputs.references import family_of
+from agentrunner.verification.inputs.wanted_changes import (
+    MOST_NAMED,
+    TOKEN,
+    as_path,
+    names_path,
+    requests,
+)
+from agentrunner.verification.inputs.words_of_change import NEGATED
+
+KEEPS_TEXT = re.compile(r"(?i)renam|mov(?!ed? away)|[^。\n]*(?:改名|リネーム|移動|移[すし](?!植))")
+"""The verbs among `MOVES` that leave a file's text as it is."""
+NOW_CALLED = re.compile(r"[`'\"*_)]*\s+(?:becomes?|turns\s+into|→|->|=>)\s+[`'\"*_(]*")
+"""Between a path and the path that it becomes."""
+RENAMES = re.compile(
+    r"(?i)\brenam(?:e|es|ed|ing)\b(?:[^.;:!?`]|\.\S){0,60}?`(?P<old>[A-Za-z_][\w.:]*)(?:\(\))?`"
+    r"(?:[^.;:!?`]|\.\S|`[^`\n]*[./][^`\n]*`){0,60}?\s(?:to|into|as)\s+`(?P<new>[A-Za-z_][\w.:]*)"
+)
+"""A name in code, and its new name."""
+PART_MOVES = re.compile(
+    r"(?:\b[Mm]ov(?:e|ing)\s+(?:the\s+)?(?:\w+\s+)?`(?P<first>\w+)(?:\(\))?`"
+    r"|`(?P<name>[A-Za-z_]\w*)(?:\(\))?`\s+(?:(?:is|gets|must\s+be|has\s+to\s+be)\s+moved|moves))"
+    r"\s+(?:out\s+of|from)\s+`(?P<old>[\w./]+)`\s+(?:in)?to\s+(?:(?:an?|the|new|own|module|file)\s+)*"
+    r"`(?P<new>[\w./]+)`"
+)
+"""A name in code that goes from one file or module to another."""
+BARE_RENAMES = re.compile(
+    r"\b(?:[Rr]enam(?:e|es|ed|ing)|(?P<more>and))\s+(?:the\s+)?"
+    r"(?:(?P<kind>function|method|class|type)\s+)?"
+    r"(?P<old>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(\))?\s+(?:to|into|as)\s+"
+    r"(?P<new>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(\))?(?![\w/]|\.\w)"
+)
+"""The same without back quotes, where the kind is said, or both are spelt as no plain word is:
+`byTag`, `by_tag`, `calc.plus`."""
+CODE_NAME = re.compile(r"\w*[a-z0-9][A-Z]\w*|\w*[A-Za-z0-9]_\w+")
+
+
+def moved_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
+    """Whether the PRD wants a path to be moved or renamed, and nothing else done to it."""
+    text = prd_text[:MOST]
+    tokens = list(TOKEN.finditer(text))
+    verbs = [
+        verb for index, verb in requests(text, tokens) if names_path(tokens[index][0], path, paths)
+    ]
+    return bool(verbs) and all(map(_is_move, verbs))
+
+
+def moves_in(prd_text: str) -> list[str]:
+    """Return paths and modules that the PRD wants moved or renamed, and those that they become."""
+    text = prd_text[:MOST]
+    tokens = list(TOKEN.finditer(text))
+    places = [index for index, verb in requests(text, tokens) if _is_move(verb)]
+    for index, (before, after) in enumerate(pairwise(tokens)):
+        if NOW_CALLED.fullmatch(text[before.end() : after.start()]):
+            places += [index, index + 1]
+    words = dict.fromkeys(as_path(tokens[index][0], ()).rstrip("/") for index in places)
+    return [word for word in words if not is_glob(word)][:MOST_NAMED]
+
+
+def parts_moved_in(prd_text: str) -> list[tuple[str, str, str]]:
+    """Return names in code that the PRD moves, each with the path it leaves and the one it gets."""
+    text = outside_of_checks(prd_text[:MOST])
+    found = []
+    for hit in PART_MOVES.finditer(text):
+        before = sentence_before(text, hit.start(), 60)
+        if not NEGATED.search(before):
+            found.append((hit["first"] or hit["name"], hit["old"], hit["new"]))
+    return found[:MOST_NAMED]
+
+
+def renames_in(prd_text: str) -> dict[str, str]:
+    """Return names in code that the PRD wants changed, new by old: `render` to `render_text`."""
+    found: dict[str, str] = {}
+    text = outside_of_checks(prd_text[:MOST])
+    bare = [
+        hit
+        for hit in BARE_RENAMES.finditer(text)
+        if hit["kind"] or all(_is_code(hit[one]) for one in ("old", "new"))
+    ]
+    for hit in [*bare, *RENAMES.finditer(text)]:
+        before = sentence_before(text, hit.start(), 60)
+        old, new = (re.split("[.:]", name)[-1] for name in (hit["old"], hit["new"]))
+        if hit.groupdict().get("more") and not re.search(r"(?i)\brenam", before):
+            continue
+        if old != new and not NEGATED.search(before):
+            found[old] = new
+    return found
+
+
+def _is_code(name: str) -> bool:
+    """Whether a word is spelt as a name in code, and not as a file's."""
+    return not family_of(name) and bool("." in name or CODE_NAME.fullmatch(name))
+
+
+def _is_move(verb: str) -> bool:
+    return bool(KEEPS_TEXT.match(verb))
