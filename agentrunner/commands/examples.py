@@ -95,7 +95,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "plan undo": ("agentrunner plan undo",),
     "plan export": ("agentrunner plan export plan/",),
     "plan import": ("agentrunner plan import plan/",),
-    "chat": ("agentrunner chat",),
+    "chat": ("agentrunner chat", 'agentrunner chat --test "npm test"'),
     "validate": ("agentrunner validate users-api.md", "agentrunner validate users-api.md --json"),
     "schema": ("agentrunner schema", "agentrunner schema task"),
     "parse": ("agentrunner parse next_action reply.txt",),

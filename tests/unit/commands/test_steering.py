@@ -100,11 +100,11 @@ async def test_a_disk_that_fails_is_told_of_as_well() -> None:
 def test_who_talks_does_not_take_the_place_of_who_steers_the_tasks() -> None:
     place = Path("/shop")
     setting = Setting(meta="codex-cli", overrides=("runner.worker.model=m",))
-    fresh = of_tasks(PlanSettings(base_dir="/shop"), setting, place)
+    fresh = of_tasks(PlanSettings(base_dir="/shop"), setting, {}, place)
     assert fresh.options == {"meta": "codex-cli"}
     known = PlanSettings(base_dir="/shop", options={"meta": "checklist"})
-    shared = of_tasks(known, setting, place)
-    assert shared.options == {"meta": "checklist"}
+    shared = of_tasks(known, setting, {"test": "make test", "worker": None}, place)
+    assert shared.options == {"meta": "checklist", "test": "make test"}
     assert shared.overrides == {"runner.worker.model": "runner.worker.model=m"}
 
 
