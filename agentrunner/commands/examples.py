@@ -20,7 +20,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "run": (
         "agentrunner run users-api.md",
         'agentrunner run "fix the failing test" --test "pytest -q"',
-        "agentrunner run users-api.md --worker claude-code --model opus --budget usd=5",
+        "agentrunner run users-api.md --worker claude-code --model claude-opus-4-7 --budget usd=5",
         "agentrunner run users-api.md --worktree          in a branch, outside of the checkout",
         "agentrunner run users-api.md --detach            goes on when the terminal is closed",
         "agentrunner run users-api.md --json --no-input   in a script or in CI",
