@@ -55,9 +55,13 @@ def plan_execution(
         )
         order = PlanInstructions(repo, shared, options, parallel=len(os.sched_getaffinity(0)))
 
+        before = ""
+
         def hear(event: Mapping[str, Any]) -> None:
-            if line := event_line(event, chat=True):
+            nonlocal before
+            if line := event_line(event, chat=True, before=before):
                 tell(_wrapped(line))
+                before = line
 
         result = await executor.execute_plan(order, hear, may_start)
         left = set(result.tasks.values()) - {"COMPLETE"}

@@ -133,6 +133,15 @@ def test_each_event_is_one_harmless_line() -> None:
     assert event_line({"event": "decision"}) == ""
 
 
+def test_what_a_question_says_is_not_said_again_of_its_task() -> None:
+    text = "The planner gave no answer.\nWhich model?"
+    question = {"event": "plan_question", "task_id": "TASK-0001", "question": 3, "text": text}
+    blocked = {"event": "plan_task", "task_id": "TASK-0001", "status": "BLOCKED", "detail": text}
+    asked = event_line({**question, "status": "BLOCKED"}, chat=True)
+    assert event_line(blocked, before=asked) == "TASK-0001 BLOCKED"
+    assert event_line(blocked, before="TASK-0001 RUNNING").endswith("Which model?")
+
+
 def test_the_end_tells_what_is_left() -> None:
     tasks = {"TASK-0001": "COMPLETE", "TASK-0002": "COMPLETE", "TASK-0003": "BLOCKED"}
     result = PlanResult(
