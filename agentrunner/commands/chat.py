@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from agentrunner.commands import options as opt
@@ -19,18 +19,21 @@ if TYPE_CHECKING:
     from agentrunner.plans.conversation import Conversation
     from agentrunner.plans.planner import PanelPlanner
 
-HELP = """\
-Say what you want, or what should be different about the plan. Commands:
-  /plan [TASK]      the plan, or one task of it
-  /undo             take the latest change back
-  /answer [N] TEXT  answer a question of the planner
-  /run              carry the plan out while you talk
-  /status           how the work stands
-  /pause  /resume   begin no further task; go on
-  /stop             end the tasks that are at work; /run resumes them
-  /quit             leave; the plan is kept
-These words do the same without a slash: stop, pause, continue, status, help, quit and exit,
-and 停止, 一時停止, 再開 and 状況."""
+HELP = (
+    ("/plan [TASK]", "the plan, or one task of it"),
+    ("/undo", "take the latest change back"),
+    ("/answer [N] TEXT", "answer a question of the planner"),
+    ("/run", "carry the plan out while you talk"),
+    ("/status", "how the work stands"),
+    ("/pause  /resume", "begin no further task; go on"),
+    ("/stop", "end the tasks that are at work; /run resumes them"),
+    ("/quit", "leave; the plan is kept"),
+)
+BEFORE_HELP = "Say what you want, or what should be different about the plan. Commands:"
+AFTER_HELP = (
+    "These words do the same without a slash: stop, pause, continue, status, help, quit and exit,"
+    " and 停止, 一時停止, 再開 and 状況."
+)
 
 LEAVE = frozenset({"/quit", "/exit", "quit", "exit", "bye", ":q"})
 """Words that end other chats; none of them makes sense as a wish."""
@@ -59,6 +62,8 @@ class Steering(Protocol):
 
 def chat(
     meta: opt.Planner = None,
+    worker: opt.Worker = None,
+    test: opt.Test = None,
     repo: opt.PlanRepo = None,
     overrides: opt.Overrides = None,
     policy: opt.PolicyFile = None,
@@ -69,17 +74,17 @@ def chat(
     if not sys.stdin.isatty():
         raise UsageError("a chat needs a terminal.", remedy='agentrunner plan "what you want"')
     setting = Setting(repo, meta, tuple(overrides or ()), policy, state_dir)
-    return asyncio.run(_chat(setting))
+    return asyncio.run(_chat(setting, {"worker": worker, "test": test}))
 
 
-async def _chat(setting: Setting) -> int:
+async def _chat(setting: Setting, of_tasks: Mapping[str, str | None]) -> int:
     from agentrunner.commands.lines import typed_lines
     from agentrunner.commands.steering import PlanSteering, looking, plan_execution
     from agentrunner.commands.talking import opened
 
     async with opened(setting) as (talk, planner), typed_lines() as lines:
         steering = PlanSteering(
-            plan_execution(setting, lines.tell), lambda: looking(setting), lines.tell
+            plan_execution(setting, lines.tell, of_tasks), lambda: looking(setting), lines.tell
         )
         _say(f"{planner.describe()} plans. /help tells what can be said here.\n")
         room = Chat(talk, lines, steering, setting, planner)
@@ -88,9 +93,17 @@ async def _chat(setting: Setting) -> int:
             await room.talk()
         finally:
             if steering.running:
-                _say("The tasks at work are ended in order …")
+                _say("The tasks at work are ended gracefully …")
                 await steering.stop()
     return 0
+
+
+def _help_screen() -> str:
+    from agentrunner.screens.layout import hung, wrap
+
+    width = width_of(sys.stdout)
+    commands = [line for name, does in HELP for line in hung(f"  {name:<18}", does, width)]
+    return "\n".join([*wrap(BEFORE_HELP, width), *commands, *wrap(AFTER_HELP, width)])
 
 
 def _plan_screen(talk: Conversation) -> str:
@@ -128,7 +141,7 @@ class Chat:
             "/resume": lambda _: self._go_on(self._steering.resume),
             "/stop": lambda _: self._stop(),
             "/status": lambda _: show(self._steering.status()),
-            "/help": lambda _: show(HELP),
+            "/help": lambda _: show(_help_screen()),
         }
 
     async def talk(self) -> None:
@@ -146,6 +159,7 @@ class Chat:
             # The prompt has no end of line, so the shell's prompt would follow it directly
             show("")
         finally:
+            self._lines.leave()
             loop.remove_signal_handler(signal.SIGINT)
 
     async def _next(self, prompt: str = PROMPT) -> str | None:
@@ -171,7 +185,7 @@ class Chat:
         if not text:
             return
         if text.casefold() in ASK_HELP:
-            show(HELP)
+            show(_help_screen())
         elif text.startswith("/"):
             await self._command(text)
         elif word := control_word(text):
@@ -243,8 +257,9 @@ class Chat:
         name, _, rest = text.partition(" ")
         if name not in asked and name.casefold() not in filter(None, asked.values()):
             if len(asked) != 1 or not text:
-                numbers = ", ".join(asked)
-                usage = f"/answer N TEXT, where N is one of {numbers}."
+                *others, last = asked or ("",)
+                which = f"N is {', '.join(others)} or {last}" if others else ""
+                usage = f"/answer N TEXT, where {which}." if others else f"/answer {last} TEXT"
                 _say(usage if asked else "Nothing is asked.")
                 return
             (name,), rest = asked, text

@@ -20,11 +20,13 @@ import typer
 from agentrunner import environment
 from agentrunner.commands.command_line import COMPLETE_VARIABLE, TASK_FILES
 from agentrunner.commands.index import Index, about_option, choices_of
-from agentrunner.text.terminal import sanitize
+from agentrunner.text.terminal import one_line, sanitize
 
 Candidate = tuple[str, str]
 """A possible word, and its meaning."""
 FILES: Candidate = (":files", "")
+MOST_CELLS = 60
+"""Columns for a meaning, which stands beside its word."""
 MOST = 200
 """More candidates would not help anybody."""
 
@@ -130,7 +132,7 @@ def candidates(program: Any, words: Sequence[str]) -> Iterable[Candidate]:
     for value, meaning in found:
         clean = sanitize(value)
         if (value.startswith(last) or value == FILES[0]) and clean == value and "\n" not in value:
-            yield value, " ".join(sanitize(meaning).split())[:60]
+            yield value, one_line(meaning, MOST_CELLS)
 
 
 def _parse_words(program: Any, words: Sequence[str]) -> tuple[Any, list[str], Any]:

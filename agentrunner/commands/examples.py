@@ -20,7 +20,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "run": (
         "agentrunner run users-api.md",
         'agentrunner run "fix the failing test" --test "pytest -q"',
-        "agentrunner run users-api.md --worker claude-code --model opus --budget usd=5",
+        "agentrunner run users-api.md --worker claude-code --model claude-opus-4-7 --budget usd=5",
         "agentrunner run users-api.md --worktree          in a branch, outside of the checkout",
         "agentrunner run users-api.md --detach            goes on when the terminal is closed",
         "agentrunner run users-api.md --json --no-input   in a script or in CI",
@@ -95,7 +95,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "plan undo": ("agentrunner plan undo",),
     "plan export": ("agentrunner plan export plan/",),
     "plan import": ("agentrunner plan import plan/",),
-    "chat": ("agentrunner chat",),
+    "chat": ("agentrunner chat", 'agentrunner chat --test "npm test"'),
     "validate": ("agentrunner validate users-api.md", "agentrunner validate users-api.md --json"),
     "schema": ("agentrunner schema", "agentrunner schema task"),
     "parse": ("agentrunner parse next_action reply.txt",),

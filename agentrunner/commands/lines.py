@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from agentrunner.commands.question_prompt import at_words
 from agentrunner.text.terminal import cell_width
 
 
@@ -32,9 +33,16 @@ class LineReader:
         """Return the next line without its end; None at the end of input."""
         if self._wanted is None or self._wanted.done():
             self._wanted = self._loop.create_future()
-            self._prompt = prompt
+            above, _, self._prompt = at_words(prompt, sys.stdout).rpartition("\n")
+            if above:
+                sys.stdout.write(f"{above}\n")
             self._asked.release()
         return await asyncio.shield(self._wanted)
+
+    def leave(self) -> None:
+        """Want no line any more; what is told from now on has no prompt after it."""
+        if self._wanted is not None:
+            self._wanted.cancel()
 
     def tell(self, text: str) -> None:
         """Write lines above the one that is being typed."""

@@ -23,7 +23,6 @@ from agentrunner.commands.console import Output, interactive, paint_for, show, t
 from agentrunner.commands.which_run import git_of, here, is_driven, resolve
 from agentrunner.errors import CheckpointCorrupt, SandboxUnavailable
 from agentrunner.errors.command_line import BadOption
-from agentrunner.errors.runs import UnknownRound
 from agentrunner.errors.task_files import BadValue
 
 if TYPE_CHECKING:
@@ -187,7 +186,6 @@ def logs(
     state_dir: opt.StateDir = None,
 ) -> int:
     """What happened in a run, and what its workers said and did."""
-    from agentrunner.screens.layout import count
     from agentrunner.screens.log import LogView
     from agentrunner.storage.run_folder import RunFolder
 
@@ -211,10 +209,9 @@ def logs(
     for line in view.flush() if not as_json else ():
         show(line)
     if number is not None and number > view.rounds:
-        raise UnknownRound(
-            f"{run_id} has {count(view.rounds, 'round')}; there is no round {number}.",
-            remedy=f"agentrunner logs {run_id}",
-        )
+        from agentrunner.engine.queries import no_such_round
+
+        raise no_such_round(run_id, view.rounds, number)
     return 0
 
 
@@ -272,8 +269,11 @@ def diff(
         show(stat_screen(files, width_of(sys.stdout), paint_for(sys.stdout)))
     elif stat:
         show(queries.diff(folder, run_id, number, stat).rstrip("\n"))
+    elif text := queries.diff(folder, run_id, number):
+        show_diff(text)
     else:
-        show_diff(queries.diff(folder, run_id, number))
+        where = f" in round {number}" if number else ""
+        tell(f"{run_id} has changed no file{where}.", sys.stderr)
     return 0
 
 

@@ -268,8 +268,8 @@ def answered(
     left = sum(one.answer is None and is_living(one, plan) for one in store.questions())
     more = f" {left} more to go." if left else ""
     if chat:
-        after = "Work that is under way goes on with it, else /run does"
-        after = after if found.task_id else "The planner is told with what you say"
+        after = "Work that is under way goes on with it, else /run does."
+        after = after if found.task_id else "The planner gets it with what you say next."
     elif found.task_id:
         after = "Next:  agentrunner plan run   goes on with it"
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -46,13 +45,11 @@ def settled_planner(
     from agentrunner.config.agents import ProfilesSpec
     from agentrunner.config.load import TaskSource, load_task
 
-    if base_url:
-        overrides = [*overrides, f"runner.meta.base_url={json.dumps(base_url)}"]
     with _repository_or_empty(environ) as repo:
         spec = load_task(
             TaskSource("goal", "A planner is tried."),
             overrides=overrides,
-            options={"repo": str(repo), "meta": kind, "planner_model": model},
+            options={"repo": str(repo), "meta": kind, "planner_model": model, "base_url": base_url},
             environ=environ,
             cwd=repo,
             auto=True,

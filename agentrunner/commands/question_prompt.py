@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from agentrunner.commands.command_line import is_no, is_yes
 from agentrunner.commands.console import Console, columns_of, show, tell, width_of
@@ -274,7 +274,7 @@ def prompt_of(subject: str, folder: Path) -> str:
 
 def read_line(prompt: str) -> str:
     """Return the typed line; raises EOFError or KeyboardInterrupt."""
-    sys.stderr.write(_at_words(prompt))
+    sys.stderr.write(at_words(prompt, sys.stderr))
     sys.stderr.flush()
     # A signal just before the system's read would be noticed only after the next line, so select
     # first. A terminal delivers one line at a time: none waits in a buffer that select can't see.
@@ -287,9 +287,9 @@ def read_line(prompt: str) -> str:
     return line
 
 
-def _at_words(prompt: str) -> str:
+def at_words(prompt: str, stream: TextIO) -> str:
     """Return a prompt that breaks at words, with room for a letter behind it."""
-    columns = columns_of(sys.stderr)
+    columns = columns_of(stream)
     if not columns:
         return prompt
     lines = prompt.split("\n")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -352,9 +353,10 @@ def validate(
     from agentrunner.screens.layout import labelled
     from agentrunner.screens.live import counts_lines
 
-    spec = load(source_of(file, None, None), [], {"strict": strict})
-    policies = load_policies(policy, os.environ, Path(spec.repo))
-    spec = narrowed(spec, policies, os.environ)
+    with _as_invalid(as_json=as_json):
+        spec = load(source_of(file, None, None), [], {"strict": strict})
+        policies = load_policies(policy, os.environ, Path(spec.repo))
+        spec = narrowed(spec, policies, os.environ)
     name = "standard input" if file == "-" else file
     inputs = proof_inputs(spec)
     problems = [*inputs.problems, *asked_protected(spec)]
@@ -363,7 +365,7 @@ def validate(
 
         warnings = [*problems, *([] if spec.criteria else [NO_CRITERIA]), *_schema_warnings(spec)]
         values = {"valid": True, "criteria": _criteria_rows(spec), "inputs": inputs.lists,
-                "warnings": warnings}  # fmt: skip
+                "warnings": warnings, "error": None}  # fmt: skip
         show(json.dumps(values))
         return 0
     width = width_of(sys.stdout)
@@ -375,6 +377,21 @@ def validate(
     for source in spec.policies:
         tell(f"  policy  {policy_line(source.path, source.sha256, os.environ.get('HOME', ''))}")
     return 0
+
+
+@contextlib.contextmanager
+def _as_invalid(*, as_json: bool) -> Iterator[None]:
+    """Print the object of `validate --json` for a file that is not valid, too."""
+    import json
+
+    try:
+        yield
+    except UsageError as error:
+        if as_json:
+            inputs: dict[str, list[str]] = {"tests": [], "product": [], "unsure": []}
+            none = {"criteria": [], "inputs": inputs, "warnings": []}
+            show(json.dumps({"valid": False, **none, "error": error.as_dict()}))
+        raise
 
 
 def _schema_warnings(spec: TaskSpec) -> list[str]:

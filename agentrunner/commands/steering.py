@@ -26,8 +26,13 @@ function returns true, and returns one sentence about the outcome.
 """
 
 
-def plan_execution(setting: Setting, tell: Callable[[str], None]) -> PlanExecution:
-    """Return a function that executes this setting's plan in this process, as `plan run` does."""
+def plan_execution(
+    setting: Setting, tell: Callable[[str], None], given: Mapping[str, str | None]
+) -> PlanExecution:
+    """Return a function that executes this setting's plan in this process, as `plan run` does.
+
+    `given` are the options that only its tasks have.
+    """
 
     async def execute(halt: asyncio.Event, may_start: Callable[[], bool]) -> str:
         from agentrunner.engine.attempt_run import Options
@@ -39,7 +44,7 @@ def plan_execution(setting: Setting, tell: Callable[[str], None]) -> PlanExecuti
         repo, cwd = repository(setting.repo), Path.cwd()
         state_dir = environment.state_dir(setting.state_dir)
         folder = plan_folder(state_dir, repo)
-        shared = of_tasks(load_settings(folder, cwd), setting, cwd)
+        shared = of_tasks(load_settings(folder, cwd), setting, given, cwd)
         save_settings(folder, shared)
         options = Options(
             state_dir=state_dir,
@@ -50,9 +55,13 @@ def plan_execution(setting: Setting, tell: Callable[[str], None]) -> PlanExecuti
         )
         order = PlanInstructions(repo, shared, options, parallel=len(os.sched_getaffinity(0)))
 
+        before = ""
+
         def hear(event: Mapping[str, Any]) -> None:
-            if line := event_line(event, chat=True):
+            nonlocal before
+            if line := event_line(event, chat=True, before=before):
                 tell(_wrapped(line))
+                before = line
 
         result = await executor.execute_plan(order, hear, may_start)
         left = set(result.tasks.values()) - {"COMPLETE"}
@@ -62,13 +71,15 @@ def plan_execution(setting: Setting, tell: Callable[[str], None]) -> PlanExecuti
     return execute
 
 
-def of_tasks(kept: PlanSettings, setting: Setting, cwd: Path) -> PlanSettings:
+def of_tasks(
+    kept: PlanSettings, setting: Setting, given: Mapping[str, str | None], cwd: Path
+) -> PlanSettings:
     """Return the settings that a plan's tasks share, with the options of a chat.
 
     The planner of the chat also steers the tasks, unless the plan names another one.
     """
     meta = None if "meta" in kept.options else setting.meta
-    return kept.with_given({"meta": meta}, None, list(setting.overrides), cwd)
+    return kept.with_given({**given, "meta": meta}, None, list(setting.overrides), cwd)
 
 
 def _wrapped(text: str) -> str:

@@ -215,7 +215,7 @@ class _Attempt:
                     _NAMED + found.command, cwd=self.part, timeout_sec=left, copy=copy
                 )
                 why = "" if ran.timed_out else why_not_started(
-                    found.command, ran, self.place, is_test=True
+                    found.command, ran, self.place, is_test=True, cwd=self.part
                 )  # fmt: skip
                 # As at the start of a run: in the fallback sandbox the command may start.
                 if why and not self.done and await inside.fall_back(why):

@@ -23,6 +23,7 @@ _NAMED: dict[str, KeyPath] = {
     "max_loops": ("runner", "meta", "max_loops"),
     "model": ("runner", "worker", "model"),
     "planner_model": ("runner", "meta", "model"),
+    "base_url": ("runner", "meta", "base_url"),
 }
 
 

@@ -79,10 +79,11 @@ def load_task(
     """Read a task and everything it names.
 
     `overrides` are `--set key.path=VALUE` texts, `options` the named options (test, repo, meta,
-    worker, model, planner_model, sandbox, max_loops, approve, strict), which win. `detect_test`
-    finds the command of `test: auto` in a repository. `today` becomes part of the id if the title
-    yields none. With `auto`, an unspecified planner or worker is of kind `auto`. Raises UsageError
-    with place and remedy, and InfraError (`repo-owner`) for somebody else's repository.
+    worker, model, planner_model, base_url, sandbox, max_loops, approve, strict), which win.
+    `detect_test` finds the command of `test: auto` in a repository. `today` becomes part of the id
+    if the title yields none. With `auto`, an unspecified planner or worker is of kind `auto`.
+    Raises UsageError with place and remedy, and InfraError (`repo-owner`) for somebody else's
+    repository.
     """
     cwd = cwd.absolute()
     document = read_document(source, cwd)

@@ -10,13 +10,14 @@ from typing import Any
 
 from agentrunner import registry
 from agentrunner.config.agents import AUTO, WorkerSpec, named_workers
+from agentrunner.config.kinds import planner_kind
 from agentrunner.config.mistakes import dotted, mistake, suggestion
 from agentrunner.config.prd import read_item
 from agentrunner.config.spec import Check, CriterionSpec, RunnerSection, TaskFile, TestSpec
 from agentrunner.config.yaml_text import Path as KeyPath
 from agentrunner.config.yaml_text import YamlTree
 from agentrunner.errors import UsageError
-from agentrunner.errors.command_line import UnknownKind
+from agentrunner.errors.command_line import BadOption, UnknownKind
 from agentrunner.errors.task_files import (
     BadCheck,
     BadValue,
@@ -87,6 +88,7 @@ def _criterion(item: Any, path: KeyPath, tree: YamlTree, name: str) -> Any:
 def check_rules(file: TaskFile, tree: YamlTree, repo: Path, environ: Mapping[str, str]) -> None:
     """Raise UsageError for a task that is valid in shape but cannot be run."""
     _check_kinds(file, tree)
+    _check_planner_options(file.runner, tree)
     _check_names(file, tree)
     _check_env(file, tree, environ)
     _check_task_env(file, tree, environ)
@@ -100,6 +102,20 @@ def check_rules(file: TaskFile, tree: YamlTree, repo: Path, environ: Mapping[str
         for field in ("cwd", "path"):
             value = getattr(criterion.check, field, "") or "."
             _require_inside(repo, value, tree, (*_CRITERIA, index, "check", field))
+
+
+def _check_planner_options(runner: RunnerSection, tree: YamlTree) -> None:
+    """Raise BadOption for an option about the model of a planner that asks none."""
+    if planner_kind(runner.meta.kind).calls_model or runner.profiles.meta.candidates:
+        return
+    for key in ("model", "base_url"):
+        place = tree.place(("runner", "meta", key))
+        if place.where in ("--planner-model", "--base-url"):
+            raise BadOption(
+                f"The planner is {runner.meta.kind}, which asks no model.",
+                path=place.where,
+                remedy="name one that does, as --planner openai-chat, or leave this option out",
+            )
 
 
 def refuse_both(tree: YamlTree) -> None:

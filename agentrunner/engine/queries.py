@@ -354,11 +354,18 @@ def _snapshots(folder: RunFolder) -> Snapshots:
 def _worker_run(folder: RunFolder, number: int) -> Record:
     runs = [r for r in RunLog(folder.log_file).history().worker_runs if r.data.get("tree_after")]
     if not 1 <= number <= len(runs):
-        raise UnknownRound(
-            f"{folder.run_id} has {len(runs)} worker runs; there is no round {number}.",
-            path="--round",
-        )
+        raise no_such_round(folder.run_id, len(runs), number)
     return runs[number - 1]
+
+
+def no_such_round(run_id: str, rounds: int, number: int) -> UnknownRound:
+    """The error for a round that a run has not had."""
+    had = f"{rounds} round" if rounds == 1 else f"{rounds or 'no'} rounds"
+    return UnknownRound(
+        f"{run_id} has {had}; there is no round {number}.",
+        path="--round",
+        remedy=f"agentrunner logs {run_id}",
+    )
 
 
 def _ends(folder: RunFolder) -> tuple[str, str]:

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 EVIDENCE_CELLS = 300
 
 
-def event_line(event: Mapping[str, Any], *, chat: bool = False) -> str:
-    """Return a line for people; "" for an event that tells them nothing new."""
+def event_line(event: Mapping[str, Any], *, chat: bool = False, before: str = "") -> str:
+    """Return a line for people; "" for an event that tells them nothing new.
+
+    What `before`, the line above it, says already is not said again.
+    """
     task = flat(str(event.get("task_id") or ""))
     match event.get("event"):
         case "plan_started":
@@ -29,7 +32,8 @@ def event_line(event: Mapping[str, Any], *, chat: bool = False) -> str:
             if event["status"] == known:
                 return ""  # the next event says it: another round, or merged
             when = f", again at {_local(event['retry_at']):%H:%M}" if event.get("retry_at") else ""
-            return f"{task} {event['status']}{when}" + (f": {detail}" if detail else "")
+            new = detail and detail not in before
+            return f"{task} {event['status']}{when}" + (f": {detail}" if new else "")
         case "plan_question":
             command = "/answer" if chat else "agentrunner plan answer"
             answer = f"{command} {event['question']} TEXT"

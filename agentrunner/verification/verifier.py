@@ -185,7 +185,7 @@ class Verifier:
         measured = await self.measurer.find_reporter(target, room, read)
         wanted = f"{self.spec.title}\n{self.spec.wanted}"
         why = why_no_test_says_anything(
-            target.shell, measured.ran, measured.results, Path(self.spec.repo), wanted
+            target.shell, measured.ran, measured.results, Path(self.spec.repo), wanted, target.cwd
         )
         if why and why != NO_TESTS:
             raise not_ready(

@@ -162,6 +162,7 @@ def test_the_diff_of_each_round_and_of_all(done: Run) -> None:
     with pytest.raises(UsageError) as raised:
         diff(state_dir, done.id, 3)
     assert raised.value.code == "unknown-round"
+    assert "has 2 rounds; there is no round 3." in str(raised.value)
 
 
 def test_nothing_to_show_before_the_repository_was_looked_at(tmp_path: Path) -> None:
@@ -170,6 +171,22 @@ def test_nothing_to_show_before_the_repository_was_looked_at(tmp_path: Path) -> 
     with pytest.raises(UsageError) as raised:
         diff(run.project.state_dir, run.id)
     assert raised.value.code == "nothing-to-show"
+
+
+def test_a_run_that_changed_nothing_says_so_beside_the_patch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Run(Project.make(tmp_path, SMALL))
+    run.start([plan(), work(), give_up()], "true", test=TEST)
+    place = ["--state-dir", str(run.project.state_dir)]
+    capsys.readouterr()
+    for more, where in (([], ""), (["--round", "1"], " in round 1")):
+        assert cli.call(cli.app, ["diff", run.id, *more, *place], "agentrunner") == 0
+        shown = capsys.readouterr()
+        assert shown.out == ""
+        assert shown.err == f"{run.id} has changed no file{where}.\n"
+    with pytest.raises(UsageError, match=r"has 1 round; there is no round 2\."):
+        diff(run.project.state_dir, run.id, 2)
 
 
 def test_a_run_of_no_retention_leaves_the_note_and_nothing_else(tmp_path: Path) -> None:

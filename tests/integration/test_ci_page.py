@@ -19,6 +19,9 @@ from typing import Any
 import pytest
 import yaml
 
+from agentrunner.commands.examples import EXAMPLES
+from agentrunner.gateway.prices import load_prices
+from agentrunner.gateway.wires import CallTokens
 from tests.kit.bwrap import require_bwrap
 from tests.kit.command_lines import agentrunner_lines, parse
 from tests.kit.metas import assess, finish, plan, work
@@ -81,6 +84,26 @@ def test_every_command_of_both_files_has_options_that_there_are() -> None:
         assert [words[0] for words in found] == ["run", "diff"]
         for words in found:
             parse(words)
+
+
+def test_a_limit_of_money_comes_with_a_model_whose_price_is_known() -> None:
+    prices = load_prices(None)
+    texts = [path.read_text("utf-8") for path in (PAGE.parents[1]).rglob("*.md")]
+    texts += [PAGE.parents[2].joinpath("README.md").read_text("utf-8")]
+    texts += [line for lines in EXAMPLES.values() for line in lines]
+    lines = [line for text in texts for line in text.replace("\\\n", " ").splitlines()]
+    runs = [re.sub(r"^.*?(?=agentrunner run )", "", line) for line in lines]
+    limited = [
+        words
+        for line in runs
+        if line.startswith("agentrunner run ") and "--worker" in line and "usd=" in line
+        for words in agentrunner_lines(line)
+    ]
+    assert len(limited) >= 3
+    for words in limited:
+        assert "--model" in words, words
+        model = words[words.index("--model") + 1]
+        assert prices.cost(model, CallTokens(1000, 1000, 0)), model
 
 
 class Machine:

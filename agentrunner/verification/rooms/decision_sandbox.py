@@ -361,6 +361,10 @@ def not_ready(
     )
 
 
+OF_SHELLS = frozenset({"test", "true", "false"})
+"""Programs on every PATH that nobody means who names a test tool."""
+
+
 def nearest_program(why: str, search: str | None = None) -> str:
     """Return a program on PATH whose name is a slip away from the missing one; "" for none."""
     missing = MISSING.search(why)
@@ -370,6 +374,7 @@ def nearest_program(why: str, search: str | None = None) -> str:
     for folder in (search if search is not None else os.environ.get("PATH", "")).split(os.pathsep):
         with contextlib.suppress(OSError):
             names.update(one.name for one in Path(folder or "/dev/null").iterdir())
+    names -= OF_SHELLS
     word = missing["program"]
     return next((name for name in sorted(names) if _is_a_slip(word, name)), "")
 

@@ -1,7 +1,7 @@
 """Whether a test tool says itself that it was called wrongly, so that no test could run.
 
 Each tool keeps such an end apart from red tests: pytest has an exit code for it, npm a report that
-stands in place of any output of a script.
+stands in place of any output of a script, and the others have words (`tool_usage`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from agentrunner.verification.results.commands import runs_of
 from agentrunner.verification.results.files import MOST_READ, read_plain
+from agentrunner.verification.rooms.tool_usage import complaint
 
 MISUSED = "the tool says: "
 PYTEST_USAGE = 4
@@ -34,16 +35,22 @@ NPM_WARNS = re.compile(r"npm (?:WARN|warn|notice)\b")
 TEXTS = frozenset({".md", ".txt", ".rst", ".yaml", ".yml"})
 
 
-def misused(shell: str, exit_code: int, output: str, repo: Path, wanted: str) -> str:
+def misused(
+    shell: str, exit_code: int, output: str, repo: Path, wanted: str, cwd: str = "."
+) -> str:
     """The tool's own words that it was called wrongly; "" where it does not say so.
 
-    What `wanted`, the text of the PRD, names may still be written, and so may everything in a
-    repository that holds nothing but texts: there the command is red.
+    `cwd` is the folder of the repository in which the command runs. What `wanted`, the text of the
+    PRD, names may still be written, and so may everything in a repository that holds nothing but
+    texts: there the command is red.
     """
     words = _pytest(shell, exit_code, output, repo) or _npm(exit_code, output)
+    names = _named(words, shell)
+    if exit_code and not words and (other := complaint(shell, output, repo, cwd)):
+        words, names = other.text, list(other.lacks)
     if not words or _holds_only_texts(repo):
         return ""
-    named = any(_stands_in(name, wanted) for name in _named(words, shell))
+    named = any(_stands_in(name, wanted) for name in names)
     return "" if named else f"{MISUSED}{words}"
 
 
@@ -84,7 +91,9 @@ def _named(words: str, shell: str) -> list[str]:
 
 
 def _stands_in(name: str, text: str) -> bool:
-    return bool(name) and bool(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text))
+    """Whether a text names it, as a whole word; a `*` in it is any part of a word."""
+    form = re.escape(name).replace(r"\*", r"[\w.-]+")
+    return bool(name) and bool(re.search(rf"(?<!\w){form}(?!\w)", text))
 
 
 def _holds_only_texts(repo: Path) -> bool:

@@ -10,23 +10,24 @@ from __future__ import annotations
 import re
 import shlex
 import signal
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from agentrunner.verification.results.counts import Counts
+from agentrunner.verification.results.counts import ESCAPES, Counts
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.rooms.lacking_packages import declared_in, lacking_package
 from agentrunner.verification.rooms.misused_tools import misused
 
 UNRESOLVED = re.compile(
-    r"(?m)^(?:\x1b\[[\d;]*m)*\[ERROR\] "
+    r"(?m)^\[ERROR\] "
     r"(?:Plugin \S+ or one of its dependencies could not be resolved"
     r"|No plugin found for prefix|Error resolving version for plugin"
     r"|Failed to execute goal on project \S+: Could not resolve dependencies for project).*"
     r"(?:offline mode|[Cc]ould not transfer|[Uu]nknown host|[Nn]ame resolution|[Cc]onnect).*$"
-    r"|^(?:\x1b\[[\d;]*m)*\[(?:FATAL|ERROR)\] Non-resolvable parent POM .*"
+    r"|^\[(?:FATAL|ERROR)\] Non-resolvable parent POM .*"
     r"(?:offline mode|[Cc]ould not transfer).*$"
-    r"|^(?:\x1b\[[\d;]*m)*\[ERROR\] Could not create local repository at .*$"
+    r"|^\[ERROR\] Could not create local repository at .*$"
     r"|^\s*> ?.*\bNo cached version (?:of \S+ )?available for offline mode\.?$"
     r"|^\s*> Could not (?:HEAD|GET) '\S+'\.\n.*$"
 )
@@ -41,9 +42,11 @@ NO_MODULE = re.compile(r"(?m)^.*No module named '?(?P<module>[\w.]+)'?\s*$")
 NOT_WRITTEN = (
     re.compile(r"(?m)^.* is no folder of the repository$"),
     re.compile(r"(?m)^npm (?:ERR!|error) Missing script: .*$"),
+    re.compile(r"(?m)^error Command \".+\" not found\.$"),  # Yarn
+    re.compile(r"(?m)^\s*(?:×|ERR_PNPM_NO_SCRIPT)\s+Missing script: .*$"),
     re.compile(r"(?m)^make: \*\*\* No (?:rule to make target|targets specified) .*$"),
     re.compile(r"(?m)^(?:No Rakefile found|Don't know how to build task) .*$"),
-    re.compile(r"(?m)^error: .*(?:justfile does not contain recipe|no such command).*$"),
+    re.compile(r"(?m)^error: .*(?:justfile does not contain recipe|no such (?:sub)?command).*$"),
 )
 """Messages about a folder, script or target that the repository lacks. A test command that names
 one is mistaken; a check may wait for it to be written."""
@@ -73,6 +76,7 @@ LAUNCHERS = (
     re.compile(r"(?m)^Error occurred during initialization of (?:VM|boot layer).*$"),
     re.compile(r"(?m)^.*InternalError: Error loading java\.security file.*$"),
     re.compile(r"(?m)^Fatal Python error: (?:init_|initfsencoding|Py_Initialize).*$"),
+    re.compile(r"(?m)^Could not create service of type \S+ using .*$"),  # Gradle
     re.compile(r"(?m)^go: cannot find GOROOT directory.*$"),
     re.compile(r"(?m)^go: .*\brequires go >= .*$"),
     re.compile(r"(?m)^go: (?:errors parsing \S*go\.work:|download go\S+ for ).*$"),
@@ -100,7 +104,7 @@ NOT_FETCHED = (
     re.compile(r"(?m)^error: failed to download `.*$|^\s*download of \S+ failed$"),
     re.compile(r"(?m)^The git source \S+ is not yet checked out\b.*$"),
     re.compile(r"(?m)^.*(?:you're using offline mode \(|but --offline was specified).*$"),
-    re.compile(r"(?m)^(?:\x1b\[[\d;]*m)*\[ERROR\] error reading \S+/\.m2/\S+\.jar; .*$"),
+    re.compile(r"(?m)^\[ERROR\] error reading \S+/\.m2/\S+\.jar; .*$"),
 )
 """Messages of Go, Cargo, Bundler and Maven's compiler about a package that they could not fetch or
 unpack: it is in no cache, or only in part. One that no manifest names is red, in other words."""
@@ -150,14 +154,25 @@ class ShellOutcome(Protocol):
         """The counts of tests in its output."""
 
 
+@dataclass(frozen=True)
+class _Plain:
+    """A command that ran to its end, with its output without colours."""
+
+    exit_code: int
+    tail: str
+    counts: Counts | None
+
+
 def why_not_started(
-    shell: str, ran: ShellOutcome, repo: Path, *, is_test: bool, wanted: str = ""
+    shell: str, ran: ShellOutcome, repo: Path, *, is_test: bool, wanted: str = "", cwd: str = "."
 ) -> str:
     """Why the command could not start and so decided nothing; "" where it did start.
 
+    `cwd` is the folder of the repository in which it runs.
     A program of the repository that is not written yet is red, not a missing environment; so is
     a file that the command reads if `wanted`, the text of the PRD, names it.
     """
+    ran = _Plain(ran.exit_code, ESCAPES.sub("", ran.tail), ran.counts)
     ran_none = ran.counts is None or not ran.counts.ran
     if ran.exit_code in (126, 127):
         if not _is_own_that_fails(shell, repo, ran.tail):
@@ -170,7 +185,7 @@ def why_not_started(
         return ""
     if ran.exit_code and ran_none and (why := _file_lacking(shell, ran.tail, repo, wanted)):
         return why
-    if ran_none and (why := misused(shell, ran.exit_code, ran.tail, repo, wanted)):
+    if ran_none and (why := misused(shell, ran.exit_code, ran.tail, repo, wanted, cwd)):
         return why
     if ran.counts is not None and ran.counts.ran == 0 and ran.counts.skipped == 0:
         return NO_TESTS
@@ -213,13 +228,18 @@ def _names_a_file(word: str) -> bool:
 
 
 def why_no_test_says_anything(
-    shell: str, ran: ShellOutcome, results: Results | None, repo: Path, wanted: str = ""
+    shell: str,
+    ran: ShellOutcome,
+    results: Results | None,
+    repo: Path,
+    wanted: str = "",
+    cwd: str = ".",
 ) -> str:
     """Why the test command could decide nothing: it could not start, or its tests could not.
 
     "" where a test decided something, by name or by number; `NO_TESTS` where there is none.
     """
-    why = why_not_started(shell, ran, repo, is_test=True, wanted=wanted)
+    why = why_not_started(shell, ran, repo, is_test=True, wanted=wanted, cwd=cwd)
     if results is not None and results.tests:
         return lacking_package(results, "", repo, wanted) if ran.exit_code else ""
     failed = ran.counts.failed if ran.counts is not None else 1

@@ -99,6 +99,35 @@ def test_control_words_act_without_a_model(talks: Talks) -> None:
     assert talks.prompts() == {}
 
 
+def test_a_narrow_terminal_breaks_help_and_prompts_between_words(talks: Talks) -> None:
+    talks.script([WISH])
+    with Chat(talks, COLUMNS="44") as chat:
+        shown = chat.say("/help")
+        assert "  /stop             end the tasks that are\r\n" in shown
+        shown += chat.say("make a list", until="[y/N] ")
+        assert "Apply it? Or say what should be\r\n" in shown
+        lines = [line.rpartition("\r")[2] for line in shown.split("\r\n")]  # behind the status line
+        assert [line for line in lines if cell_width(line) > 44] == []
+        chat.say("n")
+        assert "The planner gets it with what you say next." in chat.say("/answer 50")
+        chat.type("/quit\r")
+        assert chat.end() == 0
+
+
+def test_the_questions_that_can_be_answered_are_named(talks: Talks) -> None:
+    two = decompose(phase("Build", task("t1", "List")), questions=["Which?", "How many?"])
+    talks.script([two])
+    with Chat(talks) as chat:
+        assert "Nothing is asked." in chat.say("/answer")
+        chat.say("make a list", until="[y/N] ")
+        chat.say("y")
+        assert "/answer N TEXT, where N is 1 or 2." in chat.say("/answer")
+        chat.say("/answer 1 tea")
+        assert "/answer 2 TEXT" in chat.say("/answer")
+        chat.type("/quit\r")
+        assert chat.end() == 0
+
+
 def test_lines_end_between_words_and_who_leaves_has_not_refused(talks: Talks) -> None:
     talks.script([WISH])
     unknown = "/" + "nothing" * 12

@@ -100,11 +100,11 @@ async def test_a_disk_that_fails_is_told_of_as_well() -> None:
 def test_who_talks_does_not_take_the_place_of_who_steers_the_tasks() -> None:
     place = Path("/shop")
     setting = Setting(meta="codex-cli", overrides=("runner.worker.model=m",))
-    fresh = of_tasks(PlanSettings(base_dir="/shop"), setting, place)
+    fresh = of_tasks(PlanSettings(base_dir="/shop"), setting, {}, place)
     assert fresh.options == {"meta": "codex-cli"}
     known = PlanSettings(base_dir="/shop", options={"meta": "checklist"})
-    shared = of_tasks(known, setting, place)
-    assert shared.options == {"meta": "checklist"}
+    shared = of_tasks(known, setting, {"test": "make test", "worker": None}, place)
+    assert shared.options == {"meta": "checklist", "test": "make test"}
     assert shared.overrides == {"runner.worker.model": "runner.worker.model=m"}
 
 
@@ -131,6 +131,15 @@ def test_each_event_is_one_harmless_line() -> None:
     assert "agentrunner plan answer 3 TEXT" in event_line(events[2])
     assert "(/answer 3 TEXT)" in event_line(events[2], chat=True)
     assert event_line({"event": "decision"}) == ""
+
+
+def test_what_a_question_says_is_not_said_again_of_its_task() -> None:
+    text = "The planner gave no answer.\nWhich model?"
+    question = {"event": "plan_question", "task_id": "TASK-0001", "question": 3, "text": text}
+    blocked = {"event": "plan_task", "task_id": "TASK-0001", "status": "BLOCKED", "detail": text}
+    asked = event_line({**question, "status": "BLOCKED"}, chat=True)
+    assert event_line(blocked, before=asked) == "TASK-0001 BLOCKED"
+    assert event_line(blocked, before="TASK-0001 RUNNING").endswith("Which model?")
 
 
 def test_the_end_tells_what_is_left() -> None:

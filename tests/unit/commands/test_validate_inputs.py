@@ -45,10 +45,29 @@ def test_people_see_the_lists(repo: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_programs_get_all_of_them(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("validate", "t.yaml", "--json") == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["valid"] is True
+    assert told["valid"] is True and told["error"] is None
     assert {one["path"] for one in told["inputs"]["tests"]} >= {"**/test_*.py", "tests/**"}
     assert len(told["warnings"]) == 2
     assert told["warnings"][1].startswith("It has no criteria")
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [(TASK + "tset: x\n", "unknown-key"), ("a: [", "yaml-syntax"), (None, "unreadable")],
+)
+def test_programs_get_what_is_wrong(
+    repo: Path, capsys: pytest.CaptureFixture[str], text: str | None, code: str
+) -> None:
+    place = repo / "t.yaml"
+    place.unlink() if text is None else place.write_text(text)
+    assert call("validate", "t.yaml", "--json") == 2
+    shown = capsys.readouterr()
+    told = json.loads(shown.out)
+    assert told["valid"] is False and told["error"]["code"] == code
+    assert set(told) == {"valid", "criteria", "inputs", "warnings", "error"}
+    assert f"error[{code}]" in shown.err
+    assert call("validate", "t.yaml") == 2
+    assert capsys.readouterr().out == ""
 
 
 def test_a_planner_whose_answers_no_schema_holds_is_named(

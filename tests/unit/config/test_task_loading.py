@@ -484,6 +484,23 @@ def test_a_mistake_in_an_option_names_the_option(load: Load) -> None:
     assert failure(load, MINIMAL, options={"max_loops": -1}).path == "--max-loops"
 
 
+@pytest.mark.parametrize("kind", ["mock", "checklist"])
+@pytest.mark.parametrize(
+    ("option", "named"), [("planner_model", "--planner-model"), ("base_url", "--base-url")]
+)
+def test_an_option_about_a_model_is_refused_by_a_planner_without_one(
+    load: Load, kind: str, option: str, named: str
+) -> None:
+    value = "http://127.0.0.1:8080/v1"
+    error = failure(load, MINIMAL, options={"meta": kind, option: value})
+    assert (error.code, error.path) == ("bad-option", named)
+    assert kind in str(error)
+    in_file = MINIMAL + f"runner: {{meta: {{kind: {kind}, model: m}}}}\n"
+    assert load(in_file).runner.meta.kind == kind
+    assert failure(load, in_file, options={option: value}).path == named
+    load(MINIMAL, options={"meta": "openai-chat", option: value})
+
+
 def test_which_setting_wins(load: Load) -> None:
     environ = {"OPENAI_MODEL": "b", "META_TIMEOUT_SEC": "7.5"}
     assert load(MINIMAL, environ=environ).runner.meta.model == "b"

@@ -75,7 +75,7 @@ class CommitSandbox:
             return CommitFindings()
         measured = await self.measurer.run(test_target(test), self._room, self._read)
         outcome = outcome_of(measured)
-        why = why_not_started(test.command, measured.ran, self.tree, is_test=True)
+        why = why_not_started(test.command, measured.ran, self.tree, is_test=True, cwd=test.cwd)
         if measured.results and measured.results.tests:
             why = ""
         outcome = outcome.model_copy(update={"finding": outcome.finding or why})

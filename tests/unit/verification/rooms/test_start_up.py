@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 import subprocess
 from dataclasses import dataclass
@@ -97,6 +98,20 @@ NOT_STARTED = {
     ),
     "Maven's repository": (
         "mvn test", 1, "[ERROR] Could not create local repository at /home/a/.m2 -> [Help 1]\n",
+    ),
+    "Gradle's daemon": (
+        "gradle test", 1,
+        "FAILURE: Build failed with an exception.\n\n* What went wrong:\n"
+        "Could not create service of type DaemonClient using DaemonClientServices.create().\n",
+    ),
+    "a script of Yarn": (
+        "yarn test", 1, 'yarn run v1.22.22\nerror Command "test" not found.\ninfo Visit x\n',
+    ),
+    "a script of pnpm": (
+        "pnpm run test", 1, "Error: ERR_PNPM_NO_SCRIPT\n\n  × Missing script: test\n  help: …\n",
+    ),
+    "a script of an older pnpm": (
+        "pnpm run test", 1, " ERR_PNPM_NO_SCRIPT  Missing script: test\n",
     ),
     "Gradle's dependency": ("gradle test", 1, GRADLE.format("")),
     "Gradle's dependency, offline": (
@@ -210,6 +225,17 @@ def test_what_cannot_start_is_no_red_test(name: str) -> None:
     shell, code, tail = NOT_STARTED[name]
     ran = Ran(code, tail, read_counts(tail, ""))
     assert why_not_started(shell, ran, Path("/repo"), is_test=True) not in ("", NO_TESTS)
+
+
+@pytest.mark.parametrize("name", NOT_STARTED)
+def test_colours_hide_no_reason(name: str) -> None:
+    shell, code, tail = NOT_STARTED[name]
+    plain = why_not_started(shell, Ran(code, tail), Path("/repo"), is_test=True)
+    words = re.sub(r"\b(?:ERROR|error|go|make|FATAL)\b", "\x1b[1;31m\\g<0>\x1b[m", tail)
+    coloured = re.sub(r"(?m)^.+$", "\x1b[0m\\g<0>\x1b[0m", words)
+    assert coloured != tail or not tail
+    told = why_not_started(shell, Ran(code, coloured), Path("/repo"), is_test=True)
+    assert told == plain
 
 
 def test_a_script_that_the_prd_asks_for_is_red() -> None:

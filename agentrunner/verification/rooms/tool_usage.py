@@ -1,0 +1,197 @@
+"""What build and test tools say of a command without its project, or with a word unknown to them.
+
+Each says it in words of its own. Something that the tests start may print the same words. So it
+counts only where it is true of the command itself: the project is not where the command runs, or
+the unknown word is one of the command's.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from agentrunner.verification.results.commands import Run, runs_of
+from agentrunner.verification.results.counts import ESCAPES
+from agentrunner.verification.results.files import read_plain
+
+MOST_READ = 100_000
+MOST_FOLDERS = 500
+MARKS = re.compile(r"^(?:\[(?:ERROR|FATAL)\] )+|(?: @ *)?(?: -> \[Help \d+\])?\s*$")
+"""What Maven puts around a message."""
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """What a tool says of the whole command."""
+
+    text: str
+    lacks: tuple[str, ...]
+    """The files, or the word, that it lacks; a task that names one may be about to write it."""
+
+
+@dataclass(frozen=True)
+class Project:
+    """How tools say that there is no project, and the files that make one, as globs."""
+
+    programs: tuple[str, ...]
+    says: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """How tools say that they do not know a word of the command, which is the pattern's group."""
+
+    programs: tuple[str, ...]
+    says: str
+
+
+NODE_FILES = ("package.json", "package.json5", "package.yaml")
+GRADLE_FILES = tuple(
+    f"{name}.gradle{kts}" for name in ("build", "settings") for kts in ("", ".kts")
+)
+
+PROJECTS = (
+    Project(
+        ("cargo",),
+        r"error: (?:could not find `Cargo\.toml` in .*|manifest path `.*` does not exist)",
+        ("Cargo.toml",),
+    ),
+    Project(
+        ("go", "gotestsum"),
+        r"go: (?:go\.mod file not found|cannot find main module).*"
+        r"|pattern \S+: directory prefix \S+ does not contain (?:main module|modules listed).*",
+        ("go.mod", "go.work"),
+    ),
+    Project(("mvn", "mvnw", "mvnd"), r".*\bthere is no POM in this directory.*", ("pom.xml",)),
+    Project(("yarn", "yarnpkg"), r"error Couldn't find a package\.json file in .*", NODE_FILES),
+    Project(("yarn",), r"Usage Error: No project found in .*", NODE_FILES),
+    Project(("pnpm",), r".*?(?P<words>No package\.json\b.* was found) in .*", NODE_FILES),
+    Project(
+        ("gradle", "gradlew"),
+        r"Directory '.*' does not contain a Gradle build\.|Task '.*' not found in root project .*",
+        GRADLE_FILES,
+    ),
+    Project(
+        ("tox",),
+        r"ERROR: tox config file .* not found",
+        ("tox.ini", "pyproject.toml", "setup.cfg"),
+    ),
+    Project(
+        ("bundle", "rspec", "rake", "ruby"), r"Could not locate Gemfile.*", ("Gemfile", "gems.rb")
+    ),
+    Project(
+        ("dotnet",),
+        r"MSBUILD : error MSB1003: .*",
+        ("*.csproj", "*.fsproj", "*.vbproj", "*.sln", "*.slnx", "*.proj"),
+    ),
+    Project(("mix",), r"\*\* \(Mix\) Could not find a Mix\.Project.*", ("mix.exs",)),
+    Project(("composer",), r"Composer could not find a composer\.json file.*", ("composer.json",)),
+)
+
+UNKNOWN = (
+    Unknown(
+        ("cargo", "pnpm"),
+        r"error: (?:no such (?:sub)?command: `(\S+)`|unexpected argument '(\S+)' found"
+        r"|Found argument '(\S+)' which wasn't expected.*|no \S+ target named `(\S+)`.*"
+        r"|package ID specification `(\S+)` did not match any packages)",
+    ),
+    Unknown(
+        ("go",),
+        r"go (\S+): unknown command|flag provided but not defined: (\S+)"
+        r"|stat \S*?([^/\s]+): directory not found|pattern (\S+): lstat .*: no such file .*",
+    ),
+    Unknown(
+        ("mvn", "mvnw", "mvnd"),
+        r".*\bUnrecognized option: (\S+)|Unknown lifecycle phase \"(\S+)\".*"
+        r"|POM file (\S+) specified with the -f.* does not exist"
+        r"|Could not find the selected project in the reactor: (\S+)",
+    ),
+    Unknown(
+        ("gradle", "gradlew"),
+        r"Task '(\S+)' not found in .*|Unknown command-line option '(\S+)'\.",
+    ),
+    Unknown(("npm",), r"Unknown command: \"(\S+)\""),
+    Unknown(("yarn", "yarnpkg"), r"error Directory \"\S*?([^/\s]+)\" doesn't exist"),
+    Unknown(("node",), r"\S*node: bad option: (\S+)"),
+    Unknown(("jest",), r"\s*Unrecognized option \"(\S+)\"\..*"),
+    Unknown(("vitest",), r"CACError: Unknown option `(\S+)`"),
+    Unknown(("rspec",), r"invalid option: (\S+)"),
+    Unknown(("unittest",), r".*: error: unrecognized arguments: (\S+).*"),
+    Unknown(("make", "gmake"), r"g?make: unrecognized option '(\S+)'"),
+)
+
+
+def complaint(shell: str, output: str, repo: Path, cwd: str = ".") -> Complaint | None:
+    """What a tool of the command says of the command itself; None where it says nothing of it."""
+    runs = runs_of(shell, cwd, partial(read_plain, repo, most=MOST_READ))
+    lines = [MARKS.sub("", line) for line in ESCAPES.sub("", output).splitlines()]
+    return next(_no_project(runs, lines, repo), None) or next(_unknown(runs, lines), None)
+
+
+def _no_project(runs: list[Run], lines: list[str], repo: Path) -> Iterator[Complaint]:
+    for project in PROJECTS:
+        folders = [run.folder for run in runs if set(project.programs) & _words(run)]
+        if not folders or not (hit := _first(project.says, lines)):
+            continue
+        if any(_is_project(repo, folder, project.files) for folder in folders):
+            continue
+        text = hit.groupdict().get("words") or hit[0]
+        if not any(name in text for name in project.files):
+            text = f"{text} ({project.files[0]})"
+        elsewhere = next(_below(repo, project.files), "")
+        name, place = posixpath.basename(elsewhere), posixpath.dirname(elsewhere)
+        yield Complaint(f"{text}; {name} is in {place}" if place else text, project.files)
+
+
+def _unknown(runs: list[Run], lines: list[str]) -> Iterator[Complaint]:
+    for unknown in UNKNOWN:
+        of_tool = [run for run in runs if set(unknown.programs) & _words(run)]
+        words = {word for run in of_tool for word in _words(run)}
+        if not words or not (hit := _first(unknown.says, lines)):
+            continue
+        word = next(group for group in hit.groups() if group)
+        forms = {word, f"--{word}", f"./{word}", f"{word}/"}
+        if forms & words or any(given.startswith(f"{word}=") for given in words):
+            name = posixpath.basename(word.removesuffix("/..."))
+            yield Complaint(hit[0].strip(), (name,))
+
+
+def _words(run: Run) -> set[str]:
+    """The words of a program and of what leads to it, with programs by their names."""
+    outer = run.outer.texts if run.outer else []
+    return {form for word in (*run.words, *outer) for form in (word, posixpath.basename(word))}
+
+
+def _first(pattern: str, lines: list[str]) -> re.Match[str] | None:
+    return next((hit for line in lines if (hit := re.fullmatch(pattern, line))), None)
+
+
+def _is_project(repo: Path, folder: str, files: tuple[str, ...]) -> bool:
+    """Whether a folder or one above it, up to the repository's, holds one of the files."""
+    place = repo / folder
+    above = [one for one in (place, *place.parents) if one == repo or repo in one.parents]
+    return any(next(one.glob(name), None) for one in above for name in files)
+
+
+def _below(repo: Path, files: tuple[str, ...]) -> Iterator[str]:
+    """The paths of such files in the folders of the repository and in theirs."""
+    folders = [place for place in sorted(repo.glob("*/")) if _is_own(place)]
+    folders += [place for one in folders for place in sorted(one.glob("*/")) if _is_own(place)]
+    for folder in folders[:MOST_FOLDERS]:
+        for name in files:
+            for found in sorted(folder.glob(name)):
+                yield found.relative_to(repo).as_posix()
+
+
+def _is_own(place: Path) -> bool:
+    return (
+        place.is_dir()
+        and not place.is_symlink()
+        and not place.name.startswith(".")
+        and place.name not in ("node_modules", "target", "vendor")
+    )
