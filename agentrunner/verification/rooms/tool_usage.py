@@ -16,9 +16,8 @@ from pathlib import Path
 
 from agentrunner.verification.results.commands import Run, runs_of
 from agentrunner.verification.results.counts import ESCAPES
-from agentrunner.verification.results.files import read_plain
+from agentrunner.verification.results.files import MOST_READ, read_plain
 
-MOST_READ = 100_000
 MOST_FOLDERS = 500
 MARKS = re.compile(r"^(?:\[(?:ERROR|FATAL)\] )+|(?: @ *)?(?: -> \[Help \d+\])?\s*$")
 """What Maven puts around a message."""
