@@ -81,8 +81,8 @@ def comparing(
     found: dict[str, list[str]] = {}
     for path, text in paths:
         if any(name in text for name in several | pairs):
-            compares = several & comparing_functions(text)
-            for name in compares | (pairs & functions_of_two(text)):
+            compares = comparing_functions(text, several) if several else set()
+            for name in compares | (functions_of_two(text, pairs) if pairs else set()):
                 found.setdefault(name, []).append(path)
     return {name: places[0] for name, places in found.items() if len(set(places)) == 1}
 

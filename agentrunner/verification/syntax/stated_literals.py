@@ -9,7 +9,7 @@ that is reached has to do so as well.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from agentrunner.verification.syntax.edits import Edit
@@ -79,14 +79,20 @@ def other_expectations(source: bytes, kill: str) -> list[Failing]:
     return found[:MOST]
 
 
-def comparing_functions(text: str) -> set[str]:
-    """Return the names of a file's functions that compare a parameter and react to a difference."""
-    return {one.name for one in _helpers(text) if one.counts}
+def comparing_functions(text: str, only: Collection[str] = ()) -> set[str]:
+    """Return the names of a file's functions that compare a parameter and react to a difference.
+
+    With `only`, those of these names; others are not looked at.
+    """
+    return {one.name for one in _helpers(text, only) if one.counts}
 
 
-def functions_of_two(text: str) -> set[str]:
-    """Return the names of a file's functions that compare two of their parameters."""
-    return {name for name, given, body in _functions(text) if _compares_two(given, body)}
+def functions_of_two(text: str, only: Collection[str] = ()) -> set[str]:
+    """Return the names of a file's functions that compare two of their parameters.
+
+    With `only`, those of these names; others are not looked at.
+    """
+    return {name for name, given, body in _functions(text, only) if _compares_two(given, body)}
 
 
 def _places(line: str, helpers: dict[str, _Helper]) -> Iterator[tuple[str, int, int, bool]]:
@@ -113,20 +119,22 @@ def _places(line: str, helpers: dict[str, _Helper]) -> Iterator[tuple[str, int, 
                 return
 
 
-def _helpers(text: str) -> Iterator[_Helper]:
+def _helpers(text: str, only: Collection[str] = ()) -> Iterator[_Helper]:
     """Yield the functions of the file that compare a parameter."""
-    for name, names, body in _functions(text):
+    for name, names, body in _functions(text, only):
         if places := _compared(body, names):
             yield _Helper(name, places, bool(REACTS.search(body)))
 
 
-def _functions(text: str) -> Iterator[tuple[str, list[str], str]]:
+def _functions(text: str, only: Collection[str] = ()) -> Iterator[tuple[str, list[str], str]]:
     """Yield the functions of the file: name, parameter names, and body."""
     starts = list(DEFINES.finditer(text))
     for index, hit in enumerate(starts):
+        name = hit["macro"] or hit["name"] or hit["shell"] or hit["arrow"]
+        if only and name not in only:
+            continue
         end = starts[index + 1].start() if index + 1 < len(starts) else len(text)
         body = text[hit.end() : min(end, hit.end() + 2_000)]
-        name = hit["macro"] or hit["name"] or hit["shell"] or hit["arrow"]
         given = hit["ofmacro"] or hit["of"] or hit["ofarrow"]
         first = re.match(r"\s*func\b", hit[0]) is not None
         yield name, _names(given, first=first) if given else _positional_parameters(body), body
