@@ -23,7 +23,11 @@ from agentrunner.verification.inputs.product import Product
 from agentrunner.verification.inputs.references import GO_IMPORT, References
 from agentrunner.verification.inputs.subjects import Subjects, paired
 from agentrunner.verification.inputs.tree import above, folder_of
-from agentrunner.verification.syntax.stated_literals import comparing_functions, functions_of_two
+from agentrunner.verification.syntax.stated_literals import (
+    comparing_functions,
+    defined_functions,
+    functions_of_two,
+)
 
 ASSERTS = re.compile(
     r"\bassert\b|AssertionError|\.fail\(|\bexpect\(|self\.assert|t\.(?:Error|Fatal)"
@@ -66,6 +70,10 @@ class Fixtures:
     asked: Asked = field(default_factory=lambda: Asked(""))
     compares: set[str] = field(default_factory=set)
     """Files with a function that compares for a test."""
+    _asked_for: dict[str, bool] = field(default_factory=dict)
+    """By path: whether what was asked for names it. Each file is read once for all tests."""
+    _defined: dict[str, frozenset[str]] = field(default_factory=dict)
+    """By path: the functions that it defines."""
 
     def __post_init__(self) -> None:
         self.product = Product(
@@ -343,7 +351,7 @@ class Fixtures:
                 user not in reached and not self._belongs(user)
                 for user in self.product.imported.get(path, ())
             )
-            or self.asked.names(path, self.context.tree.text(path) or "")
+            or self._is_asked_for(path)
         }
         size = -1
         while size != len(found):
@@ -376,12 +384,27 @@ class Fixtures:
         if len(code) > MOST_CODE:
             return
         self.context.tree.prefetch(code)
-        texts = ((path, self.context.tree.text(path) or "") for path in code)
+        called = names | asserted
+        texts = (
+            (path, self.context.tree.text(path) or "")
+            for path in code
+            if not called.isdisjoint(self._defined_in(path))
+        )
         for name, path in sorted(comparing(texts, names, each_other=asserted).items()):
             if not paired(path, test):
                 why = f"{test} calls {name} of it, which compares what it is given"
                 self.context.add(path, why, "fixture")
                 self.compares.add(path)
+
+    def _is_asked_for(self, path: str) -> bool:
+        if path not in self._asked_for:
+            self._asked_for[path] = self.asked.names(path, self.context.tree.text(path) or "")
+        return self._asked_for[path]
+
+    def _defined_in(self, path: str) -> frozenset[str]:
+        if path not in self._defined:
+            self._defined[path] = defined_functions(self.context.tree.text(path) or "")
+        return self._defined[path]
 
     @cached_property
     def _answering(self) -> frozenset[str]:

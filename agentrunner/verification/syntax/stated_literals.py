@@ -79,6 +79,14 @@ def other_expectations(source: bytes, kill: str) -> list[Failing]:
     return found[:MOST]
 
 
+def defined_functions(text: str) -> frozenset[str]:
+    """Return the names of a file's functions, in any language."""
+    return frozenset(
+        hit["macro"] or hit["name"] or hit["shell"] or hit["arrow"]
+        for hit in DEFINES.finditer(text)
+    )
+
+
 def comparing_functions(text: str, only: Collection[str] = ()) -> set[str]:
     """Return the names of a file's functions that compare a parameter and react to a difference.
 
