@@ -36,6 +36,10 @@ REMOVAL_LOOKS, REMOVAL_SEC = 20, 0.005
 NO_FORWARDER = "the image has none of python3, node and socat, one of which its way out needs"
 
 
+LATE_START_SEC = 1.0
+"""How long a container may take to begin of which an engine that died says nothing any more."""
+
+
 @dataclass(frozen=True)
 class Exit:
     """The end of a command."""
@@ -102,14 +106,15 @@ class Container:
             "Labels": {**config["Labels"], **await asyncio.to_thread(owner_labels)},
             "HostConfig": {**host, "Mounts": mounts},
         }
-        ident = ""
+        ident, late = "", 0.0
         try:
             answer = await engine.call("create", lambda api: api.create_container_from_config(body))
-            ident = answer["Id"]
+            ident, late = answer["Id"], LATE_START_SEC
             await engine.call("start", lambda api: api.start(ident))
             facts = await engine.call("start", lambda api: api.inspect_container(ident))
         except BaseException:
-            await asyncio.shield(asyncio.to_thread(lifeline.cut))
+            # A keeper that opens the pipe after its last writer is gone would wait for ever.
+            await asyncio.shield(asyncio.to_thread(lifeline.cut, late))
             if ident:
                 with contextlib.suppress(EngineError):
                     await remove_container(engine, ident)
