@@ -103,7 +103,7 @@ def _changed_tests(
     changed = {name for name, text in old.items() if new.get(name) != text}
     if not changed or not changed <= new.keys() or not old.keys() <= new.keys():
         return {}
-    if beside_tests(before, language) != beside_tests(after, language):
+    if _beside_tests(before, language) != _beside_tests(after, language):
         return {}
     if defined_instead(before, after, language) or bound_otherwise(before, after, language, wanted):
         return {}
@@ -174,8 +174,8 @@ def _guarded(text: str) -> str:
     return "\n".join(lines)
 
 
-def beside_tests(source: bytes, language: str) -> list[str]:
-    """Return the words of a file without its tests and imports."""
+def _beside_tests(source: bytes, language: str) -> list[str]:
+    """The words of a file without its tests and imports."""
     parsed = parse(source, language)
     if parsed is None:
         return []

@@ -311,12 +311,12 @@ class ChangedInputs:
         gone: set[tuple[str, str]] = set()
         was, now = self.snapshots.reader(old), self.snapshots.reader(new)
         tests = {one.path for one in self._judged.changes if not one.input.region} | self._helpers
-        code = removed_code(self.spec.wanted, total, tests, was, now)
+        code, alive = removed_code(self.spec.wanted, total, tests, was, now)
         for path in sorted(self._judged_paths() - total.added):
             before, after = was(path), now(path)
             if before is None:
                 continue
-            if names := tests_gone_with(path, code, before, after):
+            if names := tests_gone_with(path, code, before, after, alive):
                 gone |= {(path, own_name(name)) for name in names}
                 found.add(path)
             elif after is not None and lost_as_asked(self.spec.wanted, path, before, after):

@@ -8,39 +8,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from collections.abc import Set as AbstractSet
 from difflib import SequenceMatcher
 
 from agentrunner.text.sentences import sentences
-from agentrunner.verification.adapted_tests import beside_tests
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
 from agentrunner.verification.inputs.wanted_removals import removed_names
 from agentrunner.verification.moves import QUOTED
 from agentrunner.verification.results.names import own_name
-from agentrunner.verification.syntax.calls import names_declared
+from agentrunner.verification.syntax.calls import names_called, names_declared
 from agentrunner.verification.syntax.definitions import definitions
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import regions_of_tests, without_regions
+from agentrunner.verification.syntax.test_finder import find_test
 from agentrunner.verification.trees import Changes
 
+WORD = re.compile(r"\w+")
 ASKS_TO_REMOVE = re.compile(r"(?i)\b(remov|delet|drop|obsolete|get rid)|削除|取り除|廃止")
 ASKS_TO_KEEP = re.compile(r"(?i)\b(do not|don't|never|without|must not|keep)\b|しない|せず|ないで")
 
 
 def removed_code(
     wanted: str, total: Changes, tests: Collection[str], was: ReadFile, now: ReadFile
-) -> set[str]:
-    """Names of code that the PRD wants removed and that is removed.
+) -> tuple[set[str], set[str]]:
+    """Names of code that the PRD wants removed and that is removed; and those that are left.
 
     `tests` are files that are no product.
     """
     names = removed_names(wanted)
     if not names:
-        return set()
+        return set(), set()
     product = [path for path in total.all if path not in tests]
     before = {name for path in product for name in _declared(path, was(path))}
     after = {name for path in product for name in _declared(path, now(path))}
-    return names & before - after
+    return names & before - after, after
 
 
 def _declared(path: str, source: bytes | None) -> set[str]:
@@ -51,11 +53,17 @@ def _declared(path: str, source: bytes | None) -> set[str]:
 
 
 def tests_gone_with(
-    path: str, names: Collection[str], before: bytes, after: bytes | None
+    path: str,
+    names: Collection[str],
+    before: bytes,
+    after: bytes | None,
+    alive: AbstractSet[str],
 ) -> set[str]:
     """Names in the file of its tests that are gone and used one of `names`.
 
-    Empty if anything else of the file's tests changed, or if another test is gone as well.
+    `alive` are names that changed code still has: what a test asks of it, another one of the file
+    has to ask that stays. Empty if anything else of the file's tests changed, or if another test is
+    gone as well.
     """
     language = language_of(path)
     if language is None or not names:
@@ -64,14 +72,26 @@ def tests_gone_with(
     lost = old.keys() - new.keys()
     if not lost or any(new.get(name, text) != text for name, text in old.items()):
         return set()
-    if after is not None and not (
-        _only_lost(_tests(before, language), _tests(after, language))
-        if new.keys() <= old.keys()
-        else beside_tests(before, language) == beside_tests(after, language)
+    if after is not None and (
+        new.keys() - old.keys() or not _only_lost(_tests(before, language), _tests(after, language))
     ):
         return set()
-    uses = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(names)))})(?!\w)")
-    return lost if all(uses.search(QUOTED.sub("", old[name])) for name in lost) else set()
+    stays = set(WORD.findall("\n".join(new.values())))
+    if all(_goes_with(before, language, name, names, alive - stays) for name in lost):
+        return lost
+    return set()
+
+
+def _goes_with(
+    source: bytes, language: str, test: str, names: Collection[str], unasked: Collection[str]
+) -> bool:
+    """Whether a test itself uses what is removed, and nothing that no other test would ask then."""
+    span = find_test(source, language, test)
+    if span is None:
+        return False
+    text = QUOTED.sub("", source[span.start : span.end].decode("utf-8", "replace"))
+    own = names_called(source, language, span) & set(WORD.findall(text))
+    return bool(own & set(names)) and own.isdisjoint(unasked)
 
 
 def asks_to_remove(wanted: str, name: str) -> bool:
@@ -109,7 +129,8 @@ def _only_lost(before: str, after: str) -> bool:
             continue
         if tag == "insert" or not all(map(IMPORT_LINE.match, new[c:d])):
             return False
-        left, right = (re.findall(r"[\w./@-]+", "\n".join(part)) for part in (old[a:b], new[c:d]))
+        imports = [line for line in old[a:b] if IMPORT_LINE.match(line)]
+        left, right = (re.findall(r"[\w./@-]+", "\n".join(part)) for part in (imports, new[c:d]))
         if [word for word in left if word in right] != right:
             return False
     return True

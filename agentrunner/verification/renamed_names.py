@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 
+from agentrunner.verification.syntax.context import definitions_in
+from agentrunner.verification.syntax.functions import normal
+from agentrunner.verification.syntax.languages import language_of, parse
 from agentrunner.verification.syntax.tokens import lexical_family, tokens
 
 WORD = re.compile(r"[^\W\d]\w*")
@@ -37,11 +40,34 @@ def renamed_in_code(files: Mapping[str, tuple[bytes, bytes]], wanted: str) -> di
     taken = list(one_each.values())
     speaks = SPEAKS_OF_NAMES.search(wanted) is not None
     asked = set(WORD.findall(wanted))
-    return {
+    one_each = {
         was: now
         for was, now in one_each.items()
         if taken.count(now) == 1 and (speaks or was in asked or now in asked)
     }
+    old_texts = [one for path, (text, _) in files.items() for one in _declared(path, text)]
+    new_texts = [one for path, (_, text) in files.items() for one in _declared(path, text)]
+    declared = {name for name, _ in old_texts}, {name for name, _ in new_texts}
+    renames = {a: b for a, b in one_each.items() if a in declared[0] and b in declared[1]}
+    return {
+        was: now
+        for was, now in renames.items()
+        if sorted(_renamed(text, renames) for name, text in old_texts if name == was)
+        == sorted(text for name, text in new_texts if name == now)
+    }
+
+
+def _declared(path: str, source: bytes) -> list[tuple[str, str]]:
+    """Names that a file declares, with the text of each declaration."""
+    language = language_of(path)
+    parsed = parse(source, language) if language else None
+    if parsed is None:
+        return []
+    return [(name, normal(parsed, node)) for name, node in definitions_in(parsed)]
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    return WORD.sub(lambda hit: names.get(hit[0], hit[0]), text)
 
 
 def _names(path: str, source: bytes) -> set[str]:

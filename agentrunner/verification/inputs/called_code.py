@@ -8,6 +8,7 @@ its arguments.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from itertools import takewhile
 
@@ -28,10 +29,10 @@ ASSERTED = re.compile(
 INNER = re.compile(r"[\w)\]]\(|\$\(|`")
 """Another call among the arguments."""
 ANSWER_USED = re.compile(
-    r"(?m)(?:[=(\[{,:?]|=>|->|\b(?:return|await|with|yield|in|new)\b)[ \t]*(?:await[ \t]+)?"
-    r"(?:\w+(?:\.|::))*(?P<name>\w+)\(|^[ \t]*@(?:\w+\.)*(?P<mark>\w+)"
+    r"(?m)(?:[^=!<>]=|\breturn\b|\byield\b)[ \t]*(?:await[ \t]+)?(?:\w+(?:\.|::))*(?P<name>\w+)\("
+    r"|^[ \t]*@(?:\w+\.)*(?P<mark>\w+)"
 )
-"""Calls whose value goes somewhere, and decorators."""
+"""Calls whose value is kept or given back, and decorators."""
 ASSIGNED = re.compile(r"(?m)^[ \t]*(?:(?:const|let|var|my|auto)[ \t]+)?\$?(\w+)[ \t]*:?=(?!=)")
 OWN_ASSERTION = re.compile(
     r"^\s*assert\b|\bself\.assert|\bself\.fail|\bexpect\s*\(|\bassert[.(]|pytest\.raises",
@@ -55,9 +56,16 @@ def called_as_statements(text: str) -> set[str]:
     }
 
 
-def used_answers(text: str) -> set[str]:
-    """Return functions whose answer a test uses: no test asks them for a verdict alone."""
-    return {hit["name"] or hit["mark"] for hit in ANSWER_USED.finditer(text)}
+def used_answers(texts: Iterable[str]) -> set[str]:
+    """Return functions whose answers tests use more often than they call them for nothing.
+
+    These are what is tested; nobody asks them for a verdict alone.
+    """
+    used, alone = Counter[str](), Counter[str]()
+    for text in texts:
+        used.update(hit["name"] or hit["mark"] for hit in ANSWER_USED.finditer(text))
+        alone.update(hit["name"] for form in STATEMENTS for hit in form.finditer(text))
+    return {name for name, times in used.items() if times > alone[name]}
 
 
 def assigned_names(text: str) -> set[str]:

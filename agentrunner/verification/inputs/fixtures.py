@@ -408,9 +408,9 @@ class Fixtures:
 
     @cached_property
     def _answering(self) -> frozenset[str]:
-        """Functions of which some test uses the answer, so that they are what is tested."""
+        """Functions of which tests mostly use the answer, so that they are what is tested."""
         texts = (self.context.tree.text(test) or "" for test in sorted(self.tests)[:MOST_TESTS])
-        return frozenset(name for text in texts for name in used_answers(text))
+        return frozenset(used_answers(texts))
 
     def _uses_kit(self, path: str) -> bool:
         text = self.context.tree.text(path) or ""

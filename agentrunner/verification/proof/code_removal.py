@@ -17,7 +17,6 @@ from agentrunner.state.red_tests import first_line
 from agentrunner.state.run_state import Criterion
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.wanted_tests import asks_for_tests_alone
-from agentrunner.verification.proof.guarded_functions import are_guarded
 from agentrunner.verification.proof.named_work import NamedWork
 from agentrunner.verification.proof.needed_options import not_asked_for
 from agentrunner.verification.proof.new_programs import new_programs
@@ -203,14 +202,7 @@ class CodeRemoval:
                 }
             else:
                 ran = await run(target, emptied, candidates)
-                found = _why_not_red_where_empty(candidates, ran, EMPTIED)
-                every = whole or target
-                results = now if every.id == target.id else None
-                if all(found.values()) and await are_guarded(
-                    self.trees, run, every, world, results, refused | found
-                ):
-                    found = dict.fromkeys(candidates, "")
-                refused |= found
+                refused |= _why_not_red_where_empty(candidates, ran, EMPTIED)
             candidates = [name for name in candidates if not refused[name]]
         if candidates:
             raising = await self.trees.only_raising(world, asked)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from agentrunner.verification.results.commands import runs_of
 from agentrunner.verification.results.files import MOST_READ, read_plain
-from agentrunner.verification.rooms.tool_usage import complaint
+from agentrunner.verification.rooms.tool_usage import NODE, complaint, has_sources
 
 MISUSED = "the tool says: "
 PYTEST_USAGE = 4
@@ -32,6 +32,7 @@ NPM_SAYS = re.compile(
 OWN_FAULT = re.compile(r"E(?!LIFECYCLE)[A-Z_]+")
 """npm's codes of what it could not do itself; a script that failed has a number, or ELIFECYCLE."""
 NPM_WARNS = re.compile(r"npm (?:WARN|warn|notice)\b")
+MANIFEST = "package.json"
 TEXTS = frozenset({".md", ".txt", ".rst", ".yaml", ".yml"})
 
 
@@ -42,9 +43,11 @@ def misused(
 
     `cwd` is the folder of the repository in which the command runs. What `wanted`, the text of the
     PRD, names may still be written, and so may everything in a repository that holds nothing but
-    texts: there the command is red.
+    texts, and a project of which it holds no source: there the command is red.
     """
     words = _pytest(shell, exit_code, output, repo) or _npm(exit_code, output)
+    if MANIFEST in words and not (repo / cwd / MANIFEST).exists() and not has_sources(repo, NODE):
+        words = ""
     names = _named(words, shell)
     if exit_code and not words and (other := complaint(shell, output, repo, cwd)):
         words, names = other.text, list(other.lacks)

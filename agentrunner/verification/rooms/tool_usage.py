@@ -7,6 +7,7 @@ the unknown word is one of the command's.
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ from agentrunner.verification.results.counts import ESCAPES
 from agentrunner.verification.results.files import MOST_READ, read_plain
 
 MOST_FOLDERS = 500
+MOST_LOOKED_AT = 5_000
+"""Files and folders in which sources are looked for; in more there may be some."""
 MARKS = re.compile(r"^(?:\[(?:ERROR|FATAL)\] )+|(?: @ *)?(?: -> \[Help \d+\])?\s*$")
 """What Maven puts around a message."""
 
@@ -39,6 +42,9 @@ class Project:
     programs: tuple[str, ...]
     says: str
     files: tuple[str, ...]
+    sources: str
+    """Endings of the sources that such a project holds. Where the repository has neither these nor
+    such a project, both are still to be written, and the command is red."""
 
 
 @dataclass(frozen=True)
@@ -53,43 +59,57 @@ NODE_FILES = ("package.json", "package.json5", "package.yaml")
 GRADLE_FILES = tuple(
     f"{name}.gradle{kts}" for name in ("build", "settings") for kts in ("", ".kts")
 )
+NODE = "js mjs cjs jsx ts mts cts tsx"
+JVM = "java kt kts groovy scala"
 
 PROJECTS = (
     Project(
         ("cargo",),
         r"error: (?:could not find `Cargo\.toml` in .*|manifest path `.*` does not exist)",
         ("Cargo.toml",),
+        "rs",
     ),
     Project(
         ("go", "gotestsum"),
         r"go: (?:go\.mod file not found|cannot find main module).*"
         r"|pattern \S+: directory prefix \S+ does not contain (?:main module|modules listed).*",
         ("go.mod", "go.work"),
+        "go",
     ),
-    Project(("mvn", "mvnw", "mvnd"), r".*\bthere is no POM in this directory.*", ("pom.xml",)),
-    Project(("yarn", "yarnpkg"), r"error Couldn't find a package\.json file in .*", NODE_FILES),
-    Project(("yarn",), r"Usage Error: No project found in .*", NODE_FILES),
-    Project(("pnpm",), r".*?(?P<words>No package\.json\b.* was found) in .*", NODE_FILES),
+    Project(("mvn", "mvnw", "mvnd"), r".*\bthere is no POM in this directory.*", ("pom.xml",), JVM),
+    Project(
+        ("yarn", "yarnpkg"), r"error Couldn't find a package\.json file in .*", NODE_FILES, NODE
+    ),
+    Project(("yarn",), r"Usage Error: No project found in .*", NODE_FILES, NODE),
+    Project(("pnpm",), r".*?(?P<words>No package\.json\b.* was found) in .*", NODE_FILES, NODE),
     Project(
         ("gradle", "gradlew"),
         r"Directory '.*' does not contain a Gradle build\.|Task '.*' not found in root project .*",
         GRADLE_FILES,
+        JVM,
     ),
     Project(
         ("tox",),
         r"ERROR: tox config file .* not found",
         ("tox.ini", "pyproject.toml", "setup.cfg"),
+        "py",
     ),
     Project(
-        ("bundle", "rspec", "rake", "ruby"), r"Could not locate Gemfile.*", ("Gemfile", "gems.rb")
+        ("bundle", "rspec", "rake", "ruby"),
+        r"Could not locate Gemfile.*",
+        ("Gemfile", "gems.rb"),
+        "rb",
     ),
     Project(
         ("dotnet",),
         r"MSBUILD : error MSB1003: .*",
         ("*.csproj", "*.fsproj", "*.vbproj", "*.sln", "*.slnx", "*.proj"),
+        "cs fs vb",
     ),
-    Project(("mix",), r"\*\* \(Mix\) Could not find a Mix\.Project.*", ("mix.exs",)),
-    Project(("composer",), r"Composer could not find a composer\.json file.*", ("composer.json",)),
+    Project(("mix",), r"\*\* \(Mix\) Could not find a Mix\.Project.*", ("mix.exs",), "ex exs"),
+    Project(
+        ("composer",), r"Composer could not find a composer\.json file.*", ("composer.json",), "php"
+    ),
 )
 
 UNKNOWN = (
@@ -143,6 +163,8 @@ def _no_project(runs: list[Run], lines: list[str], repo: Path) -> Iterator[Compl
         if not any(name in text for name in project.files):
             text = f"{text} ({project.files[0]})"
         elsewhere = next(_below(repo, project.files), "")
+        if not elsewhere and not has_sources(repo, project.sources):
+            continue
         name, place = posixpath.basename(elsewhere), posixpath.dirname(elsewhere)
         yield Complaint(f"{text}; {name} is in {place}" if place else text, project.files)
 
@@ -175,6 +197,20 @@ def _is_project(repo: Path, folder: str, files: tuple[str, ...]) -> bool:
     place = repo / folder
     above = [one for one in (place, *place.parents) if one == repo or repo in one.parents]
     return any(next(one.glob(name), None) for one in above for name in files)
+
+
+def has_sources(repo: Path, endings: str) -> bool:
+    """Whether a repository holds a source with one of these endings, as far as it is looked at."""
+    wanted = tuple(f".{ending}" for ending in endings.split())
+    looked = 0
+    for place, folders, names in os.walk(repo):
+        folders[:] = sorted(name for name in folders if _is_own(Path(place, name)))
+        if any(name.endswith(wanted) for name in names):
+            return True
+        looked += 1 + len(names)
+        if looked > MOST_LOOKED_AT:
+            return True
+    return False
 
 
 def _below(repo: Path, files: tuple[str, ...]) -> Iterator[str]:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from agentrunner.verification.removed_tests import tests_gone_with as gone_with
+from agentrunner.verification.removed_tests import tests_gone_with as gone_from
+
+ALIVE = frozenset({"total"})
+
+
+def gone_with(path: str, names: set[str], before: bytes, after: bytes | None) -> set[str]:
+    return gone_from(path, names, before, after, ALIVE)
+
 
 OLD = b"""from shop import total, total_v1
 
@@ -40,6 +47,20 @@ def test_the_rest_of_the_file_stays_as_it_was() -> None:
         assert not gone_with("tests/test_a.py", {"total_v1"}, OLD, changed)
 
 
-def test_new_tests_may_stand_in_its_place() -> None:
-    more = NEW + b"\n\ndef test_nothing():\n    assert total([]) == 0\n"
-    assert gone_with("tests/test_a.py", {"total_v1"}, OLD, more) == {"test_v1"}
+def test_a_test_that_alone_asks_what_stays_does_not_go() -> None:
+    both = OLD.replace(b"total_v1([1]) == 1", b"total_v1([1]) == total([1])")
+    assert gone_with("tests/test_a.py", {"total_v1"}, both, NEW) == {"test_v1"}
+    only = both.replace(b"total([2]) == 2", b"True")
+    assert not gone_with(
+        "tests/test_a.py", {"total_v1"}, only, NEW.replace(b"total([2]) == 2", b"True")
+    )
+
+
+def test_a_variable_or_a_set_up_of_that_name_is_no_use_of_it() -> None:
+    local = OLD.replace(b"assert total_v1([1]) == 1", b"total_v1 = 1\n    assert total_v1 == 1")
+    assert not gone_with("tests/test_a.py", {"total_v1"}, local, NEW)
+    setup = OLD.replace(b"assert total_v1([1]) == 1", b"assert total([1]) == 1")
+    setup = setup.replace(
+        b"def test_v1", b"def setup_function():\n    total_v1([])\n\n\ndef test_v1"
+    )
+    assert not gone_with("tests/test_a.py", {"total_v1"}, setup, NEW)

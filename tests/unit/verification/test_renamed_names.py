@@ -41,3 +41,17 @@ def test_a_name_that_takes_the_place_of_two_is_no_pair() -> None:
 def test_a_comment_may_keep_the_old_name() -> None:
     kept = b"# total\n" + NEW
     assert renamed_in_code({"a.py": (OLD, kept)}, "Rename it.") == {"total": "add_up"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"def total(a):\n    return True\n", b"def total(a):\n    return False\n"),
+        (b"def total(a):\n    return min(a)\n", b"def total(a):\n    return max(a)\n"),
+        (b"def total(a):\n    return a.net\n", b"def total(a):\n    return a.gross\n"),
+        (b"def total(a):\n    return sum(a)\n", b"def add_up(a):\n    return len(a)\n"),
+    ],
+    ids=["keyword", "function of the language", "attribute", "something else"],
+)
+def test_what_is_not_declared_or_changes_is_not_renamed(before: bytes, after: bytes) -> None:
+    assert renamed_in_code({"a.py": (before, after)}, "Rename it.") == {}

@@ -156,9 +156,9 @@ def cached(size, info=False):
     return decorator
 """
 USED = {
-    "decorates": b"@cached(2)\ndef double(n):\n    return 2 * n\n",
-    "assigned": b"decorate = cached(2)\n",
-    "called at once": b"half = cached(2)(lambda n: n / 2)\n",
+    "decorates": b"@cached(2)\ndef double(n):\n    ...\n\n\n@cached(3)\ndef half(n):\n    ...\n",
+    "assigned": b"decorate = cached(2)\nother = cached(3)\n",
+    "called at once": b"half = cached(2)(lambda n: n / 2)\n\n\ndef make():\n    return cached(1)\n",
 }
 
 

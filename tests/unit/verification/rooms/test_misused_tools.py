@@ -46,6 +46,7 @@ npm error command sh -c node --test
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
     (tmp_path / "cart.py").write_text("")
+    (tmp_path / "cart.js").write_text("")
     return tmp_path
 
 

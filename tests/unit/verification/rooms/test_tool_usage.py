@@ -129,7 +129,8 @@ WORDS = [
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    (tmp_path / "cart.py").write_text("")
+    for ending in ("py", "rs", "go", "java", "js", "rb", "cs", "ex", "php"):
+        (tmp_path / f"cart.{ending}").write_text("")
     return tmp_path
 
 
@@ -181,6 +182,14 @@ class TestNoProject:
     ) -> None:
         assert misused("./run-tests", code, output, repo, "Charge for every piece") == ""
         assert misused(shell, 0, output, repo, "Charge for every piece") == ""
+
+    def test_a_project_of_which_there_is_no_source_is_to_be_written(
+        self, tmp_path: Path, shell: str, code: int, output: str, lacks: str
+    ) -> None:
+        (tmp_path / "build.sh").write_text("true")
+        assert misused(shell, code, output, tmp_path, "Write a shop") == ""
+        touched(tmp_path / "backend", lacks)
+        assert misused(shell, code, output, tmp_path, "Write a shop")
 
     def test_a_repository_of_texts_is_to_be_filled(
         self, tmp_path: Path, shell: str, code: int, output: str, lacks: str
