@@ -30,8 +30,9 @@ from agentrunner.verification.syntax.calls import (
     names_declared,
     users_of,
 )
+from agentrunner.verification.syntax.functions import normal
 from agentrunner.verification.syntax.imports import imported
-from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.languages import language_of, parse
 from agentrunner.verification.syntax.substance import is_empty_test
 from agentrunner.verification.syntax.test_finder import find_test
 from agentrunner.verification.syntax.words import identifiers
@@ -83,6 +84,7 @@ JAVASCRIPT = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
 MOST_SEEN = 200
 """Characters of the reason that was seen, in a refusal."""
 WORD = re.compile(r"[^\W\d]\w{2,}")
+ONLY_TEXT = "the work is nothing but comments and docstrings"
 EMPTIED = "it passes with the changed functions emptied"
 OLD_EMPTIED = "it passes with the functions emptied that it is to test"
 ENDLESS = "it does not end on the old code"
@@ -145,9 +147,12 @@ class CodeRemoval:
             return ShownTests()
         read = await asyncio.to_thread(self.trees.snapshots.reader, world.new)
         read_old = await asyncio.to_thread(self.trees.snapshots.reader, world.old)
+        only_text = await asyncio.to_thread(_does_what_it_did, world, read_old, read)
+        if names and only_text:
+            return ShownTests(why=f"{names[0]}: {ONLY_TEXT}")
         names_of_work = await asyncio.to_thread(_changed_names, world, read_old, read, asked)
         removed = await asyncio.to_thread(_removed_names, world, read_old, read)
-        touched = await asyncio.to_thread(_touched_names, self.trees.snapshots, world)
+        touched = await asyncio.to_thread(_touched_names, self.trees.snapshots, world, asked)
         wanted = names_of_work | touched | identifiers(asked)
         wanted |= {i for c in criteria for i in identifiers(f"{c.description} {c.detail}")}
         files = {test.name: test for test in now.tests}
@@ -317,11 +322,24 @@ def _removed_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> 
     return found
 
 
-def _touched_names(snapshots: Snapshots, world: SnapshotTrees) -> set[str]:
+def _does_what_it_did(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> bool:
+    """Whether the work is nothing but comments and docstrings."""
+    for path in world.product:
+        language, before, after = language_of(path), read_old(path), read(path)
+        if language is None or before is None or after is None:
+            return False
+        old, new = parse(before, language), parse(after, language)
+        if old is None or new is None or normal(old, old.root) != normal(new, new.root):
+            return False
+    return bool(world.product)
+
+
+def _touched_names(snapshots: Snapshots, world: SnapshotTrees, asked: str) -> set[str]:
     """Names of functions that use what the work altered beside functions.
 
     This is a constant of their file, or a file without a grammar, such as a table of settings,
-    that their file names. A word of such a file says nothing: a test may read it by itself.
+    that their file names. A word of such a file says nothing: a test may read it by itself. Where
+    `asked` writes a text of the altered lines, functions that use these functions count as well.
     """
     read_old, read = snapshots.reader(world.old), snapshots.reader(world.new)
     found: set[str] = set()
@@ -331,10 +349,20 @@ def _touched_names(snapshots: Snapshots, world: SnapshotTrees) -> set[str]:
         if before is None or after is None:
             continue
         if language is not None:
-            found |= users_of(after, language, names_changed(before, after, language))
+            names = names_changed(before, after, language)
+            through = _is_written(before, after, asked)
+            found |= users_of(after, language, names, through=through)
         else:
             data.append(posixpath.basename(path))
     return found | (_users_of_data(snapshots, world, data) if data else set())
+
+
+def _is_written(before: bytes, after: bytes, asked: str) -> bool:
+    """Whether a text in quotes on a line that is new stands in what was asked for."""
+    old = set(before.splitlines())
+    new = b"\n".join(line for line in after.splitlines() if line not in old)
+    texts = re.findall(r"[\"'`]([^\"'`\n]{2,80})[\"'`]", new.decode("utf-8", "replace"))
+    return any(re.search(rf"(?<!\w){re.escape(text)}(?!\w)", asked) for text in texts)
 
 
 def _users_of_data(snapshots: Snapshots, world: SnapshotTrees, data: Sequence[str]) -> set[str]:

@@ -137,9 +137,13 @@ def names_changed(before: bytes | None, after: bytes, language: str) -> set[str]
     return names
 
 
-def users_of(source: bytes, language: str, names: Collection[str]) -> set[str]:
-    """Return the names of the functions of a source that use one of these names, by way of others
-    as well, and of their classes."""
+def users_of(
+    source: bytes, language: str, names: Collection[str], *, through: bool = False
+) -> set[str]:
+    """Return the names of the functions of a source that use one of these names.
+
+    With `through` also of those that use these functions, and of their classes.
+    """
     parsed = parse(source, language)
     if parsed is None or not names:
         return set()
@@ -148,7 +152,9 @@ def users_of(source: bytes, language: str, names: Collection[str]) -> set[str]:
     while users := [name for name, words in used.items() if not words.isdisjoint(known)]:
         for name in users:
             del used[name]
-            found |= set(name.split("."))
+            found |= set(name.split(".")) if through else {name.rpartition(".")[2]}
+        if not through:
+            break
         known |= found
     return found
 
