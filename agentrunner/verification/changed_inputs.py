@@ -170,12 +170,17 @@ class ChangedInputs:
         files: Collection[str],
         total: Changes,
     ) -> Inputs:
-        """The inputs of `old`, and product files that have tests inside only since the run."""
-        inputs = self.inputs(old, targets, files)
+        """The inputs of `old`, and product files that have tests inside only since the run.
+
+        Where nothing decided before, as in a project that was begun in it, those of `new`.
+        """
+        inputs, now = self.inputs(old, targets, files), self.inputs(new, targets, files)
+        if not inputs.tests:
+            return now
         known = {path for path in total.modified if inputs.counts(path)}
         added = [
             one
-            for one in self.inputs(new, targets, files).tests
+            for one in now.tests
             if one.region and one.path in total.modified and one.path not in known
         ]
         return replace(inputs, tests=[*inputs.tests, *added]) if added else inputs
