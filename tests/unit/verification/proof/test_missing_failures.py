@@ -48,3 +48,13 @@ def test_a_new_test_is_left_out(text: str, outcome: TestOutcomeKind, out: bool) 
     assert bool(left_out([case], lambda _: text.encode())) is out
     stood = Case(target, now, was_red=True, now=now)
     assert not left_out([stood], lambda _: text.encode())
+
+
+def test_a_check_of_one_test_leaves_no_other_out() -> None:
+    text = b"test('late', () => {});\ntest('other', () => {});\n"
+    skipped = Results("node", (TestResult("late", "skipped", file="a.test.js"),))
+    run = Results("node", (TestResult("late", "passed", file="a.test.js"),))
+    by_name = Case(Target("AC-1", "node --test"), Results("node"), was_red=True, now=skipped)
+    whole = Case(Target("test", "npm test"), Results("node"), was_red=True, now=run)
+    assert left_out([by_name], lambda _: text)
+    assert not left_out([by_name, whole], lambda _: text)
