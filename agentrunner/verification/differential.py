@@ -72,9 +72,9 @@ class Differential(ChangedInputs):
         was, now = self.snapshots.reader(old), self.snapshots.reader(new)
         for path in sorted(one.path for one in self._judged.changes if one.input.region):
             language, before, text = language_of(path), was(path), now(path)
-            if language is None or before is None or text is None or path not in after:
+            if language is None or text is None or path not in after:
                 continue
-            blob = self.snapshots.write_blob(with_regions_of(before, text, language))
+            blob = self.snapshots.write_blob(with_regions_of(before or b"", text, language))
             made[path] = (after[path][0], blob)
         return self.snapshots.combine(old, made)
 

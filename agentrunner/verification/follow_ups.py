@@ -147,12 +147,12 @@ class FollowUps:
         }
 
     def _changed_product(self) -> dict[str, tuple[bytes, bytes]]:
-        """Changed files of the product that are code, before and after, by path."""
+        """Changed files of the product with a grammar, before and after, by path."""
         paths = {one.path for one in self.judged if not one.input.region}
         return {
             path: (self.was(path) or b"", self.now(path) or b"")
             for path in sorted(self.total.modified - paths)[:MOST_COMPARED]
-            if language_of(path) is not None or family_of(path)
+            if language_of(path) is not None
         }
 
     def adapted_tests(self, run: Collection[str]) -> dict[str, set[str]]:

@@ -82,8 +82,10 @@ class Measurer:
 
         A report must not change the result. Where a run with a reporter is red and nothing in its
         report is, the plain command is run as well. If the two disagree, the next weaker means is
-        tried, and in the end none. Only what is written from now on counts as the target's writes:
-        commands that ran before it in this room may have written, too.
+        tried, and in the end none. Where the command fails alike with each and none reports, no
+        test was reached (nothing compiles yet, say), and the strongest stays. Only what is written
+        from now on counts as the target's writes: commands that ran before it in this room may have
+        written, too.
         """
         self.means.pop(target.id, None)
         room = await asyncio.to_thread(lambda: room.from_now(list(self._ignored())))
@@ -95,15 +97,20 @@ class Measurer:
         self.means[target.id] = PLAIN
         plain = await self.run(target, room, read)
         means: int | None = 0
+        unheard = True
         while means is not None:
             if _has_same_exit(measured, plain):
                 self._remember_means(target, means)
                 return measured
+            unheard &= measured.results is None and measured.ran.exit_code == plain.ran.exit_code
             means = await asyncio.to_thread(weaker, target.shell, target.cwd, read, means)
             if means is not None:
                 self.means[target.id] = means
                 measured = await self.run(target, room, read)
-        self.means[target.id] = PLAIN
+        if unheard and not plain.passed:
+            self._remember_means(target, 0)
+        else:
+            self.means[target.id] = PLAIN
         return plain
 
     def _remember_means(self, target: Target, means: int) -> None:

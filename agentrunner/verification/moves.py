@@ -18,6 +18,7 @@ from agentrunner.verification.syntax.imports import (
     without_imports,
 )
 from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.substance import asserted_by
 
 SCRIPT_PLACE = re.compile(
     r"""(?:(?:\b__DIR__|\bdirname\(\s*__FILE__\s*\))\s*\.\s*)?(["'])(/?\.{1,2}/[^"']*)\1"""
@@ -28,8 +29,6 @@ WORD = re.compile(r"\w+|\W")
 PLACE_OR_NOT = re.compile(r"[\w./+@-]+|[^\w./+@-]")
 """A word that may be a path, or a character of none."""
 QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`]*`")
-KITS = frozenset("t tb b f self cls assert expect test chai should require suite".split())
-"""What tests call their kit: what they take from it is not renamed with the product."""
 MOST_RENAMES = 50
 MOST_COMPARED = 200
 """How many lost tests, new tests and files are compared."""
@@ -261,16 +260,12 @@ def names_follow(path: str, before: bytes, after: bytes, renames: Mapping[str, s
     changed = {pair for pair in zip(old_words, new_words, strict=False) if pair[0] != pair[1]}
     if len(old_words) != len(new_words) or not changed:
         return False
-    if any(
-        old != new and old_words[at - 1 : at] == ["."] and old_words[at - 2] in KITS
-        for at, (old, new) in enumerate(zip(old_words, new_words, strict=True))
-        if at > 1
-    ):
-        return (
-            False  # `t.Errorf` is no name of the product, though it may have one that is the same
-        )
     others = changed - set(renames.items())
-    return not others or others <= _tests_renamed(path, before, after, renames)
+    if others and not others <= _tests_renamed(path, before, after, renames):
+        return False
+    language = language_of(path)
+    # `t.Errorf` belongs to the tests' kit, though the product may have something of that name.
+    return language is None or asserted_by(before, language) == asserted_by(after, language)
 
 
 def _calls_renamed(text: str, renames: Mapping[str, str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 
@@ -21,39 +22,37 @@ MOST_BYTES = 500_000
 def renamed_in_code(files: Mapping[str, tuple[bytes, bytes]], wanted: str) -> dict[str, str]:
     """Return new names by old ones, where the text speaks of renaming or of one of the names.
 
-    `files` are the changed files of the product by path, before and after. Beside comments and
-    texts an old name stands in none of them any more, a new one stood in none, and the one took the
-    place of the other wherever lines were rewritten.
+    `files` are the changed files of the product by path, before and after. Both names are declared
+    there, the one before and the other after, and what they name is the same. Beside comments and
+    texts the old name stands in none of these files any more, and the new one stood in none.
     """
-    old = {word for path, (before, _) in files.items() for word in _names(path, before)}
-    new = {word for path, (_, after) in files.items() for word in _names(path, after)}
-    gone, come = old - new, new - old
+    old = [one for path, (text, _) in files.items() for one in _declared(path, text)]
+    new = [one for path, (_, text) in files.items() for one in _declared(path, text)]
+    used_before = {name for path, (text, _) in files.items() for name in _names(path, text)}
+    used_after = {name for path, (_, text) in files.items() for name in _names(path, text)}
+    gone = {name for name, _ in old} - used_after
+    come = used_after - used_before
     if not gone or not come:
         return {}
     found: dict[str, set[str]] = {}
-    for texts in files.values():
-        before, after = (text[:MOST_BYTES].decode("utf-8", "replace") for text in texts)
-        for was, now in _exchanged(before, after):
+    for before, after in files.values():
+        for was, now in _exchanged(before[:MOST_BYTES], after[:MOST_BYTES]):
             if was in gone and now in come:
                 found.setdefault(was, set()).add(now)
     one_each = {was: next(iter(now)) for was, now in found.items() if len(now) == 1}
-    taken = list(one_each.values())
+    taken = Counter(one_each.values())
     speaks = SPEAKS_OF_NAMES.search(wanted) is not None
     asked = set(WORD.findall(wanted))
-    one_each = {
+    renames = {
         was: now
         for was, now in one_each.items()
-        if taken.count(now) == 1 and (speaks or was in asked or now in asked)
+        if taken[now] == 1 and (speaks or was in asked or now in asked)
     }
-    old_texts = [one for path, (text, _) in files.items() for one in _declared(path, text)]
-    new_texts = [one for path, (_, text) in files.items() for one in _declared(path, text)]
-    declared = {name for name, _ in old_texts}, {name for name, _ in new_texts}
-    renames = {a: b for a, b in one_each.items() if a in declared[0] and b in declared[1]}
     return {
         was: now
         for was, now in renames.items()
-        if sorted(_renamed(text, renames) for name, text in old_texts if name == was)
-        == sorted(text for name, text in new_texts if name == now)
+        if sorted(_renamed(text, renames) for name, text in old if name == was)
+        == sorted(text for name, text in new if name == now)
     }
 
 
@@ -76,9 +75,9 @@ def _names(path: str, source: bytes) -> set[str]:
     return {token.text for token in found if token.kind == "name"}
 
 
-def _exchanged(before: str, after: str) -> Iterator[tuple[str, str]]:
+def _exchanged(before: bytes, after: bytes) -> Iterator[tuple[str, str]]:
     """Words in whose place another one stands, in lines that differ by nothing but words."""
-    old, new = before.splitlines(), after.splitlines()
+    old, new = (text.decode("utf-8", "replace").splitlines() for text in (before, after))
     for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag != "replace" or b - a != d - c:
             continue

@@ -33,11 +33,9 @@ from agentrunner.sandboxes.docker.lifeline import Lifeline
 
 REMOVAL_LOOKS, REMOVAL_SEC = 20, 0.005
 """How often, and how many seconds apart, to check whether a command's dead processes are gone."""
-NO_FORWARDER = "the image has none of python3, node and socat, one of which its way out needs"
-
-
 LATE_START_SEC = 1.0
-"""How long a container may take to begin of which an engine that died says nothing any more."""
+"""How long a container may take to begin whose engine died and does not tell of it."""
+NO_FORWARDER = "the image has none of python3, node and socat, one of which its way out needs"
 
 
 @dataclass(frozen=True)
@@ -106,15 +104,17 @@ class Container:
             "Labels": {**config["Labels"], **await asyncio.to_thread(owner_labels)},
             "HostConfig": {**host, "Mounts": mounts},
         }
-        ident, late = "", 0.0
+        ident = ""
         try:
             answer = await engine.call("create", lambda api: api.create_container_from_config(body))
-            ident, late = answer["Id"], LATE_START_SEC
+            ident = answer["Id"]
             await engine.call("start", lambda api: api.start(ident))
             facts = await engine.call("start", lambda api: api.inspect_container(ident))
-        except BaseException:
-            # A keeper that opens the pipe after its last writer is gone would wait for ever.
-            await asyncio.shield(asyncio.to_thread(lifeline.cut, late))
+        except BaseException as error:
+            if ident and not (isinstance(error, EngineError) and error.status is not None):
+                # It may still begin, and its keeper would wait for ever at a pipe without a writer.
+                await asyncio.shield(asyncio.sleep(LATE_START_SEC))
+            await asyncio.shield(asyncio.to_thread(lifeline.cut))
             if ident:
                 with contextlib.suppress(EngineError):
                     await remove_container(engine, ident)

@@ -6,7 +6,6 @@ import contextlib
 import os
 import secrets
 import stat
-import time
 from pathlib import Path
 
 from agentrunner.sandboxes.base import Mount
@@ -49,9 +48,8 @@ class Lifeline:
             with contextlib.suppress(OSError):
                 self._path.unlink()
 
-    def cut(self, late_sec: float = 0.0) -> None:
-        """End the sandbox, after so many seconds. May be called repeatedly."""
-        time.sleep(late_sec)
+    def cut(self) -> None:
+        """End the sandbox. May be called repeatedly."""
         self.hide()
         if self._fd >= 0:
             os.close(self._fd)

@@ -33,7 +33,11 @@ ANSWER_USED = re.compile(
     r"|^[ \t]*@(?:\w+\.)*(?P<mark>\w+)"
 )
 """Calls whose value is kept or given back, and decorators."""
-ASSIGNED = re.compile(r"(?m)^[ \t]*(?:(?:const|let|var|my|auto)[ \t]+)?\$?(\w+)[ \t]*:?=(?!=)")
+ASSIGNED = re.compile(
+    r"(?m)^[ \t]*(?:(?:const|let|var|my|auto)[ \t]+)?\$?(?P<name>\w+)[ \t]*:?=(?!=)"
+    r"(?!.*\b(?:(?P=name)\b|require\b|import\b))(?=.*\()"
+)
+"""A name that is given what a call answers, which is nothing of that name, and no module."""
 OWN_ASSERTION = re.compile(
     r"^\s*assert\b|\bself\.assert|\bself\.fail|\bexpect\s*\(|\bassert[.(]|pytest\.raises",
     re.MULTILINE,
@@ -69,8 +73,8 @@ def used_answers(texts: Iterable[str]) -> set[str]:
 
 
 def assigned_names(text: str) -> set[str]:
-    """Return names that a test gives a value itself: they are no functions of another file."""
-    return set(ASSIGNED.findall(text))
+    """Return names that a test gives an answer itself: they are no functions of another file."""
+    return {hit["name"] for hit in ASSIGNED.finditer(text)}
 
 
 def asserted_calls(text: str) -> set[str]:
@@ -89,8 +93,7 @@ def comparing(
     found: dict[str, list[str]] = {}
     for path, text in paths:
         if any(name in text for name in several | pairs):
-            compares = comparing_functions(text, several) if several else set()
-            for name in compares | (functions_of_two(text, pairs) if pairs else set()):
+            for name in comparing_functions(text, several) | functions_of_two(text, pairs):
                 found.setdefault(name, []).append(path)
     return {name: places[0] for name, places in found.items() if len(set(places)) == 1}
 

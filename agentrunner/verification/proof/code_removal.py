@@ -22,6 +22,7 @@ from agentrunner.verification.proof.needed_options import not_asked_for
 from agentrunner.verification.proof.new_programs import new_programs
 from agentrunner.verification.proof.switches import find_switched_on
 from agentrunner.verification.proof.trees_without_work import TreesWithoutWork, turns_red
+from agentrunner.verification.proof.unchanged_code import is_only_text
 from agentrunner.verification.proof.wider_answers import ACCEPTS_MORE, find_wider_answers
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.syntax.calls import (
@@ -30,9 +31,8 @@ from agentrunner.verification.syntax.calls import (
     names_declared,
     users_of,
 )
-from agentrunner.verification.syntax.functions import normal
 from agentrunner.verification.syntax.imports import imported
-from agentrunner.verification.syntax.languages import language_of, parse
+from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.substance import is_empty_test
 from agentrunner.verification.syntax.test_finder import find_test
 from agentrunner.verification.syntax.words import identifiers
@@ -147,7 +147,7 @@ class CodeRemoval:
             return ShownTests()
         read = await asyncio.to_thread(self.trees.snapshots.reader, world.new)
         read_old = await asyncio.to_thread(self.trees.snapshots.reader, world.old)
-        only_text = await asyncio.to_thread(_does_what_it_did, world, read_old, read)
+        only_text = await asyncio.to_thread(is_only_text, world, read_old, read, asked)
         if names and only_text:
             return ShownTests(why=f"{names[0]}: {ONLY_TEXT}")
         names_of_work = await asyncio.to_thread(_changed_names, world, read_old, read, asked)
@@ -320,18 +320,6 @@ def _removed_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> 
             still = names_declared(after, language) if after is not None else set()
             found |= names_declared(before, language) - still
     return found
-
-
-def _does_what_it_did(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> bool:
-    """Whether the work is nothing but comments and docstrings."""
-    for path in world.product:
-        language, before, after = language_of(path), read_old(path), read(path)
-        if language is None or before is None or after is None:
-            return False
-        old, new = parse(before, language), parse(after, language)
-        if old is None or new is None or normal(old, old.root) != normal(new, new.root):
-            return False
-    return bool(world.product)
 
 
 def _touched_names(snapshots: Snapshots, world: SnapshotTrees, asked: str) -> set[str]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.file_names import has_word
-from agentrunner.verification.proof.all_tests import AllTests
 from agentrunner.verification.proof.trees_without_work import TreesWithoutWork, turns_red
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, changed_in_c
@@ -79,7 +78,7 @@ class NamedWork:
         if candidates and not stood and (example := self._unasked_example()):
             return EXAMPLE.format(*example)
         same = self.whole.id == self.target.id
-        elsewhere = AllTests(self.run, self.whole, world, now if same else None, refused)
+        elsewhere = _AllTests(self.run, self.whole, world, now if same else None, refused)
         first = [*candidates, *stood]
         unasked, is_asked = "", False
         for name in [*added, *names][:MOST_NAMED]:
@@ -152,7 +151,7 @@ class NamedWork:
         return False
 
     async def _answers_alike(
-        self, elsewhere: AllTests, tests: Sequence[str], name: str, *, several: bool
+        self, elsewhere: _AllTests, tests: Sequence[str], name: str, *, several: bool
     ) -> str:
         """Why the tests do not ask what a new function makes of what it is handed; else "".
 
@@ -184,6 +183,40 @@ class NamedWork:
             await asyncio.to_thread(snapshots.reader, self.world.new),
             await asyncio.to_thread(snapshots.reader, self.world.old),
         )
+
+
+@dataclass
+class _AllTests:
+    """All tests of a task, for what the tests of one command do not ask."""
+
+    run: Run
+    target: Target
+    world: SnapshotTrees
+    now: Results | None
+    """Their results on the new tree, where they are known."""
+    refused: Mapping[str, str]
+    """Tests that show nothing, with the reason."""
+    passed: list[str] | None = None
+
+    async def is_red(self, tree: str) -> bool | None:
+        """Whether any of them that passes on the new tree, and shows something, does not here.
+
+        None where they do not pass on the new tree either, so that this would say nothing.
+        """
+        if self.passed is None:
+            results = self.now
+            if results is None:
+                ran = await self.run(self.target, self.world.new, ())
+                results = ran.results
+                if results is None and not ran.passed:
+                    return None
+            names = results.names if results else []
+            self.passed = [
+                one
+                for one in names
+                if results and results.passed(one) and not self.refused.get(one)
+            ]
+        return turns_red(await self.run(self.target, tree, ()), self.passed)
 
 
 def _named_functions(

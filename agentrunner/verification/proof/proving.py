@@ -37,8 +37,8 @@ from agentrunner.verification.proof.old_inputs import with_old_inputs
 from agentrunner.verification.proof.permission import grade_by_permission
 from agentrunner.verification.proof.subjects_of_checks import subjects_of_checks
 from agentrunner.verification.proof.trees_without_work import TreesWithoutWork
+from agentrunner.verification.proof.unchanged_code import is_unchanged
 from agentrunner.verification.proof.unexplained_files import hold_without_unexplained
-from agentrunner.verification.syntax import is_same_code, language_of
 from agentrunner.verification.target import TEST, target_of, test_target
 from agentrunner.verification.unknown_names import UnknownNames
 from agentrunner.verification.verdict import NO_CHANGE, texts_of
@@ -219,15 +219,8 @@ class Prover:
 
     def _is_same_code(self, world: SnapshotTrees) -> bool:
         """Whether the work changed no more than comments and layout. Blocks."""
-        read_old = self.verifier.snapshots.reader(world.old)
-        read_new = self.verifier.snapshots.reader(world.new)
-        for path in world.product:
-            language, before, after = language_of(path), read_old(path), read_new(path)
-            if language is None or before is None or after is None:
-                return False
-            if not is_same_code(before, after, language):
-                return False
-        return True
+        snapshots = self.verifier.snapshots
+        return is_unchanged(world, snapshots.reader(world.old), snapshots.reader(world.new))
 
 
 async def _examine(exam: Examination, case: Case) -> None:

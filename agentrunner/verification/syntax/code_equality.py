@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tree_sitter import Node
+
+from agentrunner.verification.syntax.functions import is_docstring
 from agentrunner.verification.syntax.languages import Parsed, is_comment, parse, walk
 
 
-def is_same_code(before: bytes, after: bytes, language: str) -> bool:
-    """Whether a program behaves the same with both, unless it reads its own source."""
+def is_same_code(before: bytes, after: bytes, language: str, *, docstrings: bool = True) -> bool:
+    """Whether a program behaves the same with both, unless it reads its own source.
+
+    Without `docstrings` these may differ as well, as where nothing reads them.
+    """
     if before == after:
         return True
     old, new = parse(before, language), parse(after, language)
     if old is None or new is None or old.root.has_error or new.root.has_error:
         return False
-    return list(_leaves(old)) == list(_leaves(new))
+    return list(_leaves(old, docstrings)) == list(_leaves(new, docstrings))
 
 
-def _leaves(parsed: Parsed) -> Iterator[tuple[str, int, str]]:
+def _leaves(parsed: Parsed, docstrings: bool) -> Iterator[tuple[str, int, str]]:
     """Yield every leaf except comments, with its depth: in Python, indentation is not a token."""
     depths = {parsed.root.id: 0}
-    for node in walk(parsed.root, lambda node: not is_comment(node)):
+
+    def counts(node: Node) -> bool:
+        return not is_comment(node) and (docstrings or not is_docstring(parsed, node))
+
+    for node in walk(parsed.root, counts):
         depth = depths.get(node.id, 0)
         for child in node.children:
             depths[child.id] = depth + 1

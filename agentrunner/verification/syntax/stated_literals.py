@@ -87,7 +87,7 @@ def defined_functions(text: str) -> frozenset[str]:
     )
 
 
-def comparing_functions(text: str, only: Collection[str] = ()) -> set[str]:
+def comparing_functions(text: str, only: Collection[str] | None = None) -> set[str]:
     """Return the names of a file's functions that compare a parameter and react to a difference.
 
     With `only`, those of these names; others are not looked at.
@@ -95,7 +95,7 @@ def comparing_functions(text: str, only: Collection[str] = ()) -> set[str]:
     return {one.name for one in _helpers(text, only) if one.counts}
 
 
-def functions_of_two(text: str, only: Collection[str] = ()) -> set[str]:
+def functions_of_two(text: str, only: Collection[str] | None = None) -> set[str]:
     """Return the names of a file's functions that compare two of their parameters.
 
     With `only`, those of these names; others are not looked at.
@@ -127,19 +127,21 @@ def _places(line: str, helpers: dict[str, _Helper]) -> Iterator[tuple[str, int, 
                 return
 
 
-def _helpers(text: str, only: Collection[str] = ()) -> Iterator[_Helper]:
+def _helpers(text: str, only: Collection[str] | None = None) -> Iterator[_Helper]:
     """Yield the functions of the file that compare a parameter."""
     for name, names, body in _functions(text, only):
         if places := _compared(body, names):
             yield _Helper(name, places, bool(REACTS.search(body)))
 
 
-def _functions(text: str, only: Collection[str] = ()) -> Iterator[tuple[str, list[str], str]]:
+def _functions(
+    text: str, only: Collection[str] | None = None
+) -> Iterator[tuple[str, list[str], str]]:
     """Yield the functions of the file: name, parameter names, and body."""
     starts = list(DEFINES.finditer(text))
     for index, hit in enumerate(starts):
         name = hit["macro"] or hit["name"] or hit["shell"] or hit["arrow"]
-        if only and name not in only:
+        if only is not None and name not in only:
             continue
         end = starts[index + 1].start() if index + 1 < len(starts) else len(text)
         body = text[hit.end() : min(end, hit.end() + 2_000)]

@@ -12,10 +12,12 @@ from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import NAMES, context_of
 from agentrunner.verification.syntax.functions import normal
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, inside, parse, walk
-from agentrunner.verification.syntax.test_finder import located
+from agentrunner.verification.syntax.test_finder import located, standing
 from agentrunner.verification.syntax.test_spans import Found, TestSpan
 from agentrunner.verification.syntax.values import is_literal
 
+_ASSERTING = re.compile(r"^(assert|if|unless)\b(?! ?\.).*")
+"""A statement that asserts, and not a call."""
 _CALLS = ("call", "call_expression", "method_invocation", "macro_invocation", "new_expression")
 _OF_THE_LANGUAGE = {
     "python": frozenset(dir(builtins)) | {"self", "cls", "pytest", "unittest"},
@@ -61,6 +63,34 @@ def assertions(source: bytes, language: str, span: TestSpan) -> list[str]:
         if is_literal(node) and not alone and not any(inside(one, node) for one in outermost):
             texts.append(normal(parsed, node))
     return texts
+
+
+def asserted_by(source: bytes, language: str) -> list[str]:
+    """Return by what a file asserts, in its tests and then anywhere, in source order.
+
+    For a call that is what is called, with the chain that it stands in (`expect . to . equal`), and
+    for a statement its first word (`assert`, `if`). What they are handed does not matter.
+    """
+    parsed = parse(source, language)
+    if parsed is None:
+        return []
+    root = parsed.root
+    span = TestSpan("", (), 0, root.end_byte, 0, root.end_byte, 1)
+    everything = Found(span, (), root, root, root, True, language)
+    return [
+        _ASSERTING.sub(r"\1", _without_brackets(normal(parsed, one.node)))
+        for found in (*standing(parsed), everything)
+        for one in asserts_of(parsed, found)
+    ]
+
+
+def _without_brackets(text: str) -> str:
+    depth, kept = 0, []
+    for char in text:
+        depth -= char in ")]}"
+        kept += [char] if depth == 0 and char not in ")]}([{" else []
+        depth += char in "([{"
+    return " ".join("".join(kept).split())
 
 
 def is_empty_test(source: bytes, language: str, span: TestSpan) -> bool:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.inputs.called_code import asserted_calls, called_as_statements
+from agentrunner.verification.inputs.called_code import (
+    asserted_calls,
+    assigned_names,
+    called_as_statements,
+)
 from agentrunner.verification.inputs.executed_files import only_reads
 from agentrunner.verification.inputs.finder import find_inputs
 from agentrunner.verification.inputs.helper_code import Asked
@@ -189,3 +193,19 @@ def test_a_name_that_a_test_assigns_is_no_function_of_another_file() -> None:
     assert inputs(files, "Caches can be cleared.") == {"test_it.py"}
     files["test_it.py"] = files["test_it.py"].replace(b"    cached = make(2)\n", b"")
     assert "caching.py" in inputs(files, "Caches can be cleared.")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"const same = require('./same');",
+        b"const same = wrap(require('./same').same);",
+        b"const same = limited(kit.same);",
+    ],
+)
+def test_a_helper_under_its_own_name_stays_a_helper(line: bytes) -> None:
+    assert assigned_names(line.decode()) == set()
+
+
+def test_an_answer_has_a_name_of_its_own() -> None:
+    assert assigned_names("    cached = self.decorate(2)(f)\n") == {"cached"}

@@ -33,3 +33,11 @@ def test_comments_and_layout_change_nothing(language: str, before: str, after: s
 )
 def test_code_does(language: str, before: str, after: str) -> None:
     assert not is_same_code(before.encode(), after.encode(), language)
+
+
+def test_docstrings_may_be_left_out() -> None:
+    before = b"def f(a):\n    return a\n"
+    after = b'"""A module."""\n\n\ndef f(a):\n    """Give it back."""\n    return a\n'
+    assert not is_same_code(before, after, "python")
+    assert is_same_code(before, after, "python", docstrings=False)
+    assert not is_same_code(before, after + b"f(1)\n", "python", docstrings=False)

@@ -1,0 +1,46 @@
+"""Whether the work does what the code did before: it is comments, layout or docstrings. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.syntax import is_same_code, language_of
+from agentrunner.verification.world import SnapshotTrees
+
+READS_DOCSTRINGS = re.compile(
+    rb"__doc__|\bgetdoc\b|\bdocopt\b|(?m:^[ \t]*@\w)|(?m:^[ \t]*class\s+\w+\s*\((?!\s*\)))"
+)
+"""What hands docstrings on: a decorator gets the function with its own, a base class the class."""
+ASKS_FOR_TEXT = re.compile(r"(?i)\bdoc(?!k)|\bhelp\b|\busage\b|説明|文書|ドキュメント|ヘルプ")
+
+
+def is_unchanged(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> bool:
+    """Whether the work changed no more than comments and layout.
+
+    False where a part of it is in no language that is known.
+    """
+    return _all_same(world, read_old, read, docstrings=True)
+
+
+def is_only_text(world: SnapshotTrees, read_old: ReadFile, read: ReadFile, asked: str) -> bool:
+    """Whether the work is no more than that and docstrings that nothing reads.
+
+    False where there is none, and where `asked` is about texts.
+    """
+    unread = not ASKS_FOR_TEXT.search(asked) and not any(
+        READS_DOCSTRINGS.search(read(path) or b"") for path in world.product
+    )
+    return bool(world.product) and _all_same(world, read_old, read, docstrings=not unread)
+
+
+def _all_same(
+    world: SnapshotTrees, read_old: ReadFile, read: ReadFile, *, docstrings: bool
+) -> bool:
+    for path in world.product:
+        language, before, after = language_of(path), read_old(path), read(path)
+        if language is None or before is None or after is None:
+            return False
+        if not is_same_code(before, after, language, docstrings=docstrings):
+            return False
+    return True
