@@ -132,7 +132,11 @@ class _Attempt:
         from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox
 
         home = home_of(self.environ)
-        words = [word for found in chosen for word in started_programs(found.command, self.repo)]
+        words = [
+            word
+            for found in chosen
+            for word in started_programs(found.command, self.repo, self.part)
+        ]
         with tempfile.TemporaryDirectory(prefix="agentrunner-") as root:
             folder = RunFolder(Path(root))
             folder.sandbox_dir.mkdir()

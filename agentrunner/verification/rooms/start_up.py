@@ -155,7 +155,7 @@ class ShellOutcome(Protocol):
 
 
 @dataclass(frozen=True)
-class _Plain:
+class _Colourless:
     """A command that ran to its end, with its output without colours."""
 
     exit_code: int
@@ -172,7 +172,7 @@ def why_not_started(
     A program of the repository that is not written yet is red, not a missing environment; so is
     a file that the command reads if `wanted`, the text of the PRD, names it.
     """
-    ran = _Plain(ran.exit_code, ESCAPES.sub("", ran.tail), ran.counts)
+    ran = _Colourless(ran.exit_code, ESCAPES.sub("", ran.tail), ran.counts)
     ran_none = ran.counts is None or not ran.counts.ran
     if ran.exit_code in (126, 127):
         if not _is_own_that_fails(shell, repo, ran.tail):
