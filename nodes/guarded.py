@@ -9,8 +9,10 @@ the task's state has to be a move that `state/lifecycle.py` allows.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import sqlite3
+import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import cache
@@ -33,6 +35,7 @@ from agentrunner.sandboxes.base import SandboxError
 from agentrunner.state.lifecycle import TERMINAL, move
 from agentrunner.state.run_state import Counters, TaskContext, Verdict
 from agentrunner.state.state_model import StateModel
+from agentrunner.storage.run_folder import write_private
 from agentrunner.text.unicode import clean
 
 Node = Callable[[TaskContext, Deps], Awaitable[Command[str]]]
@@ -144,8 +147,8 @@ def _ended(error: Exception, state: TaskContext, deps: Deps) -> Command[str]:
     known = isinstance(error, TaskFailed)
     text = deps.redactor.redact(str(error)) or type(error).__name__
     if not known:
-        text = f"Unexpected {type(error).__name__}: {text}"
-        deps.warn(state, "unexpected-error", text[:500])
+        text = f"Unexpected {type(error).__name__}: {text}"[:500] + _kept_traceback(error, deps)
+        deps.warn(state, "unexpected-error", text)
     verdict = Verdict(
         state="FAILED",
         reason=error.code if isinstance(error, AgentRunnerError) else "internal",
@@ -156,6 +159,16 @@ def _ended(error: Exception, state: TaskContext, deps: Deps) -> Command[str]:
     if isinstance(counters, Counters):
         update["counters"] = _without_messages(counters, state)
     return Command(update=update, goto="note")
+
+
+def _kept_traceback(error: Exception, deps: Deps) -> str:
+    """Write the frames of a mistake of ours into the run's folder; return a sentence on where."""
+    text = deps.redactor.redact("".join(traceback.format_exception(error)))
+    file = deps.folder.traceback_file
+    with contextlib.suppress(OSError):
+        write_private(file, text.encode("utf-8", "backslashreplace"))
+        return f". This is a bug of AgentRunner; its traceback: {file}"
+    return ""
 
 
 def _waiting(error: MustWait, state: TaskContext, node: str) -> Command[str]:

@@ -122,6 +122,7 @@ class RunFolder:
         self.sock_dir = root / "sock"
         self.note_file = root / "note.md"
         self.sandbox_file = root / "box.json"
+        self.traceback_file = root / "traceback.txt"
         self.run_lock = root / "run.lock"
         self.index_file = root / "index.json"
 

@@ -74,8 +74,9 @@ class Prover:
         SandboxError and OSError.
         """
         old = baseline.tree
-        total = await asyncio.to_thread(self.verifier.trees.between, old, evidence.tree)
-        new, _ = await asyncio.to_thread(self.verifier.delivered.of, evidence.tree, old, total)
+        left = await asyncio.to_thread(self.verifier.trees.between, old, evidence.tree)
+        new, _ = await asyncio.to_thread(self.verifier.delivered.of, evidence.tree, old, left)
+        total = await asyncio.to_thread(self.verifier.trees.between, old, new)
         report = Report(tree=evidence.tree, approved=frozenset(approved))
         if new == old:
             report.doubts[TEST] = NO_CHANGE

@@ -22,6 +22,7 @@ from agentrunner.sandboxes.base import ErrorKind, SandboxError
 from agentrunner.state.lifecycle import ForbiddenMove, TaskState
 from agentrunner.state.run_state import Counters, Criterion, Evidence, RunInfo, TaskContext
 from agentrunner.storage.events import EventLog
+from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
 from agentrunner.text.redaction import Redactor
 
@@ -49,8 +50,9 @@ def deps(tmp_path: Path) -> Deps:
     clock = Ticking()
     unused = cast("Any", None)  # rooms that the wrapper has nothing to do with
     return Deps(
-        spec=unused, folder=unused, snapshots=unused, ledger=unused, verifier=unused, prover=unused,
-        panel=unused, members=unused, sandbox=unused, patterns={}, environ={}, repository=unused,
+        spec=unused, folder=RunFolder(tmp_path), snapshots=unused, ledger=unused, verifier=unused,
+        prover=unused, panel=unused, members=unused, sandbox=unused, patterns={}, environ={},
+        repository=unused,
         log=RunLog(tmp_path / "log.jsonl"),
         events=EventLog(tmp_path / "events.jsonl", "probe-0000", clock.now),
         redactor=Redactor({"TOKEN": "hunter2-hunter2"}),
@@ -223,6 +225,15 @@ async def test_any_other_exception_ends_the_run_and_its_text_is_redacted(deps: D
     assert verdict.text.startswith("Unexpected ZeroDivisionError: with [TOKEN redacted]")
     (warning,) = deps.log.records("warning")
     assert warning.data["code"] == "unexpected-error"
+
+
+async def test_a_mistake_of_ours_leaves_its_frames_with_the_run(deps: Deps) -> None:
+    ended = await ran(ZeroDivisionError("with hunter2-hunter2"), deps)
+    file = deps.folder.traceback_file
+    assert str(file) in updated(ended)["verdict"].text
+    kept = file.read_text()
+    assert "in step" in kept
+    assert "hunter2" not in kept
 
 
 async def test_the_last_node_has_nowhere_to_send_an_error(deps: Deps) -> None:
