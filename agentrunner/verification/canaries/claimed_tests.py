@@ -53,6 +53,9 @@ class CanaryReport:
     notes: list[str] = field(default_factory=list)
     shows_only: bool = False
     """Whether the claim is shown at most: no canary failed as the program itself does."""
+    whole: Measured | None = None
+    """What a run of all tests said in which only the `failing` ones were made to fail."""
+    failing: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -89,9 +92,28 @@ class Canaries:
         `before` are the results on the old tree: what was red there, and where, is changed first.
         """
         places = _names_by_file(names[:MOST_TESTS], target, now)
+        ends = await self._run_canaries(run, target, self._failing_ends, places, world)
+        report = await self._judge(run, target, names, world, now, inputs, before, places, ends)
+        if not ends:
+            return report
+        canaries, seen = ends[0]
+        return replace(report, whole=seen, failing=frozenset({*canaries.names, *canaries.random}))
+
+    async def _judge(
+        self,
+        run: Run,
+        target: Target,
+        names: Sequence[str],
+        world: SnapshotTrees,
+        now: Results,
+        inputs: Inputs,
+        before: Results | None,
+        places: Places,
+        ends: Sequence[tuple[_CanaryTree, Measured]],
+    ) -> CanaryReport:
+        """The report of `dead`; `ends` are the canaries with a failing end, with what was seen."""
         old = await asyncio.to_thread(self.snapshots.reader, world.old)
         red = await asyncio.to_thread(red_lines, before, places, old)
-        ends = await self._run_canaries(run, target, self._failing_ends, places, world)
         if ends and await self._is_failure_lost(run, target, ends, places, world):
             return CanaryReport(tool_changed(target, "a test that has to fail is not reported so"))
         if unread := await not_read(run, target, places, self.snapshots, world, inputs):

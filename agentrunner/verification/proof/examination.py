@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agentrunner.state.run_state import Criterion
@@ -133,16 +133,45 @@ class Examination:
         """How often a colour is asked for: more often where the code cannot have changed it."""
         return SUSPICIOUS_TRIES if self.same_code else TRIES
 
-    async def confirmed_green(
-        self,
-        case: Case,
-        names: Sequence[str],
-        only: Sequence[str],
-    ) -> bool:
-        """Whether what passed passes again in other rooms; else there is a finding, as `flaky`."""
-        if self.verifier.test is not None and self.verifier.test.confirm == "once":
+    async def confirmed_green(self, case: Case, names: Sequence[str]) -> bool:
+        """Whether tests that passed pass again in another room; else there is a finding.
+
+        They run by themselves, where the tool can select them. One that passes only after others
+        is asked again in a whole run.
+        """
+        if self._confirms_once:
             return True
-        again = await self.run(case.target, self.world.new, only)
+        again = await self.run(case.target, self.world.new, names)
+        if not self.by_names(case) and _not_passed(names, again, case):
+            return await self.all_green_again(case, names)
+        return await self._judge_confirmation(case, names, again)
+
+    async def all_green_again(self, case: Case, names: Sequence[str] = ()) -> bool:
+        """The same for a whole run: no test may be red that was not; `names` have to pass."""
+        if self._confirms_once or self.by_names(case):
+            return True
+        again = await self.run(case.target, self.world.new)
+        return await self._judge_confirmation(case, names, again)
+
+    async def others_green_again(
+        self, case: Case, seen: Measured, failing: Collection[str]
+    ) -> bool:
+        """The same of all but the `failing` tests, which a whole run saw fail on purpose.
+
+        What that run has not seen green is asked in a run of its own.
+        """
+        assert case.now is not None
+        others = [name for name in case.now.names if case.now.passed(name) and name not in failing]
+        steady = seen.results is not None and not _not_passed(others, seen, case)
+        written = await asyncio.to_thread(self.deciding, seen.moved, case.target)
+        return (steady and not written) or await self.all_green_again(case)
+
+    @property
+    def _confirms_once(self) -> bool:
+        return self.verifier.test is not None and self.verifier.test.confirm == "once"
+
+    async def _judge_confirmation(self, case: Case, names: Sequence[str], again: Measured) -> bool:
+        """Whether a further run on the new tree confirms the first one; else adds a finding."""
         assert case.now is not None
         was_red = set(red_names(case.now))
         failed_now = (
@@ -150,11 +179,7 @@ class Examination:
             if again.results is None
             else [name for name in red_names(again.results) if name not in was_red]
         )
-        lost = [
-            n for n in names if again.results is not None and not _passes(n, again.results, case)
-        ]
-        if again.results is None and not again.passed:
-            lost = list(names)
+        lost = _not_passed(names, again, case)
         written = await asyncio.to_thread(self.deciding, again.moved, case.target)
         if written and self.report.stopped_by(inputs_written(written), case.target.id):
             return False
@@ -237,6 +262,13 @@ def _why_run_on(tree: str, world: SnapshotTrees) -> str:
         world.old: "on the code before the run",
     }
     return words.get(tree, "on a copy that is changed on purpose")
+
+
+def _not_passed(names: Sequence[str], ran: Measured, case: Case) -> list[str]:
+    """Those of the tests that a run has not seen pass; without results, by its exit code."""
+    if ran.results is None:
+        return [] if ran.passed else list(names)
+    return [name for name in names if not _passes(name, ran.results, case)]
 
 
 def _passes(name: str, results: Results, case: Case) -> bool:

@@ -109,8 +109,7 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
         return
     # A test that existed before and has moved since passes only with the old inputs.
     here = [name for name in names if now.passed(name)]
-    alone = here if exam.by_names(case) else ()
-    if not await exam.confirmed_green(case, here, alone):
+    if not await exam.confirmed_green(case, here):
         return
     if not await holds_with_old_packages(exam, case, here):
         return
@@ -131,6 +130,13 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
         return
     dead = await exam.canaries.dead(exam.run, target, here, world, now, inputs, case.before)
     if report.stopped_by(dead.finding, target.id):
+        return
+    confirmed = (
+        exam.others_green_again(case, dead.whole, dead.failing)
+        if dead.whole is not None
+        else exam.all_green_again(case)
+    )
+    if not await confirmed:
         return
     standing = [name for name in stood if name in here]
     if await _stopped_for_other_questions(exam, case, now, standing):

@@ -38,7 +38,11 @@ from agentrunner.verification.proof.permission import grade_by_permission
 from agentrunner.verification.proof.subjects_of_checks import subjects_of_checks
 from agentrunner.verification.proof.trees_without_work import TreesWithoutWork
 from agentrunner.verification.proof.unchanged_code import is_unchanged
-from agentrunner.verification.proof.unexplained_files import hold_without_unexplained
+from agentrunner.verification.proof.unexplained_files import (
+    find_unexplained,
+    hold_at_once,
+    hold_without,
+)
 from agentrunner.verification.target import TEST, target_of, test_target
 from agentrunner.verification.unknown_names import UnknownNames
 from agentrunner.verification.verdict import NO_CHANGE, texts_of
@@ -226,9 +230,12 @@ class Prover:
 
 async def _examine(exam: Examination, case: Case) -> None:
     """Examine one command: with the old inputs first, then by test names or by its exit code."""
-    held = await with_old_inputs(exam, case)
-    if held is None or not await hold_without_unexplained(exam, case):
-        return
+    unexplained = await find_unexplained(exam, case)
+    held = await hold_at_once(exam, case, unexplained)
+    if held is None:
+        held = await with_old_inputs(exam, case)
+        if held is None or not await hold_without(exam, case, unexplained):
+            return
     if not await hold_adapted(exam, case):
         return
     if case.now is None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from time import monotonic
 
@@ -23,7 +23,8 @@ from agentrunner.verification.inputs.minimal_set import smallest
 from agentrunner.verification.inputs.references import family_by_first_line, family_of
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.proof.old_inputs import SEARCH_SEC, differs
+from agentrunner.verification.proof.old_inputs import SEARCH_SEC, Held, differs
+from agentrunner.verification.results.model import Results
 from agentrunner.verification.target import Measured
 from agentrunner.verification.world import InputChange
 
@@ -40,27 +41,78 @@ LINE_COMMENT = re.compile(
 BLOCK_COMMENT = re.compile(r"/\*.*?\*/|\"\"\".*?\"\"\"|'''.*?'''", re.DOTALL)
 
 
-async def hold_without_unexplained(exam: Examination, case: Case) -> bool:
-    """Whether the command has the same result without unexplained changes; else adds a finding.
+@dataclass(frozen=True)
+class Unexplained:
+    """Changed paths that nothing explains and that may decide."""
+
+    paths: list[str]
+    by_work: frozenset[str]
+    """Those that are new and that only code of the work names."""
+
+
+async def find_unexplained(exam: Examination, case: Case) -> Unexplained:
+    """Changed paths that may decide a command and that nothing explains.
 
     Raises what running in rooms raises.
     """
     found = await asyncio.to_thread(_unexplained, exam, case)
-    paths = found.paths
-    world = exam.world
-    if new := [path for path in paths if path not in world.old_paths]:
-        before = await exam.run(case.target, world.old)
-        paths = _without_missed(paths, new, _missing_in(before))
+    new = [path for path in found.paths if path not in exam.world.old_paths]
+    if not new:
+        return found
+    if case.before is not None and case.before.tests:
+        missing = _missing_in(case.before, "")
+    else:
+        before = await exam.run(case.target, exam.world.old)
+        missing = _missing_in(before.results, _output(before))
+    return replace(found, paths=_without_missed(found.paths, new, missing))
+
+
+async def hold_at_once(exam: Examination, case: Case, found: Unexplained) -> Held | None:
+    """Run the command with old inputs and without unexplained files at once; None if that differs.
+
+    Where it is as green as with both, neither has to be asked alone: of the tests that are not
+    among the old ones it is only asked whether they pass without the files. Raises what running in
+    rooms raises.
+    """
+    world, now = exam.world, case.now
+    if now is None or not found.paths or world.kept == world.new:
+        return None
+    both = await exam.run(
+        case.target, await asyncio.to_thread(_put_back, exam, world.kept, found.paths)
+    )
+    problem = await asyncio.to_thread(differs, exam, case, both)
+    if both.results is None or problem:
+        return None
+    old = both.results.names
+    green = [name for name in now.names if now.passed(name)]
+    if any(name in old and not both.results.passed(name) for name in green):
+        return None
+    if own := [name for name in green if name not in old]:
+        tree = await asyncio.to_thread(_put_back, exam, world.new, found.paths)
+        without = await exam.run(case.target, tree, own)
+        if without.results is None or not all(map(without.results.passed, own)):
+            return None
+    return Held(both.results, red=not both.passed)
+
+
+async def hold_without(exam: Examination, case: Case, found: Unexplained) -> bool:
+    """Whether the command has the same result without unexplained changes; else adds a finding.
+
+    Raises what running in rooms raises.
+    """
+    paths, world = found.paths, exam.world
 
     async def run_without(subset: Sequence[str]) -> tuple[str, Measured]:
-        without = await exam.run(case.target, await asyncio.to_thread(_put_back, exam, subset))
+        tree = await asyncio.to_thread(_put_back, exam, world.new, subset)
+        without = await exam.run(case.target, tree)
         return await asyncio.to_thread(_problem, exam, case, without), without
 
     if not paths:
         return True
     problem, without = await run_without(paths)
     if problem and (named := found.by_work.intersection(paths)):
-        remaining = _without_missed(paths, sorted(named), _missing_in(without))
+        missing = _missing_in(without.results, _output(without))
+        remaining = _without_missed(paths, sorted(named), missing)
         if remaining != paths:
             paths = remaining
             problem = (await run_without(paths))[0] if paths else ""
@@ -90,11 +142,11 @@ def _problem(exam: Examination, case: Case, without: Measured) -> str:
     return differs(exam, case, without)
 
 
-def _put_back(exam: Examination, paths: Sequence[str]) -> str:
-    """The tree that is handed over, with these paths as they were. Blocks."""
-    snapshots, world = exam.verifier.snapshots, exam.world
-    old = snapshots.list(world.old)
-    return snapshots.combine(world.new, {path: old.get(path) for path in paths})
+def _put_back(exam: Examination, tree: str, paths: Sequence[str]) -> str:
+    """A tree, with these paths as they were before the run. Blocks."""
+    snapshots = exam.verifier.snapshots
+    old = snapshots.list(exam.world.old)
+    return snapshots.combine(tree, {path: old.get(path) for path in paths})
 
 
 @dataclass
@@ -113,16 +165,7 @@ class _Texts:
     """Tests, recipes and scripts that existed before, and the command under the key ""."""
 
 
-@dataclass(frozen=True)
-class _Unexplained:
-    """Changed paths that nothing explains and that may decide."""
-
-    paths: list[str]
-    by_work: frozenset[str]
-    """Those that are new and that only code of the work names."""
-
-
-def _unexplained(exam: Examination, case: Case) -> _Unexplained:
+def _unexplained(exam: Examination, case: Case) -> Unexplained:
     """Changed paths that may decide and that nothing explains. Blocks."""
     world, differential = exam.world, exam.differential
     wanted = differential.wanted_paths(world.product)
@@ -131,7 +174,7 @@ def _unexplained(exam: Examination, case: Case) -> _Unexplained:
     data = [path for path in changed if not (family_of(path) or path in programs)]
     code = [path for path in changed if path not in data and path not in world.old_paths]
     if not data and not code:
-        return _Unexplained([], frozenset())
+        return Unexplained([], frozenset())
     texts = _texts(exam, case, data)
     only_reads_files = only_reads(case.target.shell)
     found, by_work = [], set()
@@ -160,7 +203,7 @@ def _unexplained(exam: Examination, case: Case) -> _Unexplained:
             has_word(stem, text) for text in all_texts
         ):
             found.append(path)
-    return _Unexplained(found, frozenset(by_work))
+    return Unexplained(found, frozenset(by_work))
 
 
 def _programs(exam: Examination, changed: Sequence[str]) -> set[str]:
@@ -222,12 +265,15 @@ def _code(path: str, raw: bytes | None) -> str:
     return LINE_COMMENT.sub(" ", text)
 
 
-def _missing_in(ran: Measured) -> str:
+def _output(ran: Measured) -> str:
+    return f"{ran.ran.stdout}\n{ran.ran.stderr}"
+
+
+def _missing_in(results: Results | None, output: str) -> str:
     """What a run reports as missing: in its red tests' messages, where tests have names."""
-    text = f"{ran.ran.stdout}\n{ran.ran.stderr}"
-    if ran.results is not None and ran.results.tests:
-        text = "\n".join(test.message for test in ran.results.red)
-    return complaints(text)
+    if results is not None and results.tests:
+        return complaints("\n".join(test.message for test in results.red))
+    return complaints(output)
 
 
 def _without_missed(paths: Sequence[str], candidates: Sequence[str], complained: str) -> list[str]:
