@@ -16,7 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.main import get_command
@@ -189,8 +189,18 @@ app = index_app("agentrunner", Commands)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"agentrunner {__version__}")
-        raise typer.Exit
+        _end_with_version(as_json=False)
+
+
+def _end_with_version(*, as_json: bool) -> NoReturn:
+    from agentrunner.git.own_checkout import own_commit
+
+    commit = own_commit()
+    if as_json:
+        typer.echo(json.dumps({"version": __version__, "commit": commit or None}))
+    else:
+        typer.echo(f"agentrunner {__version__}{f' (commit {commit})' * bool(commit)}")
+    raise typer.Exit
 
 
 Version = Annotated[
@@ -211,10 +221,7 @@ def overview(
 ) -> int:
     """Hand over a PRD and a repository, walk away, and believe it when it says COMPLETE."""
     if version:
-        typer.echo(
-            json.dumps({"version": __version__}) if as_json else f"agentrunner {__version__}"
-        )
-        raise typer.Exit
+        _end_with_version(as_json=as_json)
     if context.invoked_subcommand is not None:
         return 0
     if not sys.stdout.isatty():

@@ -22,6 +22,7 @@ from agentrunner.commands.examples import EXAMPLES, PAGES
 from agentrunner.commands.plan_commands import COMMANDS as PLAN
 from agentrunner.commands.planner_commands import COMMANDS as PLANNERS
 from agentrunner.config.load import TaskSource, load_task
+from agentrunner.git.own_checkout import own_commit
 from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.run_folder import RunFolder
 from tests.kit.command_lines import parse
@@ -102,7 +103,8 @@ def test_the_version(arguments: list[str], capsys: pytest.CaptureFixture[str]) -
     assert call(*arguments) == 0
     assert capsys.readouterr().out.startswith("agentrunner ")
     assert call(*arguments, "--json") == 0
-    assert json.loads(capsys.readouterr().out) == {"version": __version__}
+    told = json.loads(capsys.readouterr().out)
+    assert told == {"version": __version__, "commit": own_commit() or None}
 
 
 def test_kinds_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
