@@ -28,7 +28,7 @@ from agentrunner.verification.inputs.wanted_kinds import (
     differs_by_snapshots,
     wants_snapshots,
 )
-from agentrunner.verification.inputs.wanted_moves import moves_in, parts_moved_in, renames_in
+from agentrunner.verification.inputs.wanted_moves import moves_in, renames_in, wants_parts_moved
 from agentrunner.verification.inputs.wanted_tests import asks_to_adapt, says_it_becomes
 from agentrunner.verification.moves import (
     MOST_COMPARED,
@@ -76,13 +76,14 @@ class FollowUps:
         """The same without ES modules."""
         words = moves_in(self.wanted)
         names = {**renamed_in_code(self._changed_product(), self.wanted), **renames_in(self.wanted)}
-        parts = parts_moved_in(self.wanted)
+        parts = wants_parts_moved(self.wanted)
         if not words and not names and not parts:
             return set()
         moves = asked_moves(
             words, self.wanted, sorted(self.total.deleted), sorted(self.total.added)
         )
         found = self._moved_along(moves)
+        asked, code = outside_of_checks(self.wanted), self._changed_code()
         for path in sorted({one.path for one in self.judged} & self.total.modified):
             before, after = self.was(path), self.now(path)
             if before is None or after is None:
@@ -93,23 +94,19 @@ class FollowUps:
             elif (
                 names_follow(path, before, after, names)
                 or imports_follow(path, before, after, moves)
-                or (
-                    parts
-                    and language_of(path) == "python"
-                    and parts_follow(before, after, parts, self._changed_code())
-                )
+                or (parts and parts_follow(path, before, after, asked, code))
             ):
                 found.add(path)
         return found
 
     def _changed_code(self) -> dict[str, tuple[bytes, bytes]]:
-        """Files of Python that the run changed, before and after."""
+        """Files of code that the run changed, before and after."""
         total = self.total
         paths = sorted({*total.modified, *total.added, *total.deleted})
         return {
             path: (self.was(path) or b"", self.now(path) or b"")
             for path in paths[:MOST_COMPARED]
-            if path.endswith(".py")
+            if language_of(path) is not None
         }
 
     def _moved_along(self, moves: Sequence[tuple[str, str]]) -> set[str]:

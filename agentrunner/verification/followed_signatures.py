@@ -17,7 +17,8 @@ from agentrunner.verification.syntax.imports import places_of_imports
 TOKEN = re.compile(
     r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`[^`]*`|\d[\w.]*|[^\W\d]\w*|\S", re.DOTALL
 )
-HEAD = re.compile(r"(?<![\w.])([A-Za-z_]\w*)[ \t]*\(([^()]{0,2000})\)")
+HEAD = re.compile(r"(?<![\w.])([A-Za-z_]\w*)[ \t]*\(((?:[^()]|\([^()]*\)){0,2000})\)")
+"""A name with what is between its brackets, which may hold functions as parameters."""
 NAME = re.compile(r"[^\W\d]\w*")
 LARGEST = 4_000
 """Tokens of a file that are compared."""

@@ -17,7 +17,7 @@ from agentrunner.verification.syntax.imports import (
     lines_of_imports,
     without_imports,
 )
-from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.languages import SCRIPTS, language_of
 from agentrunner.verification.syntax.substance import asserted_by
 
 SCRIPT_PLACE = re.compile(
@@ -28,6 +28,7 @@ PYTHON_PLACE = re.compile(r"(?m)^from (\.+)([\w.]*)")
 WORD = re.compile(r"\w+|\W")
 PLACE_OR_NOT = re.compile(r"[\w./+@-]+|[^\w./+@-]")
 """A word that may be a path, or a character of none."""
+QUOTED_PATH = re.compile(r"""["']([^"'\n]+)["']""")
 QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`]*`")
 MOST_RENAMES = 50
 MOST_COMPARED = 200
@@ -174,49 +175,74 @@ def imports_follow(
 
 
 def parts_follow(
+    path: str,
     before: bytes,
     after: bytes,
-    parts: Sequence[tuple[str, str, str]],
+    asked: str,
     changed: Mapping[str, tuple[bytes, bytes]],
 ) -> bool:
-    """Whether a file of Python imports moved names from their new module, and is else the same.
+    """Whether a file imports moved names from their new module, and is else the same.
 
-    `parts` are names with the places that they leave and get. One counts that its old module no
-    longer has and the new one defines. `changed` holds files before and after the run.
+    In Python and JavaScript. One counts that its old module no longer has and the new one defines,
+    and that `asked` names with its new place. `changed` holds files before and after the run.
     """
-    was, now = imported(before, "python"), imported(after, "python")
-    bare = without_imports(before, "python")
-    if was.keys() != now.keys() or bare is None or bare != without_imports(after, "python"):
+    language = language_of(path)
+    if language not in ("python", *SCRIPTS):
+        return False
+    was, now = (
+        {name: one for name, one in imported(text, language).items() if name.isidentifier()}
+        for text in (before, after)
+    )
+    bare = without_imports(before, language)
+    if was.keys() != now.keys() or bare is None or bare != without_imports(after, language):
         return False
     moved = [name for name in was if was[name] != now[name]]
-    for old, new in ((was[name].split(), now[name].split()) for name in moved):
-        if len(old) != 2 or len(new) != 2 or old[1] != new[1]:
+    for old, new in ((_origin(path, was[name]), _origin(path, now[name])) for name in moved):
+        if old is None or new is None or old[1] != new[1]:
             return False
-        home, place = (one[0].replace(".", "/") for one in (old, new))
-        if not any(
-            part == old[1] and _is_module(home, left) and _is_module(place, gets)
-            for part, left, gets in parts
-        ):
+        name, (home, place) = old[1], (old[0], new[0])
+        if not _is_word_in(asked, name) or not _is_place_in(asked, place):
             return False
         source, target = _module(home, changed), _module(place, changed)
-        if source is None or target is None or old[1] not in defined(target[1], "python"):
+        if source is None or target is None or name not in defined(target[1], language):
             return False
-        if old[1] not in defined(source[0], "python") or old[1] in defined(source[1], "python"):
+        if name not in defined(source[0], language) or name in defined(source[1], language):
             return False
     return bool(moved)
 
 
-def _is_module(place: str, word: str) -> bool:
-    """Whether a text's word, a path or a dotted name, is the module of this path."""
-    path = word.removesuffix(".py").replace(".", "/")
-    return path == place or path.endswith(f"/{place}")
+def _origin(path: str, text: str) -> tuple[str, str] | None:
+    """The module, as a path, and the name in it that an import of this file takes; None for a whole
+    module. `text` is as `imported` has it."""
+    place, _, name = text.rpartition(" ")
+    if not place or not name.isidentifier():
+        return None
+    if (hit := QUOTED_PATH.search(place)) is None:
+        return place.replace(".", "/"), name
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), _module_of(hit[1]))), name
+
+
+def _module_of(path: str) -> str:
+    """A file's path without its ending, or that of its folder where it stands for this."""
+    return re.sub(r"(?:/index|/__init__)?\.(?:py|[cm]?[jt]sx?)$", "", path)
+
+
+def _is_word_in(text: str, name: str) -> bool:
+    return bool(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text))
+
+
+def _is_place_in(text: str, place: str) -> bool:
+    """Whether a text names a module, by its path or as a dotted name."""
+    words = (_module_of(word.rstrip(".")) for word in re.findall(r"[\w./-]+", text))
+    paths = {form for word in words for form in (word, word.replace(".", "/"))}
+    return any(one == place or one.endswith(f"/{place}") for one in paths)
 
 
 def _module(place: str, changed: Mapping[str, tuple[bytes, bytes]]) -> tuple[bytes, bytes] | None:
-    """Return a changed module, by its dotted name as a path, before and after."""
+    """Return a changed module, by its name as a path, before and after."""
     for path, texts in changed.items():
-        name = path.removesuffix(".py").removesuffix("/__init__")
-        if path.endswith(".py") and (name == place or name.endswith(f"/{place}")):
+        name = _module_of(path)
+        if language_of(path) and (name == place or name.endswith(f"/{place}")):
             return texts
     return None
 

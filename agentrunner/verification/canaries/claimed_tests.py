@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
+import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -38,6 +39,8 @@ from agentrunner.verification.world import SnapshotTrees
 
 MOST_TESTS = 200
 """Claimed tests that canaries are made of; with more, the claim is shown at most."""
+CASE_OF_TEST = re.compile(r"(?<=[\w\]]) (?:\[[^\]]*\](?: \(.*\))?|\(.*\))$")
+"""What follows the name of a test of Python that reports each of its cases (`subTest`)."""
 Places = Mapping[str, Sequence[str]]
 """Names of tests, by their file."""
 NO_CANARY = "no canary: none could be made of these tests"
@@ -484,7 +487,21 @@ def _not_reported_as_failed(names: Sequence[str], seen: Measured) -> list[str]:
         return list(names) if seen.passed else []
     if not seen.results.tests and not seen.passed:
         return []  # everything broke, which is a failure as well
-    return [name for name in names if seen.results.passed(name)]
+    red = [test.name for test in seen.results.red]
+    return [
+        name
+        for name in names
+        if seen.results.passed(name) and not any(map(partial(_is_of_one_test, name), red))
+    ]
+
+
+def _is_of_one_test(name: str, other: str) -> bool:
+    """Whether `name` is one of the cases that a test runs by itself, and `other` is another one.
+
+    A canary changes one value of the test, which may be that of another case than the named one.
+    """
+    test = CASE_OF_TEST.sub("", name)
+    return test != name and (other == test or other.startswith((f"{test} (", f"{test} [")))
 
 
 def _any_red(canaries: _CanaryTree, seen: Measured) -> bool:

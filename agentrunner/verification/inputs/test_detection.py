@@ -30,8 +30,11 @@ SHOUTED = re.compile(r"(?<!\w)[A-Z][A-Z0-9]*_[A-Z0-9_]+(?!\w)")
 SHELL_READ = re.compile(r"\$\{?([A-Z][A-Z0-9_]{2,})\b")
 SHELL_SET = r"(?:^|[\s;&|(]){}=|\bfor {} in\b|\bread\b[^\n]*\b{}\b"
 ASKED_WHETHER_THERE = re.compile(
-    r"\btypeof\s*\(?\s*(?:[A-Za-z]\w*\.)?([A-Za-z_$]\w*)|\bdefined\?[\s(]+:*([A-Za-z_]\w*)"
+    r"\btypeof\s*\(?\s*(?:(?P<of>[A-Za-z_$][\w$]*)\??\.)?(?P<name>[A-Za-z_$][\w$]*)"
+    r"|\bdefined\?[\s(]+:*(?P<ruby>[A-Za-z_]\w*)"
 )
+EVERYWHERE = re.compile(r"\b(?:globalThis|global|window|self|process|module|require)\b")
+"""What every file has without being handed it, so that its members tell of the surroundings."""
 BUILT_FOR_TESTS = re.compile(r"\bcfg(?:!\([^)\n]*?|\(not\()\b(test|debug_assertions)\b")
 """What asks how it was compiled: no requirement means that by saying "test"."""
 ASSIGNED = re.compile(
@@ -109,8 +112,20 @@ def words_of_tools(lines: Collection[str], tools: Collection[str]) -> set[str]:
             for word in WORD.findall(quoted)
             if word.lower() in known or not known.isdisjoint(map(str.lower, PART.findall(word)))
         }
-        found |= {name for hit in ASKED_WHETHER_THERE.findall(line) for name in hit if name}
+        for hit in ASKED_WHETHER_THERE.finditer(line):
+            if hit["of"] is None or _is_everywhere(hit["of"], lines):
+                found.add(hit["name"] or hit["ruby"])
     return found
+
+
+def _is_everywhere(name: str, lines: Collection[str]) -> bool:
+    """Whether a name, or what these lines make it, is there in every file.
+
+    `typeof result.then` asks something of a value, `typeof globalThis.it` who runs this.
+    """
+    made = re.compile(rf"(?<![\w$.]){re.escape(name)}\s*=(?!=)(.*)")
+    values = [name, *(hit[1] for line in lines if (hit := made.search(line)))]
+    return any(map(EVERYWHERE.search, values))
 
 
 def built_for_tests(lines: Collection[str]) -> set[str]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection
 from itertools import pairwise
 
-from agentrunner.text.sentences import sentence_before
+from agentrunner.text.sentences import sentence_before, sentences
 from agentrunner.verification.inputs.globs import is_glob
 from agentrunner.verification.inputs.prd_checks import MOST, outside_of_checks
 from agentrunner.verification.inputs.references import family_of
@@ -20,7 +20,7 @@ from agentrunner.verification.inputs.wanted_changes import (
     names_path,
     requests,
 )
-from agentrunner.verification.inputs.words_of_change import NEGATED
+from agentrunner.verification.inputs.words_of_change import JA_NOT, NEGATED
 
 KEEPS_TEXT = re.compile(r"(?i)renam|mov(?!ed? away)|[^。\n]*(?:改名|リネーム|移動|移[すし](?!植))")
 """The verbs among `MOVES` that leave a file's text as it is."""
@@ -31,13 +31,11 @@ RENAMES = re.compile(
     r"(?:[^.;:!?`]|\.\S|`[^`\n]*[./][^`\n]*`){0,60}?\s(?:to|into|as)\s+`(?P<new>[A-Za-z_][\w.:]*)"
 )
 """A name in code, and its new name."""
-PART_MOVES = re.compile(
-    r"(?:\b[Mm]ov(?:e|ing)\s+(?:the\s+)?(?:\w+\s+)?`(?P<first>\w+)(?:\(\))?`"
-    r"|`(?P<name>[A-Za-z_]\w*)(?:\(\))?`\s+(?:(?:is|gets|must\s+be|has\s+to\s+be)\s+moved|moves))"
-    r"\s+(?:out\s+of|from)\s+`(?P<old>[\w./]+)`\s+(?:in)?to\s+(?:(?:an?|the|new|own|module|file)\s+)*"
-    r"`(?P<new>[\w./]+)`"
+MOVES_PARTS = re.compile(
+    r"(?i)\b(?:mov(?:e|es|ed|ing)|extract(?:s|ed|ing)?|split(?:s|ting)?|relocat(?:e|es|ed|ing)"
+    r"|(?:pull|factor)(?:s|ed|ing)?\s+out)\b|移動|移[すし]|切り出|分割"
 )
-"""A name in code that goes from one file or module to another."""
+"""A verb by which code goes to another module."""
 BARE_RENAMES = re.compile(
     r"\b(?:[Rr]enam(?:e|es|ed|ing)|(?P<more>and))\s+(?:the\s+)?"
     r"(?:(?P<kind>function|method|class|type)\s+)?"
@@ -71,15 +69,14 @@ def moves_in(prd_text: str) -> list[str]:
     return [word for word in words if not is_glob(word)][:MOST_NAMED]
 
 
-def parts_moved_in(prd_text: str) -> list[tuple[str, str, str]]:
-    """Return names in code that the PRD moves, each with the path it leaves and the one it gets."""
-    text = outside_of_checks(prd_text[:MOST])
-    found = []
-    for hit in PART_MOVES.finditer(text):
-        before = sentence_before(text, hit.start(), 60)
-        if not NEGATED.search(before):
-            found.append((hit["first"] or hit["name"], hit["old"], hit["new"]))
-    return found[:MOST_NAMED]
+def wants_parts_moved(prd_text: str) -> bool:
+    """Whether a PRD wants code to go to another module, without naming each file that imports it."""
+    return any(
+        not NEGATED.search(sentence[: hit.start()])
+        and not JA_NOT.search(sentence[hit.end() :][:12])
+        for sentence in sentences(outside_of_checks(prd_text[:MOST]))
+        for hit in MOVES_PARTS.finditer(sentence)
+    )
 
 
 def renames_in(prd_text: str) -> dict[str, str]:

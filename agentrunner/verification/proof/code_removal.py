@@ -186,6 +186,9 @@ class CodeRemoval:
                     )
             else:
                 refused |= _why_not_red_on_old_code(candidates, old, files, known)
+                for name in _not_reached(candidates, old)[:MOST_ALONE]:
+                    alone_ran = await run(target, world.mixed, [name])
+                    refused |= _why_not_red_on_old_code([name], alone_ran, files, known)
             candidates = [name for name in candidates if not refused[name]]
         notes: list[str] = []
         if candidates:
@@ -241,7 +244,9 @@ class CodeRemoval:
             named = NamedWork(
                 self.trees, run, target, whole or target, world, asked, self.known, texts
             )
-            unasked = await named.unasked(now, candidates, stood, refused)
+            # "Not valid" passes where nothing is done, and asks all the same what else is given.
+            silent = {name: why for name, why in refused.items() if why != EMPTIED}
+            unasked = await named.unasked(now, candidates, stood, silent)
             if unasked:
                 return ShownTests(why=unasked, unasked=unasked)
             notes += named.notes
@@ -442,6 +447,13 @@ def _why_not_red_on_old_code(
         is_missing = _names_missing(text, names_of_work, files[name].file)
         found[name] = "" if is_missing else _why_unsound(seen)
     return found
+
+
+def _not_reached(names: Sequence[str], ran: Measured) -> list[str]:
+    """Tests that have no result, as another one ended the run."""
+    if ran.results is None or ran.results.complete:
+        return []
+    return [name for name in names if not ran.results.named(name)]
 
 
 def _why_unsound(seen: Sequence[TestResult]) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.inputs.wanted_moves import parts_moved_in
+from agentrunner.verification.inputs.wanted_moves import wants_parts_moved
 from agentrunner.verification.moves import parts_follow
 
 BEFORE = b"from a.old import f, g\n\n\ndef test_f():\n    assert f(1) == g(1)\n"
 AFTER = BEFORE.replace(b"from a.old import f, g", b"from a.new import f\nfrom a.old import g")
 OLD = b"def f(x):\n    return x\n\n\ndef g(x):\n    return x\n"
-PARTS = [("f", "a/old.py", "a/new.py")]
+ASKED = "Move `f` and `h` from `a/old.py` to `a/new.py`."
 
 
 @pytest.mark.parametrize(
@@ -26,16 +26,48 @@ PARTS = [("f", "a/old.py", "a/new.py")]
 )
 def test_imports_follow_a_part(after: bytes, old: bytes, new: bytes, expected: bool) -> None:
     changed = {"a/old.py": (OLD, old), "a/new.py": (b"", new)}
-    assert parts_follow(BEFORE, after, PARTS, changed) == expected
+    assert parts_follow("tests/test_f.py", BEFORE, after, ASKED, changed) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("asked", "expected"),
     [
-        ("`f` moves from `a/old.py` to a new module `a/new.py`.", PARTS),
-        ("Move `f` from `a/old.py` into `a/new.py`.", PARTS),
-        ("Do not move `f` from `a/old.py` to `a/new.py`.", []),
+        (ASKED, True),
+        ("Split `a.old`: `f` goes to `a.new`.", True),
+        ("`f` goes to a module of its own.", False),
+        ("Something goes to `a/new.py`.", False),
     ],
 )
-def test_what_moves_is_read(text: str, found: list[tuple[str, str, str]]) -> None:
-    assert parts_moved_in(text) == found
+def test_the_name_and_its_new_place_are_named(asked: str, expected: bool) -> None:
+    changed = {"a/old.py": (OLD, OLD[25:]), "a/new.py": (b"", OLD)}
+    assert parts_follow("tests/test_f.py", BEFORE, AFTER, asked, changed) == expected
+
+
+def test_a_test_of_javascript_imports_from_where_a_function_stands_now() -> None:
+    before = b"import { all, f } from '../src/index.js';\ntest('f', () => { all(f(1)); });\n"
+    after = before.replace(
+        b"{ all, f } from '../src/index.js';",
+        b"{ all } from '../src/index.js';\nimport { f } from '../src/util.js';",
+    )
+    made = b"export function f(x) { return x; }\n"
+    rest = b"export function all(x) { return x; }\n"
+    changed = {"src/index.js": (made + rest, rest), "src/util.js": (b"", made)}
+    asked = "Move the helper `f` from `src/index.js` to `src/util.js`."
+    assert parts_follow("test/f.test.js", before, after, asked, changed)
+    kept = changed | {"src/index.js": (made + rest, made + rest)}
+    assert not parts_follow("test/f.test.js", before, after, asked, kept)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("`f` moves from `a/old.py` to a new module `a/new.py`.", True),
+        ("Extract the helpers into `a/new.py`.", True),
+        ("`f` を `a/new.py` に移動する。", True),
+        ("Do not move `f` from `a/old.py` to `a/new.py`.", False),
+        ("`f` を `a/new.py` に移動しないこと。", False),
+        ("`f` rounds up.", False),
+    ],
+)
+def test_what_moves_is_read(text: str, wanted: bool) -> None:
+    assert wants_parts_moved(text) == wanted

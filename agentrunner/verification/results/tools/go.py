@@ -20,6 +20,8 @@ from agentrunner.verification.results.tools.go_sources import Sources
 from agentrunner.verification.results.tools.shims import shimmed
 
 EVENTS, TEXT = range(2)
+CRASHED = re.compile(r"^(?:fatal error|panic): ", re.MULTILINE)
+"""What Go writes where the code under test ends the program: a race that it sees, a deadlock."""
 FINAL = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 BROKEN = re.compile(r"^FAIL\t(\S+)(?: \[(?:build|setup) failed\])?")
 VERBOSE = re.compile(r"^ *--- (PASS|FAIL|SKIP): (\S+) \(")
@@ -128,7 +130,12 @@ def _one(content: bytes, found: list[TestResult]) -> bool:
         elif action in FINAL:
             package.final = str(action)
     for name, package in packages.items():
-        found += [made(f"{name}.{test}", "error", message=CUT_SHORT) for test in package.running]
+        for test, lines in package.running.items():
+            output = "".join(lines)
+            crashed = CRASHED.search(output) is not None
+            package.red |= crashed
+            outcome, message = ("failed", _message(output)) if crashed else ("error", CUT_SHORT)
+            found.append(made(f"{name}.{test}", outcome, message=message))
         if (package.final == "fail" and not package.red) or package.broken:
             found.append(made(name, "error", message="".join(package.output)[-MOST_MESSAGE:]))
             complete = False
