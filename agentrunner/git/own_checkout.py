@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from agentrunner.errors import AgentRunnerError
-from agentrunner.git.process import git_dir_of, users_git
-from agentrunner.git.snapshots import find_git
+from agentrunner.git.process import git_dir_of
 
 ROOT = Path(__file__).parents[2]
 """The folder that holds the package: the checkout's root, or an environment's packages."""
 DIGITS = 10
+LARGEST = 10_000_000
+"""Bytes of a file of references that are read."""
 
 
 def own_commit(root: Path = ROOT) -> str:
-    """Return the first digits of the commit that is checked out at `root`; "" for none. Blocks."""
+    """Return the first digits of the commit that is checked out at `root`; "" for none. Blocks.
+
+    Nothing is run: whoever asks may stand in a repository that brings a `git` of its own.
+    """
     try:
-        if not (root / ".git").exists():
-            return ""
-        git = users_git(git_dir_of(root), find_git(root))
-        return git.run("rev-parse", "--verify", "--quiet", "HEAD").decode().strip()[:DIGITS]
-    except (AgentRunnerError, OSError):
+        git_dir = git_dir_of(root)
+        head = (git_dir / "HEAD").read_text(errors="replace").strip()
+        name = head.removeprefix("ref: ")
+        if name == head:
+            return _commit(head)
+        shared = git_dir / "commondir"
+        common = git_dir / shared.read_text().strip() if shared.is_file() else git_dir
+        place = common / name
+        if place.is_file():
+            return _commit(place.read_text(errors="replace").strip())
+        packed = (common / "packed-refs").read_text(errors="replace")[:LARGEST]
+        found = re.search(rf"^(\w+) {re.escape(name)}$", packed, re.MULTILINE)
+        return _commit(found[1]) if found else ""
+    except OSError:
         return ""
+
+
+def _commit(text: str) -> str:
+    return text[:DIGITS] if re.fullmatch(r"[0-9a-f]{40,64}", text) else ""

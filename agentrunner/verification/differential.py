@@ -55,10 +55,14 @@ class Differential(ChangedInputs):
         the product for the others.
         """
         wanted = {change.path for change in changes if not change.understood or change.test}
-        if not wanted:
+        if not wanted and not self._without_new_tests:
             return new
         helpers: dict[str, bytes | None] = dict.fromkeys(self._helpers & wanted)
-        made = {**helpers, **put_back(self._judged, wanted, understood=True)}
+        made = {
+            **self._without_new_tests,
+            **helpers,
+            **put_back(self._judged, wanted, understood=True),
+        }
         return self._with_contents(new, made, self.snapshots.list(old))
 
     def with_new_tests(self, old: str, new: str) -> str:

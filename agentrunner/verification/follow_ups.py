@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentrunner.verification.adapted_tests import (
@@ -17,6 +17,7 @@ from agentrunner.verification.adapted_tests import (
     exchanged_values,
     reworded_in,
 )
+from agentrunner.verification.added_tests import bare_tests
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.es_modules import asks_for_es_modules, modules_follow
 from agentrunner.verification.followed_signatures import changed_heads, follows_heads
@@ -93,11 +94,19 @@ class FollowUps:
                     found.add(path)
             elif (
                 names_follow(path, before, after, names)
+                or self._rest_follows(path, before, after, names)
                 or imports_follow(path, before, after, moves)
                 or (parts and parts_follow(path, before, after, asked, code))
             ):
                 found.add(path)
         return found
+
+    def _rest_follows(
+        self, path: str, before: bytes, after: bytes, names: Mapping[str, str]
+    ) -> bool:
+        """Whether a file follows new names, but for new tests and what these import."""
+        bare = bare_tests(before, after, language_of(path) or "", names) if names else None
+        return bare is not None and names_follow(path, *bare, names)
 
     def _changed_code(self) -> dict[str, tuple[bytes, bytes]]:
         """Files of code that the run changed, before and after."""

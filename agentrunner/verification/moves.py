@@ -30,6 +30,8 @@ PLACE_OR_NOT = re.compile(r"[\w./+@-]+|[^\w./+@-]")
 """A word that may be a path, or a character of none."""
 QUOTED_PATH = re.compile(r"""["']([^"'\n]+)["']""")
 QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`]*`")
+FILLED_IN = re.compile(r"%[+#]?[a-z]\b")
+"""A place in a message where a value is written: nothing is compared with such a text."""
 MOST_RENAMES = 50
 MOST_COMPARED = 200
 """How many lost tests, new tests and files are compared."""
@@ -271,14 +273,14 @@ def names_follow(path: str, before: bytes, after: bytes, renames: Mapping[str, s
     """Whether a file differs only by names in code that changed as `renames` says.
 
     Names of its tests may contain them: `TestTotal` becomes `TestSum` with `Total`. Quoted text
-    stays as it was, apart from calls that it quotes: `Total() = %d`.
+    stays as it was, apart from calls that it quotes and from messages: `Total() = %d`.
     """
     old_text, new_text = (text.decode("utf-8", "replace") for text in (before, after))
     if not renames:
         return False
     old_quotes, new_quotes = QUOTED.findall(old_text), QUOTED.findall(new_text)
     if len(old_quotes) != len(new_quotes) or any(
-        new not in (old, _calls_renamed(old, renames))
+        new not in (old, _text_renamed(old, renames))
         for old, new in zip(old_quotes, new_quotes, strict=True)
     ):
         return False
@@ -294,10 +296,11 @@ def names_follow(path: str, before: bytes, after: bytes, renames: Mapping[str, s
     return language is None or asserted_by(before, language) == asserted_by(after, language)
 
 
-def _calls_renamed(text: str, renames: Mapping[str, str]) -> str:
-    """A quoted text in which calls have their new names."""
+def _text_renamed(text: str, renames: Mapping[str, str]) -> str:
+    """A quoted text in which calls have their new names, and a message that is filled in all."""
+    ends = r"(?!\w)" if FILLED_IN.search(text) else r"(?=\()"
     for old, new in renames.items():
-        text = re.sub(rf"(?<!\w){re.escape(old)}(?=\()", new, text)
+        text = re.sub(rf"(?<!\w){re.escape(old)}{ends}", new, text)
     return text
 
 
@@ -317,11 +320,11 @@ def _tests_renamed(
         (name, new)
         for name in was - now
         for form in renames.items()
-        if (new := _with_part(name, *form)) in now - known
+        if (new := with_part(name, *form)) in now - known
     }
 
 
-def _with_part(name: str, old: str, new: str) -> str:
+def with_part(name: str, old: str, new: str) -> str:
     """A name in which a part has its new form: `TestTotal` or `test_total`, not `subtotal`."""
     forms = {old: new, old[:1].upper() + old[1:]: new[:1].upper() + new[1:]}
     for part, form in forms.items():

@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 from difflib import SequenceMatcher
 
 from agentrunner.text.sentences import sentences
+from agentrunner.verification.added_tests import without_new_tests
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
 from agentrunner.verification.inputs.wanted_removals import removed_names
@@ -61,13 +62,15 @@ def tests_gone_with(
 ) -> set[str]:
     """Names in the file of its tests that are gone and used one of `names`.
 
-    `alive` are names that changed code still has: what a test asks of it, another one of the file
-    has to ask that stays. Empty if anything else of the file's tests changed, or if another test is
-    gone as well.
+    New tests count as nothing. `alive` are names that changed code still has: what a test asks of
+    it, another one of the file has to ask that stays. Empty if anything else of the file's tests
+    changed, or if another test is gone as well.
     """
     language = language_of(path)
     if language is None or not names:
         return set()
+    if after is not None:
+        after = without_new_tests(before, after, language)
     old, new = definitions(before, language), definitions(after or b"", language)
     lost = old.keys() - new.keys()
     if not lost or any(new.get(name, text) != text for name, text in old.items()):
@@ -129,8 +132,12 @@ def _only_lost(before: str, after: str) -> bool:
             continue
         if tag == "insert" or not all(map(IMPORT_LINE.match, new[c:d])):
             return False
-        imports = [line for line in old[a:b] if IMPORT_LINE.match(line)]
-        left, right = (re.findall(r"[\w./@-]+", "\n".join(part)) for part in (imports, new[c:d]))
-        if [word for word in left if word in right] != right:
-            return False
+        imports = [_names_in(line) for line in old[a:b] if IMPORT_LINE.match(line)]
+        for right in map(_names_in, new[c:d]):
+            if not any([word for word in left if word in right] == right for left in imports):
+                return False
     return True
+
+
+def _names_in(line: str) -> list[str]:
+    return re.findall(r"[\w./@-]+", line)

@@ -70,7 +70,7 @@ def moves_in(prd_text: str) -> list[str]:
 
 
 def wants_parts_moved(prd_text: str) -> bool:
-    """Whether a PRD wants code to go to another module, without naming each file that imports it."""
+    """Whether a PRD wants code to go to another module; no PRD names each file that imports it."""
     return any(
         not NEGATED.search(sentence[: hit.start()])
         and not JA_NOT.search(sentence[hit.end() :][:12])

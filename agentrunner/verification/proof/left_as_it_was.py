@@ -1,7 +1,8 @@
-"""What the requirements want changed and the work left as it was: files, modules, values.
+"""What the requirements want changed and the work left as it was: files, modules, values, callers.
 
 "Document it in README.md" is not met where that file is as before, "migrate to argparse" not where
 the other module is still imported, and "from 10 to 25" not where the 10 stands where it stood.
+"Delete `old.py`" is not met where it is still there, "use it in `save`" not where that is the same.
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.sentences import sentences
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.references import JS_IMPORT, PYTHON_FROM, PYTHON_IMPORT
-from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.emptied_functions import changed_functions, last_name
+from agentrunner.verification.syntax.functions import functions_of
+from agentrunner.verification.syntax.languages import language_of, parse
 from agentrunner.verification.syntax.tokens import lexical_family, tokens
 
 UNTOUCHED = "{} is as it was, and the requirements say: {}"
 STILL_USED = "{} still imports `{}`, and the requirements say: {}"
 STILL_THERE = "{} is still all that stood for it in the code, and the requirements say: {}"
+STILL_HERE = "{} is still there, and the requirements say: {}"
+NOT_USED = "`{}` is as it was, and the requirements say: {}"
 DOCUMENTS = (".md", ".rst", ".adoc")
 _PATH = (
     r"[`'\"]*(?P<path>(?:[\w.-]+/)*"
@@ -41,6 +46,22 @@ UNSURE = re.compile(
     r"(?i)\b(?:if|when|where|unless|optional\w*|may|might|could|need not|not|never|n't|or"
     r"|separate\w*|later|already|e\.g|for example)\b|任意|場合|不要|ない"
 )
+GOES = re.compile(
+    rf"(?i)\b(?:delet|remov|drop)(?:e|es|ed|ing|s|ped|ping)?\s+{_ARTICLE}{_PATH}[`'\"]*"
+    r"(?=\s*(?:$|[,.;:)]|\b(?:and|as|since|because|which|afterwards|then)\b))"
+)
+"""An order to remove a file."""
+OPTION_GOES = re.compile(
+    r"(?i)\b(?:delete|remove|drop)\s+(?:the\s+)?(?:\w+\s+){0,2}`(?P<option>--[\w-]+)`"
+    r"|`(?P<unwanted>--[\w-]+)`\s+(?:is|has)\s+(?:no\s+longer\s+(?:wanted|needed|used|supported)|to\s+go)"
+)
+"""An order to remove an option of a command."""
+USED_IN = re.compile(
+    r"(?i)\b(?:use|call|apply)\s+(?:it|this|that|them|these|both)\s+(?:(?:from\s+)?(?:in|for|from)"
+    r"|(?:with)?in)\s+`(?P<where>[^`\n]+)`(?:\s+(?:in|of)\s+`(?P<file>[^`\n]+)`)?"
+)
+"""An order to use what is new in code that is there."""
+DENIED = re.compile(r"(?i)\b(?:not|never|without|n't|no need to)\W+(?:\w+\W+){0,2}$")
 _MODULE = r"`?(?P<{}>[A-Za-z_][\w.@/-]*\w)`?"
 REPLACES = re.compile(
     rf"(?i)\b(?:migrat\w+|switch\w*|mov\w+|port\w*|chang\w+)\b(?:(?!\bfrom\b)[^.;:!?\n]|\.\w){{0,60}}?"
@@ -65,10 +86,21 @@ def left_as_it_was(
     """
     old, new = snapshots.list(old_tree), snapshots.list(new_tree)
     read_old, read = snapshots.reader(old_tree), snapshots.reader(new_tree)
+    code = [one for one in product if language_of(one)][:MOST_READ]
     for sentence in sentences(asked, semicolons=True):
+        shown = " ".join(sentence.split())[:120]
+        for option in _options_to_go(sentence):
+            was, now = (_mentions(option, code, one) for one in (read_old, read))
+            if was and now >= was:
+                return STILL_HERE.format(f"`{option}`", shown)
         if UNSURE.search(sentence):
             continue
-        shown = " ".join(sentence.split())[:120]
+        for path in (hit["path"] for hit in GOES.finditer(sentence)):
+            if path in old and path in new:
+                return STILL_HERE.format(path, shown)
+        for hit in USED_IN.finditer(sentence):
+            if where := _left_alone(hit, code, new.keys(), read_old, read):
+                return NOT_USED.format(where, shown)
         for path in _to_change(sentence, old):
             if old[path] == new.get(path):
                 return UNTOUCHED.format(path, shown)
@@ -79,7 +111,6 @@ def left_as_it_was(
                 if module in before and module in _imported(path, read):
                     return STILL_USED.format(path, module, shown)
         for value in (hit["was"] for hit in BECOMES.finditer(sentence)):
-            code = [one for one in product if language_of(one)][:MOST_READ]
             stood = sum(_numbers(one, read_old)[value] for one in code)
             changed = [one for one in code if old[one] != new.get(one)]
             lost = any(
@@ -88,6 +119,55 @@ def left_as_it_was(
             if changed and stood and not lost:
                 return STILL_THERE.format(value, shown)
     return ""
+
+
+def _options_to_go(sentence: str) -> Iterator[str]:
+    """Options that a sentence wants removed."""
+    for hit in OPTION_GOES.finditer(sentence):
+        if hit["unwanted"] or not DENIED.search(sentence[: hit.start()]):
+            yield hit["option"] or hit["unwanted"]
+
+
+def _mentions(text: str, paths: Collection[str], read: ReadFile) -> int:
+    """How often files have a text that stands alone."""
+    alone = re.compile(rf"(?<![\w-]){re.escape(text)}(?![\w-])".encode())
+    return sum(len(alone.findall(read(path) or b"")) for path in paths)
+
+
+def _left_alone(
+    order: re.Match[str],
+    code: Collection[str],
+    paths: Collection[str],
+    read_old: ReadFile,
+    read: ReadFile,
+) -> str:
+    """The file or function that something new is to be used in, where it is as it was; else "".
+
+    A function counts as changed where one that it names is. What is new may be told by its path.
+    """
+    named = [one for one in (order["file"], order["where"]) if one]
+    for name in named:
+        fitting = [path for path in code if path == name or path.endswith(f"/{name}")]
+        if len(fitting) == 1 and fitting[0] in paths:
+            return fitting[0] if read_old(fitting[0]) == read(fitting[0]) else ""
+    if not (hit := re.fullmatch(r"(?:[\w.:#]*[.:#])?([A-Za-z_]\w*)(?:\([^)]*\))?", order["where"])):
+        return ""
+    stands, changed = False, set()
+    bodies = b""
+    for path in code:
+        before, after, language = read_old(path), read(path), language_of(path)
+        if before is None or after is None or language is None:
+            continue
+        changed |= {last_name(one) for one in changed_functions(before, after, language)[1]}
+        parsed = parse(before, language)
+        for one in functions_of(parsed) if parsed is not None else ():
+            if last_name(one) == hit[1]:
+                stands = True
+                bodies += before[one.node.start_byte : one.node.end_byte]
+    if not stands or hit[1] in changed:
+        return ""
+    words = set(re.findall(r"\w+", bodies.decode("utf-8", "replace")))
+    return "" if words & changed else hit[1]
 
 
 def _to_change(sentence: str, paths: Collection[str]) -> Iterator[str]:

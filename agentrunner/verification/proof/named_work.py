@@ -253,9 +253,12 @@ def _unused(
     world: SnapshotTrees, read_old: ReadFile, read: ReadFile, asked: str
 ) -> tuple[str, str] | None:
     """A new parameter that a text names with its function, and that the function does not read:
-    that function and the parameter."""
-    wanted = signatures(asked, bare=True)
-    for path in world.product if wanted else ():
+    that function and the parameter.
+
+    Of a function that was there it is enough that both are named in code.
+    """
+    wanted, named = signatures(asked, bare=True), identifiers(asked)
+    for path in world.product if wanted or named else ():
         language, before, after = language_of(path), read_old(path), read(path)
         if after is None:
             continue
@@ -264,11 +267,13 @@ def _unused(
         else:
             found = unread_in_text(before or b"", after, path)
         for name, parameter in sorted(found):
+            stood = before is not None and has_word(name, before.decode("latin-1"))
+            if stood and {name, parameter} <= named:
+                return name, parameter
             written = wanted.get(name, "")
             if parameter not in re.findall(r"\w+", written.partition("(")[2]):
                 continue
             # A new function may be handed what only its callers need: `handler(event, context)`.
-            stood = before is not None and has_word(name, before.decode("latin-1"))
             if stood or has_word(parameter, asked.replace(written, "")):
                 return name, parameter
     return None

@@ -1,0 +1,93 @@
+"""Takes away what a changed file of tests only has besides: new tests, and imports for these. Pure.
+
+What is left can be compared with the file as it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from agentrunner.verification.moves import with_part
+from agentrunner.verification.syntax.edits import Edit, applied
+from agentrunner.verification.syntax.imports import (
+    imported,
+    places_of_imports,
+    without_imports,
+)
+from agentrunner.verification.syntax.test_finder import all_tests
+
+WORD = re.compile(r"[^\W\d]\w*")
+COMMENT = re.compile(rb"[ \t]*(?://|#)[^\n]*\n\Z")
+BLANK = re.compile(rb"[ \t]*\n\Z")
+
+
+def without_new_tests(
+    before: bytes, after: bytes, language: str, renames: Mapping[str, str] = MappingProxyType({})
+) -> bytes:
+    """`after` without its tests whose names `before` does not have, and without what they import.
+
+    A test that is called as `renames` says is not new. An import stays that the rest uses, or that
+    `before` has.
+    """
+    known = {name for name, _ in all_tests(before, language)}
+    known |= {with_part(name, *names) for name in known for names in renames.items()}
+    spans = [span for name, span in all_tests(after, language) if name not in known]
+    if not spans:
+        return after
+    edits = [Edit(_start(after, span.start), span.end, "") for span in spans]
+    return _without_unused_imports(before, applied(after, edits), language)
+
+
+def bare_tests(
+    before: bytes, after: bytes, language: str, renames: Mapping[str, str]
+) -> tuple[bytes, bytes] | None:
+    """Both texts without imports and `after` without new tests, too, to compare the rest.
+
+    None where the rest uses a name that comes from elsewhere than before, other than as renamed.
+    """
+    rest = without_new_tests(before, after, language, renames)
+    old, new = without_imports(before, language), without_imports(rest, language)
+    if old is None or new is None:
+        return None
+    was, now = imported(before, language), imported(rest, language)
+    used = set(WORD.findall(new.decode("utf-8", "replace")))
+    for name in used & now.keys():
+        forms = {name, *(one for one, other in renames.items() if other == name)}
+        origins = {_renamed(was[one], renames) for one in forms & was.keys()}
+        if origins and _renamed(now[name], renames) not in origins:
+            return None
+        if not origins and name in WORD.findall(old.decode("utf-8", "replace")):
+            return None  # it was the file's own before
+    return old, new
+
+
+def _renamed(text: str, renames: Mapping[str, str]) -> str:
+    for old, new in renames.items():
+        text = re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", new, text)
+    return text
+
+
+def _start(source: bytes, start: int) -> int:
+    """Where a test begins with the comments above it and the empty lines above these."""
+    start = source.rfind(b"\n", 0, start) + 1
+    for pattern in (COMMENT, BLANK):
+        while hit := pattern.search(source[source.rfind(b"\n", 0, max(start - 1, 0)) + 1 : start]):
+            start -= len(hit[0])
+    return start
+
+
+def _without_unused_imports(before: bytes, source: bytes, language: str) -> bytes:
+    """A text without imports of names that it does not use and that `before` does not import."""
+    bare = without_imports(source, language)
+    places = places_of_imports(source, language)
+    if bare is None or not places:
+        return source
+    used = set(WORD.findall(bare.decode("utf-8", "replace"))) | imported(before, language).keys()
+    edits = []
+    for start, end, text in places:
+        names = imported(text.encode(), language).keys()
+        if names and not names & used:
+            edits.append(Edit(start, end + (source[end : end + 1] == b"\n"), ""))
+    return applied(source, edits)

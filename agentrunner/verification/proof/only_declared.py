@@ -1,0 +1,83 @@
+"""Errors that the requirements name, and that the work only declares.
+
+What is caught counts as used: others may raise it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from agentrunner.text.sentences import sentences
+from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.regions import without_regions
+from agentrunner.verification.syntax.tokens import comments, lexical_family
+from agentrunner.verification.syntax.words import identifiers
+
+ONLY_DECLARED = "`{}` is declared, and nothing in the work raises or returns it; required is: {}"
+IS_ERROR = re.compile(r"(?:Error|Exception|Fault|Failure)$|^Err[A-Z]|Err$")
+MEMBER = re.compile(r"\b([A-Za-z_]\w*)(?:::|\.)([A-Z]\w*)")
+"""A name that belongs to another one: `CalcError::Leftover`."""
+DECLARES = (
+    r"\b(?:class|struct|enum|interface|type|exception)\s+{0}\b"
+    r"|\b(?:var|const|let|static)?\s*{0}\s*(?::[^=]+)?=\s*(?!=)"
+    r"|^\s*(?:[\w:]*::)?{0}\b[^=]*=>"
+    r"|^\s*(?:export\s*\{{|module\.exports\b|exports\.\w+\s*=|__all__\b)"
+)
+"""Lines that declare a name, hand it on or describe it, and do not raise it."""
+DECLARES_MEMBER = DECLARES + r"|^\s*{0}\s*(?:[,({{].*)?$"
+
+
+def only_declared(product: Collection[str], read_old: ReadFile, read: ReadFile, asked: str) -> str:
+    """What is wrong where a new error of the work is never raised or returned; else "". Blocks.
+
+    `product` are the changed files of the product.
+    """
+    wished = {
+        name: " ".join(sentence.split())[:120]
+        for sentence in sentences(asked, semicolons=True)
+        for name in sorted(identifiers(sentence))
+    }
+    of_errors = {hit[2] for hit in MEMBER.finditer(asked) if IS_ERROR.search(hit[1])}
+    lines = [line for path in product for line in _lines(path, read(path))]
+    before = {
+        word for path in product for line in _lines(path, read_old(path)) for word in _words(line)
+    }
+    for name, sentence in wished.items():
+        if name in before:
+            continue
+        uses = [line for line in lines if name in _words(line)]
+        declares = DECLARES_MEMBER if name in of_errors else DECLARES
+        declared = re.compile(declares.format(re.escape(name)))
+        if not (uses and (name in of_errors or _declares_an_error(name, uses))):
+            continue
+        if all(declared.search(line) or IMPORT_LINE.match(line) for line in uses):
+            return ONLY_DECLARED.format(name, sentence)
+    return ""
+
+
+def _declares_an_error(name: str, lines: Collection[str]) -> bool:
+    """Whether these lines make it an error: by its own name, or by what it is made of."""
+    own = re.escape(name)
+    made = re.compile(
+        rf"\bclass\s+{own}\b.*(?:Error|Exception)|\b{own}\s*=\s*(?:errors\.|fmt\.Errorf)"
+    )
+    return any(map(made.search, lines)) or bool(IS_ERROR.search(name))
+
+
+def _words(line: str) -> set[str]:
+    return set(re.findall(r"\w+", line))
+
+
+def _lines(path: str, source: bytes | None) -> list[str]:
+    """Lines of code of a file, without comments and without tests inside."""
+    language = language_of(path)
+    if source is None or language is None:
+        return []
+    text = without_regions(source, language)
+    family = lexical_family(path, text)
+    for start, comment in reversed(comments(text, family) if family else []):
+        text = text[:start] + text[start + len(comment) :]
+    return [line for line in text.decode("utf-8", "replace").splitlines() if line.strip()]
