@@ -12,9 +12,10 @@ import pytest
 
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.sandboxes.layers import remove_tree
-from tests.kit.caches import SECRET, Make, cargo, go, maven, serving, write
+from tests.kit.caches import SECRET, Make, cargo, go, maven, serving
 from tests.kit.caches import Project as Cached
 from tests.kit.docker import IN_DOCKER, require_docker
+from tests.kit.files import write
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import Run

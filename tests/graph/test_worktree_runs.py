@@ -277,8 +277,7 @@ def test_garbage_collection_takes_the_work_tree(project: Project) -> None:
 
 
 def test_a_commit_in_the_checkout_is_of_the_changed_files_alone(project: Project) -> None:
-    (project.repo / ".git" / "hooks" / "post-index-change").write_text("#!/bin/sh\ntouch ../ran\n")
-    (project.repo / ".git" / "hooks" / "post-index-change").chmod(0o755)
+    project.write({".git/hooks/post-index-change": "#!/bin/sh\ntouch ../ran\n"})
     project.write({"mine.txt": "mine", "tests/run.sh": SMALL["tests/run.sh"] + "# mine\n"})
     project.git("config", "user.name", "Hana")
     run = inside(project)

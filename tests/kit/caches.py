@@ -25,6 +25,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.files import write
 from tests.kit.missing import missing
 
 SECRET = "s3cr3t-of-the-user"
@@ -88,13 +89,6 @@ def serving(folder: Path) -> Iterator[Server]:
         server.shutdown()
         thread.join()
         server.server_close()
-
-
-def write(folder: Path, files: Mapping[str, str]) -> None:
-    """Make these files."""
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
 
 
 def as_user(user: Path, cwd: Path, *words: str, **env: str) -> None:

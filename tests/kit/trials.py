@@ -37,6 +37,7 @@ from agentrunner.workers.base import Ended, Worker, WorkerCommand, WorkerReading
 from agentrunner.workers.cli import CliWorker
 from agentrunner.workers.factory import make_worker
 from agentrunner.workers.outcome import WorkerOutcome, outcome_of
+from tests.kit.files import write
 from tests.kit.gateway import PLACEHOLDER, REAL_KEY
 from tests.kit.model_server import ModelServer
 from tests.kit.scenario import Scenario, Shell, Turn
@@ -137,9 +138,7 @@ class Bench:
     async def run(self, trial: Trial, *, session: str | None = None) -> Seen:
         """One worker run, from an order to its outcome."""
         self._runs += 1
-        for name, text in trial.files.items():
-            (self.repo / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.repo / name).write_text(text, "utf-8")
+        write(self.repo, trial.files)
         scenario = Scenario(self._turns(trial), toolless=self._kind == "aider")
         with ModelServer(scenario) as server:
             worker = self._worker(NOBODY if trial.down else server.address)

@@ -20,6 +20,7 @@ from agentrunner.sandboxes.base import CommandResult, ErrorKind, Request, Sandbo
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.choose import make_sandbox, open_sandbox
 from agentrunner.testing.sandboxes.workbench import git
+from tests.kit.files import write
 
 from .conftest import Place, absent
 
@@ -42,9 +43,8 @@ async def test_the_interpreter_we_run_on_starts(place: Place) -> None:
 
 async def test_a_venv_in_the_repository_starts_and_its_scripts_too(place: Place) -> None:
     venv.create(place.repo / ".venv", symlinks=True)
-    script = place.repo / ".venv/bin/hello"
-    script.write_text(f"#!{place.repo}/.venv/bin/python\nimport sys; print(sys.prefix)\n")
-    script.chmod(0o755)
+    hello = f"#!{place.repo}/.venv/bin/python\nimport sys; print(sys.prefix)\n"
+    write(place.repo, {".venv/bin/hello": hello})
     for command in (("hello",), ("python", "-c", "import sys; print(sys.prefix)")):
         result = await run(place, *command)
         assert result.stdout.decode().strip() == str(place.repo / ".venv"), result.stderr
@@ -104,9 +104,7 @@ async def test_a_read_path_behind_a_link_of_the_toolchain(place: Place, shown: s
     now.symlink_to("v1")
     path = now.parent / shown
     for name in ("agentrunner-tool", "inner/agentrunner-more"):
-        tool = version / name
-        tool.write_text(f"#!/bin/sh\ncat {path}/x {path}/lib/x 2>/dev/null; :\n")
-        tool.chmod(0o755)
+        write(version, {name: f"#!/bin/sh\ncat {path}/x {path}/lib/x 2>/dev/null; :\n"})
     environ = {"PATH": f"{now}:{now}/inner:/usr/bin:/bin"}
     programs = ("agentrunner-tool", "agentrunner-more")
     spec = place.spec(programs=programs, read_paths=(path,))
@@ -126,13 +124,10 @@ async def test_the_rest_of_etc_and_its_keys_stay_outside(place: Place) -> None:
 
 async def test_a_tool_below_the_home_comes_without_the_home(place: Place) -> None:
     root = place.user / ".nvm/versions/node/v1.2.3"
-    (root / "bin").mkdir(parents=True)
-    tool = root / "bin/agentrunner-tool"
-    tool.write_text('#!/bin/sh\nls -A "$1"\n')
-    tool.chmod(0o755)
+    write(root, {"bin/agentrunner-tool": '#!/bin/sh\nls -A "$1"\n'})
     (place.user / ".ssh").mkdir()
     (place.user / ".nvm/versions/node/v9.9.9").mkdir()
-    environ = {"PATH": f"{tool.parent}:/usr/bin:/bin"}
+    environ = {"PATH": f"{root}/bin:/usr/bin:/bin"}
     spec = place.spec(programs=("agentrunner-tool",))
     box = make_sandbox("bwrap", spec, environ, place.user, state_root=place.root / "state")
     seen = {}
@@ -208,11 +203,8 @@ async def test_a_command_cannot_speak_for_bwrap(place: Place) -> None:
 
 async def test_open_explains_itself(place: Place) -> None:
     broken = place.root / "bin/bwrap"
-    broken.parent.mkdir()
-    broken.write_text(
-        '#!/bin/sh\necho "bwrap: setting up uid map: Permission denied" >&2\nexit 1\n'
-    )
-    broken.chmod(0o755)
+    text = '#!/bin/sh\necho "bwrap: setting up uid map: Permission denied" >&2\nexit 1\n'
+    write(broken.parent, {broken.name: text})
     environ = {"PATH": str(broken.parent)}
     for kind in ("auto", "bwrap"):
         with pytest.raises(SandboxUnavailable) as caught:

@@ -12,6 +12,7 @@ from agentrunner.sandboxes.base import ErrorKind, Mount, Request, Sandbox, Sandb
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.local import LocalSandbox
 from tests.kit.docker import docker, require_docker
+from tests.kit.files import write
 from tests.kit.layers import tree_of
 
 from .conftest import Place
@@ -54,8 +55,7 @@ def packages(place: Place) -> Path:
         (folder / name).mkdir(parents=True)
     for name in ("one/file", "one/other", "two/file"):
         (folder / name).write_text(f"{name}\n")
-    (folder / "one/tool").write_text("#!/bin/sh\necho a tool\n")
-    (folder / "one/tool").chmod(0o755)
+    write(folder, {"one/tool": "#!/bin/sh\necho a tool\n"})
     (folder / "one/tool-link").symlink_to("tool")
     return folder
 

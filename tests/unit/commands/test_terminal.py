@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.kit.files import write
 from tests.kit.warm import warm_terminal
 from tests.unit.commands.fake_engine import TASK
 
@@ -113,9 +114,7 @@ def test_leaving_a_question_open_is_no_answer(keys: str, tmp_path: Path) -> None
 
 
 def test_a_plan_is_edited_in_the_person_s_editor(tmp_path: Path) -> None:
-    editor = tmp_path / "editor"
-    editor.write_text('#!/bin/sh\nsed -i s/AC-1/AC-9/ "$1"\n')
-    editor.chmod(0o755)
+    editor = write(tmp_path, {"editor": '#!/bin/sh\nsed -i s/AC-1/AC-9/ "$1"\n'}) / "editor"
     _, (answer,), _ = in_terminal(tmp_path, "plan", "e\n", VISUAL=str(editor))
     assert answer["decision"] == "approve"
     assert json.loads(answer["edit"])["criteria"][0]["id"] == "AC-9"

@@ -10,6 +10,7 @@ import pytest
 
 from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.spec import TaskSpec
+from tests.kit.files import write
 
 Load = Callable[..., TaskSpec]
 ENVIRON = {"CI_TOKEN": "x", "AWS_SECRET": "y"}
@@ -35,9 +36,7 @@ def load(repo: Path) -> Load:
         environ: Mapping[str, str] | None = None,
         **more: Any,
     ) -> TaskSpec:
-        path = repo / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        write(repo, {name: text})
         return load_task(
             TaskSource("file", name),
             overrides=overrides,

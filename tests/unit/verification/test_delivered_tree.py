@@ -1,6 +1,5 @@
 """What a run hands over: what the worker left, without what git ignores."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ from agentrunner.config.spec import CriterionSpec, RunnerSection, TaskSection, T
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.delivered_tree import DeliveredTree, installs_anew
 from agentrunner.verification.trees import changes_between
+from tests.kit.repository import uncommitted
 
 
 def spec(repo: Path, prd: str = "Do it.", criteria: tuple[str, ...] = ()) -> TaskSpec:
@@ -22,13 +22,8 @@ def spec(repo: Path, prd: str = "Do it.", criteria: tuple[str, ...] = ()) -> Tas
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    repo = tmp_path / "repo"
-    repo.mkdir()
-    subprocess.run(["git", "init", "-q", str(repo)], check=True)
-    (repo / ".gitignore").write_text("*.local\n*.log\n")
-    (repo / "app.py").write_text("1\n")
-    (repo / "old.local").write_text("before\n")
-    return repo
+    files = {".gitignore": "*.local\n*.log\n", "app.py": "1\n", "old.local": "before\n"}
+    return uncommitted(tmp_path / "repo", files)
 
 
 def handed_over(

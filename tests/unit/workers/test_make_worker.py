@@ -9,6 +9,7 @@ from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpe
 from agentrunner.errors import UsageError
 from agentrunner.registry import canonical_worker_type
 from agentrunner.workers.factory import make_worker, probe
+from tests.kit.files import write
 
 
 @pytest.mark.parametrize(
@@ -52,9 +53,7 @@ def test_a_probe_needs_no_task() -> None:
 
 
 def test_a_task_takes_no_program_from_its_repository(tmp_path: Path) -> None:
-    program = tmp_path / "codex"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
+    program = write(tmp_path, {"codex": "#!/bin/sh\n"}) / "codex"
     worker = WorkerSpec(command=str(program))
     prd = PrdSpec(text="x")
     task = TaskSpec(
