@@ -16,7 +16,7 @@ import pytest
 
 from agentrunner.discovery.set_up import propose_setup
 from agentrunner.sandboxes.layers import remove_tree
-from tests.graph.test_caches_of_runs import TASKS, Task
+from tests.kit.cached_tasks import TASKS, Task
 from tests.kit.caches import Make, cargo, go, maven, serving
 from tests.kit.files import write
 from tests.kit.metas import assess, finish, plan, work

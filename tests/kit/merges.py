@@ -45,11 +45,11 @@ class Tests:
         return self.doubted
 
 
-def needs(name: str, task_id: str = "T-1", **check: Any) -> ProvenCriterion:
+def needs(name: str, task_id: str = "T-1", number: int = 1, **check: Any) -> ProvenCriterion:
     """The check that a file is there."""
     asked = Check(**{"kind": "command", "run": f"test -f {name}", **check})
     return ProvenCriterion(
-        task_id, Criterion(id="AC-1", description=f"{name} is there", check=asked)
+        task_id, Criterion(id=f"AC-{number}", description=f"{name} is there", check=asked)
     )
 
 

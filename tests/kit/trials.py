@@ -37,8 +37,10 @@ from agentrunner.workers.base import Ended, Worker, WorkerCommand, WorkerReading
 from agentrunner.workers.cli import CliWorker
 from agentrunner.workers.factory import make_worker
 from agentrunner.workers.outcome import WorkerOutcome, outcome_of
+from tests.kit.bwrap import require_bwrap
 from tests.kit.files import write
 from tests.kit.gateway import PLACEHOLDER, REAL_KEY
+from tests.kit.missing import missing
 from tests.kit.model_server import ModelServer
 from tests.kit.scenario import Scenario, Shell, Turn
 from tests.kit.wire import Usage as Tokens
@@ -290,3 +292,12 @@ class Bench:
 
 def _key(command: WorkerCommand) -> Mapping[str, str]:
     return {command.key_env: PLACEHOLDER} if command.key_env else {}
+
+
+def program_of(kind: str) -> Path:
+    """The CLI; skips or fails the test where it, or bubblewrap, is missing."""
+    require_bwrap()
+    program = installed(kind)
+    if program is None:
+        missing(f"{kind} is not installed")
+    return program

@@ -24,8 +24,8 @@ from agentrunner.state.run_state import (
     TestOutcome,
     Verdict,
 )
-from tests.unit.screens.screen_samples import result as sample
-from tests.unit.screens.screen_samples import story_events
+from tests.kit.screen_samples import result as sample
+from tests.kit.screen_samples import story_events
 
 SPEC = TaskSpec(
     task_id="t", title="T", repo="/r", prd_text="x", task=TaskSection(prd=PrdSpec(text="x")),

@@ -19,8 +19,7 @@ from agentrunner.sandboxes.cgroups import Limit, hierarchies, hold
 from agentrunner.sandboxes.enter import GROUP_PREFIX, sweep
 from agentrunner.sandboxes.local import LocalSandbox
 from tests.kit.missing import missing
-
-from .conftest import Place
+from tests.kit.sandbox_place import Place
 
 ALL = [Limit("memory", 64 << 20), Limit("cpu", 0.5), Limit("pids", 64)]
 GROW = "bytearray({} << 20)"

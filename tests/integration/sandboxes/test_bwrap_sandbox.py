@@ -19,10 +19,10 @@ from agentrunner.sandboxes.auto import AutoSandbox
 from agentrunner.sandboxes.base import CommandResult, ErrorKind, Request, SandboxError
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.choose import make_sandbox, open_sandbox
-from agentrunner.testing.sandboxes.workbench import git
 from tests.kit.files import write
-
-from .conftest import Place, absent
+from tests.kit.missing import missing
+from tests.kit.repository import git
+from tests.kit.sandbox_place import Place
 
 
 async def run(place: Place, *command: str, **fields: object) -> CommandResult:
@@ -53,14 +53,14 @@ async def test_a_venv_in_the_repository_starts_and_its_scripts_too(place: Place)
 @pytest.mark.parametrize("program", ["node", "git", "python3"])
 async def test_programs_of_the_system(place: Place, program: str) -> None:
     if shutil.which(program) is None:
-        absent(f"{program} is not installed")
+        missing(f"{program} is not installed")
     assert (await run(place, program, "--version")).exit_code == 0
 
 
 async def test_java_starts_compiles_and_has_its_configuration(place: Place) -> None:
     """Debian's has its configuration in /etc, where links of the JVM lead."""
     if shutil.which("javac") is None:
-        absent("javac is not installed (default-jdk-headless)")
+        missing("javac is not installed (default-jdk-headless)")
     source = """class Hello {
         public static void main(String[] a) throws Exception {
             java.security.MessageDigest.getInstance("SHA-256");
@@ -86,7 +86,7 @@ async def test_a_tool_whose_configuration_debian_keeps_in_etc(
     place: Place, program: str, words: tuple[str, ...], said: str
 ) -> None:
     if shutil.which(program) is None:
-        absent(f"{program} is not installed")
+        missing(f"{program} is not installed")
     result = await run(place, program, *words)
     assert result.exit_code == 0, result.stderr + result.stdout
     assert said in result.stdout.decode()

@@ -14,13 +14,12 @@ from pathlib import Path
 import pytest
 
 from agentrunner.state.worker_runs import Outcome
-from tests.integration.workers.test_fault_matrix import program_of
 from tests.kit.bwrap import require_bwrap
 from tests.kit.cells import DONE, WORK
 from tests.kit.files import write
 from tests.kit.readings import STREAMS
 from tests.kit.scenario import Shell, Turn
-from tests.kit.trials import Bench, Trial
+from tests.kit.trials import Bench, Trial, program_of
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 HANG = "touch started; sleep 600 & wait"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -16,21 +17,15 @@ from agentrunner.config.spec import (
     TaskSpec,
     TestSpec,
 )
-from tests.unit.planners.faults import FaultServer, MakeSpec, VirtualClock
+from tests.kit.fault_server import FaultServer, MakeSpec, VirtualClock, server
 
-
-@pytest.fixture
-def server() -> Iterator[FaultServer]:
-    made = FaultServer()
-    yield made
-    made.close()
+__all__ = ["clock", "make_spec", "second_server", "server"]
 
 
 @pytest.fixture
 def second_server() -> Iterator[FaultServer]:
-    made = FaultServer()
-    yield made
-    made.close()
+    with closing(FaultServer()) as made:
+        yield made
 
 
 @pytest.fixture

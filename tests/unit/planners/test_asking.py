@@ -21,7 +21,7 @@ from agentrunner.planners.script import ScriptPlanner
 from agentrunner.prompts import PromptInput
 from agentrunner.protocol import Choices, Message, NextAction
 from agentrunner.protocol.run_schema import run_schema
-from tests.unit.planners.faults import Fault, FaultServer, MakeSpec, VirtualClock, completion
+from tests.kit.fault_server import Fault, FaultServer, MakeSpec, VirtualClock, completion
 
 DONE = {
     "type": "next_action",
