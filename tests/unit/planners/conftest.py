@@ -11,13 +11,11 @@ import pytest
 from agentrunner.config.agents import PlannerSpec, WorkerSpec
 from agentrunner.config.spec import (
     CriterionSpec,
-    PrdSpec,
     RunnerSection,
-    TaskSection,
     TaskSpec,
-    TestSpec,
 )
 from tests.kit.fault_server import FaultServer, MakeSpec, VirtualClock, server
+from tests.kit.task_specs import task_spec_of
 
 __all__ = ["clock", "make_spec", "second_server", "server"]
 
@@ -47,21 +45,11 @@ def make_spec() -> MakeSpec:
         prd: str = "Say hello.",
         **meta: Any,
     ) -> TaskSpec:
-        return TaskSpec.model_validate(
-            {
-                "task_id": "hello",
-                "title": "Hello",
-                "repo": "/repo",
-                "prd_text": prd,
-                "criteria": criteria or [],
-                "task": TaskSection(
-                    prd=PrdSpec(text=prd), test=TestSpec(command=test) if test else None
-                ),
-                "runner": RunnerSection(meta=PlannerSpec(**meta), worker=WorkerSpec(kind=worker)),
-                "base_dir": "/repo",
-                "script_text": script_text,
-                "language": language,
-            }
-        )
+        return task_spec_of(
+            {"test": {"command": test}} if test else {},
+            RunnerSection(meta=PlannerSpec(**meta), worker=WorkerSpec(kind=worker)),
+            prd=prd, repo="/repo", task_id="hello", title="Hello", criteria=criteria or [],
+            script_text=script_text, language=language,
+        )  # fmt: skip
 
     return make

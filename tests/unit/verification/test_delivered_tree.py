@@ -4,20 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.config.spec import CriterionSpec, RunnerSection, TaskSection, TaskSpec
+from agentrunner.config.spec import CriterionSpec, TaskSpec
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.delivered_tree import DeliveredTree, installs_anew
 from agentrunner.verification.trees import changes_between
 from tests.kit.repository import uncommitted
+from tests.kit.task_specs import task_spec_of
 
 
 def spec(repo: Path, prd: str = "Do it.", criteria: tuple[str, ...] = ()) -> TaskSpec:
-    task = TaskSection.model_validate({"title": "t", "prd": {"text": prd}})
-    return TaskSpec(
-        task_id="t", title="t", repo=str(repo), prd_text=prd, task=task, runner=RunnerSection(),
-        base_dir=str(repo),
-        criteria=[CriterionSpec(id=f"AC-{n}", description=d) for n, d in enumerate(criteria)],
-    )  # fmt: skip
+    listed = [CriterionSpec(id=f"AC-{n}", description=d) for n, d in enumerate(criteria)]
+    return task_spec_of(prd=prd, repo=repo, criteria=listed)
 
 
 @pytest.fixture
