@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agentrunner.sandboxes.base import Sandbox, SandboxOrder
+from agentrunner.sandboxes.base import Launch, Sandbox, SandboxOrder
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.choose import make_sandbox
 from agentrunner.sandboxes.local import LocalSandbox
@@ -88,6 +89,20 @@ class Place:
                 f"{folder}/{name}": text for name, text in tree_of(folder, text=False).items()
             }
         return found
+
+
+def start_helper(launch: Launch) -> tuple[subprocess.Popen[bytes], int]:
+    """The process between us and bubblewrap, and the end that its status is read from."""
+    read, write_end = os.pipe()
+    helper = subprocess.Popen(
+        [str(write_end) if word == "{status_fd}" else word for word in launch.argv],
+        env=dict(launch.env),
+        cwd=launch.cwd,
+        pass_fds=(write_end,),
+        stdout=subprocess.PIPE,
+    )
+    os.close(write_end)
+    return helper, read
 
 
 def available(kind: str) -> str:

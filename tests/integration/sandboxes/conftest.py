@@ -16,7 +16,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
     repo, home, user = tmp_path / "repo", tmp_path / "state/runs/1/box", tmp_path / "user"
     for folder in (home, user):
         folder.mkdir(parents=True)
-    committed(repo, {"file.txt": "hello\n"})
+    committed(repo, {"file.txt": "hello\n"}, "first")
     yield Place(tmp_path, repo, home, user)
     held = [
         line for line in Path("/proc/self/mounts").read_text().splitlines() if str(repo) in line

@@ -6,7 +6,6 @@ import asyncio
 import os
 import resource
 import shutil
-import subprocess
 import sys
 import threading
 import venv
@@ -22,7 +21,7 @@ from agentrunner.sandboxes.choose import make_sandbox, open_sandbox
 from tests.kit.files import write
 from tests.kit.missing import missing
 from tests.kit.repository import git
-from tests.kit.sandbox_place import Place
+from tests.kit.sandbox_place import Place, start_helper
 
 
 async def run(place: Place, *command: str, **fields: object) -> CommandResult:
@@ -280,15 +279,7 @@ async def test_a_library_cannot_be_loaded_into_the_helper(place: Place) -> None:
 def test_what_the_command_leaves_is_gone_with_sigkill_of_the_helper(place: Place) -> None:
     box = BwrapSandbox(place.spec(), environ={"PATH": os.environ["PATH"]}, host_home=place.user)
     launch = box.launch(Request(("sh", "-c", "setsid sleep 1000 & echo on; wait"), place.repo))
-    read, write = os.pipe()
-    helper = subprocess.Popen(
-        [str(write) if word == "{status_fd}" else word for word in launch.argv],
-        env=dict(launch.env),
-        cwd=launch.cwd,
-        pass_fds=(write,),
-        stdout=subprocess.PIPE,
-    )
-    os.close(write)
+    helper, read = start_helper(launch)
     assert helper.stdout is not None and helper.stdout.readline() == b"on\n"
     helper.kill()
     helper.wait()
