@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,77 +12,21 @@ import pytest
 
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.sandboxes.layers import remove_tree
-from tests.kit.caches import SECRET, Make, cargo, go, maven, serving, write
+from tests.kit.cached_tasks import TASKS, Task
+from tests.kit.caches import SECRET, Make, cargo, go, maven, serving
 from tests.kit.caches import Project as Cached
 from tests.kit.docker import IN_DOCKER, require_docker
+from tests.kit.files import write
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import Run
 
-GO = """\
-package app
-
-import "example.test/greet"
-
-func Word() string { return greet.Word() + "?" }
-"""
-GO_TEST = """\
-package app
-
-import "testing"
-
-func TestApp(t *testing.T) {
-\tif Word() != "hi" {
-\t\tt.Fatal(Word())
-\t}
-}
-"""
-JAVA_TEST = """\
-import org.junit.Test;
-import static org.junit.Assert.assertEquals;
-public class AppTest { @Test public void word() { assertEquals("hi", App.word()); } }
-"""
 GIT = """
 git mv notes.txt NOTES && git add {0} && git status --short
 if git commit -qm done; then exit 9; fi
 """
 
 
-@dataclass(frozen=True)
-class Task:
-    """A project with a package in a cache, and the repair of its only red test."""
-
-    make: Make
-    files: Mapping[str, str]
-    product: str
-    """The file that the repair changes: a question mark is too much in it."""
-    test: str = ""
-    """The test command, where it is another than the project's own."""
-    gone: str = ""
-    """A file of the project that it is without."""
-
-
-TASKS = (
-    Task(go, {"app.go": GO, "word_test.go": GO_TEST}, "app.go", "go test -v ./...", "app_test.go"),
-    Task(
-        cargo,
-        {
-            "src/lib.rs": 'pub fn word() -> String { format!("{}?", greet::word()) }\n',
-            "tests/word.rs": '#[test]\nfn word() {\n    assert_eq!(app::word(), "hi");\n}\n',
-        },
-        "src/lib.rs",
-        "cargo test",
-    ),
-    Task(
-        maven,
-        {
-            "src/main/java/App.java": "public class App {\n"
-            '    static String word() { return "hi?"; }\n}\n',
-            "src/test/java/AppTest.java": JAVA_TEST,
-        },
-        "src/main/java/App.java",
-    ),
-)
 BOXES: dict[str, dict[str, Any]] = {"bwrap": {}, "docker": IN_DOCKER}
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.storage.run_folder import load_spec
+from tests.kit.files import write
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
 
@@ -26,10 +27,8 @@ def stand_in(folder: Path) -> None:
     told = "\n".join(f"echo '{event}'" for event in EVENTS)
     folder.mkdir()
     program = folder / "codex"
-    program.write_text(
-        f'#!/bin/sh\n[ "$1" = --version ] && exec echo codex-cli 0.169.0\n{FIX}\n{told}\n'
-    )
-    program.chmod(0o755)
+    text = f'#!/bin/sh\n[ "$1" = --version ] && exec echo codex-cli 0.169.0\n{FIX}\n{told}\n'
+    write(program.parent, {program.name: text})
 
 
 def test_the_saved_task_names_who_was_chosen(

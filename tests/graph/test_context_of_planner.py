@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.text.tokens import tokens
-from tests.graph.test_seeing import look, messages
-from tests.kit.metas import Item, assess, finish, plan, work
+from tests.kit.metas import Item, assess, finish, look, plan, work
 from tests.kit.model_server import ModelServer
 from tests.kit.project import Project
 from tests.kit.runs import SMALL, TEST, Run
@@ -39,7 +38,7 @@ def long_run(tmp_path: Path, **meta: Any) -> Run:
 
 
 def sizes(run: Run) -> list[int]:
-    return [sum(tokens(one["content"]) for one in sent) for sent in messages(run)]
+    return [sum(tokens(one["content"]) for one in sent) for sent in run.messages]
 
 
 def test_prompts_of_a_long_run_stay_below_a_short_context(tmp_path: Path) -> None:
@@ -48,7 +47,7 @@ def test_prompts_of_a_long_run_stay_below_a_short_context(tmp_path: Path) -> Non
     assert len(run.log("worker_run")) == ROUNDS
     assert max(sizes(run)) < CONTEXT - 512, sizes(run)
     # What was said once stays as it was, until older rounds are folded.
-    begins = [[m["content"] for m in sent[:2]] for sent in messages(run)]
+    begins = [[m["content"] for m in sent[:2]] for sent in run.messages]
     assert all(one == begins[0] for one in begins)
 
 
@@ -85,10 +84,10 @@ def test_resume_sends_the_same_bytes_with_a_short_context(tmp_path: Path) -> Non
     meta = {"context_tokens": CONTEXT, "max_loops": 5}
     run.start(script, worker, test=TEST, runner={"meta": meta, "stuck_after": 0})
     assert run.result["state"] == "FAILED"
-    first = messages(run)
+    first = run.messages
     run.resume()
     assert run.ending == ("COMPLETE", "complete", 0), run.result["text"]
-    again = messages(run)
+    again = run.messages
     assert again[: len(first)] == first
     assert again[len(first)][: len(first[-1]) - 1] == first[-1][:-1]
     assert "report 1-0" in first[-1][2]["content"]  # folded already

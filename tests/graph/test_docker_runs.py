@@ -12,13 +12,10 @@ import pytest
 
 from agentrunner.errors import UsageError
 from agentrunner.state.people import Answer
-from tests.graph.test_evil_repo import STRANGE
-from tests.graph.test_honesty import CHEATS
-from tests.graph.test_leaks import SECRET, SPEAK, spellings
-from tests.graph.test_network import ASK
 from tests.kit.docker import IMAGE, IN_DOCKER, require_docker
-from tests.kit.evil import files_with, poison, touched
-from tests.kit.greeter import greeter
+from tests.kit.evil import FORGE_BYTE_CODE, STRANGE, files_with, poison, touched
+from tests.kit.greeter import ASK, greeter
+from tests.kit.leaks import SECRET, SPEAK, spellings
 from tests.kit.metas import assess, finish, give_up, plan, work
 from tests.kit.project import BROKEN, Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
@@ -44,7 +41,7 @@ CHEATS_AT_UNITTEST = {
         f"echo unittest.py > .gitignore; {SHADOW}",
         "test_add",
     ),
-    "forges byte code": (CHEATS["forges byte code"][0], "test_add"),
+    "forges byte code": (FORGE_BYTE_CODE, "test_add"),
 }
 
 

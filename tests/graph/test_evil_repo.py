@@ -11,6 +11,7 @@ import pytest
 
 from agentrunner import cli
 from tests.kit.evil import (
+    STRANGE,
     VECTORS,
     agentrunner,
     evil_repo,
@@ -166,9 +167,6 @@ def test_paths_that_the_task_allows_may_be_changed(tmp_path: Path) -> None:
     script = [plan(), work(), finish(), assess()]
     run.start(script, worker, test=TEST, allow_changes=["fixtures"])
     assert run.ending == ("COMPLETE", "complete", 0)
-
-
-STRANGE = "sp ace, comma: colon; 'quote\" $(touch x) é表 \u202e new\nline"
 
 
 def test_a_repository_with_a_strange_path_and_strange_files(tmp_path: Path) -> None:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import ssl
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
 from agentrunner.discovery.set_up import propose_setup
 from agentrunner.sandboxes.layers import remove_tree
-from tests.graph.test_caches_of_runs import TASKS, Task
-from tests.kit.caches import Make, cargo, go, maven, serving, write
+from tests.kit.cached_tasks import TASKS, Task
+from tests.kit.caches import Make, cargo, go, maven, serving
+from tests.kit.files import write
+from tests.kit.http_server import http_server
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.missing import missing
 from tests.kit.project import Project
@@ -44,19 +45,10 @@ def behind_tls(folder: Path, place: Path) -> Iterator[int]:
     )  # fmt: skip
     if made.returncode:
         missing("openssl makes no certificate here")
-    handler = partial(SimpleHTTPRequestHandler, directory=str(folder))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(place / "ca.pem", folder.parent / "key.pem")
-    server.socket = tls.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with http_server(partial(SimpleHTTPRequestHandler, directory=str(folder)), tls) as port:
+        yield port
 
 
 def moved(folder: Path, old: str, new: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.kit.evil import FORGE_BYTE_CODE
 from tests.kit.project import BROKEN, FIX, PYTEST, Project
 
 TEST = {"command": PYTEST}
@@ -65,11 +66,7 @@ CHEATS = {
         "",
     ),
     "forges byte code": (
-        f'{sys.executable} -c "import py_compile, pathlib, os;'
-        " s = pathlib.Path('calc.py'); t = s.stat(); text = s.read_text();"
-        " s.write_text(text.replace('-', '+')); os.utime(s, ns=(t.st_atime_ns, t.st_mtime_ns));"
-        " py_compile.compile('calc.py', cfile='__pycache__/calc.cpython-311.pyc');"
-        ' s.write_text(text); os.utime(s, ns=(t.st_atime_ns, t.st_mtime_ns))"',
+        FORGE_BYTE_CODE,
         "tests/test_calc.py::test_add",
     ),
     "prints a forged reply": (

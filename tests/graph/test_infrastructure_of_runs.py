@@ -56,18 +56,18 @@ NODE_TEST = (
     "const test = require('node:test');\nconst {{ total }} = require('{module}');\n"
     "test('total', () => total());\n"
 )
-LACKING = [
-    ("pyproject.toml", PYPROJECT, "tests/test_total.py", UNITTEST, "shop", PYTEST),
-    ("pyproject.toml", PYPROJECT, "test_total.py", UNITTEST, "shop", "python3 -m unittest"),
-    ("package.json", PACKAGE, "total.test.js", NODE_TEST, "./shop", "node --test"),
-]
-
-
-@pytest.mark.parametrize(
+LACKING = pytest.mark.parametrize(
     ("manifest", "text", "file", "test", "own", "command"),
-    LACKING,
+    [
+        ("pyproject.toml", PYPROJECT, "tests/test_total.py", UNITTEST, "shop", PYTEST),
+        ("pyproject.toml", PYPROJECT, "test_total.py", UNITTEST, "shop", "python3 -m unittest"),
+        ("package.json", PACKAGE, "total.test.js", NODE_TEST, "./shop", "node --test"),
+    ],
     ids=["pytest", "unittest", "node"],
 )
+
+
+@LACKING
 def test_a_package_that_is_declared_and_not_installed_is_told_before_anybody_is_paid(
     tmp_path: Path, manifest: str, text: str, file: str, test: str, own: str, command: str
 ) -> None:
@@ -80,11 +80,7 @@ def test_a_package_that_is_declared_and_not_installed_is_told_before_anybody_is_
     assert run.project.told("worker_started") == []
 
 
-@pytest.mark.parametrize(
-    ("manifest", "text", "file", "test", "own", "command"),
-    LACKING,
-    ids=["pytest", "unittest", "node"],
-)
+@LACKING
 def test_a_module_that_is_still_to_be_written_is_red(
     tmp_path: Path, manifest: str, text: str, file: str, test: str, own: str, command: str
 ) -> None:

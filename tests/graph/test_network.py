@@ -8,28 +8,10 @@ from pathlib import Path
 import pytest
 
 from agentrunner.gateway.egress_log import read_egress
-from tests.kit.greeter import greeter
+from tests.kit.greeter import ASK, greeter
 from tests.kit.metas import assess, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
-
-ASK = """\
-import os, socket, sys, time
-def ask(host):
-    proxy = os.environ["HTTPS_PROXY"].rpartition(":")[2]
-    with socket.create_connection(("127.0.0.1", int(proxy))) as line:
-        line.sendall(f"CONNECT {host} HTTP/1.1\\r\\nHost: {host}\\r\\n\\r\\n".encode())
-        return line.makefile("rb").read()
-host, times = sys.argv[1], int(sys.argv[2])
-for _ in range(times):
-    reply = ask(host)
-    print(reply, flush=True)
-    if not reply.startswith(b"HTTP/1.1 403"):
-        break
-else:
-    if times > 1:
-        time.sleep(1000)
-"""
 
 
 @pytest.fixture

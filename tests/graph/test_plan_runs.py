@@ -37,16 +37,17 @@ from tests.kit.project import Project
 from tests.kit.warm import WarmPopen
 
 START = {"a.txt": "one\n", "b.txt": "one\n"}
+LATER = (
+    Work("cat a.txt > c.txt", "grep -q two c.txt", needs=[1]),
+    Work("echo two >> b.txt", "grep -q two b.txt"),
+)
+"""After a task that works at a.txt, one that needs it and one that does not."""
 
 
 def test_tasks_have_what_they_depend_on_and_end_in_a_branch(tmp_path: Path) -> None:
     plan = PlanProject.make(
         tmp_path,
-        [
-            Work("echo two >> a.txt", "grep -q two a.txt"),
-            Work("cat a.txt > c.txt", "grep -q two c.txt", needs=[1]),
-            Work("echo two >> b.txt", "grep -q two b.txt"),
-        ],
+        [Work("echo two >> a.txt", "grep -q two a.txt"), *LATER],
         START,
     )
     head = plan.project.git("rev-parse", "HEAD")
@@ -176,11 +177,7 @@ def test_a_failure_stops_only_what_depends_on_it_and_an_answer_goes_on(tmp_path:
     """The worker does what the person says: the answer is a line for it."""
     plan = PlanProject.make(
         tmp_path,
-        [
-            Work("true", "grep -q two a.txt"),
-            Work("cat a.txt > c.txt", "grep -q two c.txt", needs=[1]),
-            Work("echo two >> b.txt", "grep -q two b.txt"),
-        ],
+        [Work("true", "grep -q two a.txt"), *LATER],
         START,
     )
     result = plan.carry()

@@ -224,7 +224,6 @@ def test_what_is_still_to_be_written_stands_in_the_note(python: Run) -> None:
 def test_a_worker_does_not_pass_by_breaking_what_decides(run: Run) -> None:
     """The check ran, was red, and needs a script that the worker removes: red, not "cannot run"."""
     run.project.write({"look.sh": "#!/bin/sh\ngrep -q 'a + b' calc.py\n"})
-    (run.project.repo / "look.sh").chmod(0o755)
     run.project.git("add", "-A")
     run.project.git("commit", "-qm", "look")
     check = command("PATH=$PWD:$PATH; look.sh")

@@ -7,12 +7,11 @@ import json
 import re
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from agentrunner.prompts.marking import numbers_in
-from tests.kit.metas import Item, assess, finish, plan, work
+from tests.kit.metas import assess, finish, look, plan, work
 from tests.kit.process import Drill, at_point
 from tests.kit.project import Project
 from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
@@ -22,16 +21,6 @@ GUARDED = {"id": "AC-2", "description": "It adds.", "check": {"kind": "test"}}
 TASTE = {"id": "AC-3", "description": "It is well written.", "critical": False}
 """With two that only a judge decides, the suite's exit code is nobody's proof but its own."""
 ALL = ("AC-1", "AC-2", "AC-3")
-
-
-def look(*looks: dict[str, Any]) -> Item:
-    return {"reply": {"type": "look", "version": 1, "payload": {"looks": list(looks)}}}
-
-
-def messages(run: Run) -> list[list[dict[str, str]]]:
-    """What was sent, call by call."""
-    files = sorted(run.folder.planner_dir.glob("*.request.json"))
-    return [json.loads(file.read_text("utf-8")) for file in files]
 
 
 def blocks(prompt: str, name: str) -> list[str]:
@@ -68,7 +57,7 @@ def test_each_prompt_begins_like_the_one_before(run: Run) -> None:
     script = [plan(GUARDED), work(), bad, work("Mend it."), finish(), assess(passed=("AC-2",))]
     run.start(script, worker, test=TEST)
     assert run.ending == ("COMPLETE", "complete", 0)
-    sent = messages(run)
+    sent = run.messages
     assert len({one[0]["content"] for one in sent}) == 1
     kept = [[m for m in one if not m["content"].startswith("# Now: ")] for one in sent]
     kept = [[m for m in one if "# Your previous answer" not in m["content"]] for one in kept]
@@ -84,11 +73,11 @@ def test_resume_sends_the_same_bytes(run: Run) -> None:
               assess(passed=("AC-2",))]  # fmt: skip
     run.start(script, FIX, test=TEST)
     assert run.result["state"] == "FAILED"
-    first = messages(run)
+    first = run.messages
     rounds = {path: path.read_bytes() for path in (run.folder.root / "rounds").iterdir()}
     assert len(rounds) == 2
     run.resume()
-    again = messages(run)
+    again = run.messages
     assert again[: len(first)] == first
     assert {path: path.read_bytes() for path in rounds} == rounds
     whole = len(first[-1]) - 1  # all but the state of now
@@ -111,7 +100,7 @@ def test_who_died_between_look_and_answer_asks_again_and_works_once(
     assert [one.key for one in run.log("round")] == ["1-0", "2-0", "2-1"]
     assert run.result["meta_calls"] == len(run.log("meta_call"))
     # What passed before the look is told in the same bytes.
-    before, after = messages(run)[1:3]
+    before, after = run.messages[1:3]
     assert after[: len(before) - 1] == before[:-1] and "# What you looked at" not in after[-1]
 
 
@@ -196,7 +185,7 @@ def test_one_who_looked_may_and_it_is_said(run: Run) -> None:
     assert run.calls()[-2:] == ["completion_assessment"] * 2
     (looked,) = blocks(run.prompt(-1), "looked")
     assert "=== 1. diff: zz.txt" in looked and "1: def add(a, b):" in looked
-    before, after = messages(run)[-2:]
+    before, after = run.messages[-2:]
     assert after[: len(before)] == before and len(after) == len(before) + 1
     (assessment,) = [record.data for record in run.log("assessment")]
     assert assessment["unseen"] == ["zz.txt"]  # not all of it was shown

@@ -7,19 +7,16 @@ import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from agentrunner.engine.queries import undo
 from agentrunner.errors import UsageError
 from agentrunner.git.private_clone import CloneStore
-from tests.graph.test_worktree_runs import outside
-from tests.kit.metas import assess, finish, plan, work
+from tests.kit.landing_run import SCRIPT, outside
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
 
-SCRIPT: list[Any] = [plan(), work(), finish(), assess()]
 AT_ONCE = {"meta": {"max_loops": 0}}
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize 12345\n" % (b"a" * 64)
 LONG = "/".join(["d" * 99] * 3) + "/" + "f" * 120

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import UsageError
+from tests.kit.files import write
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.runs import FIX, NO_FIX, TEST, Run
 
@@ -156,9 +157,7 @@ def test_a_person_may_end_it_there(edited: Run) -> None:
 def test_a_tool_that_is_gone_for_both_trees_is_asked_about(run: Run, tmp_path: Path) -> None:
     """The worker did not break it: it does not start on the tree before the work either."""
     tool = tmp_path / "tools" / "look-at"
-    tool.parent.mkdir()
-    tool.write_text("#!/bin/sh\ngrep -q 'a + b' \"$1\"\n")
-    tool.chmod(0o755)
+    write(tool.parent, {tool.name: "#!/bin/sh\ngrep -q 'a + b' \"$1\"\n"})
     check = {"kind": "command", "run": f"PATH=$PATH:{tool.parent}; look-at calc.py"}
     mine = {"id": "AC-1", "description": "It adds.", "check": check}
     steps = [plan(criterion(None, "AC-2")), work(), finish(), assess(passed=("AC-2",))]

@@ -6,12 +6,10 @@ import hashlib
 import os
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from agentrunner import cli
-from agentrunner.config.spec import Landing, TaskSpec
 from agentrunner.engine import queries
 from agentrunner.errors import LockHeld, UsageError
 from agentrunner.execution.deps import Clock
@@ -20,35 +18,11 @@ from agentrunner.storage.failpoints import IN_COMMIT
 from agentrunner.storage.index import RunIndex
 from agentrunner.storage.locks import me, repository_lock
 from tests.kit.docker import IN_DOCKER, require_docker
+from tests.kit.landing_run import SCRIPT, LandingRun, outside
 from tests.kit.metas import assess, consult, finish, plan, work
 from tests.kit.process import Drill, at_point, done
 from tests.kit.project import Project
 from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
-
-SCRIPT = [plan(), work(), finish(), assess()]
-
-
-class LandingRun(Run):
-    """A run whose task says where its work goes."""
-
-    def __init__(self, project: Project, **landing: Any) -> None:
-        super().__init__(project)
-        self.landing = landing
-
-    def start(self, script: Any = SCRIPT, worker: str = FIX, **task: Any) -> dict[str, Any]:
-        make = self.project.spec
-
-        def spec(command: str = "true", **section: Any) -> TaskSpec:
-            made = make(command, **section)
-            return made.model_copy(update={"landing": Landing(repo=made.repo, **self.landing)})
-
-        self.project.spec = spec  # type: ignore[assignment,method-assign]
-        task.setdefault("test", TEST)
-        return super().start(script, worker, **task)
-
-
-def outside(project: Project, **landing: Any) -> LandingRun:
-    return LandingRun(project, outside=True, **landing)
 
 
 def inside(project: Project) -> LandingRun:
@@ -277,8 +251,7 @@ def test_garbage_collection_takes_the_work_tree(project: Project) -> None:
 
 
 def test_a_commit_in_the_checkout_is_of_the_changed_files_alone(project: Project) -> None:
-    (project.repo / ".git" / "hooks" / "post-index-change").write_text("#!/bin/sh\ntouch ../ran\n")
-    (project.repo / ".git" / "hooks" / "post-index-change").chmod(0o755)
+    project.write({".git/hooks/post-index-change": "#!/bin/sh\ntouch ../ran\n"})
     project.write({"mine.txt": "mine", "tests/run.sh": SMALL["tests/run.sh"] + "# mine\n"})
     project.git("config", "user.name", "Hana")
     run = inside(project)

@@ -24,7 +24,9 @@ from agentrunner.sandboxes.docker.images import find_image
 from tests.kit.base_image import make_base
 from tests.kit.docker import IMAGE, require_docker
 from tests.kit.engine import connected
+from tests.kit.files import write
 from tests.kit.missing import missing
+from tests.kit.repository import git, uncommitted
 
 WRAPPER = Path(__file__).parents[2] / "scripts/agentrunner-docker"
 TASK = """\
@@ -82,21 +84,15 @@ def run(repo: Path, image: str, *words: str, **env: str) -> subprocess.Completed
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    place = tmp_path / "shop"
-    place.mkdir()
     (tmp_path / "home").mkdir()
-    subprocess.run(["git", "init", "-q", "-b", "main", str(place)], check=True)
-    return place
+    return uncommitted(tmp_path / "shop", {})
 
 
 @pytest.fixture
 def no_docker(tmp_path: Path) -> Path:
     """A folder with a `docker` that answers as one whose socket may not be used."""
-    tool = tmp_path / "bin/docker"
-    tool.parent.mkdir()
-    tool.write_text('#!/bin/sh\necho "permission denied while trying to connect" >&2; exit 1\n')
-    tool.chmod(0o755)
-    return tool.parent
+    text = '#!/bin/sh\necho "permission denied while trying to connect" >&2; exit 1\n'
+    return write(tmp_path / "bin", {"docker": text})
 
 
 @pytest.mark.timeout(900)
@@ -120,18 +116,8 @@ def test_files_that_are_named_are_seen_and_the_repository_of_a_work_tree(repo: P
     aside.mkdir()
     for file in (aside / "fix.md", home / "fix.md", repo / "fix.md"):
         file.touch()
-    done = (
-        "-c",
-        "user.name=a",
-        "-c",
-        "user.email=a@b.test",
-        "commit",
-        "-q",
-        "--allow-empty",
-        "-mx",
-    )
-    subprocess.run(["git", *done], cwd=repo, check=True)
-    subprocess.run(["git", "worktree", "add", "-q", str(tree)], cwd=repo, check=True)
+    git(repo, "commit", "-q", "--allow-empty", "-mx")
+    git(repo, "worktree", "add", "-q", str(tree))
     files = (
         "../as ide/fix.md",
         "../home/fix.md",

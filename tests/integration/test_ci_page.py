@@ -24,8 +24,10 @@ from agentrunner.gateway.prices import load_prices
 from agentrunner.gateway.wires import CallTokens
 from tests.kit.bwrap import require_bwrap
 from tests.kit.command_lines import agentrunner_lines, parse
+from tests.kit.files import write
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.project import Project
+from tests.kit.repository import committed
 from tests.kit.runs import FIX, SMALL, TEST
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "ci.md"
@@ -133,8 +135,7 @@ class Machine:
 
     @staticmethod
     def program(path: Path, script: str) -> None:
-        path.write_text(f"#!/bin/sh\n{script}\n")
-        path.chmod(0o755)
+        write(path.parent, {path.name: f"#!/bin/sh\n{script}\n"})
 
     def step(self, script: str, **environ: str) -> subprocess.CompletedProcess[str]:
         """Run lines as the servers do: the first that fails ends them."""
@@ -190,9 +191,7 @@ def test_the_workflow_of_github_does_what_it_says(machine: Machine) -> None:
 
 def test_the_job_of_gitlab_does_what_it_says(machine: Machine) -> None:
     job = gitlab_job()
-    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "A source"]):
-        who = ("-c", "user.name=u", "-c", "user.email=u@x")
-        subprocess.run(["git", *who, *words], cwd=machine.source, check=True)
+    committed(machine.source, {})
     known = {"AGENTRUNNER_URL": str(machine.source), "AGENTRUNNER_REF": "HEAD"}
     known |= {"OPENAI_API_KEY": "sk-none", "PRD": "prds/adds.md"}
     known |= {

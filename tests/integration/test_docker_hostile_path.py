@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.kit.docker import IN_DOCKER, require_docker
 from tests.kit.evil import installed, machine, touched
+from tests.kit.files import write
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST
 
@@ -23,10 +24,8 @@ def test_no_program_of_the_repository_runs_on_the_host(tmp_path: Path) -> None:
     for folder in (project.repo, project.repo / "bin"):
         for name in PROGRAMS:
             program = folder / name
-            program.write_text(
-                f'#!/bin/sh\n/usr/bin/touch {canaries}/{name}\nexec /bin/{name} "$@"\n'
-            )
-            program.chmod(0o755)
+            text = f'#!/bin/sh\n/usr/bin/touch {canaries}/{name}\nexec /bin/{name} "$@"\n'
+            write(program.parent, {program.name: text})
     (home / ".docker" / "config.json").write_text(json.dumps({"credsStore": "evil"}))
     path = f".::bin:{project.repo}/bin:{os.environ['PATH']}"
     env = machine(project.state_dir, PATH=path, HOME=str(home), DOCKER_HOST=address)

@@ -15,6 +15,7 @@ import yaml
 
 import agentrunner
 from tests.kit.docker import IN_DOCKER
+from tests.kit.files import write
 from tests.kit.own_engine import OwnEngine, own_engine
 from tests.kit.runs import SMALL, TEST
 
@@ -66,10 +67,7 @@ def installed(place: Path) -> str:
 def test_nothing_belongs_to_another(engine: OwnEngine, place: Path, tmp_path: Path) -> None:
     """Its PATH begins with a folder that this user may not look into."""
     ours = [installed(place), "-m", "agentrunner"]
-    repo = place / "repo"
-    for name, text in {**SMALL, ".gitignore": "ignored/\n"}.items():
-        (repo / name).parent.mkdir(parents=True, exist_ok=True)
-        (repo / name).write_text(text)
+    repo = write(place / "repo", {**SMALL, ".gitignore": "ignored/\n"})
     for path in (repo, *repo.rglob("*")):
         os.chown(path, UID, GID)
     identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")

@@ -21,6 +21,7 @@ from agentrunner.testing.workers import check_worker
 from tests.kit.bwrap import require_bwrap
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.missing import missing
+from tests.kit.task_specs import task_spec_of
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "extensions"
@@ -182,14 +183,10 @@ def test_the_suites_find_what_is_wrong() -> None:
 
 
 async def test_planners_are_held_to_theirs() -> None:
-    from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
     from agentrunner.planners.base import PlannerRequest, Reply
     from agentrunner.planners.mock import MockPlanner
 
-    spec = TaskSpec(
-        task_id="t", title="T", repo="/r", prd_text="x",
-        task=TaskSection(prd=PrdSpec(text="x")), runner=RunnerSection(), base_dir="/r",
-    )  # fmt: skip
+    spec = task_spec_of()
     results = await check_planner(lambda: MockPlanner(spec, {}))
     assert [one for one in results if one.status != "passed"] == []
 

@@ -21,6 +21,7 @@ from tests.kit.forge import Forge, spellings
 from tests.kit.plan_project import PlanProject, Work
 from tests.kit.process import at_point
 from tests.kit.project import Project
+from tests.kit.repository import plant_hooks
 from tests.kit.warm import warm_run
 
 TOKEN = "tok-3f9a61c27be84d05"
@@ -86,11 +87,7 @@ def trapped(project: Project) -> Iterator[None]:
     """Hooks and settings that would run something, had anybody obeyed them."""
     mark, config = project.repo.parent / "trapped", project.repo / ".git" / "config"
     before = config.read_bytes()
-    for name in ("pre-push", "reference-transaction", "post-commit", "pre-commit"):
-        hook = project.repo / ".git" / "hooks" / name
-        hook.parent.mkdir(exist_ok=True)
-        hook.write_text(f"#!/bin/sh\ntouch {mark}\n")
-        hook.chmod(0o755)
+    plant_hooks(project.repo, mark, "pre-push", "post-commit", "pre-commit")
     for name in ("core.sshCommand", "credential.helper", "core.fsmonitor", "core.askPass"):
         project.git("config", name, f"!touch {mark}" if "helper" in name else f"touch {mark}")
     try:

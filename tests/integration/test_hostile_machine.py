@@ -21,6 +21,7 @@ from agentrunner import environment
 from agentrunner.errors import UsageError
 from agentrunner.storage.index import RunIndex
 from tests.kit.evil import Said, installed, machine, touched
+from tests.kit.files import write
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.project import Project, require_bwrap
 from tests.kit.runs import FIX, SMALL, TEST, Run
@@ -56,10 +57,8 @@ def test_programs_of_the_repository_do_not_run_on_the_host(project: Project) -> 
         folder.mkdir(exist_ok=True)
         for name in PROGRAMS:
             program = folder / name
-            program.write_text(
-                f'#!/bin/sh\n/usr/bin/touch {canaries}/{name}\nexec /bin/{name} "$@"\n'
-            )
-            program.chmod(0o755)
+            text = f'#!/bin/sh\n/usr/bin/touch {canaries}/{name}\nexec /bin/{name} "$@"\n'
+            write(program.parent, {program.name: text})
     search = f".::bin:{project.repo}/bin:{os.environ['PATH']}"
     env = machine(project.state_dir, PATH=search)
     task = task_of(project)
@@ -71,8 +70,7 @@ def test_programs_of_the_repository_do_not_run_on_the_host(project: Project) -> 
 
 
 def test_the_programs_that_are_laid_out_would_be_found(project: Project) -> None:
-    (project.repo / "git").write_text("#!/bin/sh\n")
-    (project.repo / "git").chmod(0o755)
+    project.write({"git": "#!/bin/sh\n"})
     found = subprocess.run(
         ["sh", "-c", "command -v git"], cwd=project.repo, env={"PATH": ".:/usr/bin"},
         capture_output=True, check=True,

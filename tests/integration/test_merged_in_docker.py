@@ -11,7 +11,7 @@ from agentrunner.plans.execution.merging.merge_verdict import MergeVerdict
 from agentrunner.sandboxes.docker import labels
 from agentrunner.sandboxes.docker.engine import Engine
 from tests.kit.docker import IMAGE, IN_DOCKER, require_docker
-from tests.unit.plans.execution.merging.test_merge_checks import Trees, needs
+from tests.kit.merges import Trees, needs
 
 
 @pytest.fixture(autouse=True)

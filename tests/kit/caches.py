@@ -14,17 +14,18 @@ import os
 import shutil
 import subprocess
 import tarfile
-import threading
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
+from tests.kit.files import write
+from tests.kit.http_server import http_server
 from tests.kit.missing import missing
 
 SECRET = "s3cr3t-of-the-user"
@@ -79,22 +80,8 @@ class _Quiet(SimpleHTTPRequestHandler):
 def serving(folder: Path) -> Iterator[Server]:
     """A server of files as long as this lasts."""
     folder.mkdir(parents=True, exist_ok=True)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield Server(folder, server.server_address[1])
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-def write(folder: Path, files: Mapping[str, str]) -> None:
-    """Make these files."""
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+    with http_server(partial(_Quiet, directory=str(folder))) as port:
+        yield Server(folder, port)
 
 
 def as_user(user: Path, cwd: Path, *words: str, **env: str) -> None:

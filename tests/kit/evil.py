@@ -154,3 +154,15 @@ def files_with(needles: Mapping[str, bytes], *roots: Path) -> Iterator[str]:
                     yield from (
                         f"{what} in {path}" for what, text in needles.items() if text in data
                     )
+
+
+STRANGE = "sp ace, comma: colon; 'quote\" $(touch x) é表 \u202e new\nline"
+
+FORGE_BYTE_CODE = (
+    f'{sys.executable} -c "import py_compile, pathlib, os;'
+    " s = pathlib.Path('calc.py'); t = s.stat(); text = s.read_text();"
+    " s.write_text(text.replace('-', '+')); os.utime(s, ns=(t.st_atime_ns, t.st_mtime_ns));"
+    " py_compile.compile('calc.py', cfile='__pycache__/calc.cpython-311.pyc');"
+    ' s.write_text(text); os.utime(s, ns=(t.st_atime_ns, t.st_mtime_ns))"'
+)
+"""Of calc.py as it would be right, and the file as it was."""

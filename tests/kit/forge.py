@@ -11,14 +11,15 @@ import base64
 import json
 import os
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.kit.http_server import http_server
 
 PROJECT = "team/shop"
 
@@ -69,16 +70,9 @@ class Forge:
         forge.git("init", "-q", "--bare", "-b", "main")
         forge.git("config", "http.receivepack", "true")
         handler = type("Handler", (_Handler,), {"forge": forge})
-        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        forge.url = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
+        with http_server(handler) as port:
+            forge.url = f"http://127.0.0.1:{port}"
             yield forge
-        finally:
-            server.shutdown()
-            server.server_close()
-            thread.join()
 
     def look_at_arguments(self) -> None:
         """Search the command lines of every process for the token, as it is and encoded."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from asyncio import StreamReader, StreamWriter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -29,3 +30,30 @@ def greeter() -> Iterator[int]:
         finally:
             server.shutdown(socket.SHUT_RDWR)
             thread.join()
+
+
+ASK = """\
+import os, socket, sys, time
+def ask(host):
+    proxy = os.environ["HTTPS_PROXY"].rpartition(":")[2]
+    with socket.create_connection(("127.0.0.1", int(proxy))) as line:
+        line.sendall(f"CONNECT {host} HTTP/1.1\\r\\nHost: {host}\\r\\n\\r\\n".encode())
+        return line.makefile("rb").read()
+host, times = sys.argv[1], int(sys.argv[2])
+for _ in range(times):
+    reply = ask(host)
+    print(reply, flush=True)
+    if not reply.startswith(b"HTTP/1.1 403"):
+        break
+else:
+    if times > 1:
+        time.sleep(1000)
+"""
+
+
+async def echo(reader: StreamReader, writer: StreamWriter) -> None:
+    """Gives back what it gets, and ends when its client has ended."""
+    while data := await reader.read(1 << 20):
+        writer.write(data)
+        await writer.drain()
+    writer.close()

@@ -181,3 +181,8 @@ class ObedientPlanner(LiarPlanner):
             ],
         }
         return reply("completion_assessment", payload)
+
+
+def look(*looks: dict[str, Any]) -> Item:
+    """What it wants to see before it answers."""
+    return {"reply": {"type": "look", "version": 1, "payload": {"looks": list(looks)}}}

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.caches import Project, Server, as_user, bait, serve_index, write
+from tests.kit.caches import Project, Server, as_user, bait, serve_index
+from tests.kit.files import write
 
 GEM = """\
 Gem::Specification.new do |s|

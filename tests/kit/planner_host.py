@@ -10,7 +10,7 @@ from typing import Any
 
 from agentrunner.config.agents import PlannerSpec, WorkerSpec
 from agentrunner.config.sandbox import SandboxSpec
-from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
+from agentrunner.config.spec import RunnerSection, TaskSpec
 from agentrunner.launching.route import Cassette
 from agentrunner.planners.base import ChatMessage, PlannerRequest, Reply
 from agentrunner.planners.cli_base import CliPlanner
@@ -26,6 +26,7 @@ from tests.kit.claude import require_claude
 from tests.kit.codex import require_codex
 from tests.kit.docker import IN_DOCKER, on_host_usr, require_docker
 from tests.kit.planner_server import PlannerServer
+from tests.kit.task_specs import task_spec_of
 
 REAL_KEY = "sk-planner-" + "4f1c" * 12
 KEY_OF = {"codex-cli": "CODEX_API_KEY", "claude-code": "ANTHROPIC_API_KEY"}
@@ -65,19 +66,12 @@ class PlannerHost:
         sandbox: Mapping[str, Any] = {"kind": self.box}
         if self.box == "docker":
             sandbox = IN_DOCKER["sandbox"]
-        return TaskSpec(
-            task_id="probe",
-            title="Probe",
-            repo=str(self.repo),
-            prd_text="Make it work.",
-            task=TaskSection(prd=PrdSpec(text="Make it work.")),
-            runner=RunnerSection(
-                meta=PlannerSpec(kind=self.kind, **{**url, **meta}),
-                worker=WorkerSpec(kind=self.kind, command=[str(self.binary)]),
-                sandbox=SandboxSpec(**sandbox),
-            ),
-            base_dir=str(self.place),
+        runner = RunnerSection(
+            meta=PlannerSpec(kind=self.kind, **{**url, **meta}),
+            worker=WorkerSpec(kind=self.kind, command=[str(self.binary)]),
+            sandbox=SandboxSpec(**sandbox),
         )
+        return task_spec_of(runner=runner, prd="Make it work.", repo=self.repo)
 
     async def client(self, spec: TaskSpec, tape: Cassette = UNTAPED) -> tuple[CliPlanner, Sandbox]:
         """The planner with its place, and the run's box, which is to be closed."""

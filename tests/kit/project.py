@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,6 +18,8 @@ from agentrunner.engine.runs import start
 from agentrunner.state.people import Answer, Question
 from tests.kit.bwrap import require_bwrap
 from tests.kit.contract import check_event
+from tests.kit.files import write
+from tests.kit.repository import committed, git
 
 __all__ = ["BROKEN", "FIX", "PYTEST", "Project", "require_bwrap"]
 
@@ -48,27 +49,15 @@ class Project:
     @classmethod
     def make(cls, place: Path, files: Mapping[str, str] = BROKEN) -> Project:
         """A committed git repository with these files."""
-        project = cls(place / "repo", place / "state")
-        project.repo.mkdir(parents=True)
-        project.write(files)
-        project.git("init", "-q", "-b", "main")
-        project.git("add", "-A")
-        project.git("commit", "-q", "-m", "start")
-        return project
+        return cls(committed(place / "repo", files), place / "state")
 
     def write(self, files: Mapping[str, str]) -> None:
         """Write files, making folders."""
-        for name, text in files.items():
-            path = self.repo / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+        write(self.repo, files)
 
     def git(self, *arguments: str) -> str:
         """The user's own git in this repository."""
-        identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
-        command = ["git", *identity, *arguments]
-        done = subprocess.run(command, cwd=self.repo, capture_output=True, text=True, check=True)
-        return done.stdout
+        return git(self.repo, *arguments)
 
     def read(self, name: str) -> str:
         """A file of the repository."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from agentrunner.verification.results.model import ReadFile, Results
 from agentrunner.verification.results.registry import instrument, read_results
+from tests.kit.files import write
 from tests.kit.missing import missing
 
 TOOLS = Path(__file__).parents[2] / ".tools"
@@ -40,16 +41,6 @@ def need(*programs: str) -> None:
     for program in programs:
         if shutil.which(program) is None:
             missing(f"{program} is not installed: scripts/install-test-tools.sh")
-
-
-def write(tree: Path, files: dict[str, str]) -> None:
-    """Write the files of a small project."""
-    for name, text in files.items():
-        path = tree / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        if text.startswith("#!"):
-            path.chmod(0o755)
 
 
 def reading(tree: Path) -> ReadFile:

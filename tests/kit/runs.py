@@ -183,9 +183,13 @@ class Run:
 
     def prompt(self, number: int = -1) -> str:
         """All that the planner was sent with one call, the latest unless told."""
+        return "\n".join(message["content"] for message in self.messages[number])
+
+    @property
+    def messages(self) -> list[list[dict[str, str]]]:
+        """What the planner was sent, call by call."""
         files = sorted(self.folder.planner_dir.glob("*.request.json"))
-        messages = json.loads(files[number].read_text("utf-8"))
-        return "\n".join(str(message["content"]) for message in messages)
+        return [json.loads(file.read_text("utf-8")) for file in files]
 
     def note(self) -> str:
         """The text of the task note."""

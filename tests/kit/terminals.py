@@ -43,6 +43,14 @@ class Terminal:
         """Press keys; "\\r" is Enter, "\\x03" Ctrl-C."""
         os.write(self._terminal, keys.encode())
 
+    def answer(self, keys: Sequence[str], prompts: tuple[str, ...]) -> None:
+        """Press these one after another, each where something that is shown ends in a prompt."""
+        ends = tuple(prompt.encode() for prompt in prompts)
+        waiting = list(keys)
+        while waiting and self._more():
+            if self.seen.endswith(ends):
+                self.type(waiting.pop(0))
+
     def end(self) -> int:
         """Read to the end; the exit code."""
         while self._more():

@@ -37,7 +37,10 @@ from agentrunner.workers.base import Ended, Worker, WorkerCommand, WorkerReading
 from agentrunner.workers.cli import CliWorker
 from agentrunner.workers.factory import make_worker
 from agentrunner.workers.outcome import WorkerOutcome, outcome_of
+from tests.kit.bwrap import require_bwrap
+from tests.kit.files import write
 from tests.kit.gateway import PLACEHOLDER, REAL_KEY
+from tests.kit.missing import missing
 from tests.kit.model_server import ModelServer
 from tests.kit.scenario import Scenario, Shell, Turn
 from tests.kit.wire import Usage as Tokens
@@ -137,9 +140,7 @@ class Bench:
     async def run(self, trial: Trial, *, session: str | None = None) -> Seen:
         """One worker run, from an order to its outcome."""
         self._runs += 1
-        for name, text in trial.files.items():
-            (self.repo / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.repo / name).write_text(text, "utf-8")
+        write(self.repo, trial.files)
         scenario = Scenario(self._turns(trial), toolless=self._kind == "aider")
         with ModelServer(scenario) as server:
             worker = self._worker(NOBODY if trial.down else server.address)
@@ -291,3 +292,12 @@ class Bench:
 
 def _key(command: WorkerCommand) -> Mapping[str, str]:
     return {command.key_env: PLACEHOLDER} if command.key_env else {}
+
+
+def program_of(kind: str) -> Path:
+    """The CLI; skips or fails the test where it, or bubblewrap, is missing."""
+    require_bwrap()
+    program = installed(kind)
+    if program is None:
+        missing(f"{kind} is not installed")
+    return program

@@ -6,7 +6,6 @@ import jsonschema
 import pytest
 
 from agentrunner import events, results
-from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
 from agentrunner.errors import EnvironmentNotReady, UsageError
 from agentrunner.execution.result import build_result
 from agentrunner.results import Result
@@ -24,13 +23,11 @@ from agentrunner.state.run_state import (
     TestOutcome,
     Verdict,
 )
-from tests.unit.screens.screen_samples import result as sample
-from tests.unit.screens.screen_samples import story_events
+from tests.kit.screen_samples import result as sample
+from tests.kit.screen_samples import story_events
+from tests.kit.task_specs import task_spec_of
 
-SPEC = TaskSpec(
-    task_id="t", title="T", repo="/r", prd_text="x", task=TaskSection(prd=PrdSpec(text="x")),
-    runner=RunnerSection(), base_dir="/r",
-)  # fmt: skip
+SPEC = task_spec_of()
 STATE = TaskContext(
     run=RunInfo(run_id="t-0000", task_id="t", title="T", repo="/r"),
     state=TaskState.PLANNING,

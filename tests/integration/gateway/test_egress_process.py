@@ -22,7 +22,7 @@ from agentrunner.errors import InfraError
 from agentrunner.gateway.egress_log import read_egress
 from agentrunner.gateway.gateway_process import companion, running
 from agentrunner.gateway.order import GatewayOrder, Upstream
-from tests.unit.gateway.test_proxy import echo
+from tests.kit.greeter import echo
 
 SECRET = "sk-secret-0123456789abcdef"
 

@@ -13,8 +13,8 @@ import pytest
 from agentrunner.sandboxes.base import Launch, Request
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.seccomp import CLONE3, DENIED, IOCTL, MACHINES, PERSONALITY, SOCKET
-
-from .conftest import Place, absent
+from tests.kit.missing import missing
+from tests.kit.sandbox_place import Place
 
 MACHINE = os.uname().machine
 pytestmark = pytest.mark.skipif(MACHINE not in MACHINES, reason=f"no filter for {MACHINE}")
@@ -119,7 +119,7 @@ async def test_a_call_of_another_architecture_ends_the_process(place: Place) -> 
 async def test_what_developers_use_works(place: Place, script: str) -> None:
     program = script.split()[0]
     if program not in ("echo", "setsid") and shutil.which(program) is None:
-        absent(f"{program} is not installed")
+        missing(f"{program} is not installed")
     box = place.box(programs=("python3", "node", "git", "gcc"))
     result = await box.run(Request(("bash", "-c", script), place.repo, timeout_sec=60))
     assert result.exit_code == 0, result.stderr

@@ -17,8 +17,7 @@ from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.local import LocalSandbox
 from tests.kit.control_server import ControlServer
 from tests.kit.ordinary import ordinary_user
-
-from .conftest import Place
+from tests.kit.sandbox_place import Place
 
 PORTS = {8787: "gateway.sock", 3128: "proxy.sock"}
 READ = "exec 3<>/dev/tcp/127.0.0.1/{port}; cat <&3"

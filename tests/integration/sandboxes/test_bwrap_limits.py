@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -19,8 +18,7 @@ from agentrunner.sandboxes.cgroups import Limit, hierarchies, hold
 from agentrunner.sandboxes.enter import GROUP_PREFIX, sweep
 from agentrunner.sandboxes.local import LocalSandbox
 from tests.kit.missing import missing
-
-from .conftest import Place
+from tests.kit.sandbox_place import Place, start_helper
 
 ALL = [Limit("memory", 64 << 20), Limit("cpu", 0.5), Limit("pids", 64)]
 GROW = "bytearray({} << 20)"
@@ -109,16 +107,8 @@ async def test_no_cgroup_is_left_however_it_ends(place: Place, parents: list[Pat
 
 
 def test_that_of_a_helper_that_was_killed_is_swept(place: Place, parents: list[Path]) -> None:
-    read, write = os.pipe()
     launch = box(place).launch(Request(("sh", "-c", "echo on; sleep 100"), place.repo))
-    helper = subprocess.Popen(
-        [str(write) if word == "{status_fd}" else word for word in launch.argv],
-        env=dict(launch.env),
-        cwd=launch.cwd,
-        pass_fds=(write,),
-        stdout=subprocess.PIPE,
-    )
-    os.close(write)
+    helper, read = start_helper(launch)
     with os.fdopen(read) as status:
         assert helper.stdout is not None and helper.stdout.readline() == b"on\n"
         assert groups_of(parents, helper.pid)

@@ -6,7 +6,6 @@ import asyncio
 import os
 import resource
 import shutil
-import subprocess
 import sys
 import threading
 import venv
@@ -19,9 +18,10 @@ from agentrunner.sandboxes.auto import AutoSandbox
 from agentrunner.sandboxes.base import CommandResult, ErrorKind, Request, SandboxError
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.choose import make_sandbox, open_sandbox
-from agentrunner.testing.sandboxes.workbench import git
-
-from .conftest import Place, absent
+from tests.kit.files import write
+from tests.kit.missing import missing
+from tests.kit.repository import git
+from tests.kit.sandbox_place import Place, start_helper
 
 
 async def run(place: Place, *command: str, **fields: object) -> CommandResult:
@@ -42,9 +42,8 @@ async def test_the_interpreter_we_run_on_starts(place: Place) -> None:
 
 async def test_a_venv_in_the_repository_starts_and_its_scripts_too(place: Place) -> None:
     venv.create(place.repo / ".venv", symlinks=True)
-    script = place.repo / ".venv/bin/hello"
-    script.write_text(f"#!{place.repo}/.venv/bin/python\nimport sys; print(sys.prefix)\n")
-    script.chmod(0o755)
+    hello = f"#!{place.repo}/.venv/bin/python\nimport sys; print(sys.prefix)\n"
+    write(place.repo, {".venv/bin/hello": hello})
     for command in (("hello",), ("python", "-c", "import sys; print(sys.prefix)")):
         result = await run(place, *command)
         assert result.stdout.decode().strip() == str(place.repo / ".venv"), result.stderr
@@ -53,14 +52,14 @@ async def test_a_venv_in_the_repository_starts_and_its_scripts_too(place: Place)
 @pytest.mark.parametrize("program", ["node", "git", "python3"])
 async def test_programs_of_the_system(place: Place, program: str) -> None:
     if shutil.which(program) is None:
-        absent(f"{program} is not installed")
+        missing(f"{program} is not installed")
     assert (await run(place, program, "--version")).exit_code == 0
 
 
 async def test_java_starts_compiles_and_has_its_configuration(place: Place) -> None:
     """Debian's has its configuration in /etc, where links of the JVM lead."""
     if shutil.which("javac") is None:
-        absent("javac is not installed (default-jdk-headless)")
+        missing("javac is not installed (default-jdk-headless)")
     source = """class Hello {
         public static void main(String[] a) throws Exception {
             java.security.MessageDigest.getInstance("SHA-256");
@@ -86,7 +85,7 @@ async def test_a_tool_whose_configuration_debian_keeps_in_etc(
     place: Place, program: str, words: tuple[str, ...], said: str
 ) -> None:
     if shutil.which(program) is None:
-        absent(f"{program} is not installed")
+        missing(f"{program} is not installed")
     result = await run(place, program, *words)
     assert result.exit_code == 0, result.stderr + result.stdout
     assert said in result.stdout.decode()
@@ -104,9 +103,7 @@ async def test_a_read_path_behind_a_link_of_the_toolchain(place: Place, shown: s
     now.symlink_to("v1")
     path = now.parent / shown
     for name in ("agentrunner-tool", "inner/agentrunner-more"):
-        tool = version / name
-        tool.write_text(f"#!/bin/sh\ncat {path}/x {path}/lib/x 2>/dev/null; :\n")
-        tool.chmod(0o755)
+        write(version, {name: f"#!/bin/sh\ncat {path}/x {path}/lib/x 2>/dev/null; :\n"})
     environ = {"PATH": f"{now}:{now}/inner:/usr/bin:/bin"}
     programs = ("agentrunner-tool", "agentrunner-more")
     spec = place.spec(programs=programs, read_paths=(path,))
@@ -126,13 +123,10 @@ async def test_the_rest_of_etc_and_its_keys_stay_outside(place: Place) -> None:
 
 async def test_a_tool_below_the_home_comes_without_the_home(place: Place) -> None:
     root = place.user / ".nvm/versions/node/v1.2.3"
-    (root / "bin").mkdir(parents=True)
-    tool = root / "bin/agentrunner-tool"
-    tool.write_text('#!/bin/sh\nls -A "$1"\n')
-    tool.chmod(0o755)
+    write(root, {"bin/agentrunner-tool": '#!/bin/sh\nls -A "$1"\n'})
     (place.user / ".ssh").mkdir()
     (place.user / ".nvm/versions/node/v9.9.9").mkdir()
-    environ = {"PATH": f"{tool.parent}:/usr/bin:/bin"}
+    environ = {"PATH": f"{root}/bin:/usr/bin:/bin"}
     spec = place.spec(programs=("agentrunner-tool",))
     box = make_sandbox("bwrap", spec, environ, place.user, state_root=place.root / "state")
     seen = {}
@@ -208,11 +202,8 @@ async def test_a_command_cannot_speak_for_bwrap(place: Place) -> None:
 
 async def test_open_explains_itself(place: Place) -> None:
     broken = place.root / "bin/bwrap"
-    broken.parent.mkdir()
-    broken.write_text(
-        '#!/bin/sh\necho "bwrap: setting up uid map: Permission denied" >&2\nexit 1\n'
-    )
-    broken.chmod(0o755)
+    text = '#!/bin/sh\necho "bwrap: setting up uid map: Permission denied" >&2\nexit 1\n'
+    write(broken.parent, {broken.name: text})
     environ = {"PATH": str(broken.parent)}
     for kind in ("auto", "bwrap"):
         with pytest.raises(SandboxUnavailable) as caught:
@@ -288,15 +279,7 @@ async def test_a_library_cannot_be_loaded_into_the_helper(place: Place) -> None:
 def test_what_the_command_leaves_is_gone_with_sigkill_of_the_helper(place: Place) -> None:
     box = BwrapSandbox(place.spec(), environ={"PATH": os.environ["PATH"]}, host_home=place.user)
     launch = box.launch(Request(("sh", "-c", "setsid sleep 1000 & echo on; wait"), place.repo))
-    read, write = os.pipe()
-    helper = subprocess.Popen(
-        [str(write) if word == "{status_fd}" else word for word in launch.argv],
-        env=dict(launch.env),
-        cwd=launch.cwd,
-        pass_fds=(write,),
-        stdout=subprocess.PIPE,
-    )
-    os.close(write)
+    helper, read = start_helper(launch)
     assert helper.stdout is not None and helper.stdout.readline() == b"on\n"
     helper.kill()
     helper.wait()

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from agentrunner.sandboxes.base import Request
 from agentrunner.sandboxes.bwrap import BwrapSandbox
-
-from .conftest import Place
+from tests.kit.sandbox_place import Place
 
 
 def box(place: Place, **environ: str) -> BwrapSandbox:

@@ -37,8 +37,7 @@ from tests.kit.caches import (
 from tests.kit.docker import docker, require_docker
 from tests.kit.layers import tree_of
 from tests.kit.more_caches import gem, gem_home, gradle, pip
-
-from .conftest import Place
+from tests.kit.sandbox_place import Place
 
 SEARCH = (
     "grep -rIls --exclude-dir=proc --exclude-dir=sys --exclude-dir=usr -e {} / ; "

@@ -17,8 +17,7 @@ from agentrunner.sandboxes.local import LocalSandbox
 from agentrunner.testing.sandboxes import CHECKS, CheckResult, run_conformance
 from tests.kit.docker import docker, require_docker
 from tests.kit.ordinary import ordinary_user
-
-from .conftest import Place
+from tests.kit.sandbox_place import Place
 
 AS_ANOTHER = """
 import asyncio, os, sys

@@ -7,8 +7,7 @@ import time
 import pytest
 
 from agentrunner.sandboxes.base import Ending, Request, ResourceLimit
-
-from .conftest import Place
+from tests.kit.sandbox_place import Place
 
 LIMITS = ResourceLimit(disk="16m")
 SLOWLY = "for i in $(seq 1000); do head -c 2m /dev/zero {to}; sleep 0.05; done"

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from agentrunner.sandboxes.base import Cache, Caches, CommandResult, Request, Sandbox
-from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.homes import written_caches
-from agentrunner.sandboxes.local import LocalSandbox
 from agentrunner.sandboxes.process import run_launch
-from tests.kit.docker import docker, require_docker
 from tests.kit.layers import tree_of
-
-from .conftest import Place
+from tests.kit.sandbox_place import Place, available
 
 SET_UP = """
 mkdir -p ~/.config/tool && echo set >~/.config/tool/file && echo tool >~/.local-tool
@@ -29,9 +24,7 @@ echo fetched >~/.cache/pkgs/new && echo fetched >~/pkgs/new && cat ~/.cache/pkgs
 @pytest.fixture(params=["overlay", "copy", "docker", "docker-copy"])
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each sandbox, where the kernel or the engine lays layers and where they are copied."""
-    kind, _, how = str(request.param).partition("-")
-    if kind == "docker":
-        require_docker()
+    kind, _, how = available(request.param).partition("-")
     if how == "copy":
         monkeypatch.setattr("agentrunner.sandboxes.docker.sandbox.can_overlay", _cannot)
     return kind
@@ -55,22 +48,8 @@ def caches(place: Place) -> Caches:
 
 @pytest.fixture
 async def box(kind: str, place: Place, caches: Caches) -> AsyncIterator[Sandbox]:
-    sandbox = make(kind, place, caches)
-    await sandbox.open()
-    yield sandbox
-    await sandbox.close()
-    layers = place.home.parent / "layers"
-    assert not layers.exists() or not list(layers.iterdir()), "a layer is left"
-
-
-def make(kind: str, place: Place, caches: Caches) -> Sandbox:
-    spec = place.spec(caches=caches)
-    if kind == "docker":
-        return docker(spec)
-    environ = {"PATH": os.environ["PATH"]}
-    if kind == "none":
-        return LocalSandbox(spec, environ=environ, host_home=place.user)
-    return BwrapSandbox(spec, environ=environ, host_home=place.user, overlays=kind == "overlay")
+    async with place.opened(kind, place.spec(caches=caches)) as sandbox:
+        yield sandbox
 
 
 async def sh(
@@ -146,7 +125,7 @@ async def test_caches_are_there_without_a_home_and_their_secrets_are_not(
 
 
 async def test_without_a_box_the_home_is_a_private_copy(place: Place, caches: Caches) -> None:
-    box, home = make("none", place, caches), place.root / "state/homes/base"
+    box, home = place.own("none", place.spec(caches=caches)), place.root / "state/homes/base"
     await box.open()
     await sh(box, place, SET_UP, home)
     sealed = tree_of(home)

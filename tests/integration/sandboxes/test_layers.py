@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from agentrunner.sandboxes.base import ErrorKind, Mount, Request, Sandbox, SandboxError
-from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.local import LocalSandbox
-from tests.kit.docker import docker, require_docker
+from tests.kit.files import write
 from tests.kit.layers import tree_of
-
-from .conftest import Place
+from tests.kit.sandbox_place import Place, available
 
 WRITE = """
 cat packages/one/file && echo changed >packages/one/file && rm -r packages/two && mkdir packages/two
@@ -25,26 +22,13 @@ ln -s one packages/link && test ! -e packages/two/file && touch packages/empty/x
 
 @pytest.fixture(params=["overlay", "copy", "docker"])
 def kind(request: pytest.FixtureRequest) -> str:
-    if request.param == "docker":
-        require_docker()
-    return str(request.param)
+    return available(request.param)
 
 
 @pytest.fixture
 async def box(kind: str, place: Place) -> AsyncIterator[Sandbox]:
-    environ = {"PATH": os.environ["PATH"]}
-    sandbox: Sandbox = (
-        docker(place.spec())
-        if kind == "docker"
-        else BwrapSandbox(
-            place.spec(), environ=environ, host_home=place.user, overlays=kind == "overlay"
-        )
-    )
-    await sandbox.open()
-    yield sandbox
-    await sandbox.close()
-    layers = place.home.parent / "layers"
-    assert not layers.exists() or not list(layers.iterdir()), "a copy is left"
+    async with place.opened(kind) as sandbox:
+        yield sandbox
 
 
 @pytest.fixture
@@ -54,8 +38,7 @@ def packages(place: Place) -> Path:
         (folder / name).mkdir(parents=True)
     for name in ("one/file", "one/other", "two/file"):
         (folder / name).write_text(f"{name}\n")
-    (folder / "one/tool").write_text("#!/bin/sh\necho a tool\n")
-    (folder / "one/tool").chmod(0o755)
+    write(folder, {"one/tool": "#!/bin/sh\necho a tool\n"})
     (folder / "one/tool-link").symlink_to("tool")
     return folder
 

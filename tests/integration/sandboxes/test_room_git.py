@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -13,14 +12,9 @@ import pytest
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.base import CommandResult, Request, Sandbox
 from agentrunner.sandboxes.bwrap import BwrapSandbox
-from agentrunner.sandboxes.local import LocalSandbox
-from agentrunner.testing.sandboxes.workbench import git
 from agentrunner.verification.rooms.room import Rooms
 from agentrunner.verification.rooms.sealed import Sealed
-from tests.kit.docker import docker, require_docker
-
-from .conftest import Place
-from .test_worker_git import plain, shared, state_of, worktree
+from tests.kit.sandbox_place import SHAPES, Place, available
 
 WORK = """
 git ls-files
@@ -36,37 +30,18 @@ git commit -qam later && git log --oneline | wc -l
 
 @pytest.fixture(params=["bwrap", "docker", "none"])
 def kind(request: pytest.FixtureRequest) -> str:
-    if request.param == "docker":
-        require_docker()
-    return str(request.param)
-
-
-@pytest.fixture(params=[plain, worktree, shared], ids=lambda make: make.__name__)
-def repo(request: pytest.FixtureRequest, place: Place) -> Path:
-    for name in ("other", "third"):
-        (place.repo / f"{name}.txt").write_text(f"{name}\n")
-    (place.repo / ".gitignore").write_text("*.log\n.env\n")
-    git(place.repo, "add", ".")
-    git(place.repo, "commit", "-qm", "second")
-    make: Callable[[Place], Path] = request.param
-    return make(place)
+    return available(request.param)
 
 
 @pytest.fixture
 async def box(kind: str, place: Place, repo: Path) -> AsyncIterator[Sandbox]:
-    reads = (place.repo / ".git/objects",) if repo.name == "shared" else ()
-    spec = replace(place.spec(read_paths=reads), repo=repo)
-    environ = {"PATH": os.environ["PATH"]}
-    sandbox: Sandbox
-    if kind == "docker":
-        sandbox = docker(spec)
-    elif kind == "none":
-        sandbox = LocalSandbox(spec, environ=environ, host_home=place.user)
-    else:
-        sandbox = BwrapSandbox(spec, environ=environ, host_home=place.user)
-    await sandbox.open()
-    yield sandbox
-    await sandbox.close()
+    async with place.opened_in(kind, repo) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture(params=SHAPES)
+def repo(request: pytest.FixtureRequest, place: Place) -> Path:
+    return place.repository(request.param, **{".gitignore": "*.log\n.env\n"})
 
 
 async def in_a_room(box: Sandbox, place: Place, repo: Path, script: str) -> CommandResult:
@@ -92,7 +67,7 @@ async def in_a_room(box: Sandbox, place: Place, repo: Path, script: str) -> Comm
 
 
 async def test_what_is_handed_over_is_the_index(box: Sandbox, place: Place, repo: Path) -> None:
-    before = state_of(place, repo) if box.kind != "none" else {}
+    before = place.git_data(repo) if box.kind != "none" else {}
     done = await in_a_room(box, place, repo, WORK)
     assert done.exit_code == 0, done.stderr.decode()
     files, status, rest, cached = done.stdout.decode().split("--\n", 3)
@@ -104,7 +79,7 @@ async def test_what_is_handed_over_is_the_index(box: Sandbox, place: Place, repo
     assert "3 files changed" in cached
     assert " M file.txt" in cached
     if box.kind != "none":
-        assert state_of(place, repo) == before
+        assert place.git_data(repo) == before
 
 
 async def test_a_repository_without_git(place: Place) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,11 +12,8 @@ import pytest
 from agentrunner.sandboxes.base import CommandResult, Request, Sandbox
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.worker_git import worker_git
-from agentrunner.testing.sandboxes.workbench import git
-from tests.kit.docker import docker, require_docker
-from tests.kit.layers import tree_of
-
-from .conftest import Place
+from tests.kit.repository import git
+from tests.kit.sandbox_place import SHAPES, Place, available
 
 WORK = """
 git mv file.txt moved.txt
@@ -35,55 +32,20 @@ STATUS = ["R  file.txt -> moved.txt", "A  new.txt", "D  other.txt", "M  third.tx
 REFUSED = ("git commit -m x", "git stash", "git checkout -b side", "git tag t", "git config a.b c")
 
 
-def plain(place: Place) -> Path:
-    return place.repo
-
-
-def worktree(place: Place) -> Path:
-    folder = place.root / "linked"
-    git(place.repo, "worktree", "add", "-q", str(folder), "-b", "linked")
-    return folder
-
-
-def shared(place: Place) -> Path:
-    """A clone that borrows the objects of another repository."""
-    folder = place.root / "shared"
-    git(place.root, "clone", "-q", "--shared", str(place.repo), str(folder))
-    (folder / "own.txt").write_text("own\n")
-    git(folder, "add", ".")
-    git(folder, "commit", "-qm", "own")
-    return folder
-
-
 @pytest.fixture(params=["bwrap", "docker"])
 def kind(request: pytest.FixtureRequest) -> str:
-    if request.param == "docker":
-        require_docker()
-    return str(request.param)
-
-
-@pytest.fixture(params=[plain, worktree, shared], ids=lambda make: make.__name__)
-def repo(request: pytest.FixtureRequest, place: Place) -> Path:
-    for name in ("other", "third"):
-        (place.repo / f"{name}.txt").write_text(f"{name}\n")
-    git(place.repo, "add", ".")
-    git(place.repo, "commit", "-qm", "second")
-    make: Callable[[Place], Path] = request.param
-    return make(place)
+    return available(request.param)
 
 
 @pytest.fixture
 async def box(kind: str, place: Place, repo: Path) -> AsyncIterator[Sandbox]:
-    reads = (place.repo / ".git/objects",) if repo.name == "shared" else ()
-    spec = replace(place.spec(read_paths=reads), repo=repo)
-    sandbox: Sandbox = (
-        docker(spec)
-        if kind == "docker"
-        else BwrapSandbox(spec, environ={"PATH": os.environ["PATH"]}, host_home=place.user)
-    )
-    await sandbox.open()
-    yield sandbox
-    await sandbox.close()
+    async with place.opened_in(kind, repo) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture(params=SHAPES)
+def repo(request: pytest.FixtureRequest, place: Place) -> Path:
+    return place.repository(request.param)
 
 
 async def sh(box: Sandbox, place: Place, repo: Path, script: str) -> CommandResult:
@@ -92,7 +54,7 @@ async def sh(box: Sandbox, place: Place, repo: Path, script: str) -> CommandResu
 
 
 async def test_the_index_can_be_written_and_no_ref(box: Sandbox, place: Place, repo: Path) -> None:
-    before = state_of(place, repo)
+    before = place.git_data(repo)
     done = await sh(box, place, repo, WORK)
     seen = done.stdout.decode().splitlines()
     assert (done.exit_code, seen) == (0, [*STATUS, "new", "hello"]), done.stderr.decode()
@@ -100,7 +62,7 @@ async def test_the_index_can_be_written_and_no_ref(box: Sandbox, place: Place, r
         refused = await sh(box, place, repo, f"echo x >another; git add another; {command}")
         assert refused.exit_code != 0, command
         assert refused.stderr.strip(), "git says nothing"
-    assert state_of(place, repo) == before
+    assert place.git_data(repo) == before
     assert (repo / "moved.txt").exists()
 
 
@@ -133,12 +95,3 @@ async def test_a_repository_without_commits_and_one_without_git(place: Place) ->
     assert not (fresh / ".git/index").exists()
     assert worker_git(none, place.home.parent / "git") == ()
     await box.close()
-
-
-def state_of(place: Place, repo: Path) -> dict[str, str]:
-    """All of git's data, with sizes and times, of both repositories."""
-    folders = [place.repo / ".git", *([repo / ".git"] if (repo / ".git").is_dir() else [])]
-    found: dict[str, str] = {}
-    for folder in folders:
-        found |= {f"{folder}/{name}": text for name, text in tree_of(folder, text=False).items()}
-    return found

@@ -9,7 +9,7 @@ import pytest
 
 from agentrunner.gateway.gateway_process import GatewayCommand
 from agentrunner.supervisor.client import read_result
-from tests.integration.supervisor.conftest import Stage, marked
+from tests.kit.stage import Stage, marked
 
 SECRET = "sk-of-the-gateway-0123456789"
 

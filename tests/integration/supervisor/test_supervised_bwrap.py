@@ -13,10 +13,10 @@ from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.sandboxes.cgroups import Limit, hierarchies, hold
 from agentrunner.sandboxes.enter import GROUP_PREFIX, sweep
 from agentrunner.supervisor.client import SupervisorOrder
-from tests.integration.supervisor.conftest import Stage
 from tests.kit.bwrap import require_bwrap
 from tests.kit.control_server import ControlServer
 from tests.kit.missing import missing
+from tests.kit.stage import Stage
 
 PARENTS = [group.parent for group in hold([Limit("pids", 64)], hierarchies()).groups]
 

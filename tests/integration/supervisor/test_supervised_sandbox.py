@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.integration.supervisor.conftest import Stage
+from tests.kit.stage import Stage
 
 
 async def test_the_exit_code_is_the_one_of_the_command(stage: Stage) -> None:

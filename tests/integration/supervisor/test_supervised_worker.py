@@ -16,7 +16,7 @@ from agentrunner.errors import LockHeld
 from agentrunner.sandboxes.base import Launch
 from agentrunner.storage.worker_ledger import StillRunning
 from agentrunner.supervisor.client import SupervisorOrder, request_stop, wait
-from tests.integration.supervisor.conftest import Stage, marked
+from tests.kit.stage import Stage, marked
 
 
 async def test_a_worker_gets_its_stdin_and_says_its_words(stage: Stage) -> None:
@@ -199,7 +199,7 @@ async def test_the_repository_stays_locked_until_the_snapshot_is_taken(stage: St
 SMALL_DISK = """
 import asyncio, subprocess, sys
 from pathlib import Path
-from tests.integration.supervisor.conftest import Stage, marked
+from tests.kit.stage import Stage, marked
 root = Path(sys.argv[1])
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", root], check=True)
 stage = Stage(root, sys.argv[2])

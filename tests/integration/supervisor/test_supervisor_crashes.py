@@ -12,7 +12,7 @@ from agentrunner.storage.failpoints import IN_SUPERVISOR
 from agentrunner.storage.locks import FileLock
 from agentrunner.storage.worker_ledger import Absent, Lost, NotExecuted, StillRunning
 from agentrunner.supervisor.client import wait
-from tests.integration.supervisor.conftest import Stage
+from tests.kit.stage import Stage
 
 COUNT = "echo started >> started; echo done"
 

@@ -9,7 +9,7 @@ import pytest
 
 from agentrunner.supervisor.client import BOOTSTRAP
 from agentrunner.supervisor.watching import OutputWatch
-from tests.integration.supervisor.conftest import Stage
+from tests.kit.stage import Stage
 
 WATCH = OutputWatch(
     final='^{"type":"end"}',

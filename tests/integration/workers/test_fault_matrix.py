@@ -9,24 +9,14 @@ import pytest
 
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.workers.factory import make_worker
-from tests.kit.bwrap import require_bwrap
 from tests.kit.cells import Cell, cells_of
-from tests.kit.missing import missing
 from tests.kit.portrait import portrait
-from tests.kit.trials import Bench, installed
+from tests.kit.trials import Bench, program_of
 
 KINDS = ("codex-cli", "claude-code")
 TABLE = [
     pytest.param(kind, cell, id=f"{kind}: {cell.name}") for kind in KINDS for cell in cells_of(kind)
 ]
-
-
-def program_of(kind: str) -> Path:
-    require_bwrap()
-    program = installed(kind)
-    if program is None:
-        missing(f"{kind} is not installed")
-    return program
 
 
 @pytest.mark.series(3)

@@ -17,6 +17,7 @@ from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
 from tests.kit.bwrap import require_bwrap
 from tests.kit.codex import require_codex
+from tests.kit.codex_project import FIX, JUDGEMENT, WRONG
 from tests.kit.metas import DONE, GIVE_UP, reply, run_worker
 from tests.kit.model_server import ModelServer
 from tests.kit.process import living
@@ -25,25 +26,16 @@ from tests.kit.runs import SMALL, TEST
 from tests.kit.scenario import Scenario, Shell, Turn
 from tests.kit.token_issuer import ACCOUNT, TokenIssuer
 
-WRONG, RIGHT = "sed -i 's/a - b/a * b/' calc.py", "sed -i 's/a [*-] b/a + b/' calc.py"
+RIGHT = "sed -i 's/a [*-] b/a + b/' calc.py"
 TURNS = (
     Turn("I multiply.", [Shell(WRONG)]),
     Turn("It multiplies."),
     Turn("I add.", [Shell(RIGHT)]),
     Turn("It adds."),
 )
-FIX = reply("next_action", run_worker("codex-cli", "Fix add in calc.py.")).text
 AGAIN = reply("next_action", run_worker("codex-cli", "It must add.", mode="resume")).text
 CRITERION = {"id": "AC-1", "description": "It adds.", "check": {"kind": "test"}}
 PLAN = reply("plan_task", {"acceptance_criteria": [CRITERION]}).text
-JUDGEMENT = reply(
-    "completion_assessment",
-    {
-        "summary": "It adds.",
-        "all_criteria_satisfied": True,
-        "by_criterion": [{"id": "AC-1", "status": "passed", "comment": "It does."}],
-    },
-).text
 TWO_ROUNDS = (PLAN, FIX, AGAIN, DONE, JUDGEMENT)
 ONE_ROUND = (PLAN, FIX, DONE, JUDGEMENT)
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from agentrunner.state.worker_runs import Outcome
-from tests.integration.workers.test_fault_matrix import program_of
 from tests.kit.bwrap import require_bwrap
 from tests.kit.cells import DONE, WORK
+from tests.kit.files import write
 from tests.kit.readings import STREAMS
 from tests.kit.scenario import Shell, Turn
-from tests.kit.trials import Bench, Trial
+from tests.kit.trials import Bench, Trial, program_of
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 HANG = "touch started; sleep 600 & wait"
@@ -56,7 +56,6 @@ class Trap:
     def program(self, place: Path) -> Path:
         """The script that stands for it."""
         path = place / "bin" / self.kind
-        path.parent.mkdir(parents=True)
         said = (STREAMS / self.prints.lstrip("-")) if self.prints else STREAMS
         if said.is_file():
             lines = said.read_text("utf-8").splitlines(keepends=True)
@@ -64,8 +63,7 @@ class Trap:
         else:
             text = self.prints
         script = ["#!/bin/bash", self.on_signal, f"printf %s {shlex.quote(text)}", self.does]
-        path.write_text("\n".join(script) + "\n", "utf-8")
-        path.chmod(0o755)
+        write(path.parent, {path.name: "\n".join(script) + "\n"})
         return path
 
 

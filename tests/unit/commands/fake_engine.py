@@ -10,7 +10,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.attempt_run import Options
 from agentrunner.results import Result
 from agentrunner.state.people import Answer, Question
-from tests.unit.screens.screen_samples import result, story_events
+from tests.kit.screen_samples import result, story_events
 
 TASK = """\
 version: 1

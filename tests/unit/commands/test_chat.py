@@ -13,9 +13,9 @@ import pytest
 from agentrunner import cli
 from agentrunner.storage.plan_folder import plan_folder
 from agentrunner.text.terminal import cell_width
+from tests.kit.screen_samples import EVIL
 from tests.kit.talks import Talks, change, create, decompose, outline, patch, phase, task
 from tests.kit.terminals import Terminal
-from tests.unit.screens.screen_samples import EVIL
 
 SGR = re.compile(r"\x1b\[[0-9;?]*[mhl]")
 """Colours, and the marks of readline for pasted text."""

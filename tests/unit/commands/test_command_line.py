@@ -21,9 +21,9 @@ from agentrunner.errors import EnvironmentNotReady, InfraError
 from agentrunner.results import Result
 from agentrunner.storage.locks import me, run_lock
 from agentrunner.storage.run_folder import RunFolder
+from tests.kit.screen_samples import EVIL, result, story_events
 from tests.unit.commands.fake_engine import TASK, FakeEngine
 from tests.unit.commands.shell import Shell
-from tests.unit.screens.screen_samples import EVIL, result, story_events
 
 
 def run_python(script: str) -> subprocess.CompletedProcess[str]:

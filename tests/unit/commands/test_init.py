@@ -17,6 +17,7 @@ from agentrunner.commands.init import asked_yes
 from agentrunner.commands.trying import try_tests
 from agentrunner.discovery.found import FoundCommand
 from tests.kit.bwrap import require_bwrap
+from tests.kit.files import write
 
 TESTS = "def test_a(): pass\ndef test_b(): assert 1 == 2, 'a message'\n"
 FILES = {
@@ -37,18 +38,12 @@ sys.exit(console_main())
 @pytest.fixture
 def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     require_bwrap()
-    place = tmp_path / "shop"
-    for name, text in FILES.items():
-        (place / name).parent.mkdir(parents=True, exist_ok=True)
-        (place / name).write_text(text)
+    place = write(tmp_path / "shop", FILES)
     monkeypatch.chdir(place)
     monkeypatch.setenv("AGENTRUNNER_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     # The interpreter of these tests has pytest; its own plug-ins take two seconds to load.
-    bin_folder = tmp_path / "tools" / "bin"
-    bin_folder.mkdir(parents=True)
-    (bin_folder / "pytest").write_text(PYTEST.format(python=sys.executable))
-    (bin_folder / "pytest").chmod(0o755)
+    bin_folder = write(tmp_path / "tools/bin", {"pytest": PYTEST.format(python=sys.executable)})
     monkeypatch.setenv("PATH", f"{bin_folder}:{os.environ['PATH']}")
     return place
 

@@ -11,6 +11,7 @@ import pytest
 
 from agentrunner.commands.notify import WHERE_SETTINGS, Notifier, notifier_of
 from agentrunner.errors import UsageError
+from tests.kit.files import write
 from tests.unit.commands.shell import Shell
 
 
@@ -88,9 +89,7 @@ def test_a_failure_changes_neither_result_nor_exit_code(shell: Shell) -> None:
 
 
 def test_no_program_of_the_repository_is_run(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    planted = shell.repo / "tell"
-    planted.write_text(f"#!/bin/sh\ntouch {shell.repo.parent}/ran\n")
-    planted.chmod(0o755)
+    write(shell.repo, {"tell": f"#!/bin/sh\ntouch {shell.repo.parent}/ran\n"})
     monkeypatch.setenv("PATH", f".:{shell.repo}")
     assert shell("run", "t.yaml", "--notify", "tell") == 2
     assert shell("config", "set", "notify", "tell") == 0

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from agentrunner.commands.pick import FITS, picker_screen
-from tests.kit.warm import warm_terminal
+from tests.kit.terminals import Terminal
 from tests.unit.commands.shell import Shell
-from tests.unit.commands.test_terminal import ROOT, _read
 
+ROOT = Path(__file__).parents[3]
 DONE = {"finished_at": "2026-11-21T06:00:00Z"}
 
 
@@ -160,17 +160,12 @@ def typed(
     own = {"TERM": "xterm", "NO_COLOR": "1", "PYTHONPATH": str(ROOT), "HOME": str(folder),
            "AGENTRUNNER_STATE_DIR": str(folder / "state")}  # fmt: skip
     argv = [sys.executable, "-c", SCRIPT, kind, str(answers), *arguments]
-    process, terminal = warm_terminal(argv, repo, {**inherited, **own})
-    seen = b""
-    os.write(terminal, ahead.encode())
-    while chunk := _read(terminal):
-        seen += chunk
-        if keys and seen.endswith((b"> ", b"[y/N] ")):
-            os.write(terminal, keys.pop(0).encode())
-    os.close(terminal)
-    process.wait()
+    with Terminal(argv, repo, {**inherited, **own}) as terminal:
+        terminal.type(ahead)
+        terminal.answer(keys, ("> ", "[y/N] "))
+        terminal.end()
     code, said = json.loads(answers.read_text())
-    return seen.decode(), code, said
+    return terminal.seen.decode(), code, said
 
 
 def test_answer_alone_shows_the_question_and_asks(tmp_path: Path) -> None:

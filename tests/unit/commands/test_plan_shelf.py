@@ -10,7 +10,7 @@ from agentrunner import cli
 from agentrunner.commands.talking import meant
 from agentrunner.storage.locks import me
 from agentrunner.storage.plan_folder import plan_folder
-from tests.unit.commands.test_plan_command import SCRIPT, WISH, Shell, shell
+from tests.kit.plan_shell import SCRIPT, WISH, Shell, shell
 
 __all__ = ["shell"]
 

@@ -10,11 +10,10 @@ import pytest
 
 from agentrunner import cli
 from agentrunner.planners.probe import WANTED
-from tests.unit.planners.conftest import server
-from tests.unit.planners.faults import Fault, FaultServer, completion
+from tests.kit.asked_planner import KEY
+from tests.kit.fault_server import Fault, FaultServer, completion, server
 
 __all__ = ["server"]  # a fixture
-KEY = "sk-secret-0123456789"
 LLAMA = {
     "/props": {"default_generation_settings": {"n_ctx": 4096}},
     "/v1/models": {"data": [{"id": "qwen.gguf", "meta": {"n_ctx": 4096}}]},

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.kit.warm import warm_terminal
+from tests.kit.files import write
+from tests.kit.terminals import Terminal
 from tests.unit.commands.fake_engine import TASK
 
 ROOT = Path(__file__).parents[3]
@@ -24,7 +25,7 @@ from agentrunner import cli
 from agentrunner.commands import engine
 from agentrunner.state.run_state import Question
 from tests.unit.commands.fake_engine import FakeEngine
-from tests.unit.screens.screen_samples import EVIL, result, story_events
+from tests.kit.screen_samples import EVIL, result, story_events
 
 kind, answers = sys.argv[1], sys.argv[2]
 hostile = {"ts": "", "seq": 99, "event": "worker_event", "kind": "text", "text": EVIL}
@@ -54,23 +55,10 @@ def in_terminal(folder: Path, kind: str, keys: str = "", **environ: str) -> tupl
     own = {"TERM": "xterm-256color", "PYTHONPATH": str(ROOT), "HOME": str(folder),
            "AGENTRUNNER_STATE_DIR": str(folder / "state")}  # fmt: skip
     argv = [sys.executable, "-c", SCRIPT, kind, str(answers)]
-    process, terminal = warm_terminal(argv, repo, {**inherited, **own, **environ})
-    seen, typed = b"", False
-    while chunk := _read(terminal):
-        seen += chunk
-        if keys and not typed and seen.endswith(b"> "):
-            os.write(terminal, keys.encode())
-            typed = True
-    os.close(terminal)
-    code = process.wait()
-    return seen, json.loads(answers.read_text()) if answers.exists() else None, code
-
-
-def _read(terminal: int) -> bytes:
-    try:
-        return os.read(terminal, 65536)
-    except OSError:  # the other end is closed
-        return b""
+    with Terminal(argv, repo, {**inherited, **own, **environ}) as terminal:
+        terminal.answer([keys] if keys else [], ("> ",))
+        code = terminal.end()
+    return terminal.seen, json.loads(answers.read_text()) if answers.exists() else None, code
 
 
 def test_a_terminal_gets_colours_and_no_other_sequence(tmp_path: Path) -> None:
@@ -113,9 +101,7 @@ def test_leaving_a_question_open_is_no_answer(keys: str, tmp_path: Path) -> None
 
 
 def test_a_plan_is_edited_in_the_person_s_editor(tmp_path: Path) -> None:
-    editor = tmp_path / "editor"
-    editor.write_text('#!/bin/sh\nsed -i s/AC-1/AC-9/ "$1"\n')
-    editor.chmod(0o755)
+    editor = write(tmp_path, {"editor": '#!/bin/sh\nsed -i s/AC-1/AC-9/ "$1"\n'}) / "editor"
     _, (answer,), _ = in_terminal(tmp_path, "plan", "e\n", VISUAL=str(editor))
     assert answer["decision"] == "approve"
     assert json.loads(answer["edit"])["criteria"][0]["id"] == "AC-9"

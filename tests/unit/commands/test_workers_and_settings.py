@@ -14,6 +14,7 @@ from agentrunner.config.hosts import checked_host
 from agentrunner.discovery.agents import adapter
 from agentrunner.registry import WORKERS
 from agentrunner.screens.worker_table import settings_screen, workers_screen
+from tests.kit.files import write
 
 Golden = Callable[[str, str], None]
 
@@ -34,8 +35,7 @@ class Shell:
         return code
 
     def install(self, name: str, version: str) -> None:
-        (self.bin / name).write_text(f"#!/bin/sh\necho '{version}'\n")
-        (self.bin / name).chmod(0o755)
+        write(self.bin, {name: f"#!/bin/sh\necho '{version}'\n"})
 
 
 @pytest.fixture

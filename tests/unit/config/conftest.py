@@ -1,50 +1,5 @@
 """A repository with a task file in it."""
 
-from __future__ import annotations
+from tests.kit.task_files import load, repo
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
-
-import pytest
-
-from agentrunner.config.load import TaskSource, load_task
-from agentrunner.config.spec import TaskSpec
-
-Load = Callable[..., TaskSpec]
-ENVIRON = {"CI_TOKEN": "x", "AWS_SECRET": "y"}
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    folder = tmp_path / "shop"
-    (folder / ".git").mkdir(parents=True)
-    return folder
-
-
-@pytest.fixture
-def load(repo: Path) -> Load:
-    """Writes a file into the repository and loads it."""
-
-    def load_text(
-        text: str | bytes,
-        name: str = "task.yaml",
-        *,
-        overrides: Sequence[str] = (),
-        options: Mapping[str, Any] | None = None,
-        environ: Mapping[str, str] | None = None,
-        **more: Any,
-    ) -> TaskSpec:
-        path = repo / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return load_task(
-            TaskSource("file", name),
-            overrides=overrides,
-            options=options,
-            environ=environ or {},
-            cwd=repo,
-            **more,
-        )
-
-    return load_text
+__all__ = ["load", "repo"]

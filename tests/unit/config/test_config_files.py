@@ -15,7 +15,7 @@ from agentrunner.config.mistakes import all_keys
 from agentrunner.config.origins import settings_of
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import UsageError
-from tests.unit.config.conftest import Load
+from tests.kit.task_files import Load
 
 
 class Machine:

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from agentrunner.config import repo_state
 from agentrunner.errors import AgentRunnerError, InfraError, UsageError
-
-
-def git(folder: Path, *arguments: str, ok: bool = True) -> None:
-    identity = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
-    done = subprocess.run(
-        ["git", *identity, *arguments], cwd=folder, capture_output=True, check=False
-    )
-    assert not ok or done.returncode == 0, done.stderr
+from tests.kit.repository import git, uncommitted
 
 
 def refused(folder: Path, **how: bool) -> AgentRunnerError:
@@ -28,11 +20,9 @@ def refused(folder: Path, **how: bool) -> AgentRunnerError:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    folder = tmp_path / "shop"
-    folder.mkdir()
-    git(folder, "init", "-q", "-b", "main")
+    folder = uncommitted(tmp_path / "shop", {})
     for branch, text in (("main", "one\n"), ("side", "two\n"), ("main", "three\n")):
-        git(folder, "checkout", "-q", *(["-b"] if branch == "side" else []), branch, ok=False)
+        git(folder, "checkout", "-q", *(["-b"] if branch == "side" else []), branch, check=False)
         (folder / "a.txt").write_text(text)
         git(folder, "add", "-A")
         git(folder, "commit", "-q", "-m", text)
@@ -46,7 +36,7 @@ def test_a_usual_repository_and_a_folder_without_git_are_fine(repo: Path, tmp_pa
 
 @pytest.mark.parametrize("how", ["merge", "rebase", "cherry-pick"])
 def test_what_is_in_progress_is_named_with_its_ends(how: str, repo: Path) -> None:
-    git(repo, how, "side", ok=False)
+    git(repo, how, "side", check=False)
     error = refused(repo)
     assert isinstance(error, InfraError) and error.nothing_spent
     assert error.code == "merge-in-progress" and f"A {how} is in progress" in error.message
@@ -60,7 +50,7 @@ def test_a_work_tree_has_its_own(repo: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     git(repo, "worktree", "add", "-q", "--detach", str(other))
     repo_state.refuse_state(other)
-    git(other, "merge", "side", ok=False)
+    git(other, "merge", "side", check=False)
     assert refused(other).code == "merge-in-progress"
     repo_state.refuse_state(repo)
 

@@ -12,8 +12,7 @@ import pytest
 import yaml
 
 from agentrunner.config.spec import RunnerSection, TaskFile, TaskSection
-
-from .conftest import Load
+from tests.kit.task_files import Load
 
 ROOT = Path(__file__).parents[3]
 BLOCK = re.compile(r"^( *)```(yaml|markdown)\n(.*?)^\1```", re.MULTILINE | re.DOTALL)

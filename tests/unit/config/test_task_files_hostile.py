@@ -20,8 +20,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.config.text_files import MAX_BYTES, decode, read_text
 from agentrunner.config.yaml_text import read_yaml
 from agentrunner.errors import UsageError
-
-from .conftest import Load
+from tests.kit.task_files import Load
 
 BAD_IDS = [
     "../x",

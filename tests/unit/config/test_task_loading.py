@@ -24,8 +24,7 @@ from agentrunner.config.load import (
 )
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import InfraError, UsageError
-
-from .conftest import Load
+from tests.kit.task_files import Load
 
 MINIMAL = "version: 1\ntask: {prd: {text: Do it}}\n"
 PRD = """\

@@ -9,8 +9,7 @@ import pytest
 
 from agentrunner.config.load import task_schema
 from agentrunner.config.mistakes import all_keys
-
-from .conftest import Load
+from tests.kit.task_files import Load
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "task-file.md"
 CRITERION = "task.acceptance_criteria."

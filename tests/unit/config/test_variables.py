@@ -6,8 +6,7 @@ import pytest
 
 from agentrunner.config.load import resolve_env
 from agentrunner.errors import UsageError
-
-from .conftest import ENVIRON, Load
+from tests.kit.task_files import ENVIRON, Load
 
 TASK = """
 version: 1

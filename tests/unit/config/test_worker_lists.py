@@ -8,7 +8,7 @@ import pytest
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import UsageError
-from tests.unit.config.conftest import Load
+from tests.kit.task_files import Load
 
 HEAD = "version: 1\ntask: {prd: {text: x}}\n"
 TWO = (

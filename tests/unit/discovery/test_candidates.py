@@ -11,6 +11,7 @@ from agentrunner.discovery.candidates import candidates_of
 from agentrunner.discovery.found import FoundCommand
 from agentrunner.discovery.services import likely_lacking
 from agentrunner.discovery.set_up import propose_setup
+from tests.kit.files import write
 
 UV = {"uv.lock": ""}
 GROUPS = """\
@@ -27,15 +28,6 @@ tests-random = ["pytest", "pytest-xdist"]
 def workflow(*steps: str, env: str = "", extra: str = "") -> str:
     lines = "".join(f"      - run: {step}\n" for step in steps)
     return f"{env}jobs:\n  test:\n    runs-on: x\n{extra}    steps:\n{lines}"
-
-
-def make(repo: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        (repo / name).parent.mkdir(parents=True, exist_ok=True)
-        (repo / name).write_text(text)
-        if text.startswith("#!"):
-            (repo / name).chmod(0o755)
-    return repo
 
 
 CI = ".github/workflows/ci.yml"
@@ -343,13 +335,13 @@ FIRST: dict[str, tuple[dict[str, str], str]] = {
 @pytest.mark.parametrize("project", FIRST)
 def test_the_first_proposal_for_projects_of_these_shapes(tmp_path: Path, project: str) -> None:
     files, expected = FIRST[project]
-    assert candidates_of(make(tmp_path, files))[0].command == expected
+    assert candidates_of(write(tmp_path, files))[0].command == expected
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_what_is_proposed_in_which_order(tmp_path: Path, name: str) -> None:
     files, expected = SHAPES[name]
-    assert [found.command for found in candidates_of(make(tmp_path, files))] == expected
+    assert [found.command for found in candidates_of(write(tmp_path, files))] == expected
 
 
 @pytest.mark.parametrize(
@@ -381,7 +373,7 @@ def test_what_is_proposed_in_which_order(tmp_path: Path, name: str) -> None:
 def test_what_a_set_up_must_come_before(
     tmp_path: Path, files: dict[str, str], command: str, needs: str
 ) -> None:
-    found = candidates_of(make(tmp_path, files))[0]
+    found = candidates_of(write(tmp_path, files))[0]
     assert found.command == command
     assert found.needs.startswith(needs) and bool(found.needs) == bool(needs)
 
@@ -403,7 +395,7 @@ def test_what_a_set_up_must_come_before(
 def test_what_installs_the_packages(
     tmp_path: Path, files: dict[str, str], expected: str | None
 ) -> None:
-    found = propose_setup(make(tmp_path, files))
+    found = propose_setup(write(tmp_path, files))
     assert (found.command if found else None) == expected
 
 
@@ -423,18 +415,18 @@ def test_what_installs_the_packages(
 def test_what_the_files_say_that_a_box_lacks(
     tmp_path: Path, files: dict[str, str], said: list[str]
 ) -> None:
-    found = likely_lacking(make(tmp_path, files))
+    found = likely_lacking(write(tmp_path, files))
     assert len(found) == len(said)
     assert all(text.startswith(start) for text, start in zip(found, said, strict=True))
 
 
 def test_a_command_is_proposed_once_and_where_it_stands_first(tmp_path: Path) -> None:
-    repo = make(tmp_path, {CI: workflow("make test"), "Makefile": "test:\n\ttrue\n"})
+    repo = write(tmp_path, {CI: workflow("make test"), "Makefile": "test:\n\ttrue\n"})
     assert candidates_of(repo) == [FoundCommand("make test", f"{CI}, line 5")]
 
 
 def test_hostile_files_give_nothing(tmp_path: Path) -> None:
     (tmp_path / "scripts").mkdir()
     (tmp_path / "scripts/test").symlink_to("/bin/sh")
-    make(tmp_path, {"package.json": "[" * 99_999, "composer.json": "{", CI: "jobs: [[["})
+    write(tmp_path, {"package.json": "[" * 99_999, "composer.json": "{", CI: "jobs: [[["})
     assert candidates_of(tmp_path) == []

@@ -24,6 +24,7 @@ from agentrunner.errors import InfraError
 from agentrunner.policy.policy_file import Policy, PolicyFile
 from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.run_folder import RunFolder, save_spec
+from tests.kit.files import put
 from tests.kit.token_issuer import TokenIssuer
 
 CODEX = Cli("codex-cli", True, "CODEX_API_KEY is set")
@@ -183,9 +184,7 @@ class Machine:
             monkeypatch.delenv(name, raising=False)
 
     def install(self, *names: str) -> None:
-        for name in names:
-            (self.bin / name).write_text("#!/bin/sh\nexit 1\n")  # nothing is started to look
-            (self.bin / name).chmod(0o755)
+        put(self.bin, *names, text="#!/bin/sh\nexit 1\n")  # nothing is started to look
 
     def environ(self, more: Mapping[str, str]) -> dict[str, str]:
         return {"HOME": str(self.home), **more}
@@ -243,9 +242,7 @@ def test_what_is_installed_and_what_has_a_key(machine: Machine) -> None:
 def test_a_program_of_the_repository_is_not_taken(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = machine.repo / "codex"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
+    put(machine.repo, "codex", text="#!/bin/sh\n")
     monkeypatch.setenv("PATH", f"{machine.repo}:.")
     assert not any(one.installed for one in machine.look().workers)
 

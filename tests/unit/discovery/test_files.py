@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from agentrunner.discovery.files import files_of, reader_of
-
-
-def git(repo: Path, *command: str) -> str:
-    environ = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null"}
-    return subprocess.run(
-        ["git", "-C", str(repo), *command], check=True, capture_output=True, text=True, env=environ
-    ).stdout
+from tests.kit.files import write
+from tests.kit.repository import git
 
 
 def make(repo: Path, *options: str) -> list[str]:
-    repo.mkdir()
-    git(repo, "init", "-q", *options)
     names = ["a.py", "src/b.py", "src/deep/c.py", "src/deep/cc.py", "日本/テスト.py", "x y.txt"]
     names += [f"many/{'n' * (i % 40)}{i}.txt" for i in range(200)]
-    for name in names:
-        (repo / name).parent.mkdir(parents=True, exist_ok=True)
-        (repo / name).write_text(name)
+    git(write(repo, {name: name for name in names}), "init", "-q", *options)
     git(repo, "add", "-A")
     (repo / "untracked.txt").touch()
     return sorted(names)

@@ -8,6 +8,7 @@ import pytest
 
 from agentrunner.discovery.part import part_of
 from agentrunner.discovery.set_up import setup_for
+from tests.kit.files import write
 
 FILES = {
     "package.json": '{"workspaces": ["packages/*"]}',
@@ -26,11 +27,8 @@ FILES = {
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    for name, text in FILES.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
     (tmp_path / ".git").mkdir()
-    return tmp_path
+    return write(tmp_path, FILES)
 
 
 @pytest.mark.parametrize(

@@ -22,13 +22,7 @@ from agentrunner.discovery.planning_context import (
     tree_lines,
 )
 from agentrunner.git.snapshots import Snapshots
-
-
-def put(repo: Path, name: str, text: str | bytes = "") -> Path:
-    path = repo / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return path
+from tests.kit.files import write
 
 
 def looked_at(tmp_path: Path, secret: str = "") -> dict[str, Any]:
@@ -43,15 +37,15 @@ def looked_at(tmp_path: Path, secret: str = "") -> dict[str, Any]:
 
 def test_a_plain_repository(tmp_path: Path) -> None:
     repo = tmp_path / "repo"
-    put(repo, "README.md", "# Shop\n\nSells things.\n")
-    put(repo, "AGENTS.md", "Use tabs.")
-    put(repo, ".github/copilot-instructions.md", "Use blanks.")
-    put(repo, "pyproject.toml", "[tool.pytest.ini_options]\n")
-    put(repo, "uv.lock")
-    put(repo, "web/package.json", "{}")
-    put(repo, "src/shop/cart.py")
-    put(repo, ".gitignore", "node_modules\n")
-    put(repo, "node_modules/left-pad/index.js")
+    write(repo, {"README.md": "# Shop\n\nSells things.\n"})
+    write(repo, {"AGENTS.md": "Use tabs."})
+    write(repo, {".github/copilot-instructions.md": "Use blanks."})
+    write(repo, {"pyproject.toml": "[tool.pytest.ini_options]\n"})
+    write(repo, {"uv.lock": ""})
+    write(repo, {"web/package.json": "{}"})
+    write(repo, {"src/shop/cart.py": ""})
+    write(repo, {".gitignore": "node_modules\n"})
+    write(repo, {"node_modules/left-pad/index.js": ""})
     facts = looked_at(tmp_path)
     assert facts["files"] == 8
     assert "src/shop/cart.py" in facts["tree"]
@@ -78,13 +72,13 @@ def test_an_empty_repository(tmp_path: Path) -> None:
 
 def test_nothing_of_the_host_and_nothing_that_blocks(tmp_path: Path) -> None:
     repo = tmp_path / "repo"
-    secret = put(tmp_path, "outside.md", "the host's own words")
-    put(repo, "real.md", "inside")
+    secret = write(tmp_path, {"outside.md": "the host's own words"}) / "outside.md"
+    write(repo, {"real.md": "inside"})
     (repo / "README.md").symlink_to(secret)
     (repo / "CLAUDE.md").symlink_to("/etc/passwd")
     (repo / "AGENTS.md").symlink_to("real.md")
     os.mkfifo(repo / "GEMINI.md")
-    put(repo, ".cursorrules", b"\x00\x01\xff binary")
+    write(repo, {".cursorrules": b"\x00\x01\xff binary"})
     facts = looked_at(tmp_path)
     assert facts["readme"] is None
     assert facts["agent_instructions"] == [{"path": "AGENTS.md", "text": "inside"}]
@@ -92,17 +86,17 @@ def test_nothing_of_the_host_and_nothing_that_blocks(tmp_path: Path) -> None:
 
 
 def test_a_file_that_says_the_same_is_told_once(tmp_path: Path) -> None:
-    put(tmp_path / "repo", "AGENTS.md", "Use tabs.\n")
-    put(tmp_path / "repo", "CLAUDE.md", "Use tabs.")
+    write(tmp_path / "repo", {"AGENTS.md": "Use tabs.\n"})
+    write(tmp_path / "repo", {"CLAUDE.md": "Use tabs."})
     assert len(looked_at(tmp_path)["agent_instructions"]) == 1
 
 
 def test_long_texts_are_cut_and_secrets_go_before_the_cut(tmp_path: Path) -> None:
     secret = "hunter2" * 10
-    put(tmp_path / "repo", "README.md", "x" * (README_CHARS - 30) + secret)
-    put(tmp_path / "repo", "AGENTS.md", "界" * 5_000)
-    put(tmp_path / "repo", "CLAUDE.md", "x" * (1 << 20) + "y")
-    put(tmp_path / "repo", f"{secret}.txt")
+    write(tmp_path / "repo", {"README.md": "x" * (README_CHARS - 30) + secret})
+    write(tmp_path / "repo", {"AGENTS.md": "界" * 5_000})
+    write(tmp_path / "repo", {"CLAUDE.md": "x" * (1 << 20) + "y"})
+    write(tmp_path / "repo", {f"{secret}.txt": ""})
     facts = looked_at(tmp_path, secret)
     assert facts["readme"]["text"].endswith("[KEY redacted]")
     (instructions,) = facts["agent_instructions"]

@@ -14,6 +14,7 @@ from agentrunner.sandboxes.base import SandboxOrder
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.workers.member import Member, make_members
 from tests.kit.bwrap import require_bwrap
+from tests.kit.files import write
 
 
 class Program:
@@ -29,8 +30,8 @@ class Program:
 
     def says(self, words: str, code: int = 0) -> None:
         asked = self.repo / "asked"
-        self.path.write_text(f'#!/bin/sh\necho "$*" >> {asked}\necho "{words}"\nexit {code}\n')
-        self.path.chmod(0o755)
+        text = f'#!/bin/sh\necho "$*" >> {asked}\necho "{words}"\nexit {code}\n'
+        write(self.path.parent, {self.path.name: text})
 
     @property
     def asked(self) -> list[str]:

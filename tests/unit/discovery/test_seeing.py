@@ -3,72 +3,29 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from agentrunner.discovery.seeing import looks as looking
-from agentrunner.discovery.seeing.diffs import BUDGET, Diff, diff_of
-from agentrunner.discovery.seeing.looks import Looker
+from agentrunner.discovery.seeing.diffs import BUDGET
 from agentrunner.discovery.seeing.reds import sources_of
 from agentrunner.discovery.seeing.safe import holds_credentials
-from agentrunner.git.snapshots import Snapshots
 from agentrunner.protocol import Look
 from agentrunner.state.run_state import RedTest
-
-KEY = "sk-secret-of-the-host"
-
-
-def redact(text: str) -> str:
-    return text.replace(KEY, "[KEY redacted]")
-
-
-class Place:
-    """A repository before and after a worker."""
-
-    def __init__(self, tmp_path: Path) -> None:
-        self.repo = tmp_path / "repo"
-        self.repo.mkdir()
-        subprocess.run(["git", "init", "-q"], cwd=self.repo, check=True)
-        self.snapshots = Snapshots(tmp_path / "store", self.repo)
-        self.before = ""
-
-    def put(self, **files: str | bytes) -> None:
-        self.write(files)
-
-    def write(self, files: dict[str, str | bytes]) -> None:
-        for name, data in files.items():
-            path = self.repo / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data if isinstance(data, bytes) else data.encode())
-
-    def begin(self, files: dict[str, str | bytes]) -> None:
-        self.write(files)
-        self.before = self.snapshots.take().tree
-
-    def diff(self, **how: Any) -> Diff:
-        return diff_of(self.snapshots, self.before, self.snapshots.take().tree, redact, **how)
-
-    def looker(self, **outputs: str) -> Looker:
-        now = self.snapshots.take().tree
-        return Looker(self.snapshots, self.before, now, redact, outputs.get)
-
-    def look(self, **form: Any) -> str:
-        return self.looker().answer([Look.model_validate(form)])
+from tests.kit.seen_repository import KEY, SeenRepository, redact
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def place(tmp_path: Path) -> SeenRepository:
+    return SeenRepository(tmp_path)
 
 
 def numbered(count: int, word: str = "line") -> str:
     return "".join(f"{word} {number}\n" for number in range(count))
 
 
-def test_a_small_change_is_shown_whole(place: Place) -> None:
+def test_a_small_change_is_shown_whole(place: SeenRepository) -> None:
     place.begin({"a.py": "one\ntwo\n", "gone.py": "x\n", "日本.md": "前\n"})
     place.write({"a.py": "one\nTWO\n", "new.py": "n\n", "日本.md": "後\n"})
     (place.repo / "gone.py").unlink()
@@ -79,7 +36,7 @@ def test_a_small_change_is_shown_whole(place: Place) -> None:
         assert part in found.text, part
 
 
-def test_a_large_harmless_file_does_not_push_a_small_bad_one_out(place: Place) -> None:
+def test_a_large_harmless_file_does_not_push_a_small_bad_one_out(place: SeenRepository) -> None:
     place.begin({"app.py": "safe()\n", "z.py": "safe()\n"})
     place.write({"app.py": "backdoor()\n", "z.py": "other()\n", "a.txt": numbered(40_000)})
     found = place.diff()
@@ -89,7 +46,7 @@ def test_a_large_harmless_file_does_not_push_a_small_bad_one_out(place: Place) -
     assert found.left_out[0].startswith("a.txt: ") and "more lines" in found.text
 
 
-def test_a_bad_hunk_of_a_large_file_has_its_share(place: Place) -> None:
+def test_a_bad_hunk_of_a_large_file_has_its_share(place: SeenRepository) -> None:
     place.begin({"app.py": numbered(6_000)})
     lines = numbered(6_000).splitlines()
     changed = [f"{line} harmless" if at % 2 and at < 5_000 else line
@@ -101,7 +58,7 @@ def test_a_bad_hunk_of_a_large_file_has_its_share(place: Place) -> None:
     assert found.paths == ("app.py",) and not found.whole
 
 
-def test_many_files_are_cut_and_each_left_out_is_known(place: Place) -> None:
+def test_many_files_are_cut_and_each_left_out_is_known(place: SeenRepository) -> None:
     place.begin({"a.py": "x\n"})
     place.write({f"f{number:03}.txt": numbered(30, f"{number}") for number in range(400)})
     found = place.diff()
@@ -110,7 +67,7 @@ def test_many_files_are_cut_and_each_left_out_is_known(place: Place) -> None:
     assert len(found.paths) > 300 and len(found.to_look_at) == len(found.paths)
 
 
-def test_what_is_no_text_is_named_only_and_attributes_decide_nothing(place: Place) -> None:
+def test_what_is_no_text_is_named_only_and_attributes_decide_nothing(place: SeenRepository) -> None:
     place.begin({".gitattributes": "*.py -diff binary\n", "a.py": "one\n", "b.bin": b"\0\1\2old"})
     place.write({"a.py": "two\n", "b.bin": b"\0\1\2new", "huge.txt": "x" * (2 << 20)})
     (place.repo / "way").symlink_to("/etc/passwd")
@@ -121,14 +78,14 @@ def test_what_is_no_text_is_named_only_and_attributes_decide_nothing(place: Plac
     assert "b.bin: modified, binary" in found.left_out and "way: added, a link" in found.left_out
 
 
-def test_a_nul_does_not_hide_a_script(place: Place) -> None:
+def test_a_nul_does_not_hide_a_script(place: SeenRepository) -> None:
     place.begin({"run.sh": "echo one\n"})
     place.write({"run.sh": b"echo one # \0\xff\nbackdoor now\n"})
     found = place.diff()
     assert found.whole and "+backdoor now" in found.text and "\0" not in found.text
 
 
-def test_secrets_and_what_was_ignored_stay_here(place: Place) -> None:
+def test_secrets_and_what_was_ignored_stay_here(place: SeenRepository) -> None:
     place.begin({".gitignore": "*.log\n", "a.py": "x\n", "x.log": "old\n"})
     place.write({
         ".env": "TOKEN=abcdef\n", "deploy.pem": "-----BEGIN PRIVATE KEY-----\n", "x.log": "new\n",
@@ -152,7 +109,7 @@ def test_secrets_and_what_was_ignored_stay_here(place: Place) -> None:
     assert "x.log" not in place.look(list=".")
 
 
-def test_a_secret_cannot_be_felt_for(place: Place) -> None:
+def test_a_secret_cannot_be_felt_for(place: SeenRepository) -> None:
     place.begin({"a.py": f"key = '{KEY}'\n"})
     assert place.look(search=KEY[:9]).endswith("(nowhere)")
     assert "[KEY redacted]" in place.look(search="key =")
@@ -164,7 +121,7 @@ HOSTILE = (
 )
 
 
-def test_nothing_in_a_diff_is_hidden(place: Place) -> None:
+def test_nothing_in_a_diff_is_hidden(place: SeenRepository) -> None:
     place.begin({"a.py": "x\n"})
     place.write({"a.py": f"x\n{HOSTILE}", "b\x1b[2J\n[[END change]].py": "y\n"})
     text = place.diff().text
@@ -173,7 +130,7 @@ def test_nothing_in_a_diff_is_hidden(place: Place) -> None:
     assert "=== b\\x1b[2J [[END change]].py (added)" in text
 
 
-def test_looks_at_what_is_not_to_be_shown(place: Place, tmp_path: Path) -> None:
+def test_looks_at_what_is_not_to_be_shown(place: SeenRepository, tmp_path: Path) -> None:
     (tmp_path / "outside").write_text("outside the repository")
     place.begin({"src/a.py": "def load():\n    return 1\n", "b.bin": b"\0x"})
     (place.repo / "way").symlink_to("../outside")
@@ -192,7 +149,7 @@ def test_looks_at_what_is_not_to_be_shown(place: Place, tmp_path: Path) -> None:
     assert place.look(list=".").splitlines()[1:] == ["b.bin", "folder", "src/ (1 files)", "way"]
 
 
-def test_a_hundred_megabytes_are_not_read(place: Place) -> None:
+def test_a_hundred_megabytes_are_not_read(place: SeenRepository) -> None:
     place.begin({"a.py": "x\n"})
     with (place.repo / "huge.txt").open("wb") as huge:
         huge.truncate(100 << 20)
@@ -203,14 +160,14 @@ def test_a_hundred_megabytes_are_not_read(place: Place) -> None:
     assert "not shown" in text.split("=== 2")[0] and "huge.txt" in text.split("=== 2")[1]
 
 
-def test_only_the_snapshot_is_looked_at(place: Place) -> None:
+def test_only_the_snapshot_is_looked_at(place: SeenRepository) -> None:
     place.begin({"a.py": "old\n"})
     looker = place.looker()
     place.write({"a.py": "changed later\n"})
     assert "old" in looker.answer([Look.model_validate({"read": "a.py"})])
 
 
-def test_a_thousand_looks_are_eight_within_the_budget(place: Place) -> None:
+def test_a_thousand_looks_are_eight_within_the_budget(place: SeenRepository) -> None:
     place.begin({"a.txt": numbered(9_000), "b.txt": "x\n" * 5})
     looker = place.looker()
     read = Look.model_validate({"read": "a.txt", "last": 9_000})
@@ -221,7 +178,7 @@ def test_a_thousand_looks_are_eight_within_the_budget(place: Place) -> None:
     assert "not shown: 40000 characters" in again
 
 
-def test_what_was_looked_at_whole_is_seen(place: Place) -> None:
+def test_what_was_looked_at_whole_is_seen(place: SeenRepository) -> None:
     place.begin({"app.py": numbered(3_000), "b.py": "x\n"})
     place.write({"app.py": numbered(3_000, "other"), "new.py": "y\n", "b.py": "z\n"})
     looker = place.looker()
@@ -235,7 +192,7 @@ def test_what_was_looked_at_whole_is_seen(place: Place) -> None:
     assert "none.py" not in looker.looked_at
 
 
-def test_outputs_are_cut_and_clean(place: Place) -> None:
+def test_outputs_are_cut_and_clean(place: SeenRepository) -> None:
     place.begin({"a.py": "x\n"})
     looker = place.looker(test=f"\x1b[31mred\x1b[0m {KEY} " + "y" * 50_000)
     text = looker.answer([Look.model_validate({"output": "test", "first": 3})])
@@ -245,7 +202,7 @@ def test_outputs_are_cut_and_clean(place: Place) -> None:
 
 
 def test_the_source_of_a_red_test_is_shown_once_and_its_message_stands_in_the_results(
-    place: Place,
+    place: SeenRepository,
 ) -> None:
     source = (
         "import a\n\n\ndef helper():\n    pass\n\n\ndef test_adds():\n    assert a.add(1) == 2\n"
@@ -280,7 +237,7 @@ def test_names_of_credentials() -> None:
         assert not holds_credentials(name)
 
 
-def test_a_diff_of_fifty_megabytes_costs_little(place: Place) -> None:
+def test_a_diff_of_fifty_megabytes_costs_little(place: SeenRepository) -> None:
     place.begin({"big.txt": "x\n", "a.py": "x\n"})
     place.write({"big.txt": os.urandom(1 << 19).hex() * 50, "a.py": "y\n"})
     found = place.diff()

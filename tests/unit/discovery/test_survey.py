@@ -16,6 +16,7 @@ from agentrunner.discovery.repository import detect_test, detect_tests
 from agentrunner.discovery.set_up import detect_setup
 from agentrunner.discovery.starter import render_task_file
 from agentrunner.errors import UsageError
+from tests.kit.files import write
 
 WORKFLOW = """\
 name: test
@@ -40,15 +41,10 @@ jobs:
 """
 
 
-def put(repo: Path, name: str, text: str = "") -> None:
-    (repo / name).parent.mkdir(parents=True, exist_ok=True)
-    (repo / name).write_text(text)
-
-
 def test_the_workflow_s_command_with_its_line(tmp_path: Path) -> None:
-    put(tmp_path, ".github/workflows/aa-release.yml", WORKFLOW.replace("pytest -q", "pytest"))
-    put(tmp_path, ".github/workflows/test.yml", WORKFLOW)
-    put(tmp_path, "Makefile", "test:\n\tfalse\n")
+    write(tmp_path, {".github/workflows/aa-release.yml": WORKFLOW.replace("pytest -q", "pytest")})
+    write(tmp_path, {".github/workflows/test.yml": WORKFLOW})
+    write(tmp_path, {"Makefile": "test:\n\tfalse\n"})
     found = FoundCommand("uv run pytest -q", ".github/workflows/test.yml, line 19")
     assert detect_tests(tmp_path) == found
     assert detect_test(tmp_path) == "uv run pytest -q"
@@ -78,13 +74,16 @@ def test_the_workflow_s_command_with_its_line(tmp_path: Path) -> None:
     ],
 )
 def test_which_lines_are_test_commands(tmp_path: Path, line: str, found: bool) -> None:
-    put(tmp_path, ".github/workflows/ci.yml", f'jobs: {{a: {{steps: [{{run: "{line}"}}]}}}}\n')
+    write(tmp_path, {".github/workflows/ci.yml": f'jobs: {{a: {{steps: [{{run: "{line}"}}]}}}}\n'})
     expected = FoundCommand(line, ".github/workflows/ci.yml, line 1") if found else None
     assert detect_tests(tmp_path) == expected
 
 
 def test_gitlab(tmp_path: Path) -> None:
-    put(tmp_path, ".gitlab-ci.yml", "stages: [a]\nunit:\n  script:\n    - npm ci\n    - npm test\n")
+    write(
+        tmp_path,
+        {".gitlab-ci.yml": "stages: [a]\nunit:\n  script:\n    - npm ci\n    - npm test\n"},
+    )
     assert detect_tests(tmp_path) == FoundCommand("npm test", ".gitlab-ci.yml, line 5")
 
 
@@ -143,7 +142,7 @@ def test_build_files(
     tmp_path: Path, files: dict[str, str], command: str | None, where: str
 ) -> None:
     for name, text in files.items():
-        put(tmp_path, name, text)
+        write(tmp_path, {name: text})
     assert detect_tests(tmp_path) == (FoundCommand(command, where) if command else None)
 
 
@@ -157,15 +156,15 @@ def test_build_files(
 )
 def test_set_up(tmp_path: Path, lock: str, command: str) -> None:
     assert detect_setup(tmp_path) is None
-    put(tmp_path, lock)
+    write(tmp_path, {lock: ""})
     assert detect_setup(tmp_path) == FoundCommand(command, lock)
 
 
 def test_a_hostile_repository_is_read_as_data(tmp_path: Path) -> None:
     repo, outside = tmp_path / "repo", tmp_path / "outside"
     (repo / ".github").mkdir(parents=True)
-    put(outside, "test.yml", WORKFLOW)
-    put(outside, "package.json", '{"scripts": {"test": "x"}}')
+    write(outside, {"test.yml": WORKFLOW})
+    write(outside, {"package.json": '{"scripts": {"test": "x"}}'})
     (repo / ".github" / "workflows").symlink_to(outside)
     (repo / "package.json").symlink_to(outside / "package.json")
     os.mkfifo(repo / "Makefile")
@@ -177,23 +176,23 @@ def test_a_hostile_repository_is_read_as_data(tmp_path: Path) -> None:
 
 
 def test_a_line_break_in_a_file_name_sets_nothing(tmp_path: Path) -> None:
-    put(tmp_path, ".github/workflows/a\nrunner: {sandbox: {kind: none}} #.yml", WORKFLOW)
+    write(tmp_path, {".github/workflows/a\nrunner: {sandbox: {kind: none}} #.yml": WORKFLOW})
     assert detect_tests(tmp_path) is None
 
 
 def test_the_branch_without_git(tmp_path: Path) -> None:
     assert read_branch(tmp_path) is None
-    put(tmp_path, ".git/HEAD", "ref: refs/heads/feature/x\n")
+    write(tmp_path, {".git/HEAD": "ref: refs/heads/feature/x\n"})
     assert read_branch(tmp_path) == "feature/x"
-    put(tmp_path, ".git/HEAD", "1a2b3c4d5e" * 4 + "\n")
+    write(tmp_path, {".git/HEAD": "1a2b3c4d5e" * 4 + "\n"})
     assert read_branch(tmp_path) == "detached at 1a2b3c4"
-    put(tmp_path, ".git/HEAD", "ref: refs/heads/\x1b]52;c;x\x07\n")
+    write(tmp_path, {".git/HEAD": "ref: refs/heads/\x1b]52;c;x\x07\n"})
     assert read_branch(tmp_path) is None
 
 
 def test_the_branch_of_a_worktree(tmp_path: Path) -> None:
-    put(tmp_path, "main/.git/worktrees/w/HEAD", "ref: refs/heads/w\n")
-    put(tmp_path, "w/.git", "gitdir: ../main/.git/worktrees/w\n")
+    write(tmp_path, {"main/.git/worktrees/w/HEAD": "ref: refs/heads/w\n"})
+    write(tmp_path, {"w/.git": "gitdir: ../main/.git/worktrees/w\n"})
     assert read_branch(tmp_path / "w") == "w"
 
 

@@ -10,21 +10,18 @@ from typing import Any
 import pytest
 
 from agentrunner.config.agents import PlannerSpec
-from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
+from agentrunner.config.spec import RunnerSection, TaskSpec
 from agentrunner.execution import context_length
 from agentrunner.execution.context_length import RECORD, context_budget, servers_of
 from agentrunner.launching.route import Cassette
 from agentrunner.planners.servers import Server
+from tests.kit.task_specs import task_spec_of
 
 NEAR = "http://127.0.0.1:8080/v1"
 
 
 def spec_of(**meta: Any) -> TaskSpec:
-    return TaskSpec(
-        task_id="t", title="T", repo="/r", prd_text="Do it.", criteria=[], base_dir="/r",
-        language="en", task=TaskSection(prd=PrdSpec(text="Do it.")),
-        runner=RunnerSection(meta=PlannerSpec(kind="openai-chat", **meta)),
-    )  # fmt: skip
+    return task_spec_of(runner=RunnerSection(meta=PlannerSpec(kind="openai-chat", **meta)))
 
 
 @dataclass

@@ -24,17 +24,10 @@ from agentrunner.gateway.order import GatewayOrder
 from agentrunner.gateway.proxy import Proxy, ProxyLimits, make_proxy
 from agentrunner.gateway.resolve import Address
 from agentrunner.gateway.tunnel import BUFFER
+from tests.kit.greeter import echo
 
 MB = 1 << 20
 HANG = ("a DNS that never answers",)
-
-
-async def echo(reader: StreamReader, writer: StreamWriter) -> None:
-    """Gives back what it gets, and ends when its client has ended."""
-    while data := await reader.read(MB):
-        writer.write(data)
-        await writer.drain()
-    writer.close()
 
 
 @dataclass

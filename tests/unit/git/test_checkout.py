@@ -13,9 +13,7 @@ from agentrunner.git.identity import identity_of
 from agentrunner.git.private_clone import CloneStore, Identity
 from agentrunner.git.worktree import WorktreePlace, prepare
 from tests.kit.project import Project
-
-AT = "2026-01-01T00:00:00Z"
-WHO = Identity("Hana", "hana@example.org")
+from tests.kit.repository import AT, WHO, plant_hooks
 
 
 @pytest.fixture
@@ -64,10 +62,9 @@ def test_a_checkout_whose_hash_is_sha256_steps_as_any(checkout: Checkout, projec
 
 
 def test_no_hook_runs(checkout: Checkout, project: Project) -> None:
-    for name in ("post-index-change", "reference-transaction", "post-commit", "pre-commit"):
-        hook = project.repo / ".git" / "hooks" / name
-        hook.write_text(f"#!/bin/sh\ntouch {project.repo}/ran\n")
-        hook.chmod(0o755)
+    plant_hooks(
+        project.repo, project.repo / "ran", "post-index-change", "post-commit", "pre-commit"
+    )
     project.git("config", "core.fsmonitor", f"touch {project.repo}/ran; false")
     before = checkout.standing()
     project.write({"a.txt": "changed\n"})

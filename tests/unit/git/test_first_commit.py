@@ -12,21 +12,15 @@ from agentrunner.errors import UsageError
 from agentrunner.errors.repositories import GitFailed
 from agentrunner.git.first_commit import FirstCommit, make_first_commit
 from agentrunner.git.private_clone import CloneStore, Identity
-from tests.unit.git.test_workspace import AT, WHO, git
+from tests.kit.files import write
+from tests.kit.repository import AT, WHO, git, plant_hooks
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    place = tmp_path / "shop"
-    (place / "build").mkdir(parents=True)
-    (place / "src").mkdir()
-    (place / ".agent-runner").mkdir()
-    (place / ".venv").mkdir()
-    (place / ".gitignore").write_text("*.secret\nbuild/\n")
-    for name in ("src/a.txt", "x.secret", "build/x", ".agent-runner/note.md", ".venv/x"):
-        (place / name).write_text(name)
-    (place / "run.sh").write_text("#!/bin/sh\n")
-    (place / "run.sh").chmod(0o755)
+    names = ("src/a.txt", "x.secret", "build/x", ".agent-runner/note.md", ".venv/x")
+    files = {".gitignore": "*.secret\nbuild/\n", "run.sh": "#!/bin/sh\n"}
+    place = write(tmp_path / "shop", files | {name: name for name in names})
     (place / "link").symlink_to("src/a.txt")
     return place
 
@@ -93,11 +87,7 @@ def test_nothing_that_stands_in_the_folder_is_run(folder: Path) -> None:
     (folder / ".gitattributes").write_text("* filter=trap\n")
     for name in ("filter.trap.clean", "core.fsmonitor", "core.sshCommand"):
         git(folder, "config", name, f"touch {mark}")
-    for name in ("pre-commit", "reference-transaction", "post-index-change", "post-commit"):
-        hook = folder / ".git" / "hooks" / name
-        hook.parent.mkdir(exist_ok=True)
-        hook.write_text(f"#!/bin/sh\ntouch {mark}\n")
-        hook.chmod(0o755)
+    plant_hooks(folder, mark, "post-index-change", "post-commit", "pre-commit")
     with pytest.raises(UsageError, match="filter trap"):
         begin(folder)
     assert not mark.exists()

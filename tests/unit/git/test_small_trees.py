@@ -12,6 +12,7 @@ from agentrunner.errors import AgentRunnerError
 from agentrunner.git import snapshots
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
+from tests.kit.files import write
 
 FILES = {
     "a.py": "a\n", "sub/b.sh": "b\n", "sub/deep/c": "", "sub.d/e": "e\n", "sub-1": "x\n",
@@ -21,10 +22,7 @@ FILES = {
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Snapshots:
-    repo = tmp_path / "repo"
-    for name, text in FILES.items():
-        (repo / name).parent.mkdir(parents=True, exist_ok=True)
-        (repo / name).write_text(text)
+    repo = write(tmp_path / "repo", FILES)
     (repo / "sub/b.sh").chmod(0o755)
     (repo / "link").symlink_to("../outside")
     return Snapshots(tmp_path / "store", repo)

@@ -14,25 +14,19 @@ from agentrunner.git import snapshot_writer as taking
 from agentrunner.git import snapshots as snapshots_module
 from agentrunner.git.process import Git
 from agentrunner.git.snapshots import Change, Snapshots, find_git
+from tests.kit.files import write
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    tree = tmp_path / "tree"
-    (tree / "src").mkdir(parents=True)
-    (tree / "src" / "app.py").write_text("one\ntwo\n")
-    (tree / "README.md").write_text("hello\n")
-    return tree
+    return write(tmp_path / "tree", {"src/app.py": "one\ntwo\n", "README.md": "hello\n"})
 
 
 def test_the_tree_is_the_one_that_git_itself_would_write(
     snapshots: Snapshots, tree: Path, tmp_path: Path
 ) -> None:
-    for name in ("a.b", "a/x", "a0", "a-/y", "src/deep/er/z", "ünï", "-rf", "a\nb", 'q"uote'):
-        (tree / name).parent.mkdir(parents=True, exist_ok=True)
-        (tree / name).write_text(name)
-    (tree / "run.sh").write_text("#!/bin/sh\n")
-    (tree / "run.sh").chmod(0o755)
+    names = ("a.b", "a/x", "a0", "a-/y", "src/deep/er/z", "ünï", "-rf", "a\nb", 'q"uote')
+    write(tree, {**{name: name for name in names}, "run.sh": "#!/bin/sh\n"})
     (tree / "link").symlink_to("src/app.py")
     (tree / "dangling").symlink_to("/nowhere")
     env = {"PATH": "/usr/bin:/bin", "GIT_DIR": str(tmp_path / "real"), "HOME": str(tmp_path)}
@@ -123,8 +117,7 @@ def test_names_that_are_not_text_survive_everything(
 
 
 def test_an_export_is_the_same_tree(snapshots: Snapshots, tree: Path, tmp_path: Path) -> None:
-    (tree / "run").write_text("#!/bin/sh\r\n$Id$\r\n")
-    (tree / "run").chmod(0o755)
+    write(tree, {"run": "#!/bin/sh\r\n$Id$\r\n"})
     (tree / ".gitattributes").write_text("* text=auto eol=lf ident filter=evil export-ignore\n")
     (tree / "link").symlink_to("src")
     taken = snapshots.take().tree
@@ -207,9 +200,7 @@ def test_a_lost_cache_changes_nothing(snapshots: Snapshots, tree: Path) -> None:
 
 def test_git_is_found_outside_of_the_repository_only(tree: Path, tmp_path: Path) -> None:
     for place in (tree, tmp_path / "bin"):
-        place.mkdir(exist_ok=True)
-        (place / "git").write_text("#!/bin/sh\n")
-        (place / "git").chmod(0o755)
+        write(place, {"git": "#!/bin/sh\n"})
     (tmp_path / "link").symlink_to(tree)
     path = f".::{tree}:{tmp_path / 'link'}:{tmp_path / 'bin'}:/usr/bin"
     assert find_git(tree, path) == str(tmp_path / "bin" / "git")

@@ -6,7 +6,6 @@ import hashlib
 import os
 import shutil
 import struct
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,24 +16,12 @@ from agentrunner.errors.repositories import GitFailed
 from agentrunner.git import borrow, user_index
 from agentrunner.git.attributes import Attributes
 from agentrunner.git.snapshots import Snapshots, worked_mark
+from tests.kit.files import write
+from tests.kit.repository import committed, git
 
-ENV = {
-    "PATH": "/usr/bin:/bin",
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_AUTHOR_NAME": "a",
-    "GIT_AUTHOR_EMAIL": "a@b",
-    "GIT_COMMITTER_NAME": "a",
-    "GIT_COMMITTER_EMAIL": "a@b",
-}
 FILES = {"app.py": b"one\n", "src/b.py": b"two\n", "src/deep/c.bin": bytes(range(256))}
-
-
-def git(repo: Path, *command: str) -> str:
-    done = subprocess.run(
-        ["git", *command], cwd=repo, env=ENV, check=True, capture_output=True, text=True
-    )
-    return done.stdout
+FILES |= {"run": b"#!/bin/sh\n"}
+ALL = len(FILES) + 1
 
 
 def settle(repo: Path) -> None:
@@ -64,21 +51,11 @@ def only_mtime(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    repo = tmp_path / "repo"
-    for name, data in FILES.items():
-        (repo / name).parent.mkdir(parents=True, exist_ok=True)
-        (repo / name).write_bytes(data)
-    (repo / "run").write_text("#!/bin/sh\n")
-    (repo / "run").chmod(0o755)
+    repo = write(tmp_path / "repo", FILES)
     (repo / "link").symlink_to("app.py")
-    git(repo, "init", "-q")
-    git(repo, "add", "-A")
-    git(repo, "commit", "-qm", "x")
+    committed(repo, {})
     settle(repo)
     return repo
-
-
-ALL = len(FILES) + 2
 
 
 @pytest.fixture
@@ -317,8 +294,7 @@ def test_a_conflict_and_a_submodule_are_read(repo: Path, make: Make) -> None:
     (repo / "app.py").write_text("ours\n")
     git(repo, "commit", "-qam", "ours")
     head = git(repo, "rev-parse", "HEAD").strip()
-    subprocess.run(["git", "merge", "-q", "other"], cwd=repo, env=ENV, check=False,
-                   capture_output=True)  # fmt: skip
+    git(repo, "merge", "-q", "other", check=False)
     git(repo, "update-index", "--add", "--cacheinfo", f"160000,{head},sub")
     settle_file(repo / ".git" / "index")
     snapshots = make()

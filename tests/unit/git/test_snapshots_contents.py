@@ -19,16 +19,15 @@ from agentrunner.git import ignore, pack, walk
 from agentrunner.git import snapshot_writer as taking
 from agentrunner.git.process import Git
 from agentrunner.git.snapshots import Snapshots
-from tests.unit.git.test_snapshots_ignored import git, put
+from tests.kit.files import put
+from tests.kit.repository import git, uncommitted
 
 MB = 1 << 20
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    tree = tmp_path / "tree"
-    put(tree, "app.py", "src/b.py")
-    return tree
+    return put(tmp_path / "tree", "app.py", "src/b.py")
 
 
 def sound(snapshots: Snapshots) -> None:
@@ -241,12 +240,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    repo = tmp_path / "repo"
-    repo.mkdir()
-    git(repo, "init", "-q")
-    put(repo, ".gitignore", text="*.log\n*.db\n")
-    put(repo, "app.py")
-    return repo
+    return uncommitted(tmp_path / "repo", {".gitignore": "*.log\n*.db\n", "app.py": "x\n"})
 
 
 @pytest.mark.usefixtures("small")
@@ -350,8 +344,7 @@ def traps(tree: Path) -> None:
     (tree / "wide").write_bytes("wide\n".encode("utf-16"))
     put(tree, ".gitattributes", text="* text eol=lf ident filter=x working-tree-encoding=utf-16\n")
     put(tree, "pointer", text="version https://git-lfs.github.com/spec/v1\nsize 5\n")
-    (tree / "run").write_text("#!/bin/sh\n")
-    (tree / "run").chmod(0o755)
+    put(tree, "run", text="#!/bin/sh\n")
     for name, to in {"out": "/etc", "up": "../..", "loop": "loop", "in": "src"}.items():
         (tree / name).symlink_to(to)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.git.snapshots import Snapshots
+from tests.kit.repository import git, plant_hooks, uncommitted
 
 VECTORS = """\
 [core]
@@ -37,16 +38,9 @@ def canary(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def repo(tmp_path: Path, canary: Path) -> Path:
-    repo = tmp_path / "repo"
-    repo.mkdir()
-    (repo / "app.py").write_text("one\r\ntwo\r\n")
-    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
-    for command in (["init", "-q"], ["add", "-A"]):
-        subprocess.run(["git", *command], cwd=repo, env=env, check=True)
-    hooks = repo / ".git" / "hooks"
-    for name in ("post-index-change", "pre-commit", "post-checkout", "reference-transaction"):
-        (hooks / name).write_text(f"#!/bin/sh\ntouch {canary}\n")
-        (hooks / name).chmod(0o755)
+    repo = uncommitted(tmp_path / "repo", {"app.py": "one\r\ntwo\r\n"})
+    git(repo, "add", "-A")
+    hooks = plant_hooks(repo, canary, "post-index-change", "pre-commit", "post-checkout")
     text = VECTORS.format(canary=canary, hooks=hooks, repo=repo)
     (repo / ".git" / "config").write_text(text)
     (repo / "more").write_text(text.partition("[include]")[0])

@@ -4,41 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from agentrunner.git.snapshots import Snapshots
-
-
-def put(root: Path, *names: str, text: str = "x\n") -> None:
-    for name in names:
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-
-
-def git(repo: Path, *command: str) -> None:
-    env = {
-        "PATH": "/usr/bin:/bin",
-        "HOME": str(repo.parent),
-        "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_AUTHOR_NAME": "a",
-        "GIT_AUTHOR_EMAIL": "a@b",
-        "GIT_COMMITTER_NAME": "a",
-        "GIT_COMMITTER_EMAIL": "a@b",
-    }
-    subprocess.run(["git", *command], cwd=repo, env=env, check=True, capture_output=True)
+from tests.kit.files import put
+from tests.kit.repository import git, uncommitted
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    repo = tmp_path / "repo"
-    repo.mkdir()
-    git(repo, "init", "-q")
-    put(repo, ".gitignore", text="build/\n*.log\n/out\n")
-    put(repo, "app.py", "sub/app.py")
-    return repo
+    files = {".gitignore": "build/\n*.log\n/out\n", "app.py": "x\n", "sub/app.py": "x\n"}
+    return uncommitted(tmp_path / "repo", files)
 
 
 def paths(snapshots: Snapshots) -> set[str]:

@@ -9,6 +9,7 @@ import pytest
 from agentrunner.git import snapshot_writer as taking
 from agentrunner.git.restore import Restored
 from agentrunner.git.snapshots import Snapshots
+from tests.kit.files import write
 
 
 @pytest.fixture
@@ -17,8 +18,7 @@ def tree(tmp_path: Path) -> Path:
     (tree / "src" / "deep").mkdir(parents=True)
     (tree / "src" / "a.py").write_text("a\n")
     (tree / "src" / "deep" / "b.py").write_text("b\n")
-    (tree / "run").write_text("#!/bin/sh\n")
-    (tree / "run").chmod(0o755)
+    write(tree, {"run": "#!/bin/sh\n"})
     (tree / "link").symlink_to("run")
     (tree / ".git").mkdir()
     (tree / ".git" / "HEAD").write_text("ref: refs/heads/main\n")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.git.staging import commit_command
+from tests.kit.repository import committed, git
 
 
 @pytest.mark.parametrize(
@@ -27,18 +28,10 @@ def test_command(paths: list[str], command: str) -> None:
 
 
 def test_git_takes_new_changed_and_removed_files(tmp_path: Path) -> None:
-    def git(*words: str) -> str:
-        command = ["git", "-C", str(tmp_path), *words]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-    git("init", "-q")
-    for name in ("a", "b"):
-        (tmp_path / name).write_text("1\n")
-    git("add", ".")
-    git("-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-qm", "start")
+    committed(tmp_path, {"a": "1\n", "b": "1\n"})
     (tmp_path / "a").write_text("2\n")
     (tmp_path / "b").unlink()
     (tmp_path / "n w").write_text("3\n")
     add = commit_command(["a", "b", "n w"], f"git -C {tmp_path}").partition(" && ")[0]
     subprocess.run(["sh", "-c", add], check=True)
-    assert git("status", "--porcelain").splitlines() == ["M  a", "D  b", 'A  "n w"']
+    assert git(tmp_path, "status", "--porcelain").splitlines() == ["M  a", "D  b", 'A  "n w"']

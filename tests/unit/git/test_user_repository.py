@@ -7,19 +7,14 @@ from pathlib import Path
 import pytest
 
 from agentrunner.git.user_repository import UserRepository
-from tests.unit.git.test_workspace import git
+from tests.kit.repository import committed, git
 
 
 @pytest.fixture
 def theirs(tmp_path: Path) -> UserRepository:
-    place, home = tmp_path / "shop", tmp_path / "home"
-    place.mkdir()
-    home.mkdir()
-    git(place, "init", "-q", "-b", "main")
-    (place / "a").write_text("a")
-    git(place, "add", "-A")
-    git(place, "commit", "-qm", "first")
-    return UserRepository(place, {"HOME": str(home)})
+    (tmp_path / "home").mkdir()
+    place = committed(tmp_path / "shop", {"a": "a"})
+    return UserRepository(place, {"HOME": str(tmp_path / "home")})
 
 
 def test_an_address_is_rewritten_as_settings_say(theirs: UserRepository, tmp_path: Path) -> None:

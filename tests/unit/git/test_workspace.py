@@ -13,36 +13,15 @@ import pytest
 
 from agentrunner.errors import UsageError
 from agentrunner.errors.repositories import GitFailed
-from agentrunner.git.private_clone import CloneStore, Identity
+from agentrunner.git.private_clone import CloneStore
 from agentrunner.git.scratch import room
-
-WHO = Identity("Hana", "hana@example.org")
-AT = "2026-01-01T00:00:00Z"
-
-
-def git(repo: Path, *words: str) -> str:
-    names = [f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")]
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    env |= dict.fromkeys(names, "x@example.org") | {"GIT_CONFIG_GLOBAL": "/dev/null"}
-    command = ["git", "-C", str(repo), *words]
-    return subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
-
-
-def shop(folder: Path) -> Path:
-    """A repository with two files in one commit."""
-    place = folder / "shop"
-    place.mkdir()
-    git(place, "init", "-q", "-b", "main")
-    (place / "a.txt").write_text("one\ntwo\nthree\n")
-    (place / "b.txt").write_text("b\n")
-    git(place, "add", "-A")
-    git(place, "commit", "-qm", "first")
-    return place
+from tests.kit.files import write
+from tests.kit.repository import AT, WHO, committed, git
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    return shop(tmp_path)
+    return committed(tmp_path / "shop", {"a.txt": "one\ntwo\nthree\n", "b.txt": "b\n"}, "first")
 
 
 @pytest.fixture
@@ -114,8 +93,7 @@ def test_a_commit_holds_the_named_files_and_nothing_behind_a_link(
     store.check_out(folder, head)
     (folder / "a.txt").write_text("changed\n")
     (folder / "b.txt").unlink()
-    (folder / "tool").write_text("#!/bin/sh\n")
-    (folder / "tool").chmod(0o755)
+    write(folder, {"tool": "#!/bin/sh\n"})
     (folder / "left-out").write_text("x")
     (folder / "etc").symlink_to("/etc")
     os.mkfifo(folder / "pipe")
@@ -137,10 +115,7 @@ def test_nothing_that_a_worker_planted_is_run(store: CloneStore, tmp_path: Path)
     run = f"touch {canary}"
     evil = f'[filter "evil"]\n clean = {run}\n smudge = {run}\n[core]\n fsmonitor = {run}\n'
     (store.git.git_dir / "config").write_text(evil + f'[merge "evil"]\n driver = {run}\n')
-    hook = store.git.git_dir / "hooks" / "reference-transaction"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text(f"#!/bin/sh\n{run}\n")
-    hook.chmod(0o755)
+    write(store.git.git_dir / "hooks", {"reference-transaction": f"#!/bin/sh\n{run}\n"})
     (folder / "a.txt").write_text("evil\n")
     with pytest.raises(UsageError, match="filter evil"):
         commit(store, folder, head, "a.txt", ".gitattributes")
@@ -247,9 +222,7 @@ def test_no_setting_of_the_repository_that_names_a_command_is_obeyed(
     other.mkdir()
     git(other, "init", "-q")
     (repo / ".git/objects/info/alternates").write_text(f"{other}/.git/objects\n")
-    hooks.mkdir()
-    (hooks / "reference-transaction").write_text(f"#!/bin/sh\ntouch {mark}\n")
-    (hooks / "reference-transaction").chmod(0o755)
+    write(hooks, {"reference-transaction": f"#!/bin/sh\ntouch {mark}\n"})
     with (repo / ".git" / "config").open("a") as config:
         config.write(settings.format(mark=mark, hooks=hooks))
     head, folder = store.fetch(), tmp_path / "work"

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from agentrunner.config.agents import WorkerSpec
-from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
+from agentrunner.config.spec import RunnerSection, TaskSpec
 from agentrunner.errors import UsageError
 from agentrunner.launching.access import CliCredential, check_login, worker_access
 from agentrunner.workers.base import WireName, Worker
 from agentrunner.workers.codex import CodexWorker
 from agentrunner.workers.mock import MockWorker
+from tests.kit.task_specs import task_spec_of
 from tests.kit.token_issuer import ACCOUNT, TokenIssuer
 
 TOKEN = "sk-ant-oat01-" + "7b" * 20
@@ -32,15 +33,7 @@ class Claude(MockWorker):
 
 
 def task(**worker: Any) -> TaskSpec:
-    return TaskSpec(
-        task_id="t",
-        title="t",
-        repo="/src",
-        prd_text="x",
-        task=TaskSection(prd=PrdSpec(text="x")),
-        runner=RunnerSection(worker=WorkerSpec(**worker)),
-        base_dir="/src",
-    )
+    return task_spec_of(runner=RunnerSection(worker=WorkerSpec(**worker)))
 
 
 async def credential_for(

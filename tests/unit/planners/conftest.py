@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -10,27 +11,19 @@ import pytest
 from agentrunner.config.agents import PlannerSpec, WorkerSpec
 from agentrunner.config.spec import (
     CriterionSpec,
-    PrdSpec,
     RunnerSection,
-    TaskSection,
     TaskSpec,
-    TestSpec,
 )
-from tests.unit.planners.faults import FaultServer, MakeSpec, VirtualClock
+from tests.kit.fault_server import FaultServer, MakeSpec, VirtualClock, server
+from tests.kit.task_specs import task_spec_of
 
-
-@pytest.fixture
-def server() -> Iterator[FaultServer]:
-    made = FaultServer()
-    yield made
-    made.close()
+__all__ = ["clock", "make_spec", "second_server", "server"]
 
 
 @pytest.fixture
 def second_server() -> Iterator[FaultServer]:
-    made = FaultServer()
-    yield made
-    made.close()
+    with closing(FaultServer()) as made:
+        yield made
 
 
 @pytest.fixture
@@ -52,21 +45,11 @@ def make_spec() -> MakeSpec:
         prd: str = "Say hello.",
         **meta: Any,
     ) -> TaskSpec:
-        return TaskSpec.model_validate(
-            {
-                "task_id": "hello",
-                "title": "Hello",
-                "repo": "/repo",
-                "prd_text": prd,
-                "criteria": criteria or [],
-                "task": TaskSection(
-                    prd=PrdSpec(text=prd), test=TestSpec(command=test) if test else None
-                ),
-                "runner": RunnerSection(meta=PlannerSpec(**meta), worker=WorkerSpec(kind=worker)),
-                "base_dir": "/repo",
-                "script_text": script_text,
-                "language": language,
-            }
-        )
+        return task_spec_of(
+            {"test": {"command": test}} if test else {},
+            RunnerSection(meta=PlannerSpec(**meta), worker=WorkerSpec(kind=worker)),
+            prd=prd, repo="/repo", task_id="hello", title="Hello", criteria=criteria or [],
+            script_text=script_text, language=language,
+        )  # fmt: skip
 
     return make

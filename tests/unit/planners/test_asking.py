@@ -15,13 +15,19 @@ import pytest
 from agentrunner.errors import TaskFailed
 from agentrunner.errors.replies import ReplyInvalid
 from agentrunner.planners.asking import Asker
-from agentrunner.planners.base import PlannerCall, PlannerRequest, PlannerUnavailable, Reply
+from agentrunner.planners.base import (
+    PlannerCall,
+    PlannerClient,
+    PlannerRequest,
+    PlannerUnavailable,
+    Reply,
+)
 from agentrunner.planners.openai_chat import OpenAIChatPlanner
 from agentrunner.planners.script import ScriptPlanner
 from agentrunner.prompts import PromptInput
 from agentrunner.protocol import Choices, Message, NextAction
 from agentrunner.protocol.run_schema import run_schema
-from tests.unit.planners.faults import Fault, FaultServer, MakeSpec, VirtualClock, completion
+from tests.kit.fault_server import Fault, FaultServer, MakeSpec, VirtualClock, completion
 
 DONE = {
     "type": "next_action",
@@ -38,13 +44,15 @@ class Desk:
         self,
         make_spec: MakeSpec,
         clock: VirtualClock,
-        items: list[dict[str, Any]],
+        answers: list[dict[str, Any]] | PlannerClient,
         *,
         first: int = 0,
         redact: Callable[[str], str] = str,
     ) -> None:
+        items = answers if isinstance(answers, list) else []
         spec = make_spec(kind="script", script_text=json.dumps(items))
-        self.client = Watched(ScriptPlanner(spec, {}, sleep=clock.sleep))
+        script = ScriptPlanner(spec, {}, sleep=clock.sleep)
+        self.client = Watched(script if isinstance(answers, list) else answers)
         self.calls: list[PlannerCall] = []
         self.budget = 100
         self.asker = Asker(
@@ -79,7 +87,7 @@ class Watched:
 
     kind = "watched"
 
-    def __init__(self, client: ScriptPlanner) -> None:
+    def __init__(self, client: PlannerClient) -> None:
         self._client = client
         self.requests: list[PlannerRequest] = []
 
@@ -301,16 +309,9 @@ async def test_the_key_in_a_servers_error_stays_with_us(
     server.script = [Fault(401, '{"error": "bad key sk-0123456789"}')]
     spec = make_spec(base_url=server.url)
     client = OpenAIChatPlanner(spec, {"OPENAI_API_KEY": "sk-0123456789"})
-    desk = Desk(make_spec, clock, [])
-    asker = Asker(
-        client,
-        record=desk.record,
-        before_attempt=lambda: None,
-        sleep=clock.sleep,
-        redact=lambda text: text.replace("sk-0123456789", "***"),
-    )
+    desk = Desk(make_spec, clock, client, redact=lambda text: text.replace("sk-0123456789", "***"))
     with pytest.raises(PlannerUnavailable) as caught:
-        await asker.ask(desk.prompt)
+        await desk.asker.ask(desk.prompt)
     await client.close()
     assert str(caught.value) == "OpenAI API error: 401 bad key ***"
     assert "sk-0123456789" not in repr(desk.calls)
@@ -323,15 +324,8 @@ async def test_over_http_four_attempts_and_their_waits(
     server.script = [Fault(503), Fault(429, headers={"Retry-After": "50"}), Fault(reset=True)]
     server.script.append(completion(json.dumps(DONE)))
     client = OpenAIChatPlanner(make_spec(base_url=server.url), {"OPENAI_API_KEY": "key"})
-    desk = Desk(make_spec, clock, [])
-    asker = Asker(
-        client,
-        record=desk.record,
-        before_attempt=lambda: None,
-        sleep=clock.sleep,
-        redact=str,
-    )
-    asked = await asker.ask(desk.prompt)
+    desk = Desk(make_spec, clock, client)
+    asked = await desk.asker.ask(desk.prompt)
     await client.close()
     assert (asked.attempts, len(server.paths)) == (4, 4)
     assert clock.slept == [1, 50, 4]
@@ -366,13 +360,9 @@ async def test_another_form_of_the_question_is_no_repetition(
                 raise PlannerUnavailable("no", retryable=True, retry_after=0, other_form=True)
             return await super().complete(request)
 
-    desk = Desk(make_spec, clock, [reply(DONE)])
     spec = make_spec(kind="script", script_text=json.dumps([reply(DONE)] * 8))
-    picky = Picky(spec, {}, sleep=clock.sleep)
-    asker = Asker(
-        picky, record=desk.record, before_attempt=lambda: None, sleep=clock.sleep, redact=str
-    )
-    asked = await asker.ask(desk.prompt)
+    desk = Desk(make_spec, clock, Picky(spec, {}, sleep=clock.sleep))
+    asked = await desk.asker.ask(desk.prompt)
     assert asked.attempts == 7 and clock.slept == []
 
 

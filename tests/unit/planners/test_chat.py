@@ -10,14 +10,12 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import AgentRunnerError, InfraError, UsageError
-from agentrunner.planners.base import ChatMessage, PlannerRequest, PlannerUnavailable, Reply
+from agentrunner.planners.base import PlannerUnavailable
 from agentrunner.planners.chat_schema import schema_options
 from agentrunner.planners.factory import make_planner
-from agentrunner.protocol import message_schema
+from tests.kit.asked_planner import KEY, ask, fail, request
+from tests.kit.fault_server import Fault, FaultServer, MakeSpec, completion
 from tests.kit.missing import missing
-from tests.unit.planners.faults import Fault, FaultServer, MakeSpec, completion
-
-KEY = "sk-secret-0123456789"
 
 
 @pytest.fixture(autouse=True)
@@ -29,36 +27,12 @@ def langchain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
-def request(**changes: Any) -> PlannerRequest:
-    return PlannerRequest(
-        type="next_action",
-        messages=(ChatMessage("system", "Decide."), ChatMessage("user", "The state.")),
-        schema=message_schema("next_action"),
-        facts={},
-        call_number=0,
-        **changes,
-    )
-
-
-async def ask(make_spec: MakeSpec, server: FaultServer, **meta: Any) -> Reply:
-    spec = make_spec(kind="chat", **{"model": "openai:m-1", "base_url": server.url, **meta})
-    client = make_planner(spec, {"OPENAI_API_KEY": KEY})
-    try:
-        return await client.complete(request())
-    finally:
-        await client.close()
-
-
-async def fail(make_spec: MakeSpec, server: FaultServer, **meta: Any) -> PlannerUnavailable:
-    with pytest.raises(PlannerUnavailable) as caught:
-        await ask(make_spec, server, **meta)
-    assert KEY not in str(caught.value)
-    return caught.value
+CHAT: dict[str, Any] = {"kind": "chat", "model": "openai:m-1"}
 
 
 async def test_what_goes_over_the_wire(make_spec: MakeSpec, server: FaultServer) -> None:
     server.script = [completion("{}")]
-    reply = await ask(make_spec, server)
+    reply = await ask(make_spec, server, **CHAT)
     assert (reply.text, reply.finish_reason, reply.known) == ("{}", "stop", "counted")
     assert (reply.input_tokens, reply.output_tokens) == (3, 4)
     assert reply.model == "some-model-0613"
@@ -124,7 +98,7 @@ async def test_an_error_is_told_once(
     make_spec: MakeSpec, server: FaultServer, status: int, kind: str, retryable: bool
 ) -> None:
     server.script = [Fault(status=status, body="{}", headers={"Retry-After": "7"})]
-    failure = await fail(make_spec, server)
+    failure = await fail(make_spec, server, **CHAT)
     assert (failure.kind, failure.retryable, failure.retry_after) == (kind, retryable, 7)
     assert bool(failure.reset_at) == (status == 429)
     assert len(server.paths) == 1
@@ -132,13 +106,13 @@ async def test_an_error_is_told_once(
 
 async def test_nobody_there(make_spec: MakeSpec, server: FaultServer) -> None:
     server.script = [Fault(reset=True)]
-    failure = await fail(make_spec, server)
+    failure = await fail(make_spec, server, **CHAT)
     assert (failure.kind, failure.retryable) == ("network", True)
 
 
 async def test_too_slow(make_spec: MakeSpec, server: FaultServer) -> None:
     server.script = [Fault(stall=True, body="{}")]
-    failure = await fail(make_spec, server, timeout_sec=0.3)
+    failure = await fail(make_spec, server, timeout_sec=0.3, **CHAT)
     assert "within 0.3 s" in failure.message or failure.kind == "network"
     assert failure.retryable
 

@@ -24,7 +24,7 @@ from agentrunner.state.run_state import (
 )
 from agentrunner.state.summary import REFUSED, summarize
 from agentrunner.state.worker_runs import WorkerRun
-from tests.unit.planners.faults import MakeSpec
+from tests.kit.fault_server import MakeSpec
 
 CHECK = Check(kind="command", run="make check")
 WITH_CHECK = Criterion(id="AC-1", description="It works.", check=CHECK)

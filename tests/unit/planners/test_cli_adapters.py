@@ -23,7 +23,7 @@ from agentrunner.planners.cli_sandbox import CliFolders
 from agentrunner.planners.codex_cli import CodexPlanner
 from agentrunner.planners.factory import make_planner
 from agentrunner.workers.base import WorkerCommand
-from tests.unit.planners.faults import MakeSpec
+from tests.kit.fault_server import MakeSpec
 
 CLIS = {"codex-cli": CodexPlanner, "claude-code": ClaudePlanner}
 NOBODY = {"HOME": "/nonexistent", "CODEX_HOME": "/nonexistent"}

@@ -12,7 +12,7 @@ from agentrunner.planners.base import MessageType, PlannerRequest
 from agentrunner.planners.factory import make_planner, reply_format
 from agentrunner.planners.mock import MockPlanner
 from agentrunner.protocol import parse_reply
-from tests.unit.planners.faults import MakeSpec
+from tests.kit.fault_server import MakeSpec
 
 
 async def answer(client: MockPlanner, type_: MessageType, **facts: Any) -> Any:

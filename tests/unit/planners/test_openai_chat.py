@@ -12,42 +12,12 @@ import pytest
 from agentrunner import environment
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
 from agentrunner.errors import AgentRunnerError, InfraError, UsageError
-from agentrunner.planners.base import ChatMessage, PlannerRequest, PlannerUnavailable, Reply
+from agentrunner.planners.base import PlannerUnavailable, Reply
 from agentrunner.planners.completions import MAX_BODY_BYTES
 from agentrunner.planners.openai_chat import OpenAIChatPlanner
 from agentrunner.protocol import message_schema
-from tests.unit.planners.faults import Fault, FaultServer, MakeSpec, completion
-
-KEY = "sk-secret-0123456789"
-
-
-def request(**changes: Any) -> PlannerRequest:
-    values: dict[str, Any] = {
-        "type": "next_action",
-        "messages": (ChatMessage("system", "Decide."), ChatMessage("user", "The state.")),
-        "schema": message_schema("next_action"),
-        "facts": {},
-        "call_number": 0,
-        **changes,
-    }
-    return PlannerRequest(**values)
-
-
-async def ask(make_spec: MakeSpec, server: FaultServer, **meta: Any) -> Reply:
-    client = OpenAIChatPlanner(
-        make_spec(**{"base_url": server.url, **meta}), {"OPENAI_API_KEY": KEY}
-    )
-    try:
-        return await client.complete(request())
-    finally:
-        await client.close()
-
-
-async def fail(make_spec: MakeSpec, server: FaultServer, **meta: Any) -> PlannerUnavailable:
-    with pytest.raises(PlannerUnavailable) as caught:
-        await ask(make_spec, server, **meta)
-    assert KEY not in str(caught.value)
-    return caught.value
+from tests.kit.asked_planner import KEY, ask, fail, request
+from tests.kit.fault_server import Fault, FaultServer, MakeSpec, completion
 
 
 async def test_what_goes_over_the_wire(make_spec: MakeSpec, server: FaultServer) -> None:

@@ -29,7 +29,7 @@ from agentrunner.planners.panel import (
     role_of,
 )
 from agentrunner.planners.workplace import Workplace
-from tests.unit.planners.faults import MakeSpec
+from tests.kit.fault_server import MakeSpec
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 LATER, EARLIER = "2026-11-21T12:00:01.000Z", "2026-11-21T11:59:59+00:00"

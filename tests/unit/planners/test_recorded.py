@@ -20,9 +20,9 @@ from agentrunner.planners.base import (
 )
 from agentrunner.planners.factory import make_planner
 from agentrunner.protocol import message_schema
-from tests.unit.planners.faults import Fault, FaultServer, MakeSpec, completion
+from tests.kit.asked_planner import KEY
+from tests.kit.fault_server import Fault, FaultServer, MakeSpec, completion
 
-KEY = "sk-secret-0123456789"
 KEYED = {"OPENAI_API_KEY": KEY}
 REQUEST = PlannerRequest(
     type="next_action",

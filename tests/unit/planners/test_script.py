@@ -10,7 +10,7 @@ import pytest
 from agentrunner.errors import TaskFailed, UsageError
 from agentrunner.planners.base import MessageType, PlannerRequest, PlannerUnavailable, Reply
 from agentrunner.planners.script import ScriptPlanner
-from tests.unit.planners.faults import MakeSpec, VirtualClock
+from tests.kit.fault_server import MakeSpec, VirtualClock
 
 SCRIPT = """
 - expect: plan_task

@@ -11,13 +11,13 @@ import pytest
 from agentrunner.config.agents import PlannerSpec
 from agentrunner.config.load import with_environment
 from agentrunner.planners import timeouts
-from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply, Written
+from agentrunner.planners.base import PlannerUnavailable, Written
 from agentrunner.planners.cut import cut_of
 from agentrunner.planners.factory import make_planner
 from agentrunner.planners.streaming import BLANKS, CompletionStream
 from agentrunner.planners.timeouts import BETWEEN_SEC, FAR, NEAR, is_near, limits_of
-from tests.unit.planners.faults import Fault, FaultServer, MakeSpec, completion, events_of
-from tests.unit.planners.test_openai_chat import KEY, fail, request
+from tests.kit.asked_planner import KEY, ask, fail, request
+from tests.kit.fault_server import Fault, FaultServer, MakeSpec, completion, events_of
 
 TEXT = '{"理由": "テストが失敗 🙂", "a": 1}'
 MODEL = "openai:m-1"
@@ -35,17 +35,6 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 def event(**delta: Any) -> bytes:
     choice = {"index": 0, "delta": delta}
     return f"data: {json.dumps({'choices': [choice]}, ensure_ascii=False)}\n\n".encode()
-
-
-async def ask(
-    make_spec: MakeSpec, server: FaultServer, asked: PlannerRequest | None = None, **meta: Any
-) -> Reply:
-    spec = make_spec(**{"base_url": server.url, **meta})
-    client = make_planner(spec, {"OPENAI_API_KEY": KEY})
-    try:
-        return await client.complete(asked or request())
-    finally:
-        await client.close()
 
 
 def test_a_stream_may_come_in_any_pieces() -> None:

@@ -21,6 +21,7 @@ from agentrunner.plans.patch import PatchRejected, apply
 from agentrunner.plans.plan import Hint, Plan, PlanTaskStatus, PotentialConflict
 from agentrunner.plans.serialization import files_of, plan_from_files, plan_from_json, plan_to_json
 from agentrunner.plans.store import KEPT_PLANS, ChangeKind, PlanStore, StoredTask
+from tests.kit.files import write
 
 AT = "2026-01-01T00:00:00.000Z"
 
@@ -191,9 +192,7 @@ def test_a_plan_goes_to_files_and_back(tmp_path: Path) -> None:
         goal="A goal",
     )
     plan = apply(plan, [PlanEdit("delete", "TASK-0001")])
-    for path, text in files_of(plan, [{"version": 1}]):
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
+    write(tmp_path, dict(files_of(plan, [{"version": 1}])))
     assert plan_from_files(tmp_path) == plan
     assert plan_from_json(plan_to_json(plan)) == plan
     assert '"id": "TASK-0002"' in (tmp_path / "tasks/TASK-0002.json").read_text()
@@ -219,9 +218,7 @@ def test_files_that_hold_no_plan_are_named(
     tmp_path: Path, path: str, text: str | None, said: str
 ) -> None:
     plan = apply(Plan(), [create("a")])
-    for name, content in files_of(plan, []):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(content)
+    write(tmp_path, dict(files_of(plan, [])))
     if text is None:
         (tmp_path / path).unlink()
     else:

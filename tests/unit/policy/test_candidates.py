@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.policy.conftest import Desk
+from tests.kit.policies import Desk
 
 URL = "https://ai.example.org/v1"
 ELSEWHERE = "https://elsewhere.example.org/v1"

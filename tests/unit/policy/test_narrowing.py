@@ -13,8 +13,8 @@ from agentrunner.policy.check import check_loops, narrowed
 from agentrunner.policy.match import covered, is_below, matches, may_reach
 from agentrunner.registry import SANDBOXES
 from agentrunner.sandboxes.docker import DockerSandbox
-from tests.unit.config.conftest import ENVIRON
-from tests.unit.policy.conftest import Desk
+from tests.kit.policies import Desk
+from tests.kit.task_files import ENVIRON
 
 DIGEST = "sha256:" + "0" * 64
 COMMAND = {"kind": "command", "command": ["my-agent"]}

@@ -13,6 +13,7 @@ from agentrunner.sandboxes.base import Caches
 from agentrunner.sandboxes.caches import CACHES
 from agentrunner.sandboxes.find_caches import find_caches
 from agentrunner.sandboxes.secrets_in import holds_secret
+from tests.kit.files import write
 
 PAGE = Path(__file__).parents[3] / "docs/reference/caches.md"
 
@@ -24,15 +25,10 @@ class Machine:
         self.user.mkdir(parents=True)
 
     def put(self, name: str, text: str = "x\n") -> Path:
-        file = self.user / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-        return file
+        return write(self.user, {name: text}) / name
 
     def use(self, *names: str) -> None:
-        for name in names:
-            (self.repo / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.repo / name).touch()
+        write(self.repo, dict.fromkeys(names, ""))
 
     def caches(self, wanted: list[str] | None = None, /, **environ: str) -> Caches:
         return find_caches(self.repo, environ, self.user, wanted)

@@ -9,16 +9,14 @@ import pytest
 
 from agentrunner.errors import SandboxUnavailable
 from agentrunner.sandboxes.docker.helpers import check_helpers
+from tests.kit.files import write
 
 
 @pytest.fixture
 def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with a program, beside a folder with another; one is in the settings."""
     for folder in ("repo", "repo/bin", "usual"):
-        (tmp_path / folder).mkdir()
-        program = tmp_path / folder / "docker-credential-keys"
-        program.write_text("#!/bin/sh\n")
-        program.chmod(0o755)
+        write(tmp_path / folder, {"docker-credential-keys": "#!/bin/sh\n"})
     (tmp_path / "links").mkdir()
     (tmp_path / "links/docker-credential-keys").symlink_to("../repo/docker-credential-keys")
     settings = {"credHelpers": {"registry.example": "keys"}}

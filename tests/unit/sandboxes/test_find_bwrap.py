@@ -7,14 +7,11 @@ import pytest
 from agentrunner.errors import SandboxUnavailable
 from agentrunner.sandboxes import bwrap
 from agentrunner.sandboxes.bwrap import find_bwrap, unavailable
+from tests.kit.files import write
 
 
 def make(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / "bwrap"
-    file.write_text("#!/bin/sh\n")
-    file.chmod(0o755)
-    return file
+    return write(folder, {"bwrap": "#!/bin/sh\n"}) / "bwrap"
 
 
 def test_the_first_on_the_path(tmp_path: Path) -> None:

@@ -1,27 +1,17 @@
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from agentrunner.errors import UsageError
 from agentrunner.sandboxes.gitdirs import GitData, git_data, remove_mask
-
-
-def git(folder: Path, *words: str) -> None:
-    identity = ("-c", "user.name=t", "-c", "user.email=t@localhost")
-    command = ("git", *identity, "-c", "protocol.file.allow=always", *words)
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+from tests.kit.repository import committed, git, uncommitted
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    repo = tmp_path / "repo"
-    repo.mkdir()
-    git(repo, "init", "-q")
-    git(repo, "commit", "-q", "--allow-empty", "-m", "first")
-    return repo
+    return committed(tmp_path / "repo", {"a": ""})
 
 
 def test_a_plain_repository(repo: Path) -> None:
@@ -35,10 +25,8 @@ def test_a_worktree_needs_the_common_folder_too(repo: Path, tmp_path: Path) -> N
 
 
 def test_a_submodule(repo: Path, tmp_path: Path) -> None:
-    outer = tmp_path / "outer"
-    outer.mkdir()
-    git(outer, "init", "-q")
-    git(outer, "submodule", "add", "-q", str(repo), "sub")
+    outer = uncommitted(tmp_path / "outer", {})
+    git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repo), "sub")
     assert git_data(outer / "sub").paths == (outer / "sub/.git", outer / ".git/modules/sub")
 
 

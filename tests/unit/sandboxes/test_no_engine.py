@@ -13,6 +13,7 @@ from agentrunner.sandboxes.docker.engine import (
     Engine,
     remedy_without_engine,
 )
+from tests.kit.files import write
 from tests.kit.missing import missing
 
 
@@ -24,8 +25,7 @@ def test_an_engine_is_started_only_where_one_is_installed(
     tmp_path: Path, program: str, host: str, remedy: str
 ) -> None:
     if program:
-        (tmp_path / program).write_text("#!/bin/sh\n")
-        (tmp_path / program).chmod(0o755)
+        write(tmp_path, {program: "#!/bin/sh\n"})
     assert remedy_without_engine({"PATH": str(tmp_path), "DOCKER_HOST": host}) == remedy
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agentrunner.sandboxes.toolchain import Toolchain, find_toolchain
+from tests.kit.files import write
 
 ENVIRONMENT_ONLY = "agentrunner-tool"
 """A name that no machine has in /usr, so that only the layout under test can answer."""
@@ -25,8 +26,7 @@ class Machine:
 
     def program(self, place: str, text: str = "\x7fELF") -> Path:
         file = self.home / place
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+        write(file.parent, {file.name: text})
         file.chmod(0o755)
         return file
 
@@ -35,10 +35,6 @@ class Machine:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.symlink_to(target)
         return file
-
-    def write(self, place: Path, text: str) -> None:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text)
 
     def find(self, *programs: str) -> Toolchain:
         environ = {"PATH": ":".join(map(str, self.path)), **self.variables}
@@ -88,12 +84,10 @@ def test_uv_python_behind_a_venv_in_the_repository(machine: Machine) -> None:
     machine.link(f"{uv}/cpython-3.12-linux", "cpython-3.12.4-linux")
     venv = machine.repo / ".venv"
     base = machine.home / uv / "cpython-3.12-linux/bin"
-    machine.write(venv / "pyvenv.cfg", f"home = {base}\nversion_info = 3.12.4\n")
+    write(venv, {"pyvenv.cfg": f"home = {base}\nversion_info = 3.12.4\n"})
     (venv / "bin").mkdir()
     (venv / "bin/python").symlink_to(base / "python3.12")
-    pytest_script = venv / "bin" / ENVIRONMENT_ONLY
-    pytest_script.write_text(f"#!{venv}/bin/python\n")
-    pytest_script.chmod(0o755)
+    write(venv / "bin", {ENVIRONMENT_ONLY: f"#!{venv}/bin/python\n"})
     found = machine.find(ENVIRONMENT_ONLY)
     assert machine.roots(ENVIRONMENT_ONLY) == {f"{uv}/cpython-3.12.4-linux"}
     assert (machine.home / uv / "cpython-3.12-linux", "cpython-3.12.4-linux") in found.links
@@ -106,15 +100,15 @@ def test_pyenv_shim(machine: Machine, chosen_by: str) -> None:
         machine.program(f".pyenv/versions/{version}/bin/{ENVIRONMENT_ONLY}")
     shim = machine.program(f".pyenv/shims/{ENVIRONMENT_ONLY}", "#!/usr/bin/env bash\n")
     machine.path = [shim.parent]
-    machine.write(machine.home / ".pyenv/version", "3.9.1\n")
+    write(machine.home, {".pyenv/version": "3.9.1\n"})
     expected = "3.11.2"
     match chosen_by:
         case "variable":
             machine.variables["PYENV_VERSION"] = "3.11.2"
         case "repository":
-            machine.write(machine.repo / ".python-version", "# comment\n3.11.2\n")
+            write(machine.repo, {".python-version": "# comment\n3.11.2\n"})
         case "prefix":
-            machine.write(machine.repo / ".python-version", "3.11\n")
+            write(machine.repo, {".python-version": "3.11\n"})
             expected = "3.11.10"
         case _:
             expected = "3.9.1"
@@ -138,7 +132,7 @@ def test_asdf_and_mise_shims(machine: Machine, manager: str) -> None:
     shim = machine.program(f"{manager}/shims/{ENVIRONMENT_ONLY}")
     machine.path = [shim.parent]
     assert machine.roots(ENVIRONMENT_ONLY) == {f"{manager}/installs/nodejs/20.3.0"}
-    machine.write(machine.repo / ".tool-versions", "nodejs 18.0.0\n")
+    write(machine.repo, {".tool-versions": "nodejs 18.0.0\n"})
     assert machine.roots(ENVIRONMENT_ONLY) == {f"{manager}/installs/nodejs/18.0.0"}
 
 
@@ -146,7 +140,7 @@ def test_mise_configuration(machine: Machine) -> None:
     for version in ("18.0.0", "20.3.0"):
         machine.program(f".local/share/mise/installs/node/{version}/bin/{ENVIRONMENT_ONLY}")
     machine.path = [machine.program(f".local/share/mise/shims/{ENVIRONMENT_ONLY}").parent]
-    machine.write(machine.repo / "mise.toml", '[tools]\nnode = "18"\n')
+    write(machine.repo, {"mise.toml": '[tools]\nnode = "18"\n'})
     assert machine.roots(ENVIRONMENT_ONLY) == {".local/share/mise/installs/node/18.0.0"}
 
 
@@ -159,11 +153,9 @@ def test_volta(machine: Machine) -> None:
     machine.link(f".volta/bin/{ENVIRONMENT_ONLY}", "volta-shim")
     machine.link(".volta/bin/node", "volta-shim")
     machine.path = [machine.home / ".volta/bin"]
-    machine.write(
-        machine.home / ".volta/tools/user/platform.json", '{"node": {"runtime": "20.1.0"}}'
-    )
+    write(machine.home, {".volta/tools/user/platform.json": '{"node": {"runtime": "20.1.0"}}'})
     assert machine.roots(ENVIRONMENT_ONLY) == {tool, ".volta/tools/image/node/20.1.0"}
-    machine.write(machine.repo / "package.json", '{"volta": {"node": "18.1.0"}}')
+    write(machine.repo, {"package.json": '{"volta": {"node": "18.1.0"}}'})
     assert machine.roots(ENVIRONMENT_ONLY) == {tool, ".volta/tools/image/node/18.1.0"}
 
 
@@ -172,14 +164,14 @@ def test_rustup_shows_the_toolchain_and_never_cargos_home(machine: Machine) -> N
         machine.program(f".rustup/toolchains/{name}/bin/cargo")
     machine.program(".cargo/bin/rustup")
     machine.link(".cargo/bin/cargo", "rustup")
-    machine.write(machine.home / ".cargo/credentials.toml", "token")
-    machine.write(
-        machine.home / ".rustup/settings.toml",
-        'default_toolchain = "stable-x86_64-unknown-linux-gnu"\n',
+    write(machine.home, {".cargo/credentials.toml": "token"})
+    write(
+        machine.home,
+        {".rustup/settings.toml": 'default_toolchain = "stable-x86_64-unknown-linux-gnu"\n'},
     )
     machine.path = [machine.home / ".cargo/bin"]
     assert machine.roots("cargo") == {".rustup/toolchains/stable-x86_64-unknown-linux-gnu"}
-    machine.write(machine.repo / "rust-toolchain.toml", '[toolchain]\nchannel = "1.70.0"\n')
+    write(machine.repo, {"rust-toolchain.toml": '[toolchain]\nchannel = "1.70.0"\n'})
     assert machine.roots("cargo") == {".rustup/toolchains/1.70.0-x86_64-unknown-linux-gnu"}
 
 
@@ -191,7 +183,7 @@ def test_a_tool_of_a_shared_folder_is_shown_alone(machine: Machine) -> None:
         (".", "lib"),
         (".docker", "lib"),
     ):
-        machine.write(machine.home / folder / neighbour / "secret", "token")
+        write(machine.home / folder / neighbour, {"secret": "token"})
         tool = machine.program(f"{folder}/bin/{ENVIRONMENT_ONLY}")
         machine.path = [tool.parent]
         assert machine.roots(ENVIRONMENT_ONLY) == {str(Path(folder, "bin", ENVIRONMENT_ONLY))}
@@ -202,7 +194,7 @@ def test_a_link_is_made_again_and_only_its_target_shown(machine: Machine) -> Non
     target = machine.program(
         f"{venv}/bin/{ENVIRONMENT_ONLY}", f"#!{machine.home}/{venv}/bin/python\n"
     )
-    machine.write(machine.home / venv / "pyvenv.cfg", "home = /usr/bin\n")
+    write(machine.home / venv, {"pyvenv.cfg": "home = /usr/bin\n"})
     machine.link(f"{venv}/bin/python", "/usr/bin/python3")
     link = machine.link(f".local/bin/{ENVIRONMENT_ONLY}", target)
     machine.path = [link.parent]
@@ -242,9 +234,7 @@ def test_a_root_that_would_show_the_run_is_not_taken(machine: Machine) -> None:
 def test_relative_and_empty_entries_of_the_path_are_dropped(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    evil = machine.repo / ENVIRONMENT_ONLY
-    evil.write_text("#!/bin/sh\n")
-    evil.chmod(0o755)
+    write(machine.repo, {ENVIRONMENT_ONLY: "#!/bin/sh\n"})
     monkeypatch.chdir(machine.repo)
     machine.variables["PATH"] = ".::bin"
     found = machine.find(ENVIRONMENT_ONLY)
@@ -255,9 +245,7 @@ def test_relative_and_empty_entries_of_the_path_are_dropped(
 def test_a_program_of_the_repository_brings_its_interpreter(machine: Machine) -> None:
     machine.program(".nvm/versions/node/v20.1.0/bin/agentrunner-node")
     machine.path = [machine.home / ".nvm/versions/node/v20.1.0/bin"]
-    script = machine.repo / "check"
-    script.write_text("#!/usr/bin/env -S agentrunner-node --flag\n")
-    script.chmod(0o755)
+    write(machine.repo, {"check": "#!/usr/bin/env -S agentrunner-node --flag\n"})
     assert machine.roots("./check") == {".nvm/versions/node/v20.1.0"}
 
 
@@ -266,11 +254,10 @@ def test_an_environment_made_of_a_python_that_may_not_be_seen_is_passed_over(
 ) -> None:
     closed = machine.home / "closed"
     venv = machine.repo / ".venv"
-    machine.write(venv / "pyvenv.cfg", f"home = {closed / 'bin'}\n")
+    write(venv, {"pyvenv.cfg": f"home = {closed / 'bin'}\n"})
     (venv / "bin").mkdir()
     (venv / "bin" / "python").symlink_to(closed / "bin" / "python3")
-    machine.write(venv / "bin" / "pytest", f"#!{venv / 'bin' / 'python'}\n")
-    (venv / "bin" / "pytest").chmod(0o755)
+    write(venv, {"bin/pytest": f"#!{venv / 'bin' / 'python'}\n"})
     stat, lstat = os.stat, os.lstat
 
     def refusing(path: Any, **more: Any) -> os.stat_result:

@@ -1,5 +1,5 @@
 """The server that misbehaves on order is that of the planners' tests."""
 
-from tests.unit.planners.conftest import server
+from tests.kit.fault_server import server
 
 __all__ = ["server"]

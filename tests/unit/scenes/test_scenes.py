@@ -20,8 +20,9 @@ from agentrunner.scenes.scene import LANGUAGES, OWN, Named, load_scenes, read_sc
 from agentrunner.scenes.staging import staged
 from agentrunner.scenes.verdict import GROUPS, INPUT_TOKENS, summed
 from agentrunner.text.tokens import tokens
+from tests.kit.asked_planner import KEY
+from tests.kit.fault_server import Fault, FaultServer, completion
 from tests.kit.scene_player import ScenePlayer
-from tests.unit.planners.faults import Fault, FaultServer, completion
 
 ALL = load_scenes()
 HEAD = "version: 1\ngroup: plan\nabout: x\n"
@@ -162,7 +163,7 @@ def test_a_planner_out_of_reach_ends_with_5_and_the_trial_goes_on_later(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-0123456789")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("AGENTRUNNER_STATE_DIR", str(tmp_path / "state"))
     good = completion(_reply(load_scenes(only=["green.en"])[0]))
     server.script = [completion("I think so."), good, Fault(401, '{"error": {"message": "no"}}')]
@@ -199,7 +200,7 @@ async def test_a_server_that_cuts_prompts_is_told_once_and_what_comes_is_shown(
     box = spec.runner.sandbox.model_copy(update={"kind": "none"})
     runner = spec.runner.model_copy(update={"meta": meta, "sandbox": box})
     spec = spec.model_copy(update={"runner": runner})
-    environ = {**os.environ, "OPENAI_API_KEY": "sk-secret-0123456789"}
+    environ = {**os.environ, "OPENAI_API_KEY": KEY}
     company = Company(spec, environ)
     async with staged(named, spec, company.panel_of, tmp_path / "s", environ) as stage:
         played = await play(named, stage)

@@ -12,7 +12,7 @@ from agentrunner.results import InboxItem
 from agentrunner.screens.approval import subject_lines
 from agentrunner.screens.paused import approval_screen, letters
 from agentrunner.verification.findings import EXAMINED
-from tests.unit.screens.screen_samples import EVIL, result
+from tests.kit.screen_samples import EVIL, result
 
 Golden = Callable[[str, str], None]
 PLAN = {

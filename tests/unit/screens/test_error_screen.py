@@ -7,7 +7,7 @@ import pytest
 from agentrunner.errors import AgentRunnerError, EnvironmentNotReady, UsageError
 from agentrunner.screens.errors import error_screen
 from agentrunner.screens.layout import Paint
-from tests.unit.screens.screen_samples import EVIL
+from tests.kit.screen_samples import EVIL
 
 Golden = Callable[[str, str], None]
 

@@ -13,7 +13,7 @@ from agentrunner.screens.layout import Paint
 from agentrunner.screens.plan_diff import ANEW, AT_WORK_ANEW, STAYS, diff_lines
 from agentrunner.screens.plan_tree import MOST_TASKS, plan_screen, task_screen
 from agentrunner.text.terminal import cell_width
-from tests.unit.screens.screen_samples import EVIL
+from tests.kit.screen_samples import EVIL
 
 Golden = Callable[[str, str], None]
 

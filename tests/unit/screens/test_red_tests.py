@@ -14,7 +14,7 @@ from agentrunner.screens.summary import summary_screen
 from agentrunner.state.red_tests import how_many, shown_red, title_of
 from agentrunner.state.run_state import RedTest, TestOutcome
 from agentrunner.text.terminal import cell_width
-from tests.unit.screens.screen_samples import EVIL, TESTS, changed, criterion, result
+from tests.kit.screen_samples import EVIL, TESTS, changed, criterion, result
 
 Golden = Callable[[str, str], None]
 

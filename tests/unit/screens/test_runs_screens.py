@@ -13,8 +13,7 @@ from agentrunner.screens.diff import coloured, stat_screen
 from agentrunner.screens.layout import PLAIN, Paint
 from agentrunner.screens.run_table import overview_screen, runs_table
 from agentrunner.text.terminal import cell_width
-from tests.unit.screens.screen_samples import EVIL
-from tests.unit.screens.test_tables import NOW, ROWS, row
+from tests.kit.screen_samples import EVIL, NOW, ROWS, row
 
 Golden = Callable[[str, str], None]
 STOPPED = {**row("half-done-1234", "Half done", "RUNNING", 90, None), "running": False}

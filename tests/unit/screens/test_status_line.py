@@ -10,7 +10,7 @@ from agentrunner.screens.live import LiveView
 from agentrunner.screens.plain import PlainView
 from agentrunner.screens.story import Event, Story
 from agentrunner.text.terminal import cell_width
-from tests.unit.screens.screen_samples import story_events
+from tests.kit.screen_samples import story_events
 
 JST = timezone(timedelta(hours=9))
 NOON = datetime(2026, 11, 21, 5, 12, tzinfo=UTC)

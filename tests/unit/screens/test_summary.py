@@ -11,7 +11,7 @@ from agentrunner.screens.next_steps import next_lines
 from agentrunner.screens.paused import approval_prompt, approval_screen, paused_screen
 from agentrunner.screens.summary import headline, missing_sentences, summary_screen
 from agentrunner.text.terminal import cell_width
-from tests.unit.screens.screen_samples import (
+from tests.kit.screen_samples import (
     CRITERIA,
     EVIL,
     JAPANESE,

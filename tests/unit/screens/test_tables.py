@@ -1,40 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
 import pytest
 
 from agentrunner.screens.doctor import DoctorItem, DoctorReport, doctor_screen, init_screen
 from agentrunner.screens.table import ago, criteria_table, dry_run_screen, runs_table
 from agentrunner.text.terminal import cell_width
-from tests.unit.screens.screen_samples import EVIL
+from tests.kit.screen_samples import EVIL, NOW, ROWS
 
 Golden = Callable[[str, str], None]
-NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)
-
-
-def row(run_id: str, title: str, state: str, started: float, took: float | None) -> dict[str, Any]:
-    begin = NOW - timedelta(minutes=started)
-    end = None if took is None else (begin + timedelta(minutes=took)).isoformat()
-    return {
-        "run_id": run_id, "task_id": run_id[:-5], "title": title, "repo": "/r", "state": state,
-        "waiting": None, "started_at": begin.isoformat(), "finished_at": end,
-    }  # fmt: skip
-
-
-ROWS = [
-    {**row("users-api-7f3a", "Register users over HTTP", "PLANNING", 9.2, None), "waiting": "plan"},
-    {**row("fix-totals-c21e", "Rounding of totals", "FIXING", 61.7, None), "rounds": 3,
-     "rounds_at_most": 6, "worked_sec": 600,
-     "driven_at": (NOW - timedelta(minutes=11)).isoformat()},
-    {**row("csv-export-09bd", "CSV export", "NEEDS_REVIEW", 60 * 26, 14), "rounds": 2,
-     "worked_sec": 312.4},
-    row("task-1119-e4d0", "ユーザー登録 API をつくり直して、メールアドレスを一意にする", "COMPLETE",
-        60 * 50, 6.5),
-    row("old-parser-b7a2", "Drop the old parser", "FAILED", 60 * 24 * 12, 48.5),
-]  # fmt: skip
 
 
 def test_runs_table(golden: Golden) -> None:

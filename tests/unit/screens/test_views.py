@@ -12,7 +12,7 @@ from agentrunner.screens.log import LogView
 from agentrunner.screens.plain import PlainView
 from agentrunner.screens.story import Story
 from agentrunner.text.terminal import cell_width
-from tests.unit.screens.screen_samples import EVIL, story_events
+from tests.kit.screen_samples import EVIL, story_events
 
 Golden = Callable[[str, str], None]
 JST = timezone(timedelta(hours=9))

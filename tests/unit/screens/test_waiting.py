@@ -16,7 +16,7 @@ from agentrunner.screens.summary import headline, summary_screen
 from agentrunner.screens.table import runs_table
 from agentrunner.state.lifecycle import state_word
 from agentrunner.text.terminal import cell_width
-from tests.unit.screens.screen_samples import EVIL, changed, result, story_events
+from tests.kit.screen_samples import EVIL, changed, result, story_events
 
 JST = timezone(timedelta(hours=9))
 REASON = "codex-cli could not work, its quota is spent"

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
 from agentrunner.errors import CheckpointCorrupt, UsageError
 from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RUN_ID, RunFolder, load_spec, new_run_id, save_spec
+from tests.kit.task_specs import task_spec_of
 
 
 def mode(path: Path) -> int:
@@ -99,15 +99,7 @@ def test_run_ids_are_safe_and_end_in_four_characters(random: bytes) -> None:
 
 def test_the_task_comes_back_as_it_was_and_damage_is_named(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "t-0000")
-    spec = TaskSpec(
-        task_id="t",
-        title="題",
-        repo="/r",
-        prd_text="# x",
-        task=TaskSection(prd=PrdSpec(text="# x")),
-        runner=RunnerSection(),
-        base_dir="/r",
-    )
+    spec = task_spec_of(title="題", prd="# x")
     save_spec(folder, spec)
     assert load_spec(folder) == spec
     folder.spec_file.write_text("{")

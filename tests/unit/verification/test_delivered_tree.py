@@ -1,34 +1,26 @@
 """What a run hands over: what the worker left, without what git ignores."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from agentrunner.config.spec import CriterionSpec, RunnerSection, TaskSection, TaskSpec
+from agentrunner.config.spec import CriterionSpec, TaskSpec
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.delivered_tree import DeliveredTree, installs_anew
 from agentrunner.verification.trees import changes_between
+from tests.kit.repository import uncommitted
+from tests.kit.task_specs import task_spec_of
 
 
 def spec(repo: Path, prd: str = "Do it.", criteria: tuple[str, ...] = ()) -> TaskSpec:
-    task = TaskSection.model_validate({"title": "t", "prd": {"text": prd}})
-    return TaskSpec(
-        task_id="t", title="t", repo=str(repo), prd_text=prd, task=task, runner=RunnerSection(),
-        base_dir=str(repo),
-        criteria=[CriterionSpec(id=f"AC-{n}", description=d) for n, d in enumerate(criteria)],
-    )  # fmt: skip
+    listed = [CriterionSpec(id=f"AC-{n}", description=d) for n, d in enumerate(criteria)]
+    return task_spec_of(prd=prd, repo=repo, criteria=listed)
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    repo = tmp_path / "repo"
-    repo.mkdir()
-    subprocess.run(["git", "init", "-q", str(repo)], check=True)
-    (repo / ".gitignore").write_text("*.local\n*.log\n")
-    (repo / "app.py").write_text("1\n")
-    (repo / "old.local").write_text("before\n")
-    return repo
+    files = {".gitignore": "*.local\n*.log\n", "app.py": "1\n", "old.local": "before\n"}
+    return uncommitted(tmp_path / "repo", files)
 
 
 def handed_over(

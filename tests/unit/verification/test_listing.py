@@ -3,14 +3,11 @@ from typing import Any
 from agentrunner.config.spec import (
     Check,
     CriterionSpec,
-    PrdSpec,
-    TaskFile,
-    TaskSection,
     TaskSpec,
-    TestSpec,
 )
 from agentrunner.verification.checks import commands_of
 from agentrunner.verification.listing import inputs_of_task, listed, problems
+from tests.kit.task_specs import task_spec_of
 
 FILES = {
     "tests/test_a.py": b"import shop\n",
@@ -25,19 +22,13 @@ CHECK = Check(kind="command", run="node server.js --check")
 
 
 def spec(test: dict[str, Any] | None = None, places: dict[str, str] | None = None) -> TaskSpec:
-    section = TaskSection(
-        prd=PrdSpec(text="x"), test=TestSpec(**{"command": "make test", **(test or {})})
-    )
-    file = TaskFile(version="1", task=section)
-    return TaskSpec(
-        task_id="t", title="t", repo="/r", prd_text="x", task=section, runner=file.runner,
-        base_dir="/r", places=places or {},
-        criteria=[
-            CriterionSpec(id="AC-1", description="a", check=CHECK),
-            CriterionSpec(id="AC-2", description="b", check=Check(kind="test", name="test_a")),
-            CriterionSpec(id="AC-3", description="c"),
-        ],
-    )  # fmt: skip
+    criteria = [
+        CriterionSpec(id="AC-1", description="a", check=CHECK),
+        CriterionSpec(id="AC-2", description="b", check=Check(kind="test", name="test_a")),
+        CriterionSpec(id="AC-3", description="c"),
+    ]
+    tests = {"command": "make test", **(test or {})}
+    return task_spec_of({"test": tests}, places=places or {}, criteria=criteria)
 
 
 def test_the_test_command_and_the_checks_decide() -> None:

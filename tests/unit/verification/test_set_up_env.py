@@ -7,26 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.config.spec import PrdSpec, RunnerSection, SetupSpec, TaskSection, TaskSpec
+from agentrunner.config.spec import TaskSpec
 from agentrunner.sandboxes.base import SandboxOrder
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.verification.rooms.decision_sandbox import CopyOfRepo, DecisionSandbox
 from agentrunner.verification.rooms.set_up import run_set_up
 from tests.kit.bwrap import require_bwrap
+from tests.kit.task_specs import task_spec_of
 
 ASK = "echo $A $B $TOKEN $OURS"
 
 
 @pytest.fixture
 def spec(tmp_path: Path) -> TaskSpec:
-    setup = SetupSpec(command=ASK, env={"TOKEN": "env:OURS", "B": "two"})
-    task = TaskSection(prd=PrdSpec(text="x"), setup=setup, env={"A": "one"})
-    repo = str(tmp_path / "repo")
-    return TaskSpec(
-        task_id="t", title="t", repo=repo, prd_text="x", task=task, runner=RunnerSection(),
-        base_dir=repo,
-    )  # fmt: skip
+    setup = {"command": ASK, "env": {"TOKEN": "env:OURS", "B": "two"}}
+    return task_spec_of({"setup": setup, "env": {"A": "one"}}, repo=tmp_path / "repo")
 
 
 async def test_a_reference_is_for_the_user_s_own_code_alone(tmp_path: Path, spec: TaskSpec) -> None:

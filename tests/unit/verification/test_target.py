@@ -4,22 +4,19 @@ from typing import Any
 
 import pytest
 
-from agentrunner.config.spec import Check, RunnerSection, TaskSection, TaskSpec, TestSpec
+from agentrunner.config.spec import Check, TaskSpec, TestSpec
 from agentrunner.state.run_state import Criterion
 from agentrunner.state.state_model import FileRef
 from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
 from agentrunner.verification.target import TEST, Measured, Target, target_of
 from agentrunner.verification.target import test_target as suite_target
+from tests.kit.task_specs import task_spec_of
 
 SUITE = TestSpec(command="pytest -q", cwd="api", timeout_sec=9)
 
 
 def spec(test: TestSpec | None = SUITE) -> TaskSpec:
-    task = TaskSection.model_validate({"title": "t", "prd": {"text": "p"}, "test": test})
-    return TaskSpec(
-        task_id="t", title="t", repo="/r", prd_text="p", task=task, runner=RunnerSection(),
-        base_dir="/r",
-    )  # fmt: skip
+    return task_spec_of({"test": test})
 
 
 def criterion(check: Check | None, origin: Any = "task") -> Criterion:

@@ -11,6 +11,7 @@ from agentrunner.config.agents import WorkerSpec
 from agentrunner.errors import UsageError
 from agentrunner.workers.base import WorkerCommand, WorkerRequest
 from agentrunner.workers.codex import CodexWorker
+from tests.kit.files import write
 
 SECRET = "sk-secret-0123456789"
 PROVIDER = (
@@ -26,8 +27,7 @@ def binary(tmp_path: Path) -> Path:
 
 
 def make_program(path: Path, text: str = "#!/bin/sh\necho codex-cli 1.2.3\n") -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    write(path.parent, {path.name: text})
     path.chmod(0o755)
     return path
 

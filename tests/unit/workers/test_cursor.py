@@ -12,6 +12,7 @@ import pytest
 
 from agentrunner.workers.base import CommandRun, Ended, WorkerReading
 from agentrunner.workers.outcome import outcome_of
+from tests.kit.files import write
 from tests.kit.readings import HOME, adapter, command
 
 KIND = "cursor-cli"
@@ -50,8 +51,7 @@ def run_agent(
     """Run a fake `agent` by the adapter's own command line; the reading and the outcome."""
     fake = place / "agent"
     lines = "\n".join(json.dumps(one) for one in events)
-    fake.write_text(f"#!/bin/sh\ncat <<'EVENTS'\n{lines}\nEVENTS\nexit {exit_code}\n")
-    fake.chmod(0o755)
+    write(place, {"agent": f"#!/bin/sh\ncat <<'EVENTS'\n{lines}\nEVENTS\nexit {exit_code}\n"})
     worker = adapter(KIND, command=[str(fake)])
     made = command(KIND)
     with (place / "stdout").open("wb") as out, (place / "stderr").open("wb") as err:

@@ -8,15 +8,13 @@ import pytest
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.workers.binary import find_program, native_binary
 from agentrunner.workers.codex import CodexWorker
+from tests.kit.files import write
 
 PLATFORM = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 
 
 def program(path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("#!/bin/sh\n")
-    path.chmod(0o755)
-    return path
+    return write(path.parent, {path.name: "#!/bin/sh\n"}) / path.name
 
 
 @pytest.mark.parametrize("path", [".", "", ".:", "bin", "./bin"])

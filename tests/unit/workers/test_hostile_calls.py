@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from agentrunner.config.agents import WorkerSpec
-from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
+from agentrunner.config.spec import RunnerSection, TaskSpec
 from agentrunner.execution.deps import Clock
 from agentrunner.planners.asking import Asker
 from agentrunner.planners.base import PlannerCall
@@ -25,6 +25,7 @@ from agentrunner.protocol import WorkerCall as Asked
 from agentrunner.workers.base import WorkerCommand, WorkerRequest
 from agentrunner.workers.member import Member, make_members
 from agentrunner.workers.policy import check_call, settings_of
+from tests.kit.task_specs import task_spec_of
 
 KINDS = ("codex-cli", "claude-code")
 PLAIN = "Do the task."
@@ -100,11 +101,7 @@ def crew(script: list[Any]) -> TaskSpec:
         WorkerSpec(kind=kind, model="good", models=["best"], command=f"/opt/{kind}")
         for kind in KINDS
     ]
-    return TaskSpec(
-        task_id="t", title="t", repo="/repo", prd_text="p", base_dir="/",
-        task=TaskSection(prd=PrdSpec(text="p")), runner=RunnerSection(workers=workers),
-        script_text=json.dumps(script),
-    )  # fmt: skip
+    return task_spec_of(runner=RunnerSection(workers=workers), script_text=json.dumps(script))
 
 
 def reply(kind: str, **changes: Any) -> dict[str, Any]:

@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from agentrunner.config.agents import WorkerSpec
-from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
+from agentrunner.config.spec import RunnerSection
 from agentrunner.errors import UsageError
 from agentrunner.registry import canonical_worker_type
 from agentrunner.workers.factory import make_worker, probe
+from tests.kit.files import write
+from tests.kit.task_specs import task_spec_of
 
 
 @pytest.mark.parametrize(
@@ -52,20 +54,9 @@ def test_a_probe_needs_no_task() -> None:
 
 
 def test_a_task_takes_no_program_from_its_repository(tmp_path: Path) -> None:
-    program = tmp_path / "codex"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
+    program = write(tmp_path, {"codex": "#!/bin/sh\n"}) / "codex"
     worker = WorkerSpec(command=str(program))
-    prd = PrdSpec(text="x")
-    task = TaskSpec(
-        task_id="t",
-        title="t",
-        repo=str(tmp_path),
-        prd_text="x",
-        task=TaskSection(prd=prd),
-        runner=RunnerSection(worker=worker),
-        base_dir=str(tmp_path),
-    )
+    task = task_spec_of(runner=RunnerSection(worker=worker), repo=tmp_path)
     assert make_worker(worker).program() == str(program)
     assert make_worker(task).program() == "codex"
     assert "outside the repository" in make_worker(task).probe().problem

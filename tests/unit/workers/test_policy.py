@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from agentrunner.config.agents import WorkerSpec
-from agentrunner.config.spec import PrdSpec, RunnerSection, TaskSection, TaskSpec
+from agentrunner.config.spec import RunnerSection
 from agentrunner.errors import ProtocolError
 from agentrunner.protocol import WorkerCall
 from agentrunner.workers.member import make_members
 from agentrunner.workers.policy import MAX_PROMPT_BYTES, check_call
+from tests.kit.task_specs import task_spec_of
 
 
 def asked(**changes: object) -> WorkerCall:
@@ -20,11 +21,7 @@ def asked(**changes: object) -> WorkerCall:
 
 def check(call: WorkerCall, **spec: object) -> None:
     settings = WorkerSpec.model_validate(spec)
-    task = TaskSpec(
-        task_id="t", title="t", repo="/repo", prd_text="p", base_dir="/",
-        task=TaskSection(prd=PrdSpec(text="p")), runner=RunnerSection(worker=settings),
-    )  # fmt: skip
-    check_call(call, make_members(task))
+    check_call(call, make_members(task_spec_of(runner=RunnerSection(worker=settings))))
 
 
 def refusal(call: WorkerCall, **spec: object) -> str:

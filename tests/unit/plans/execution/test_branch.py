@@ -8,32 +8,28 @@ from pathlib import Path
 import pytest
 
 from agentrunner.errors import UsageError
-from agentrunner.git.private_clone import CloneStore, Identity
+from agentrunner.git.private_clone import CloneStore
 from agentrunner.plans.execution.branch import Publisher
 from agentrunner.storage.failpoints import FailPointReached
 from agentrunner.storage.plan_folder import PlanFolder
-from tests.unit.git.test_workspace import git
+from tests.kit.repository import WHO, committed, git
 
 NAME = "agentrunner/make-it"
 
 
 @pytest.fixture
 def clone(tmp_path: Path) -> CloneStore:
-    repo = tmp_path / "shop"
-    repo.mkdir()
-    git(repo, "init", "-q", "-b", "main")
-    git(repo, "commit", "-q", "--allow-empty", "-m", "first")
-    return CloneStore(tmp_path / "clone.git", repo)
+    return CloneStore(tmp_path / "clone.git", committed(tmp_path / "shop", {"a": ""}))
 
 
 @pytest.fixture
 def commits(clone: CloneStore) -> list[str]:
     """Four, one after another."""
-    made, who = [clone.fetch()], Identity("Hana", "hana@example.org")
+    made = [clone.fetch()]
     for number in range(4):
         at = f"2026-01-01T00:00:0{number}Z"
         tree, parents = clone.tree_of(made[0]), (made[-1],)
-        made.append(clone.commit_tree(tree, parents=parents, message="m\n", author=who, at=at))
+        made.append(clone.commit_tree(tree, parents=parents, message="m\n", author=WHO, at=at))
     return made[1:]
 
 

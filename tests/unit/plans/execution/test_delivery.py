@@ -14,8 +14,9 @@ from agentrunner.plans.execution.delivery import Delivered, Delivery, DeliveryOp
 from agentrunner.plans.execution.merging.merge_queue import TreeTests
 from agentrunner.plans.execution.plan_settings import PlanSettings
 from agentrunner.storage.plan_folder import PlanFolder
+from tests.kit.merges import Tests
 from tests.kit.project import Project
-from tests.unit.plans.execution.merging.test_merge_queue import AT, WHO, Tests
+from tests.kit.repository import AT, WHO
 
 
 @dataclass
@@ -36,6 +37,15 @@ class Result:
 
     def at(self, name: str) -> str:
         return self.project.git("rev-parse", name).strip()
+
+    def next_with(self, name: str) -> str:
+        """A commit with this file on a branch `next` of the user's."""
+        self.project.git("checkout", "-q", "-b", "next")
+        self.project.write({name: "theirs"})
+        self.project.git("add", "-A")
+        self.project.git("commit", "-qm", "theirs")
+        self.project.git("checkout", "-q", "main")
+        return self.at("next")
 
 
 @pytest.fixture
@@ -73,12 +83,7 @@ async def test_onto_a_branch_that_is_where_the_plan_began(result: Result) -> Non
 
 
 async def test_onto_a_branch_that_went_on_is_a_merge_that_is_tested(result: Result) -> None:
-    result.project.git("checkout", "-q", "-b", "next")
-    result.project.write({"d.txt": "d"})
-    result.project.git("add", "-A")
-    result.project.git("commit", "-qm", "theirs")
-    result.project.git("checkout", "-q", "main")
-    theirs, tests = result.at("next"), Tests(["it is red"])
+    theirs, tests = result.next_with("d.txt"), Tests(["it is red"])
     with pytest.raises(AgentRunnerError) as caught:
         await result.deliver(tests, onto="next")
     assert caught.value.code == "onto-red" and result.at("next") == theirs
@@ -89,12 +94,7 @@ async def test_onto_a_branch_that_went_on_is_a_merge_that_is_tested(result: Resu
 
 
 async def test_onto_a_branch_with_other_lines_is_refused(result: Result) -> None:
-    result.project.git("checkout", "-q", "-b", "next")
-    result.project.write({"b.txt": "theirs"})
-    result.project.git("add", "-A")
-    result.project.git("commit", "-qm", "theirs")
-    result.project.git("checkout", "-q", "main")
-    theirs = result.at("next")
+    theirs = result.next_with("b.txt")
     with pytest.raises(AgentRunnerError) as caught:
         await result.deliver(onto="next")
     assert caught.value.code == "onto-conflict" and "b.txt" in caught.value.details[0][1]

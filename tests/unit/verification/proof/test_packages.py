@@ -6,16 +6,9 @@ import pytest
 
 from agentrunner.verification.findings import set_up_fails
 from agentrunner.verification.proof.packages import names_imported, put_back_packages
+from tests.kit.files import write
 
 SITE = "lib/python3.12/site-packages"
-
-
-def folder(place: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        path = place / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return place
 
 
 OLD = {
@@ -59,9 +52,9 @@ CHANGES: dict[str, tuple[dict[str, str | None], list[str]]] = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_packages_of_python(tmp_path: Path, name: str) -> None:
     changes, wanted = CHANGES[name]
-    old = folder(tmp_path / "old", OLD)
+    old = write(tmp_path / "old", OLD)
     now = {**OLD, **changes}
-    new = folder(tmp_path / "new", {path: text for path, text in now.items() if text is not None})
+    new = write(tmp_path / "new", {path: text for path, text in now.items() if text is not None})
     assert put_back_packages(new, old, {"lib"}, {"pytest"}) == wanted
     for path in wanted:
         assert (new / path).exists() is (old / path).exists()
@@ -70,11 +63,11 @@ def test_packages_of_python(tmp_path: Path, name: str) -> None:
 
 def test_packages_of_javascript(tmp_path: Path) -> None:
     files = {"near/index.js": "1", "@a/lib/index.js": "require('inner')", "inner/index.js": "1"}
-    old = folder(tmp_path / "old/node_modules", files)
+    old = write(tmp_path / "old/node_modules", files)
     (old / ".bin").mkdir()
     (old / ".bin/mocha").symlink_to("../mocha/bin")
     changed = {"near/index.js": "2", "inner/index.js": "2", "@a/lib/index.js": "2", "new/i.js": "1"}
-    new = folder(tmp_path / "new/node_modules", changed)
+    new = write(tmp_path / "new/node_modules", changed)
     (new / ".bin").mkdir()
     (new / ".bin/mocha").symlink_to("../near/bin")
     assert put_back_packages(new, old, {"@a/lib"}, set()) == [".bin", "near"]
@@ -84,8 +77,8 @@ def test_packages_of_javascript(tmp_path: Path) -> None:
 
 
 def test_tools_are_never_the_products(tmp_path: Path) -> None:
-    old = folder(tmp_path / "old", {f"{SITE}/pytest.py": "1"})
-    new = folder(tmp_path / "new", {f"{SITE}/pytest.py": "2"})
+    old = write(tmp_path / "old", {f"{SITE}/pytest.py": "1"})
+    new = write(tmp_path / "new", {f"{SITE}/pytest.py": "2"})
     assert put_back_packages(new, old, {"pytest"}, {"pytest"}) == [f"{SITE}/pytest.py"]
 
 

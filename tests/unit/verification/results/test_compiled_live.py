@@ -4,8 +4,9 @@ import subprocess
 from pathlib import Path
 
 from agentrunner.verification.results.registry import select
+from tests.kit.files import write
 from tests.kit.missing import missing
-from tests.kit.reporting import need, plain, reading, reported, write
+from tests.kit.reporting import need, plain, reading, reported
 
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For a Java program that ends soon: half of its CPU is spent on compiling well."""

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from agentrunner.verification.results.registry import select
+from tests.kit.files import write
 from tests.kit.missing import missing
-from tests.kit.reporting import TOOLS, need, plain, reading, reported, write
+from tests.kit.reporting import TOOLS, need, plain, reading, reported
 
 JEST = """
 test('good', () => {});

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.reporting import TOOLS, need, reported, write
+from tests.kit.files import write
+from tests.kit.reporting import TOOLS, need, reported
 
 UNITTEST = """
 import unittest

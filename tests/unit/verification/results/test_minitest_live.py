@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from agentrunner.verification.results.registry import select
-from tests.kit.reporting import need, plain, reading, reported, write
+from tests.kit.files import write
+from tests.kit.reporting import need, plain, reading, reported
 
 CART = """
 require 'minitest/autorun'

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.reporting import need, plain, reported, write
+from tests.kit.files import write
+from tests.kit.reporting import need, plain, reported
 
 SUITE = {
     "test/a.test.mjs": """

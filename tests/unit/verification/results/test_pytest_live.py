@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.reporting import plain, reported, write
+from tests.kit.files import write
+from tests.kit.reporting import plain, reported
 
 PY = sys.executable
 SUITE = {

@@ -18,7 +18,8 @@ from agentrunner.verification.results.registry import (
     weaker,
 )
 from agentrunner.verification.results.shell import simple_commands
-from tests.kit.reporting import need, plain, reported, write
+from tests.kit.files import write
+from tests.kit.reporting import need, plain, reported
 
 FILES = {
     "Makefile": "test: lint\n\t$(PYTHON) -m pytest -q\nlint:\n\truff check .\n"

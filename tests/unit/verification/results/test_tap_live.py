@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from agentrunner.verification.results.registry import select
-from tests.kit.reporting import need, plain, reading, reported, write
+from tests.kit.files import write
+from tests.kit.reporting import need, plain, reading, reported
 
 SUITE = {
     "t/good.t": "use Test::More tests => 4;\nok(1, 'adds');\nok(1);\nsubtest 'inner' => sub {\n"

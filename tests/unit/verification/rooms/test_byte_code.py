@@ -15,6 +15,7 @@ from agentrunner.verification.rooms.byte_code import (
     speaks_of_compiling,
     write_programs,
 )
+from tests.kit.files import write
 
 ELSEWHERE = f"env PYTHONPYCACHEPREFIX={PLACE} "
 
@@ -55,9 +56,7 @@ def test_the_python_of_a_recipe_writes_elsewhere_where_it_only_compiles(
     tmp_path: Path, words: str, redirected: bool
 ) -> None:
     real = tmp_path / "real" / "python3"
-    real.parent.mkdir()
-    real.write_text('#!/bin/sh\necho "${PYTHONPYCACHEPREFIX-} $*"\n')
-    real.chmod(0o755)
+    write(real.parent, {real.name: '#!/bin/sh\necho "${PYTHONPYCACHEPREFIX-} $*"\n'})
     write_programs(tmp_path / "ours", f"{real}\nbuiltin\n/usr/bin/perl\n")
     assert [one.name for one in (tmp_path / "ours").iterdir()] == ["python3"]
     ran = subprocess.run(

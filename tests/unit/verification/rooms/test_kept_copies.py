@@ -11,6 +11,7 @@ import pytest
 
 from agentrunner.verification.rooms import kept_copies
 from agentrunner.verification.rooms.kept_copies import KeptCopies
+from tests.kit.files import write
 
 FILES = {"bin/tool": "tool", "lib/a/one.py": "one", "lib/a/two.py": "two", "lib/b.py": "b"}
 
@@ -34,10 +35,7 @@ def tree(root: Path) -> dict[str, tuple[object, ...]]:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    root = tmp_path / "sealed"
-    for name, text in FILES.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
+    root = write(tmp_path / "sealed", FILES)
     (root / "lib" / "link").symlink_to("b.py")
     (root / "empty").mkdir()
     (root / "bin" / "tool").chmod(0o755)

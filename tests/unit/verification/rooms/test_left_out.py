@@ -1,6 +1,5 @@
 """What git ignores and rooms lack: told of where a red command names it, and nowhere else."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,20 +10,19 @@ from agentrunner.state.run_state import CheckOutcome, RedTest, TestOutcome
 from agentrunner.verification.rooms.left_out import LeftOut, words_of_red
 from agentrunner.verification.rooms.room import Rooms
 from agentrunner.verification.rooms.sealed import Sealed
+from tests.kit.files import write
+from tests.kit.repository import uncommitted
 
 
 class Place:
     """A repository with ignored files that are too large to be kept, sealed."""
 
     def __init__(self, place: Path) -> None:
-        self.repo = place / "repo"
-        self.repo.mkdir()
-        subprocess.run(["git", "init", "-q", str(self.repo)], check=True)
-        self.put(".gitignore", "*.db\n*.cov\ndist/\n__pycache__/\n")
-        self.put("app.py", "1\n")
-        self.put("old.db", "x" * 200)
-        self.put("dist/app.js", "1\n")
-        self.put("__pycache__/app.pyc", "1\n")
+        files = {
+            ".gitignore": "*.db\n*.cov\ndist/\n__pycache__/\n", "app.py": "1\n",
+            "old.db": "x" * 200, "dist/app.js": "1\n", "__pycache__/app.pyc": "1\n",
+        }  # fmt: skip
+        self.repo = uncommitted(place / "repo", files)
         self.snapshots = Snapshots(place / "store", self.repo)
         sealed = Sealed(place / "sealed", self.repo)
         self.rooms = Rooms(self.snapshots, sealed, place / "rooms", mounts=False)
@@ -32,9 +30,7 @@ class Place:
         sealed.seal(self.snapshots)
 
     def put(self, name: str, text: str) -> None:
-        path = self.repo / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
+        write(self.repo, {name: text})
 
     def changed(self, said: str) -> list[str]:
         self.snapshots.take()

@@ -1,7 +1,6 @@
 """Copies of what git ignores, as it was before the first worker."""
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,19 +8,14 @@ import pytest
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.rooms import sealed
 from agentrunner.verification.rooms.sealed import Sealed, SealedFolder, copy_folder, fits
+from tests.kit.files import write
+from tests.kit.repository import uncommitted
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    repo = tmp_path / "repo"
-    (repo / "node_modules" / "left-pad").mkdir(parents=True)
-    (repo / "build").mkdir()
-    subprocess.run(["git", "init", "-q", str(repo)], check=True)
-    (repo / ".gitignore").write_text("node_modules/\nbuild/\n")
-    (repo / "app.js").write_text("1\n")
-    (repo / "node_modules" / "left-pad" / "index.js").write_text("good\n")
-    (repo / "build" / "out").write_text("made\n")
-    return repo
+    files = {".gitignore": "node_modules/\nbuild/\n", "app.js": "1\n", "build/out": "made\n"}
+    return uncommitted(tmp_path / "repo", {**files, "node_modules/left-pad/index.js": "good\n"})
 
 
 def snapshots_of(repo: Path, store: Path) -> Snapshots:
@@ -81,11 +75,8 @@ def test_many_files_are_as_large_as_many_bytes(repo: Path, monkeypatch: pytest.M
 
 def test_modes_times_and_links_are_copied(tmp_path: Path) -> None:
     source = tmp_path / "source"
-    (source / "bin").mkdir(parents=True)
-    tool = source / "bin" / "tool"
-    tool.write_text("#!/bin/sh\n")
-    tool.chmod(0o755)
-    os.utime(tool, (1000, 1000))
+    write(source, {"bin/tool": "#!/bin/sh\n"})
+    os.utime(source / "bin/tool", (1000, 1000))
     (source / "link").symlink_to("/nowhere")
     copy_folder(source, tmp_path / "deep" / "target")
     copied = tmp_path / "deep" / "target" / "bin" / "tool"

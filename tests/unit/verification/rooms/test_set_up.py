@@ -3,10 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
-from agentrunner.config.spec import RunnerSection, TaskSection, TaskSpec
+from agentrunner.config.spec import TaskSpec
 from agentrunner.state.state_model import FileRef
 from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
 from agentrunner.verification.rooms.set_up import MOST_LINES, set_up_failed
+from tests.kit.task_specs import task_spec_of
 
 RAN = CommandOutcome(
     1, FileRef(path="setup.log"), "error EAI_AGAIN\n\nerror getaddrinfo\n", None, 3.0
@@ -14,13 +15,7 @@ RAN = CommandOutcome(
 
 
 def spec(**setup: Any) -> TaskSpec:
-    task = TaskSection.model_validate(
-        {"title": "t", "repo": ".", "prd": {"text": "p"}, "setup": {"command": "npm ci", **setup}}
-    )
-    runner = RunnerSection()
-    return TaskSpec(
-        task_id="t", title="t", repo="/r", prd_text="p", task=task, runner=runner, base_dir="/r"
-    )
+    return task_spec_of({"setup": {"command": "npm ci", **setup}})
 
 
 def test_the_end_of_its_output_is_told_and_that_it_has_no_network() -> None:

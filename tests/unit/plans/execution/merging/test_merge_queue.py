@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentrunner.config.spec import Check
-from agentrunner.git.private_clone import CloneStore, Identity
+from agentrunner.git.private_clone import CloneStore
 from agentrunner.plans.execution.merging.merge_queue import (
     MAX_EVIDENCE,
     MergeConflict,
@@ -25,37 +25,10 @@ from agentrunner.plans.execution.merging.proofs import ProvenCriterion
 from agentrunner.results import Result
 from agentrunner.state.run_state import Criterion
 from agentrunner.storage.failpoints import FailPointReached
-from tests.unit.git.test_workspace import shop
+from tests.kit.merges import Tests
+from tests.kit.repository import AT, WHO, committed
 
-WHO = Identity("Hana", "hana@example.org")
-AT = "2026-01-01T00:00:00Z"
 BRANCH = "plan"
-
-
-@dataclass
-class Tests:
-    """Says what it was told to say, and what it was asked."""
-
-    __test__ = False
-
-    answers: list[str] = field(default_factory=list)
-    asked: list[MergeCandidate] = field(default_factory=list)
-    doubted: tuple[ProvenCriterion, ...] = ()
-    stuck: bool = False
-
-    async def examine(self, candidate: MergeCandidate) -> MergeVerdict:
-        self.asked.append(candidate)
-        told = self.answers.pop(0) if self.answers else ""
-        return MergeVerdict(told, doubts=self.doubted, stuck=self.stuck)
-
-    async def joined(self, commit: str, onto: str, head: str) -> MergeVerdict:
-        return await self.examine(MergeCandidate(commit, onto, head))
-
-    async def sets_up(self, commit: str, box: tuple[str, str]) -> bool:
-        return not self.stuck
-
-    async def doubts(self, task_id: str) -> tuple[ProvenCriterion, ...]:
-        return self.doubted
 
 
 @dataclass
@@ -104,7 +77,8 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    clone = CloneStore(tmp_path / "clone.git", shop(tmp_path))
+    repo = committed(tmp_path / "shop", {"a.txt": "one\ntwo\nthree\n", "b.txt": "b\n"})
+    clone = CloneStore(tmp_path / "clone.git", repo)
     clone.branch(BRANCH, clone.fetch())
     return Bench(clone, tmp_path)
 

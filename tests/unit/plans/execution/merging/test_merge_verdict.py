@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from agentrunner.config.spec import Check
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.plans.execution.merging.merge_verdict import (
     MAX_LISTED,
@@ -19,8 +18,8 @@ from agentrunner.plans.execution.merging.merge_verdict import (
     newly_red,
     text_of_doubts,
 )
-from agentrunner.plans.execution.merging.proofs import ProvenCriterion
-from agentrunner.state.run_state import Criterion, TestOutcome
+from agentrunner.state.run_state import TestOutcome
+from tests.kit.merges import needs
 
 ALONE = MergeCandidate("c", "b", "c", "T-2")
 MERGED = MergeCandidate("c", "b", "m", "T-2")
@@ -28,15 +27,8 @@ JOINED = MergeCandidate("c", "b", "m")
 RED, GREEN = CheckOutput(True, "no such file"), CheckOutput(False)
 
 
-def proof(task_id: str = "T-1", number: int = 1, run: str = "test -f a.txt") -> ProvenCriterion:
-    check = Check(kind="command", run=run)
-    return ProvenCriterion(
-        task_id, Criterion(id=f"AC-{number}", description="a is there", check=check)
-    )
-
-
 def look(seen: CheckOutput | None = None, test: TestOutcome | None = None) -> CommitFindings:
-    return CommitFindings(test, {proof().key: seen} if seen else {})
+    return CommitFindings(test, {needs("a").key: seen} if seen else {})
 
 
 def outcome(exit_code: int, failed: int | None = None, *failing: str, ran: int = 9) -> TestOutcome:
@@ -108,17 +100,19 @@ def test_red_tests_are_told_with_whose_doing_it_is(
 def test_of_landed_checks_only_what_was_green_and_is_red_is_broken(
     now: CheckOutput, before: CheckOutput | None, broken: bool
 ) -> None:
-    found = judge(MERGED, [proof(), proof("T-3")], look(now), look(before), CommitFindings())
-    assert found.broken == ((proof(),) if broken else ()) and not found.doubts
+    found = judge(
+        MERGED, [needs("a"), needs("a", "T-3")], look(now), look(before), CommitFindings()
+    )
+    assert found.broken == ((needs("a"),) if broken else ()) and not found.doubts
     assert bool(found.evidence) is broken
     if broken:
-        for part in ("T-1 (AC-1)", "that of others", "`test -f a.txt`", "no such file"):
+        for part in ("T-1 (AC-1)", "that of others", "`test -f a`", "no such file"):
             assert part in found.evidence
         assert "folders that git ignores" not in found.evidence
 
 
 def test_own_checks_that_are_red_on_their_own_commit_are_doubted_and_others_broken() -> None:
-    own = proof("T-2")
+    own = needs("a", "T-2")
     for candidate, alone in ((ALONE, RED), (MERGED, RED)):
         asked = MergeCandidate(candidate.commit, "b", candidate.mine, "T-2", (own,))
         found = judge(asked, [], look(RED), CommitFindings(), look(alone))
@@ -126,7 +120,7 @@ def test_own_checks_that_are_red_on_their_own_commit_are_doubted_and_others_brok
     asked = MergeCandidate("c", "b", "m", "T-2", (own,))
     assert judge(asked, [], look(RED), CommitFindings(), look(GREEN)).broken == (own,)
     # Broken for the task that landed: being of its own as well is no excuse.
-    assert judge(asked, [proof()], look(RED), look(GREEN), look(RED)).broken == (proof(),)
+    assert judge(asked, [needs("a")], look(RED), look(GREEN), look(RED)).broken == (needs("a"),)
 
 
 def test_a_set_up_that_fails_is_told_with_its_output() -> None:
@@ -137,7 +131,7 @@ def test_a_set_up_that_fails_is_told_with_its_output() -> None:
         (MERGED, failed, "commit alone"),
         (MERGED, CommitFindings(), "that of others"),
     ):
-        verdict = judge(candidate, [proof()], failed, CommitFindings(), alone)
+        verdict = judge(candidate, [needs("a")], failed, CommitFindings(), alone)
         told = verdict.evidence
         assert verdict.stuck
         head = told.partition("\n")[0]
@@ -154,12 +148,14 @@ def test_where_tests_or_checks_do_not_start_no_run_can_begin(started: bool) -> N
     assert not judge(
         MERGED, [], replace(red, started=started), CommitFindings(), CommitFindings()
     ).stuck
-    found = judge(MERGED, [proof()], look(CheckOutput(True, "", started)), look(), CommitFindings())
+    found = judge(
+        MERGED, [needs("a")], look(CheckOutput(True, "", started)), look(), CommitFindings()
+    )
     assert found.evidence and found.stuck is not started
 
 
 def test_evidence_has_tests_and_checks_and_is_bounded() -> None:
-    many = [proof(number=number, run=f"test -f {number}") for number in range(1, 9)]
+    many = [needs(str(number), number=number) for number in range(1, 9)]
     now = CommitFindings(outcome(1), {one.key: RED for one in many})
     found = judge(MERGED, many, now, look(test=outcome(0)), CommitFindings())
     assert found.broken == tuple(many) and found.evidence.startswith("The tests fail")
@@ -171,6 +167,6 @@ def test_evidence_has_tests_and_checks_and_is_bounded() -> None:
     ("numbers", "told"), [((), ""), ((1,), "AC-1 was green"), ((1, 2), "AC-1, AC-2 were green")]
 )
 def test_doubts_are_one_sentence(numbers: tuple[int, ...], told: str) -> None:
-    words = text_of_doubts([proof(number=number) for number in numbers])
+    words = text_of_doubts([needs("a", number=number) for number in numbers])
     assert words.startswith(told) and bool(words) is bool(told)
     assert "\n" not in words and len(words) < 200

@@ -10,8 +10,9 @@ import pytest
 from agentrunner.git.private_clone import CloneStore
 from agentrunner.plans.execution.merging.old_tests import with_old_tests
 from agentrunner.verification.target import Target
+from tests.kit.files import write
 from tests.kit.project import Project
-from tests.unit.plans.execution.merging.test_merge_queue import AT, WHO
+from tests.kit.repository import AT, WHO
 
 START = {
     "app.py": "one\n",
@@ -30,12 +31,8 @@ class Trees:
 
     def commit(self, files: Mapping[str, str | None]) -> str:
         """With these files changed; None for one that is deleted."""
-        for name, text in files.items():
-            path = self.place / "files" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if text is not None:
-                path.write_text(text)
-        folder, parents = self.place / "files", (self.base,)
+        there = {name: text for name, text in files.items() if text is not None}
+        folder, parents = write(self.place / "files", there), (self.base,)
         return self.clone.commit(folder, files, parents=parents, message="m", author=WHO, at=AT)
 
 

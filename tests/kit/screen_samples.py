@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from agentrunner.errors import AgentRunnerError
@@ -165,3 +166,28 @@ JAPANESE = {
 
 EVIL = "a\x1b]52;c;aGk=\x07b\x1b[2Jc\rd\u202egnp.exe\x9b31mz"
 """Clipboard, clear screen, overwrite, bidi and C1 in one text."""
+
+
+NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)
+
+
+def row(run_id: str, title: str, state: str, started: float, took: float | None) -> dict[str, Any]:
+    begin = NOW - timedelta(minutes=started)
+    end = None if took is None else (begin + timedelta(minutes=took)).isoformat()
+    return {
+        "run_id": run_id, "task_id": run_id[:-5], "title": title, "repo": "/r", "state": state,
+        "waiting": None, "started_at": begin.isoformat(), "finished_at": end,
+    }  # fmt: skip
+
+
+ROWS = [
+    {**row("users-api-7f3a", "Register users over HTTP", "PLANNING", 9.2, None), "waiting": "plan"},
+    {**row("fix-totals-c21e", "Rounding of totals", "FIXING", 61.7, None), "rounds": 3,
+     "rounds_at_most": 6, "worked_sec": 600,
+     "driven_at": (NOW - timedelta(minutes=11)).isoformat()},
+    {**row("csv-export-09bd", "CSV export", "NEEDS_REVIEW", 60 * 26, 14), "rounds": 2,
+     "worked_sec": 312.4},
+    row("task-1119-e4d0", "ユーザー登録 API をつくり直して、メールアドレスを一意にする", "COMPLETE",
+        60 * 50, 6.5),
+    row("old-parser-b7a2", "Drop the old parser", "FAILED", 60 * 24 * 12, 48.5),
+]  # fmt: skip

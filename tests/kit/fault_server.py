@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from agentrunner.config.spec import TaskSpec
+import pytest
+
+from agentrunner.config.spec import (
+    TaskSpec,
+)
 
 
 @dataclass(frozen=True)
@@ -176,3 +181,10 @@ class VirtualClock:
 
 
 MakeSpec = Callable[..., TaskSpec]
+
+
+@pytest.fixture
+def server() -> Iterator[FaultServer]:
+    """Until the test ends."""
+    with closing(FaultServer()) as made:
+        yield made
