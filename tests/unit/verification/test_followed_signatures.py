@@ -38,3 +38,18 @@ def test_a_double_in_go() -> None:
         heads,
         "Get takes a ctx as its first argument.",
     )
+
+
+def test_a_head_that_takes_functions() -> None:
+    old = b"package a\nfunc Fetch(get func() (string, error), tries int) error { return nil }\n"
+    new = old.replace(b"Fetch(get", b"Fetch(ctx context.Context, get")
+    test = (
+        b"package a\nfunc TestFetch(t *testing.T) { Fetch(func() (string, error) { return }, 3) }\n"
+    )
+    assert follows_heads(
+        test,
+        test.replace(b"Fetch(func", b"Fetch(context.Background(), func"),
+        "go",
+        changed_heads([(old, new)]),
+        "`Fetch` should take a `context.Context` as its first parameter.",
+    )

@@ -34,6 +34,24 @@ def test_a_test_goes_with_its_code() -> None:
     assert not gone_with("tests/test_a.py", {"other"}, OLD, NEW)
 
 
+def test_new_tests_beside_count_as_nothing() -> None:
+    more = (
+        b"import shop\n\n"
+        + NEW
+        + b"\n\ndef test_v1_is_gone():\n    assert not hasattr(shop, 'v1')\n"
+    )
+    assert gone_with("tests/test_a.py", {"total_v1"}, OLD, more) == {"test_v1"}
+    weaker = more.replace(b"total([2]) == 2", b"total([2])")
+    assert not gone_with("tests/test_a.py", {"total_v1"}, OLD, weaker)
+
+
+def test_a_new_test_does_not_ask_in_the_place_of_one_that_goes() -> None:
+    both = OLD.replace(b"total_v1([1]) == 1", b"total_v1([1]) == total([1])")
+    only = both[: both.index(b"\n\ndef test_total")]
+    new = b"from shop import total\n\n\ndef test_more():\n    assert total([1])\n"
+    assert not gone_with("tests/test_a.py", {"total_v1"}, only, new)
+
+
 def test_no_other_test_goes_along() -> None:
     assert not gone_with("tests/test_a.py", {"total_v1"}, OLD, None)
 

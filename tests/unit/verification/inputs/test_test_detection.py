@@ -52,6 +52,9 @@ def test_words_of_tools_are_in_quotes_or_asked_for() -> None:
     assert words_of_tools(['flag.Lookup("test.v")'], tools) == {"test"}
     assert words_of_tools(["x = 'latest'; y = 'special'"], tools) == set()
     assert words_of_tools(["typeof describe === 'function'"], tools) == {"describe"}
+    assert words_of_tools(["typeof globalThis.it !== 'undefined'"], tools) == {"it"}
+    assert words_of_tools(["const g = globalThis;", "typeof g.it"], tools) == {"it"}
+    assert words_of_tools(["if (r && typeof r.then === 'function')"], tools) == set()
     assert built_for_tests(["if cfg!(test) {"]) == {"test"}
     assert built_for_tests(["#[cfg(not(test))]"]) == {"test"}
     assert built_for_tests(["#[cfg(test)]", "#[cfg(unix)]"]) == set()
