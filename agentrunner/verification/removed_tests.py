@@ -15,7 +15,7 @@ from agentrunner.text.sentences import sentences
 from agentrunner.verification.added_tests import without_new_tests
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
-from agentrunner.verification.inputs.wanted_removals import removed_names
+from agentrunner.verification.inputs.wanted_removals import removed_names, removed_options
 from agentrunner.verification.moves import QUOTED
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.syntax.calls import names_called, names_declared
@@ -26,6 +26,8 @@ from agentrunner.verification.syntax.test_finder import find_test
 from agentrunner.verification.trees import Changes
 
 WORD = re.compile(r"\w+")
+OPTION = re.compile(rb"[\"'`](--[a-z][\w-]*)[\"'`=]")
+"""An option of a command line, in quotes."""
 ASKS_TO_REMOVE = re.compile(r"(?i)\b(remov|delet|drop|obsolete|get rid)|削除|取り除|廃止")
 ASKS_TO_KEEP = re.compile(r"(?i)\b(do not|don't|never|without|must not|keep)\b|しない|せず|ないで")
 
@@ -37,7 +39,7 @@ def removed_code(
 
     `tests` are files that are no product.
     """
-    names = removed_names(wanted)
+    names = removed_names(wanted) | set(removed_options(wanted))
     if not names:
         return set(), set()
     product = [path for path in total.all if path not in tests]
@@ -50,7 +52,8 @@ def _declared(path: str, source: bytes | None) -> set[str]:
     language = language_of(path)
     if language is None or source is None:
         return set()
-    return names_declared(without_regions(source, language), language)
+    code = without_regions(source, language)
+    return names_declared(code, language) | {hit.decode() for hit in OPTION.findall(code)}
 
 
 def tests_gone_with(
@@ -92,8 +95,10 @@ def _goes_with(
     span = find_test(source, language, test)
     if span is None:
         return False
-    text = QUOTED.sub("", source[span.start : span.end].decode("utf-8", "replace"))
+    whole = source[span.start : span.end]
+    text = QUOTED.sub("", whole.decode("utf-8", "replace"))
     own = names_called(source, language, span) & set(WORD.findall(text))
+    own |= {hit.decode() for hit in OPTION.findall(whole)}
     return bool(own & set(names)) and own.isdisjoint(unasked)
 
 

@@ -40,6 +40,26 @@ JA_REMOVES = re.compile(
 )
 
 
+OPTION_GOES = re.compile(
+    r"(?i)\b(?:delete|remove|drop)\s+(?:the\s+)?(?:\w+\s+){0,2}`(?P<option>--[\w-]+)`"
+    r"|`(?P<unwanted>--[\w-]+)`\s+(?:is|has)\s+(?:no\s+longer\s+(?:wanted|needed|used|supported)"
+    r"|to\s+go)"
+)
+"""An order to remove an option of a command line."""
+
+
+def removed_options(prd_text: str) -> list[str]:
+    """Return the options of a command line that the PRD wants removed: `--verbose`."""
+    text = outside_of_checks(prd_text[:MOST])
+    found = [
+        hit["option"] or hit["unwanted"]
+        for sentence in sentences(text)
+        for hit in OPTION_GOES.finditer(sentence)
+        if hit["unwanted"] or not _is_denied(sentence, hit)
+    ]
+    return list(dict.fromkeys(found))
+
+
 def removed_names(prd_text: str) -> set[str]:
     """Return the last names of code that the PRD wants removed.
 

@@ -15,6 +15,7 @@ from agentrunner.verification.proof.left_as_it_was import left_as_it_was
 from agentrunner.verification.proof.loose_code import loose_code
 from agentrunner.verification.proof.missing_failures import left_out, nothing_fails
 from agentrunner.verification.proof.only_declared import only_declared
+from agentrunner.verification.proof.still_there import still_there
 
 
 def shown_by_the_change(exam: Examination, cases: Sequence[Case], wanted: str) -> Finding | None:
@@ -31,6 +32,7 @@ def shown_by_the_change(exam: Examination, cases: Sequence[Case], wanted: str) -
     code = [path for path in sorted(world.old_paths) if inputs.counts(path) is None]
     what = (
         left_as_it_was(snapshots, world.old, world.new, code, wanted)
+        or still_there(snapshots, world.old, world.new, code, wanted)
         or only_declared(world.product, read_old, read, wanted)
         or nothing_fails(world.product, tests, read_old, read, wanted)
         or left_out(cases, read)

@@ -2,7 +2,7 @@
 
 "Document it in README.md" is not met where that file is as before, "migrate to argparse" not where
 the other module is still imported, and "from 10 to 25" not where the 10 stands where it stood.
-"Delete `old.py`" is not met where it is still there, "use it in `save`" not where that is the same.
+"Use it in `save`" is not met where that function is the same.
 """
 
 from __future__ import annotations
@@ -24,49 +24,37 @@ from agentrunner.verification.syntax.tokens import lexical_family, tokens
 UNTOUCHED = "{} is as it was, and the requirements say: {}"
 STILL_USED = "{} still imports `{}`, and the requirements say: {}"
 STILL_THERE = "{} is still all that stood for it in the code, and the requirements say: {}"
-STILL_HERE = "{} is still there, and the requirements say: {}"
 NOT_USED = "`{}` is as it was, and the requirements say: {}"
 DOCUMENTS = (".md", ".rst", ".adoc")
-_PATH = (
+PATH = (
     r"[`'\"]*(?P<path>(?:[\w.-]+/)*"
     r"(?:[\w-]+(?:\.\w{1,10})+|README|CHANGELOG|CHANGES|HISTORY))(?![\w/])"
 )
-_ARTICLE = r"(?:the\s+|our\s+|its\s+|file\s+)*"
+ARTICLE = r"(?:the\s+|our\s+|its\s+|file\s+)*"
 _VERSION = re.compile(r"[\d.]+|\w\.\w")
 ORDER = re.compile(
     r"(?i)(?:^|[,;:]\s|\b(?:and|also|please|then|must|should)\s)\s*(?:[-*]\s+(?:\[.\]\s+)?)?"
     r"(?:please\s+|also\s+|then\s+|be\s+)*"
     r"(?:(?:document|describe|mention|explain|note|add|put|write|list|record)(?:ed)?\b"
-    rf"(?:(?!\b(?:from|for)\b)[^.;:!?\n]|\.\w){{0,80}}?\s(?:in|into|to)\s+{_ARTICLE}"
-    rf"|(?:update|extend|amend|revise|adapt)\s+{_ARTICLE}){_PATH}"
-    rf"|{_PATH.replace('path', 'ja')}[`」]?\s*(?:に|にも|を|も)[^。\n、]{{0,20}}(?:記載|追記|更新)"
+    rf"(?:(?!\b(?:from|for)\b)[^.;:!?\n]|\.\w){{0,80}}?\s(?:in|into|to)\s+{ARTICLE}"
+    rf"|(?:update|extend|amend|revise|adapt)\s+{ARTICLE}){PATH}"
+    rf"|{PATH.replace('path', 'ja')}[`」]?\s*(?:に|にも|を|も)[^。\n、]{{0,20}}(?:記載|追記|更新)"
 )
 """An order to write into a file, or to bring it up to date."""
 UNSURE = re.compile(
     r"(?i)\b(?:if|when|where|unless|optional\w*|may|might|could|need not|not|never|n't|or"
     r"|separate\w*|later|already|e\.g|for example)\b|任意|場合|不要|ない"
 )
-GOES = re.compile(
-    rf"(?i)\b(?:delet|remov|drop)(?:e|es|ed|ing|s|ped|ping)?\s+{_ARTICLE}{_PATH}[`'\"]*"
-    r"(?=\s*(?:$|[,.;:)]|\b(?:and|as|since|because|which|afterwards|then)\b))"
-)
-"""An order to remove a file."""
-OPTION_GOES = re.compile(
-    r"(?i)\b(?:delete|remove|drop)\s+(?:the\s+)?(?:\w+\s+){0,2}`(?P<option>--[\w-]+)`"
-    r"|`(?P<unwanted>--[\w-]+)`\s+(?:is|has)\s+(?:no\s+longer\s+(?:wanted|needed|used|supported)|to\s+go)"
-)
-"""An order to remove an option of a command."""
 USED_IN = re.compile(
     r"(?i)\b(?:use|call|apply)\s+(?:it|this|that|them|these|both)\s+(?:(?:from\s+)?(?:in|for|from)"
     r"|(?:with)?in)\s+`(?P<where>[^`\n]+)`(?:\s+(?:in|of)\s+`(?P<file>[^`\n]+)`)?"
 )
 """An order to use what is new in code that is there."""
-DENIED = re.compile(r"(?i)\b(?:not|never|without|n't|no need to)\W+(?:\w+\W+){0,2}$")
 _MODULE = r"`?(?P<{}>[A-Za-z_][\w.@/-]*\w)`?"
 REPLACES = re.compile(
     rf"(?i)\b(?:migrat\w+|switch\w*|mov\w+|port\w*|chang\w+)\b(?:(?!\bfrom\b)[^.;:!?\n]|\.\w){{0,60}}?"
-    rf"\bfrom\s+{_ARTICLE}{_MODULE.format('old')}(?:\s+module)?\s+to\s+{_ARTICLE}{_MODULE.format('new')}"
-    rf"|\breplac\w+\s+{_ARTICLE}{_MODULE.format('gone')}\s+(?:by|with)\s+{_ARTICLE}{_MODULE.format('come')}"
+    rf"\bfrom\s+{ARTICLE}{_MODULE.format('old')}(?:\s+module)?\s+to\s+{ARTICLE}{_MODULE.format('new')}"
+    rf"|\breplac\w+\s+{ARTICLE}{_MODULE.format('gone')}\s+(?:by|with)\s+{ARTICLE}{_MODULE.format('come')}"
 )
 """A module that gives way to another one."""
 _VALUE = r"(?<![\w.])[`\"']?(?P<{}>\d+(?:\.\d+)?)[`\"']?(?![\w%]|\.\d)"
@@ -89,15 +77,8 @@ def left_as_it_was(
     code = [one for one in product if language_of(one)][:MOST_READ]
     for sentence in sentences(asked, semicolons=True):
         shown = " ".join(sentence.split())[:120]
-        for option in _options_to_go(sentence):
-            was, now = (_mentions(option, code, one) for one in (read_old, read))
-            if was and now >= was:
-                return STILL_HERE.format(f"`{option}`", shown)
         if UNSURE.search(sentence):
             continue
-        for path in (hit["path"] for hit in GOES.finditer(sentence)):
-            if path in old and path in new:
-                return STILL_HERE.format(path, shown)
         for hit in USED_IN.finditer(sentence):
             if where := _left_alone(hit, code, new.keys(), read_old, read):
                 return NOT_USED.format(where, shown)
@@ -119,19 +100,6 @@ def left_as_it_was(
             if changed and stood and not lost:
                 return STILL_THERE.format(value, shown)
     return ""
-
-
-def _options_to_go(sentence: str) -> Iterator[str]:
-    """Options that a sentence wants removed."""
-    for hit in OPTION_GOES.finditer(sentence):
-        if hit["unwanted"] or not DENIED.search(sentence[: hit.start()]):
-            yield hit["option"] or hit["unwanted"]
-
-
-def _mentions(text: str, paths: Collection[str], read: ReadFile) -> int:
-    """How often files have a text that stands alone."""
-    alone = re.compile(rf"(?<![\w-]){re.escape(text)}(?![\w-])".encode())
-    return sum(len(alone.findall(read(path) or b"")) for path in paths)
 
 
 def _left_alone(

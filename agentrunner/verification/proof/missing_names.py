@@ -15,7 +15,7 @@ from agentrunner.verification.syntax.stated_names import (
     stated_names,
     without_unwanted,
 )
-from agentrunner.verification.syntax.tokens import comments, lexical_family
+from agentrunner.verification.syntax.tokens import without_comments
 from agentrunner.verification.syntax.words import options, signatures, things
 
 NOWHERE = "`{}`, which the requirements name, is nowhere in the tree"
@@ -128,16 +128,6 @@ def _not_in(
         if code and path.endswith(DOCUMENTS):
             continue
         text = (read(path) or b"")[:MOST_READ]
-        text = path.encode() + b"\n" + (_without_comments(path, text) if code else text)
+        text = path.encode() + b"\n" + (without_comments(path, text) if code else text)
         wanted = {one: what for one, what in wanted.items() if not one.search(text)}
     return wanted
-
-
-def _without_comments(path: str, text: bytes) -> bytes:
-    family = lexical_family(path, text)
-    if family is None:
-        return text
-    code = bytearray(text)
-    for start, comment in comments(text, family):
-        code[start : start + len(comment)] = b" " * len(comment)
-    return bytes(code)

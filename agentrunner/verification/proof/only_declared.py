@@ -13,7 +13,7 @@ from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import without_regions
-from agentrunner.verification.syntax.tokens import comments, lexical_family
+from agentrunner.verification.syntax.tokens import without_comments
 from agentrunner.verification.syntax.words import identifiers
 
 ONLY_DECLARED = "`{}` is declared, and nothing in the work raises or returns it; required is: {}"
@@ -76,8 +76,5 @@ def _lines(path: str, source: bytes | None) -> list[str]:
     language = language_of(path)
     if source is None or language is None:
         return []
-    text = without_regions(source, language)
-    family = lexical_family(path, text)
-    for start, comment in reversed(comments(text, family) if family else []):
-        text = text[:start] + text[start + len(comment) :]
+    text = without_comments(path, without_regions(source, language))
     return [line for line in text.decode("utf-8", "replace").splitlines() if line.strip()]

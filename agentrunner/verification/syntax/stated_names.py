@@ -52,6 +52,14 @@ _STATUS = re.compile(
     r"(?i:\b(?:answer(?:s|ed)?|respon(?:ds?|se)|returns?|status|code|gives?|gets?|with|http))"
     r"(?: (?:an?|the|with|by|of|code|status|is)){0,3} `?(?P<name>[1-5]\d\d)`?(?![\w%]|[.,]\d)"
 )
+_NO_STATUS = re.compile(
+    r"(?i)\b(?:not|never|no longer|instead of|rather than|currently|at the moment|today|wrong\w*"
+    r"|bugs?|crash\w*|fail(?:s|ed|ing)?|without|e\.g\.|for example|for instance|such as|like|see)\b"
+    r"|n't\b"
+)
+"""Before an answer of HTTP: it is what is wrong, or an example."""
+BEFORE = 60
+"""So many characters before a name are read for that."""
 LEAST = 3
 """So many texts in quotes are a list."""
 _QUOTED = re.compile(r"\"([^\"\n]{2,60})\"")
@@ -138,8 +146,12 @@ def stated_names(text: str) -> dict[str, str]:
                 groups = hit.groupdict()
                 whole = groups["name"] or groups.get("other", "")
                 found.setdefault(_alone(_needle(whole, pattern)), whole)
-        for hit in _STATUS.finditer(sentence) if of_http else ():
-            found.setdefault(_of_status(int(hit["name"])), hit["name"])
+    for sentence in sentences(text, semicolons=True) if of_http else ():
+        if _NOW.search(sentence) and not _MODAL.search(sentence):
+            continue
+        for hit in _STATUS.finditer(sentence):
+            if not _NO_STATUS.search(sentence[max(hit.start() - BEFORE, 0) : hit.end()]):
+                found.setdefault(_of_status(int(hit["name"])), hit["name"])
     return found
 
 

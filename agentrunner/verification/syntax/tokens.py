@@ -209,3 +209,12 @@ def content(text: str) -> str:
     inner = text[hit.end() : len(text) - len(hit[2]) - len(hit[1] or "")]
     inner = re.sub(r"\\(.)", lambda one: _ESCAPES.get(one[1], one[1]), inner, flags=re.DOTALL)
     return inner.encode("latin-1", "replace").decode("utf-8", "replace")
+
+
+def without_comments(path: str, source: bytes) -> bytes:
+    """Return a source with blanks in place of its comments; as it is in an unknown language."""
+    family = lexical_family(path, source)
+    code = bytearray(source)
+    for start, comment in comments(source, family) if family is not None else []:
+        code[start : start + len(comment)] = b" " * len(comment)
+    return bytes(code)

@@ -68,40 +68,6 @@ def test_a_value_that_has_to_become_another(asked: str, now: str, left: bool) ->
     assert bool(_left({"a.py": "SIZE = 10\n"}, {"a.py": now}, asked)) is left
 
 
-@pytest.mark.parametrize(
-    ("asked", "told"),
-    [
-        ("Move `price` to money.py and delete `utils.py`.", True),
-        ("Update all imports and remove utils.py, as nothing needs it.", True),
-        ("Remove `utils.py` entries that are stale.", False),
-        ("Do not delete `utils.py`.", False),
-        ("Delete `gone.py`.", False),
-    ],
-)
-def test_a_file_that_has_to_go(asked: str, told: bool) -> None:
-    old = {"utils.py": "def price(): pass\n", "use.py": "import utils\n"}
-    new = old | {"utils.py": "from money import price\n", "money.py": "def price(): pass\n"}
-    found = _left(old, new, asked)
-    assert found.startswith("utils.py is still there") is told
-    assert not _left(old, {"use.py": "import money\n"}, asked)
-
-
-@pytest.mark.parametrize(
-    ("asked", "told"),
-    [
-        ("The option `--verbose` is no longer wanted. Remove it.", True),
-        ("Remove the CLI option `--verbose`.", True),
-        ("Do not remove `--verbose`.", False),
-        ("`--verbose` says more.", False),
-    ],
-)
-def test_an_option_that_has_to_go(asked: str, told: bool) -> None:
-    old = {"app.py": 'p.add_argument("--verbose")\np.add_argument("--verbose-log")\n'}
-    more = {"app.py": old["app.py"] + 'p.add_argument("--level")\n'}
-    assert _left(old, more, asked).startswith("`--verbose` is still there") is told
-    assert not _left(old, {"app.py": 'p.add_argument("--verbose-log")\n'}, asked)
-
-
 SAVE = "def save(path):\n    write(path)\n\n\ndef write(path):\n    open(path)\n"
 USES = {"state.py": SAVE, "src/search.py": "def query(text):\n    return ask(text)\n"}
 

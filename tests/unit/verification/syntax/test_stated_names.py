@@ -25,6 +25,8 @@ from agentrunner.verification.syntax.stated_names import (
         ("It gets the rates from https://rates.example.org/BASE.", ["rates.example.org"]),
         ("It fetches `/api/users/ID`.", ["/api/users"]),
         ("POST /users answers 201, a taken name is answered with 409.", ["201", "409"]),
+        ("GET /x: answer 405 with an Allow header for other methods.", ["405"]),
+        ("POST /x currently answers 500 for bad JSON.", []),
         # What goes wrong, what is an example, and what is no wish.
         ("It fails with a KeyError for an empty text.", []),
         ("Currently it raises KeyError.", []),
