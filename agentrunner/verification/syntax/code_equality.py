@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tree_sitter import Node
 
 from agentrunner.verification.syntax.functions import is_docstring
 from agentrunner.verification.syntax.languages import Parsed, is_comment, parse, walk
+
+TEXT = re.compile(r"string|content|template|heredoc|fragment|regex|char|text")
+"""Nodes in which blanks count."""
 
 
 def is_same_code(before: bytes, after: bytes, language: str, *, docstrings: bool = True) -> bool:
@@ -36,3 +40,18 @@ def _leaves(parsed: Parsed, docstrings: bool) -> Iterator[tuple[str, int, str]]:
             depths[child.id] = depth + 1
         if not node.children and not is_comment(node):
             yield node.type, depth, parsed.text(node)
+        for gap in _gaps(parsed, node):
+            yield node.type, depth, gap
+
+
+def _gaps(parsed: Parsed, node: Node) -> Iterator[str]:
+    """What a node says beside its children: a text with escapes has only these as children."""
+    at, in_text = node.start_byte, TEXT.search(node.type) is not None
+    for start, end in [(one.start_byte, one.end_byte) for one in node.children]:
+        gap = parsed.source[at:start].decode("utf-8", "replace")
+        if gap and (in_text or gap.strip()):
+            yield gap
+        at = end
+    rest = parsed.source[at : node.end_byte].decode("utf-8", "replace") if node.children else ""
+    if rest and (in_text or rest.strip()):
+        yield rest

@@ -29,6 +29,11 @@ def test_comments_and_layout_change_nothing(language: str, before: str, after: s
         ("python", "def f(:\n", "def f(:  # x\n"),
         ("javascript", "f('a b')", "f('a  b')"),
         ("go", "package a\n", "package b\n"),
+        ("python", 'x = "Values\\n"\n', 'x = "Daily values\\n"\n'),
+        ("python", 'x = "a\\n  b"\n', 'x = "a\\n b"\n'),
+        ("javascript", "x = `a ${b} c`;\n", "x = `a ${b}  c`;\n"),
+        ("go", 'package a\n\nvar x = "a\\n"\n', 'package a\n\nvar x = "b\\n"\n'),
+        ("rust", 'fn f() { g("a\\n"); }\n', 'fn f() { g("b\\n"); }\n'),
     ],
 )
 def test_code_does(language: str, before: str, after: str) -> None:
