@@ -210,8 +210,8 @@ def missing_work(what: str) -> Finding:
     return Finding(
         code="work_unasked",
         message=what,
-        remedy="have it written; or agentrunner approve, where agentrunner diff shows that it is"
-        " there in another way",
+        remedy="have it done; or agentrunner approve, where agentrunner diff shows that it is"
+        " done in another way",
     )
 
 
