@@ -207,7 +207,7 @@ def imports_in(parsed: Parsed) -> dict[str, str]:
             imported = _imported if parsed.language == "python" else _script_imported
             found.update(imported(parsed, node))
         elif node.type == "variable_declarator" and parsed.language in SCRIPTS:
-            found.update(_required(parsed, node))
+            found.update(required(parsed, node))
         elif node.type == "import_declaration" and parsed.language == "java":
             name = parsed.text(node).removeprefix("import").strip(" ;")
             found[name.rpartition(".")[2]] = name
@@ -246,7 +246,7 @@ def _script_imported(parsed: Parsed, node: Node) -> dict[str, str]:
     return found
 
 
-def _required(parsed: Parsed, declarator: Node) -> dict[str, str]:
+def required(parsed: Parsed, declarator: Node) -> dict[str, str]:
     """Return the names that `const { total } = require("./shop")` binds."""
     name, value = field(declarator, "name"), field(declarator, "value")
     if name is None or value is None or not parsed.text(value).startswith("require("):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
-from agentrunner.verification.syntax.context import context_of, imports_in, names_at
+from agentrunner.verification.syntax.context import context_of, imports_in, names_at, required
 from agentrunner.verification.syntax.functions import normal
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
@@ -76,7 +76,7 @@ class _Writer:
             helpers = self._context.followed([*own, *self._bases(one), *set_up], _LEVELS)
             if self._is_in_test_module(one.whole):  # the product surrounds such a module
                 helpers = [helper for helper in helpers if self._is_in_test_module(helper)]
-            nodes = [*set_up, *own, *helpers]
+            nodes = [*set_up, *own, *(one for one in helpers if not self._is_require(one))]
             used: set[str] = set()
             for node in nodes:
                 used |= names_at(self._parsed, node)
@@ -84,6 +84,14 @@ class _Writer:
             lines += self._heads(one) + self._marks(one)
             lines += [self._normal(node) for node in nodes]
         return "\n".join(dict.fromkeys(lines))
+
+    def _is_require(self, node: Node) -> bool:
+        """Whether a node is `{ a, b } = require("./a")`: where each name is from is said above.
+
+        One with a value of its own (`{ a = 3 }`) is not.
+        """
+        names = required(self._parsed, node) if node.type == "variable_declarator" else {}
+        return bool(names) and all(name.isidentifier() for name in names)
 
     def _is_in_test_module(self, node: Node) -> bool:
         """Whether a node is in a module of tests within a product file."""

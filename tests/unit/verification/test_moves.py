@@ -220,3 +220,24 @@ def test_names_of_code_are_renamed_without_back_quotes_as_well() -> None:
         "Rename byTag to src/by.js",
     ):
         assert not renames_in(text)
+
+
+@pytest.mark.parametrize(
+    ("required", "gone"),
+    [
+        ("{ displayName, userName }", False),
+        ("{ displayName = () => 'Ann', userName }", True),
+    ],
+    ids=["as an alias", "with a value of its own"],
+)
+def test_a_renamed_test_may_require_the_old_name_as_well(required: str, gone: bool) -> None:
+    old, new = "a.test.js > userName", "a.test.js > displayName"
+    asks = "test('{0}', () => {{ equal({0}(1), 'Ann'); }});\n"
+    before = "const { userName } = require('./user');\n" + asks.format("userName")
+    after = f"const {required} = require('./user');\n" + asks.format("displayName")
+    was = Results("node", (TestResult(old, "passed", file="a.test.js"),))
+    now = Results("node", (TestResult(new, "passed", file="a.test.js"),))
+    trees = {"a.test.js": before.encode()}, {"a.test.js": after.encode()}
+    names = [("userName", "displayName")]
+    lost = not_moved([old], was, now, ".", trees[0].get, trees[1].get, names)
+    assert bool(lost) is gone
