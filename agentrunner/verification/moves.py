@@ -30,6 +30,7 @@ PLACE_OR_NOT = re.compile(r"[\w./+@-]+|[^\w./+@-]")
 """A word that may be a path, or a character of none."""
 QUOTED_PATH = re.compile(r"""["']([^"'\n]+)["']""")
 QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`]*`")
+TEST_NAME = re.compile(r"(?<!\w)[Tt]est\w+")
 FILLED_IN = re.compile(r"%[+#]?[a-z]\b")
 """A place in a message where a value is written: nothing is compared with such a text."""
 MOST_RENAMES = 50
@@ -82,12 +83,18 @@ def _renamed(text: str, names: tuple[str, str]) -> str:
     return re.sub(rf"(?<!\w){re.escape(names[0])}(?!\w)", names[1], text)
 
 
+def _with_tests_renamed(text: str, names: tuple[str, str]) -> str:
+    """A definition in which names of tests have the new name in them, too: `test_sum`."""
+    return TEST_NAME.sub(lambda hit: with_part(hit[0], *names), text)
+
+
 def _forms(text: str, renames: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """A definition as it was, with each name renamed, with all moved modules, and with all names
-    renamed."""
+    """A definition as it was, with each name renamed, also in names of tests, with all moved
+    modules, and with all names renamed."""
     yield text
     for one in renames:
         yield _renamed(text, one)
+        yield _with_tests_renamed(_renamed(text, one), one)
     for one in renames:
         if re.split(r"[/.]", one[0])[-1] == re.split(r"[/.]", one[1])[-1]:
             text = _renamed(text, one)
