@@ -186,7 +186,8 @@ class CodeRemoval:
                     )
             else:
                 refused |= _why_not_red_on_old_code(candidates, old, files, known)
-                for name in _not_reached(candidates, old)[:MOST_ALONE]:
+                unsaid = [name for name in candidates if refused[name]]
+                for name in _not_reached(unsaid, old)[:MOST_ALONE]:
                     alone_ran = await run(target, world.mixed, [name])
                     refused |= _why_not_red_on_old_code([name], alone_ran, files, known)
             candidates = [name for name in candidates if not refused[name]]
