@@ -13,6 +13,7 @@ from agentrunner.verification.moves import with_part
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.imports import (
     imported,
+    nameless_imports,
     places_of_imports,
     without_imports,
 )
@@ -34,8 +35,6 @@ def without_new_tests(
     known = {name for name, _ in all_tests(before, language)}
     known |= {with_part(name, *names) for name in known for names in renames.items()}
     spans = [span for name, span in all_tests(after, language) if name not in known]
-    if not spans:
-        return after
     edits = [Edit(_start(after, span.start), span.end, "") for span in spans]
     return _without_unused_imports(before, applied(after, edits), language)
 
@@ -50,6 +49,8 @@ def bare_tests(
     rest = without_new_tests(before, after, language, renames)
     old, new = without_imports(before, language), without_imports(rest, language)
     if old is None or new is None:
+        return None
+    if nameless_imports(before, language) != nameless_imports(after, language):
         return None
     was, now = imported(before, language), imported(rest, language)
     used = set(WORD.findall(new.decode("utf-8", "replace")))

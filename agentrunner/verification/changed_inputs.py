@@ -137,6 +137,7 @@ class ChangedInputs:
         self._added_to = frozenset(self._with_wanted_tests(old, new))
         self._adapted = frozenset(self._changed_while_moving(old, new, total))
         permitted = self._permitted_by_the_task(total, self._freeable_data()) - self._adapted
+        as_they_are = permitted.union(allowed)
         follow_ups = FollowUps(
             self.spec.wanted, self._judged.changes, self.snapshots.reader(old),
             self.snapshots.reader(new), total,
@@ -156,7 +157,8 @@ class ChangedInputs:
         )
         removed = self._with_wanted_removals(old, new, total)
         permitted |= removed
-        self._without_new_tests = self._rests(old, new, (moved | removed) & total.modified)
+        followed = ((moved | removed) & total.modified) - as_they_are
+        self._without_new_tests = self._rests(old, new, followed)
         helpers = sorted(self._helpers.difference(allowed, permitted, self._judged_paths()))
         return tuple(
             InputChange(path, "it is new among the tests, which use it", "added", test=True)
@@ -333,6 +335,10 @@ class ChangedInputs:
                 found.add(path)
         self._gone_with_code = frozenset(gone)
         return found
+
+    def followed_files(self) -> Collection[str]:
+        """Files of tests that follow the work, and that have new tests or imports besides."""
+        return self._without_new_tests.keys()
 
     def _rests(self, old: str, new: str, paths: Collection[str]) -> dict[str, bytes]:
         """Permitted files of tests without the tests that are new, where there are some."""

@@ -19,6 +19,10 @@ TOKEN = re.compile(
 )
 HEAD = re.compile(r"(?<![\w.])([A-Za-z_]\w*)[ \t]*\(((?:[^()]|\([^()]*\)){0,2000})\)")
 """A name with what is between its brackets, which may hold functions as parameters."""
+NO_HEADS = frozenset(
+    "if for while switch catch return assert elif and or not in match with".split()
+)
+"""Words before brackets that are no function."""
 NAME = re.compile(r"[^\W\d]\w*")
 LARGEST = 4_000
 """Tokens of a file that are compared."""
@@ -62,12 +66,12 @@ def follows_heads(
     if max(len(old), len(new)) > LARGEST:
         return False
     changed = False
-    for tag, a, _b, c, _d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    for tag, a, _b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag == "equal":
             continue
         if tag == "insert" and a == len(old):
             continue  # tests that are added
-        if tag != "insert" or not _between_brackets(new, c, spoken):
+        if tag != "insert" or not _is_argument(new, c, d) or not _between_brackets(new, c, spoken):
             return False
         changed = True
     return changed
@@ -76,6 +80,8 @@ def follows_heads(
 def _heads(text: bytes) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for hit in HEAD.finditer(text.decode("utf-8", "replace")):
+        if hit[1] in NO_HEADS:
+            continue
         found.setdefault(hit[1], set()).add(" ".join(hit[2].split()))
     return found
 
@@ -85,10 +91,20 @@ def _without_imports(source: bytes, language: str) -> str:
     return applied(source, edits).decode("utf-8", "replace")
 
 
+def _is_argument(tokens: list[str], start: int, end: int) -> bool:
+    """Whether these tokens are whole arguments, between commas and brackets."""
+    own = tokens[start:end]
+    begins = tokens[start - 1] in "(" or own[0] == ","
+    ends = own[-1] == "," or tokens[end : end + 1] in ([")"], [","])
+    return start > 0 and begins and ends and not set(own) & {";", "{", "}"}
+
+
 def _between_brackets(tokens: list[str], at: int, names: Collection[str]) -> bool:
     """Whether a place is inside of the brackets that follow one of these names."""
     depth = 0
     for index in range(at - 1, max(at - 200, -1), -1):
+        if depth == 0 and tokens[index] in "{[;":
+            return False
         if tokens[index] == ")":
             depth += 1
         elif tokens[index] == "(":

@@ -6,7 +6,9 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from agentrunner.text.sentences import sentences
 from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.inputs.wanted_moves import wants_parts_moved
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.results.names import PARAMETERS, own_name
 from agentrunner.verification.syntax.definitions import definition, definitions
@@ -15,6 +17,7 @@ from agentrunner.verification.syntax.imports import (
     defined,
     imported,
     lines_of_imports,
+    nameless_imports,
     without_imports,
 )
 from agentrunner.verification.syntax.languages import SCRIPTS, language_of
@@ -28,11 +31,10 @@ PYTHON_PLACE = re.compile(r"(?m)^from (\.+)([\w.]*)")
 WORD = re.compile(r"\w+|\W")
 PLACE_OR_NOT = re.compile(r"[\w./+@-]+|[^\w./+@-]")
 """A word that may be a path, or a character of none."""
+STAYS = re.compile(r"(?i)\b(?:stays?|remains?|unchanged|must not|out of scope|keep(?:s|ing)?)\b")
 QUOTED_PATH = re.compile(r"""["']([^"'\n]+)["']""")
 QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`]*`")
-TEST_NAME = re.compile(r"(?<!\w)[Tt]est\w+")
-FILLED_IN = re.compile(r"%[+#]?[a-z]\b")
-"""A place in a message where a value is written: nothing is compared with such a text."""
+SAYS = re.compile(r"\.(?:Error|Fatal|Log|Skip)f?\(\s*\Z")
 MOST_RENAMES = 50
 MOST_COMPARED = 200
 """How many lost tests, new tests and files are compared."""
@@ -83,18 +85,12 @@ def _renamed(text: str, names: tuple[str, str]) -> str:
     return re.sub(rf"(?<!\w){re.escape(names[0])}(?!\w)", names[1], text)
 
 
-def _with_tests_renamed(text: str, names: tuple[str, str]) -> str:
-    """A definition in which names of tests have the new name in them, too: `test_sum`."""
-    return TEST_NAME.sub(lambda hit: with_part(hit[0], *names), text)
-
-
 def _forms(text: str, renames: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """A definition as it was, with each name renamed, also in names of tests, with all moved
-    modules, and with all names renamed."""
+    """A definition as it was, with each name renamed, with all moved modules, and with all names
+    renamed."""
     yield text
     for one in renames:
         yield _renamed(text, one)
-        yield _with_tests_renamed(_renamed(text, one), one)
     for one in renames:
         if re.split(r"[/.]", one[0])[-1] == re.split(r"[/.]", one[1])[-1]:
             text = _renamed(text, one)
@@ -205,12 +201,14 @@ def parts_follow(
     bare = without_imports(before, language)
     if was.keys() != now.keys() or bare is None or bare != without_imports(after, language):
         return False
+    if nameless_imports(before, language) != nameless_imports(after, language):
+        return False
     moved = [name for name in was if was[name] != now[name]]
     for old, new in ((_origin(path, was[name]), _origin(path, now[name])) for name in moved):
         if old is None or new is None or old[1] != new[1]:
             return False
         name, (home, place) = old[1], (old[0], new[0])
-        if not _is_word_in(asked, name) or not _is_place_in(asked, place):
+        if not wants_part_moved(asked, name, place):
             return False
         source, target = _module(home, changed), _module(place, changed)
         if source is None or target is None or name not in defined(target[1], language):
@@ -236,15 +234,20 @@ def _module_of(path: str) -> str:
     return re.sub(r"(?:/index|/__init__)?\.(?:py|[cm]?[jt]sx?)$", "", path)
 
 
-def _is_word_in(text: str, name: str) -> bool:
-    return bool(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text))
-
-
-def _is_place_in(text: str, place: str) -> bool:
-    """Whether a text names a module, by its path or as a dotted name."""
-    words = (_module_of(word.rstrip(".")) for word in re.findall(r"[\w./-]+", text))
-    paths = {form for word in words for form in (word, word.replace(".", "/"))}
-    return any(one == place or one.endswith(f"/{place}") for one in paths)
+def wants_part_moved(text: str, name: str, place: str) -> bool:
+    """Whether a sentence has a verb of moving, this name and this module, a path or dotted."""
+    for sentence in sentences(text, points=False):
+        words = re.findall(r"[\w./-]+", sentence)
+        paths = {_module_of(word.rstrip(".")) for word in words}
+        paths |= {path.replace(".", "/") for path in paths}
+        if (
+            name in re.findall(r"\w+", sentence)
+            and any(place == one or place.endswith(f"/{one}") for one in paths)
+            and wants_parts_moved(sentence)
+            and not STAYS.search(sentence)
+        ):
+            return True
+    return False
 
 
 def _module(place: str, changed: Mapping[str, tuple[bytes, bytes]]) -> tuple[bytes, bytes] | None:
@@ -285,9 +288,9 @@ def names_follow(path: str, before: bytes, after: bytes, renames: Mapping[str, s
     old_text, new_text = (text.decode("utf-8", "replace") for text in (before, after))
     if not renames:
         return False
-    old_quotes, new_quotes = QUOTED.findall(old_text), QUOTED.findall(new_text)
+    old_quotes, new_quotes = (list(QUOTED.finditer(one)) for one in (old_text, new_text))
     if len(old_quotes) != len(new_quotes) or any(
-        new not in (old, _text_renamed(old, renames))
+        new[0] not in (old[0], _text_renamed(old[0], renames, is_message=_is_message(old)))
         for old, new in zip(old_quotes, new_quotes, strict=True)
     ):
         return False
@@ -303,9 +306,14 @@ def names_follow(path: str, before: bytes, after: bytes, renames: Mapping[str, s
     return language is None or asserted_by(before, language) == asserted_by(after, language)
 
 
-def _text_renamed(text: str, renames: Mapping[str, str]) -> str:
-    """A quoted text in which calls have their new names, and a message that is filled in all."""
-    ends = r"(?!\w)" if FILLED_IN.search(text) else r"(?=\()"
+def _is_message(quoted: re.Match[str]) -> bool:
+    """Whether a quoted text is what a test of Go says when it fails: nothing compares it."""
+    return bool(SAYS.search(quoted.string, 0, quoted.start()))
+
+
+def _text_renamed(text: str, renames: Mapping[str, str], *, is_message: bool) -> str:
+    """A quoted text in which calls have their new names, and a message all that it names."""
+    ends = r"(?!\w)" if is_message else r"(?=\()"
     for old, new in renames.items():
         text = re.sub(rf"(?<!\w){re.escape(old)}{ends}", new, text)
     return text

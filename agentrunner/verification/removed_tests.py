@@ -26,6 +26,8 @@ from agentrunner.verification.syntax.test_finder import find_test
 from agentrunner.verification.trees import Changes
 
 WORD = re.compile(r"\w+")
+VALUE = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`|(?<![\w.])-?\d[\w.]*")
+"""A text in quotes, or a number."""
 OPTION = re.compile(rb"[\"'`](--[a-z][\w-]*)[\"'`=]")
 """An option of a command line, in quotes."""
 ASKS_TO_REMOVE = re.compile(r"(?i)\b(remov|delet|drop|obsolete|get rid)|削除|取り除|廃止")
@@ -72,8 +74,8 @@ def tests_gone_with(
     language = language_of(path)
     if language is None or not names:
         return set()
-    if after is not None:
-        after = without_new_tests(before, after, language)
+    rest = without_new_tests(before, after, language) if after is not None else None
+    more, after = rest != after, rest
     old, new = definitions(before, language), definitions(after or b"", language)
     lost = old.keys() - new.keys()
     if not lost or any(new.get(name, text) != text for name, text in old.items()):
@@ -82,24 +84,44 @@ def tests_gone_with(
         new.keys() - old.keys() or not _only_lost(_tests(before, language), _tests(after, language))
     ):
         return set()
-    stays = set(WORD.findall("\n".join(new.values())))
-    if all(_goes_with(before, language, name, names, alive - stays) for name in lost):
+    stays = "\n".join(new.values())
+    if all(_goes_with(before, language, name, names, alive, stays, more=more) for name in lost):
         return lost
     return set()
 
 
 def _goes_with(
-    source: bytes, language: str, test: str, names: Collection[str], unasked: Collection[str]
+    source: bytes,
+    language: str,
+    test: str,
+    names: Collection[str],
+    alive: AbstractSet[str],
+    stays: str,
+    *,
+    more: bool,
 ) -> bool:
-    """Whether a test itself uses what is removed, and nothing that no other test would ask then."""
+    """Whether a test itself uses what is removed, and nothing that no other test would ask then.
+
+    Where it also asks code that stays and others come in its place (`more`), or an option goes, the
+    tests that stay (`stays`) have to have its values.
+    """
     span = find_test(source, language, test)
     if span is None:
         return False
     whole = source[span.start : span.end]
     text = QUOTED.sub("", whole.decode("utf-8", "replace"))
     own = names_called(source, language, span) & set(WORD.findall(text))
-    own |= {hit.decode() for hit in OPTION.findall(whole)}
-    return bool(own & set(names)) and own.isdisjoint(unasked)
+    options = {hit.decode() for hit in OPTION.findall(whole)}
+    own |= options
+    if (more and own & alive) or options:
+        values = _values(whole.decode("utf-8", "replace")) - _values(stays)
+        if any(one.strip("\"'`") not in (*names, *options, "") for one in values):
+            return False
+    return bool(own & set(names)) and own.isdisjoint(alive - set(WORD.findall(stays)))
+
+
+def _values(text: str) -> set[str]:
+    return set(VALUE.findall(text))
 
 
 def asks_to_remove(wanted: str, name: str) -> bool:

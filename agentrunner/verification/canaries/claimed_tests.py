@@ -21,7 +21,11 @@ from agentrunner.verification.canaries.helper_canary import helper_not_asked
 from agentrunner.verification.canaries.own_assertions import Passes, ask_assertions
 from agentrunner.verification.canaries.red_lines import RedLines, red_lines
 from agentrunner.verification.canaries.script_canary import unequal_test
-from agentrunner.verification.canaries.table_rows import row_not_asked, row_of_test_not_asked
+from agentrunner.verification.canaries.table_rows import (
+    case_not_asked,
+    row_not_asked,
+    row_of_test_not_asked,
+)
 from agentrunner.verification.canaries.word_canaries import NOT_ITSELF, WordCanaries
 from agentrunner.verification.findings import tool_changed
 from agentrunner.verification.inputs.model import Inputs
@@ -39,8 +43,8 @@ from agentrunner.verification.world import SnapshotTrees
 
 MOST_TESTS = 200
 """Claimed tests that canaries are made of; with more, the claim is shown at most."""
-CASE_OF_TEST = re.compile(r"(?<=[\w\]]) (?:\[[^\]]*\](?: \(.*\))?|\(.*\))$")
-"""What follows the name of a test of Python that reports each of its cases (`subTest`)."""
+CASE_OF_TEST = re.compile(r"^((?:\S+\.py::\S+|\w+(?:\.\w+)+)) (?:\[[^\]]*\](?: \(.*\))?|\(.*\))$")
+"""The name of a case that a test of Python reports by itself (`subTest`), and that test's name."""
 Places = Mapping[str, Sequence[str]]
 """Names of tests, by their file."""
 NO_CANARY = "no canary: none could be made of these tests"
@@ -173,10 +177,14 @@ class Canaries:
 
             async def passes(tree: str, names: Sequence[str] = names) -> bool:
                 seen = await run(target, tree, names)
-                return seen.results is not None and all(map(seen.results.passed, names))
+                return seen.results is not None and _all_pass(names, seen.results)
 
             if unasked_row := await row_of_test_not_asked(passes, self.snapshots, world, path):
                 return unasked_row
+            if any(_test_of(name) != name for name in names) and (
+                unasked_case := await case_not_asked(passes, self.snapshots, world, path)
+            ):
+                return unasked_case
         return ""
 
     async def _by_words(
@@ -495,13 +503,28 @@ def _not_reported_as_failed(names: Sequence[str], seen: Measured) -> list[str]:
     ]
 
 
+def _all_pass(names: Sequence[str], results: Results) -> bool:
+    """Whether these tests pass; a case may be called otherwise, as its values are changed."""
+    tests = {_test_of(name) for name in names if _test_of(name) != name}
+    return all(
+        results.passed(name) or (_test_of(name) in tests and not results.named(name))
+        for name in names
+    ) and not any(test.red and _test_of(test.name) in tests for test in results.tests)
+
+
 def _is_of_one_test(name: str, other: str) -> bool:
     """Whether `name` is one of the cases that a test runs by itself, and `other` is another one.
 
     A canary changes one value of the test, which may be that of another case than the named one.
     """
-    test = CASE_OF_TEST.sub("", name)
-    return test != name and (other == test or other.startswith((f"{test} (", f"{test} [")))
+    test = _test_of(name)
+    return test != name and _test_of(other) == test
+
+
+def _test_of(name: str) -> str:
+    """The name of the test whose case this is, or the name itself."""
+    hit = CASE_OF_TEST.match(name)
+    return hit[1] if hit else name
 
 
 def _any_red(canaries: _CanaryTree, seen: Measured) -> bool:

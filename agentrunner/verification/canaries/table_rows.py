@@ -50,6 +50,32 @@ async def row_of_test_not_asked(
     return await _first_not_asked(passes, snapshots, world, found, TEST_SEC)
 
 
+async def case_not_asked(
+    passes: Passes, snapshots: Snapshots, world: SnapshotTrees, path: str
+) -> str:
+    """Why tests of one file that report each row of a table by itself do not ask a row; else "".
+
+    Where another value in all rows is noticed, it has to be in each.
+    """
+    language = language_of(path)
+    source = await asyncio.to_thread(lambda: snapshots.reader(world.new)(path) or b"")
+    deadline = monotonic() + TEST_SEC
+
+    async def green(edits: Sequence[Edit]) -> bool:
+        return await passes(await asyncio.to_thread(_with_edits, snapshots, world, path, edits))
+
+    for table in tables_in(source, language)[:MOST_TABLES] if language else ():
+        if await green([row.edit for row in table.rows]):
+            continue  # what was changed is not what it expects
+        for row in last_first(table.rows, MOST_ROWS):
+            if monotonic() > deadline:
+                return ""
+            if await green([row.edit]):
+                shown = row.text.strip()[:60]
+                return f"a case passes with another value in {shown!r} in {for_people(path)}"
+    return ""
+
+
 async def _first_not_asked(
     passes: Passes,
     snapshots: Snapshots,

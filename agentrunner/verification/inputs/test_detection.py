@@ -33,7 +33,10 @@ ASKED_WHETHER_THERE = re.compile(
     r"\btypeof\s*\(?\s*(?:(?P<of>[A-Za-z_$][\w$]*)\??\.)?(?P<name>[A-Za-z_$][\w$]*)"
     r"|\bdefined\?[\s(]+:*(?P<ruby>[A-Za-z_]\w*)"
 )
-EVERYWHERE = re.compile(r"\b(?:globalThis|global|window|self|process|module|require)\b")
+CALLED = re.compile(r"(?<![\w.$])([A-Za-z_$][\w$]*)(?:\.\w+)?\s*\(")
+EVERYWHERE = re.compile(
+    r"\b(?:globalThis|global|window|self|this|root|top|parent|frames|process|module|require)\b"
+)
 """What every file has without being handed it, so that its members tell of the surroundings."""
 BUILT_FOR_TESTS = re.compile(r"\bcfg(?:!\([^)\n]*?|\(not\()\b(test|debug_assertions)\b")
 """What asks how it was compiled: no requirement means that by saying "test"."""
@@ -101,8 +104,18 @@ def variables(lines: Collection[str], *, shell: bool = False, text: str = "") ->
     }
 
 
-def words_of_tools(lines: Collection[str], tools: Collection[str]) -> set[str]:
-    """Words that these lines write in quotes, or use as names, and that contain one of `tools`."""
+def called_in(texts: Iterable[str]) -> set[str]:
+    """Names that test code calls by themselves: `describe(…)`, not `promise.then(…)`."""
+    return {name for text in texts for name in CALLED.findall(text)}
+
+
+def words_of_tools(
+    lines: Collection[str], tools: Collection[str], called: Collection[str] = ()
+) -> set[str]:
+    """Words that these lines write in quotes, or use as names, and that contain one of `tools`.
+
+    Whether something is there is asked of the surroundings, too, where tests call it (`called`).
+    """
     known = {f"{tool}{ending}" for tool in tools for ending in ENDINGS}
     found: set[str] = set()
     for line in lines:
@@ -113,8 +126,9 @@ def words_of_tools(lines: Collection[str], tools: Collection[str]) -> set[str]:
             if word.lower() in known or not known.isdisjoint(map(str.lower, PART.findall(word)))
         }
         for hit in ASKED_WHETHER_THERE.finditer(line):
-            if hit["of"] is None or _is_everywhere(hit["of"], lines):
-                found.add(hit["name"] or hit["ruby"])
+            name = hit["name"] or hit["ruby"]
+            if hit["of"] is None or name in called or _is_everywhere(hit["of"], lines):
+                found.add(name)
     return found
 
 

@@ -245,9 +245,8 @@ class CodeRemoval:
             named = NamedWork(
                 self.trees, run, target, whole or target, world, asked, self.known, texts
             )
-            # "Not valid" passes where nothing is done, and asks all the same what else is given.
-            silent = {name: why for name, why in refused.items() if why != EMPTIED}
-            unasked = await named.unasked(now, candidates, stood, silent)
+            silent = [name for name, why in refused.items() if why == EMPTIED]
+            unasked = await named.unasked(now, candidates, stood, refused, silent)
             if unasked:
                 return ShownTests(why=unasked, unasked=unasked)
             notes += named.notes

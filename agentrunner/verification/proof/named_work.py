@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.file_names import has_word
@@ -18,7 +18,12 @@ from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, changed
 from agentrunner.verification.syntax.emptied_functions import changed_functions, last_name
 from agentrunner.verification.syntax.languages import language_of, walk
 from agentrunner.verification.syntax.raising_functions import find_only_raising
-from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins, unread
+from agentrunner.verification.syntax.stand_ins import (
+    answers_yes_or_no,
+    new_functions,
+    stand_ins,
+    unread,
+)
 from agentrunner.verification.syntax.tokens import number
 from agentrunner.verification.syntax.unread_text import unread_in_text
 from agentrunner.verification.syntax.words import examples, identifiers, signatures
@@ -61,10 +66,13 @@ class NamedWork:
         candidates: Sequence[str],
         stood: Sequence[str],
         refused: Mapping[str, str],
+        silent: Collection[str] = (),
     ) -> str:
         """Why a function is not there or asked by no test; else "".
 
-        `candidates` are tests of the worker that may show something, `refused` those that do not.
+        `candidates` are tests of the worker that may show something, `refused` those that do not,
+        `silent` those of them that pass where nothing is done: of what says yes or no they ask all
+        the same ("not valid") whether it gives back something else.
         Beside tests of others (`stood`) alone, only functions that are new have to be asked.
         """
         world, read, read_old = self.world, *await self._readers()
@@ -108,7 +116,9 @@ class NamedWork:
                     break
                 continue
             if name in added and candidates:
-                alike = await self._answers_alike(elsewhere, first, name, several=len(red) > 1)
+                alike = await self._answers_alike(
+                    elsewhere, first, name, several=len(red) > 1, silent=silent
+                )
                 if alike:
                     return alike
             is_asked = True
@@ -151,7 +161,13 @@ class NamedWork:
         return False
 
     async def _answers_alike(
-        self, elsewhere: _AllTests, tests: Sequence[str], name: str, *, several: bool
+        self,
+        elsewhere: _AllTests,
+        tests: Sequence[str],
+        name: str,
+        *,
+        several: bool,
+        silent: Collection[str],
     ) -> str:
         """Why the tests do not ask what a new function makes of what it is handed; else "".
 
@@ -162,6 +178,9 @@ class NamedWork:
             language, after = language_of(path), read(path)
             if language is None or after is None:
                 continue
+            if silent and answers_yes_or_no(after, language, name):
+                told = {one: why for one, why in elsewhere.refused.items() if one not in silent}
+                elsewhere = replace(elsewhere, refused=told, passed=None)
             for one in stand_ins(read_old(path), after, language, name, self.asked):
                 if one.own:
                     return ONE_ANSWER.format(name, one.what)

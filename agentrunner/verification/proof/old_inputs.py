@@ -17,11 +17,12 @@ from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import Measured
+from agentrunner.verification.target import Measured, in_repo
 from agentrunner.verification.world import InputChange
 
 SEARCH_SEC = 120
 """At most so many seconds are spent on finding the smallest set of changes that matters."""
+FOLLOWED = "it follows what the task renames, moves or removes, and has more besides"
 SHOWN_LINES = 6
 """Changed lines of expected data that a question shows."""
 MOST_LINES = 2_000
@@ -98,6 +99,16 @@ def differs(exam: Examination, case: Case, kept: Measured) -> str:
     must_pass += [
         name for name in claimed if now.passed(name) or (name in failed - now.names.keys())
     ]
+    # Tests that are called otherwise now, in a file that only followed the work.
+    followed = exam.differential.followed_files()
+    must_pass += [
+        test.name
+        for test in now.tests
+        if test.outcome == "passed"
+        and test.file
+        and in_repo(test.file, case.target.cwd) in followed
+        and held.named(test.name)
+    ]
     lost = [name for name in dict.fromkeys(must_pass) if not held.passed(name)]
     # What is gone with and without the worker's tests is not their doing; see `tests_gone`.
     reported = held.names.keys() | case.now.names.keys()
@@ -140,6 +151,10 @@ async def _finding_about_smallest_set(
         return bool(await asyncio.to_thread(differs, exam, case, kept))
 
     found, cut = await smallest(items, is_red, deadline)
+    found = found or [
+        InputChange(path, FOLLOWED, "modified", test=True)
+        for path in sorted(exam.differential.followed_files())
+    ]
     lines = await asyncio.to_thread(_changed_lines, exam, found)
     return tests_changed(case.target, found, problem, cut=cut, lines=lines)
 

@@ -22,6 +22,7 @@ from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.inputs.test_detection import (
     added_lines,
     built_for_tests,
+    called_in,
     defined_by_tests,
     imported_words,
     is_quoted_in,
@@ -118,7 +119,7 @@ def _marks(
         tools.add(now.reader)
     old_tests = _texts(snapshots, world.old, tests)
     of_tests_alone = [*old_tests, *_texts(snapshots, world.old, helpers)]
-    defined = defined_by_tests(of_tests_alone)
+    defined, called = defined_by_tests(of_tests_alone), called_in(old_tests)
     work = [_text(read(path)) for path in changed]
     modules = imported_words(old_tests) - imported_words(work) - path_words([*others, *changed])
     read_of_environment: dict[str, str] = {}
@@ -130,7 +131,7 @@ def _marks(
         for word in variables(added, shell=shell, text=whole) - PLAIN:
             read_of_environment[word] = path
         used = [line for line in added if not IMPORT_LINE.match(line)]
-        words = words_of_tools(added, tools) | words_of_tools(used, modules)
+        words = words_of_tools(added, tools, called) | words_of_tools(used, modules, called)
         for word in words | taken_from_tests(added, defined):
             of_tests[word] = path
         built |= dict.fromkeys(built_for_tests(added), path)

@@ -69,6 +69,18 @@ def places_of_imports(source: bytes, language: str) -> list[tuple[int, int, str]
     return [(node.start_byte, node.end_byte, parsed.text(node)) for node in _imports(parsed)]
 
 
+def nameless_imports(source: bytes, language: str) -> list[str]:
+    """Return the imports that bind no name, or all names of a module, in order.
+
+    They only let a module run: `import "./x.js"`, `from x import *`.
+    """
+    return [
+        " ".join(text.split())
+        for _, _, text in places_of_imports(source, language) or ()
+        if "*" in text or not imported(text.encode(), language)
+    ]
+
+
 def defined_instead(before: bytes, after: bytes, language: str) -> list[str]:
     """Return names that the old file imports and the new file defines itself."""
     old, new = parse(before, language), parse(after, language)

@@ -241,13 +241,3 @@ def test_a_renamed_test_may_require_the_old_name_as_well(required: str, gone: bo
     names = [("userName", "displayName")]
     lost = not_moved([old], was, now, ".", trees[0].get, trees[1].get, names)
     assert bool(lost) is gone
-
-
-def test_a_test_may_have_the_new_name_in_its_own() -> None:
-    renamed = (IMPORTED + TEXT).replace(b"total", b"sum_of")
-    trees = {"tests/test_a.py": IMPORTED + TEXT}, {"tests/test_a.py": renamed}
-    now = results("tests/test_a.py::test_sum_of")
-    names = [("total", "sum_of")]
-    assert not_moved([OLD], results(OLD), now, ".", trees[0].get, trees[1].get, names) == []
-    weaker = {"tests/test_a.py": renamed.replace(b"== 3", b"")}
-    assert not_moved([OLD], results(OLD), now, ".", trees[0].get, weaker.get, names) == [OLD]

@@ -20,7 +20,7 @@ from agentrunner.verification.results.tools.go_sources import Sources
 from agentrunner.verification.results.tools.shims import shimmed
 
 EVENTS, TEXT = range(2)
-CRASHED = re.compile(r"^(?:fatal error|panic): ", re.MULTILINE)
+CRASHED = re.compile(r"^(?:fatal error|panic): .*(?s:.*?)^goroutine \d+ \[", re.MULTILINE)
 """What Go writes where the code under test ends the program: a race that it sees, a deadlock."""
 FINAL = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 BROKEN = re.compile(r"^FAIL\t(\S+)(?: \[(?:build|setup) failed\])?")

@@ -24,14 +24,19 @@ def _events(*outputs: str) -> list[dict[str, str]]:
     ("outputs", "outcome"),
     [
         (
-            ("=== RUN   TestUse\n", "fatal error: concurrent map writes\n", "goroutine 7\n"),
+            (
+                "=== RUN   TestUse\n",
+                "fatal error: concurrent map writes\n",
+                "goroutine 7 [running]:\n",
+            ),
             "failed",
         ),
-        (("panic: assignment to entry in nil map\n",), "failed"),
+        (("panic: nil map\n", "\n", "goroutine 6 [running]:\n"), "failed"),
+        (("panic: only words\n",), "error"),
         (("no panic: all is well\n",), "error"),
         ((), "error"),
     ],
-    ids=["a race", "a panic", "words in a line", "nothing is said"],
+    ids=["a race", "a panic", "no trace", "words in a line", "nothing is said"],
 )
 def test_a_test_in_which_the_program_ended(
     outputs: tuple[str, ...], outcome: str, tmp_path: Path
