@@ -179,8 +179,8 @@ class NamedWork:
             if language is None or after is None:
                 continue
             if silent and answers_yes_or_no(after, language, name):
-                told = {one: why for one, why in elsewhere.refused.items() if one not in silent}
-                elsewhere = replace(elsewhere, refused=told, passed=None)
+                others = {one: why for one, why in elsewhere.refused.items() if one not in silent}
+                elsewhere = replace(elsewhere, refused=others, passed=None)
             for one in stand_ins(read_old(path), after, language, name, self.asked):
                 if one.own:
                     return ONE_ANSWER.format(name, one.what)
