@@ -24,14 +24,34 @@ def parameters_of(function: Function) -> list[Node]:
     return [single] if single is not None else list(given.named_children) if given else []
 
 
+_DEFAULTS = {
+    "default_parameter": "value",
+    "typed_default_parameter": "value",
+    "required_parameter": "value",
+    "optional_parameter": "value",
+    "assignment_pattern": "right",
+    "object_assignment_pattern": "right",
+}
+"""Where a default stands in a parameter, by its kind."""
+
+
 def parameter_names(parsed: Parsed, function: Function) -> set[str]:
-    """Return the names of what a function is handed."""
+    """Return the names of what a function is handed, without those of types and defaults."""
     return {
         parsed.text(one)
         for parameter in parameters_of(function)
-        for one in walk(parameter)
-        if one.type in ("identifier", "shorthand_property_identifier_pattern")
+        for one in walk(parameter, _is_of_name)
+        if one.type in ("identifier", "shorthand_property_identifier_pattern") and _is_of_name(one)
     }
+
+
+def _is_of_name(node: Node) -> bool:
+    """Whether a part of a parameter is neither its type nor what it is where nothing is given."""
+    place = _DEFAULTS.get(node.parent.type) if node.parent is not None else None
+    default = field(node.parent, place) if place and node.parent is not None else None
+    return node.type not in ("type", "type_annotation") and (
+        default is None or default.id != node.id
+    )
 
 
 def answers_of(parsed: Parsed, function: Function) -> Iterator[Node]:

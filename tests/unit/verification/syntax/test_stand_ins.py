@@ -86,3 +86,27 @@ def test_new_parameters_that_are_not_read() -> None:
     after = b"def f(a, b=1, c=2, d=3):\n    return d\n\n\ndef g(a, c):\n    return a\n"
     assert unread(before, after, "python") == {("f", "c"), ("g", "c")}
     assert unread(None, after, "python") == {("f", "a"), ("f", "b"), ("f", "c"), ("g", "c")}
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "names"),
+    [
+        (
+            "python",
+            "def f(a, b):\n    return a, b\n",
+            "def f(a: Iterable[str], b: datetime, c=MOST, *d: int) -> int:\n    return a, b\n",
+            {"c", "d"},
+        ),
+        (
+            "javascript",
+            "function f(a) { return a; }\n",
+            "function f(a, {b: c, d = E}, g = H) { return a; }\n",
+            {"c", "d", "g"},
+        ),
+    ],
+)
+def test_types_and_defaults_are_no_parameters(
+    language: str, before: str, after: str, names: set[str]
+) -> None:
+    found = unread(before.encode(), after.encode(), language)
+    assert found == {("f", name) for name in names}
