@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
-import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -30,7 +29,7 @@ from agentrunner.verification.canaries.word_canaries import NOT_ITSELF, WordCana
 from agentrunner.verification.findings import tool_changed
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.results.names import own_name
+from agentrunner.verification.results.names import own_name, test_of_case
 from agentrunner.verification.syntax.canary import changed_literal, changed_where_red
 from agentrunner.verification.syntax.edits import Canary, Edit, applied, combined
 from agentrunner.verification.syntax.ends import failing_end
@@ -43,8 +42,6 @@ from agentrunner.verification.world import SnapshotTrees
 
 MOST_TESTS = 200
 """Claimed tests that canaries are made of; with more, the claim is shown at most."""
-CASE_OF_TEST = re.compile(r"^((?:\S+\.py::\S+|\w+(?:\.\w+)+)) (?:\[[^\]]*\](?: \(.*\))?|\(.*\))$")
-"""The name of a case that a test of Python reports by itself (`subTest`), and that test's name."""
 Places = Mapping[str, Sequence[str]]
 """Names of tests, by their file."""
 NO_CANARY = "no canary: none could be made of these tests"
@@ -60,9 +57,6 @@ class CanaryReport:
     notes: list[str] = field(default_factory=list)
     shows_only: bool = False
     """Whether the claim is shown at most: no canary failed as the program itself does."""
-    whole: Measured | None = None
-    """What a run of all tests said in which only the `failing` ones were made to fail."""
-    failing: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -78,11 +72,35 @@ class _CanaryTree:
 
 
 @dataclass(frozen=True)
+class FailingEnds:
+    """What runs said in which claimed tests were made to fail at their end."""
+
+    runs: Sequence[tuple[_CanaryTree, Measured]] = ()
+
+    @property
+    def whole(self) -> Measured | None:
+        """The run of all tests, where there was one."""
+        return self.runs[0][1] if self.runs else None
+
+    @property
+    def failing(self) -> frozenset[str]:
+        """The tests that were made to fail in it."""
+        return frozenset(self.runs[0][0].names if self.runs else ())
+
+
+@dataclass(frozen=True)
 class Canaries:
     """Makes and runs canaries. Methods raise what running in rooms raises."""
 
     snapshots: Snapshots
     unknown: UnknownNames
+
+    async def failing_ends(
+        self, run: Run, target: Target, names: Sequence[str], world: SnapshotTrees, now: Results
+    ) -> FailingEnds:
+        """Run all tests, with `names`, which pass on the new tree, made to fail at their end."""
+        places = _names_by_file(names[:MOST_TESTS], target, now)
+        return FailingEnds(await self._run_canaries(run, target, self._failing_ends, places, world))
 
     async def dead(
         self,
@@ -92,33 +110,14 @@ class Canaries:
         world: SnapshotTrees,
         now: Results,
         inputs: Inputs,
+        failing: FailingEnds,
         before: Results | None = None,
     ) -> CanaryReport:
         """A finding where a canary of `names`, which all pass on the new tree, does not fail.
 
         `before` are the results on the old tree: what was red there, and where, is changed first.
         """
-        places = _names_by_file(names[:MOST_TESTS], target, now)
-        ends = await self._run_canaries(run, target, self._failing_ends, places, world)
-        report = await self._judge(run, target, names, world, now, inputs, before, places, ends)
-        if not ends:
-            return report
-        canaries, seen = ends[0]
-        return replace(report, whole=seen, failing=frozenset({*canaries.names, *canaries.random}))
-
-    async def _judge(
-        self,
-        run: Run,
-        target: Target,
-        names: Sequence[str],
-        world: SnapshotTrees,
-        now: Results,
-        inputs: Inputs,
-        before: Results | None,
-        places: Places,
-        ends: Sequence[tuple[_CanaryTree, Measured]],
-    ) -> CanaryReport:
-        """The report of `dead`; `ends` are the canaries with a failing end, with what was seen."""
+        places, ends = _names_by_file(names[:MOST_TESTS], target, now), failing.runs
         old = await asyncio.to_thread(self.snapshots.reader, world.old)
         red = await asyncio.to_thread(red_lines, before, places, old)
         if ends and await self._is_failure_lost(run, target, ends, places, world):
@@ -181,7 +180,7 @@ class Canaries:
 
             if unasked_row := await row_of_test_not_asked(passes, self.snapshots, world, path):
                 return unasked_row
-            if any(_test_of(name) != name for name in names) and (
+            if any(test_of_case(name) != name for name in names) and (
                 unasked_case := await case_not_asked(passes, self.snapshots, world, path)
             ):
                 return unasked_case
@@ -505,11 +504,11 @@ def _not_reported_as_failed(names: Sequence[str], seen: Measured) -> list[str]:
 
 def _all_pass(names: Sequence[str], results: Results) -> bool:
     """Whether these tests pass; a case may be called otherwise, as its values are changed."""
-    tests = {_test_of(name) for name in names if _test_of(name) != name}
+    tests = {test_of_case(name) for name in names if test_of_case(name) != name}
     return all(
-        results.passed(name) or (_test_of(name) in tests and not results.named(name))
+        results.passed(name) or (test_of_case(name) in tests and not results.named(name))
         for name in names
-    ) and not any(test.red and _test_of(test.name) in tests for test in results.tests)
+    ) and not any(test.red and test_of_case(test.name) in tests for test in results.tests)
 
 
 def _is_of_one_test(name: str, other: str) -> bool:
@@ -517,14 +516,8 @@ def _is_of_one_test(name: str, other: str) -> bool:
 
     A canary changes one value of the test, which may be that of another case than the named one.
     """
-    test = _test_of(name)
-    return test != name and _test_of(other) == test
-
-
-def _test_of(name: str) -> str:
-    """The name of the test whose case this is, or the name itself."""
-    hit = CASE_OF_TEST.match(name)
-    return hit[1] if hit else name
+    test = test_of_case(name)
+    return test != name and test_of_case(other) == test
 
 
 def _any_red(canaries: _CanaryTree, seen: Measured) -> bool:

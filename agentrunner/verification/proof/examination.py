@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agentrunner.state.run_state import Criterion
-from agentrunner.verification.canaries.claimed_tests import Canaries
+from agentrunner.verification.canaries.claimed_tests import Canaries, FailingEnds
 from agentrunner.verification.claims import Claims, red_names
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import flaky, inputs_written
@@ -18,7 +18,7 @@ from agentrunner.verification.proof.case import Case, Report
 from agentrunner.verification.proof.code_removal import CodeRemoval
 from agentrunner.verification.proof.kept_runs import KeptRuns
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.results.names import stable
+from agentrunner.verification.results.names import function_of, stable
 from agentrunner.verification.target import TEST, Measured, Target
 from agentrunner.verification.trees import Changes
 from agentrunner.verification.unknown_names import UnknownNames
@@ -105,18 +105,18 @@ class Examination:
         """
         if not names:
             return []
-        red, green = await self._colours(case, self.world.old, names, names)
+        red, green = await self._colours(case, self.world.old, names, names, self.tries)
         if green:
-            late, _ = await self._colours(case, self.world.old, green, ())
+            late, _ = await self._colours(case, self.world.old, green, (), self.tries)
             red += late
         return [name for name in names if name in red]
 
     async def _colours(
-        self, case: Case, tree: str, names: Sequence[str], only: Sequence[str]
+        self, case: Case, tree: str, names: Sequence[str], only: Sequence[str], tries: int
     ) -> tuple[list[str], list[str]]:
-        """The names that are red in all of a few runs, and those that are green in all."""
+        """The names that are red in all of so many runs, and those that are green in all."""
         red, green = list(names), list(names)
-        for _ in range(self.tries):
+        for _ in range(tries):
             again = await self.run(case.target, tree, only)
             if again.results is None:
                 passed = set(names) if again.passed else set()
@@ -124,7 +124,7 @@ class Examination:
                 passed = {name for name in names if again.results.passed(name)}
             red = [name for name in red if name not in passed]
             green = [name for name in green if name in passed]
-            if not red:
+            if not (red or green):
                 break
         return red, green
 
@@ -136,42 +136,68 @@ class Examination:
     async def confirmed_green(self, case: Case, names: Sequence[str]) -> bool:
         """Whether tests that passed pass again in another room; else there is a finding.
 
-        They run by themselves, where the tool can select them. One that passes only after others
-        is asked again in a whole run.
+        They run by themselves, where the tool can select them. One that passes only after others is
+        red each time that it does, and is asked again in a whole run.
         """
         if self._confirms_once:
             return True
         again = await self.run(case.target, self.world.new, names)
-        if not self.by_names(case) and _not_passed(names, again, case):
-            return await self.all_green_again(case, names)
-        return await self._judge_confirmation(case, names, again)
+        lost = _not_passed(names, again, case)
+        if lost and not self.by_names(case):
+            red, _ = await self._colours(case, self.world.new, lost, lost, SUSPICIOUS_TRIES)
+            if set(lost) <= set(red):
+                return await self.all_green_again(case, names)
+        return await self._judge_confirmation(case, names, again, lost)
 
     async def all_green_again(self, case: Case, names: Sequence[str] = ()) -> bool:
         """The same for a whole run: no test may be red that was not; `names` have to pass."""
         if self._confirms_once or self.by_names(case):
             return True
         again = await self.run(case.target, self.world.new)
-        return await self._judge_confirmation(case, names, again)
+        return await self._judge_confirmation(case, names, again, _not_passed(names, again, case))
 
-    async def others_green_again(
-        self, case: Case, seen: Measured, failing: Collection[str]
-    ) -> bool:
-        """The same of all but the `failing` tests, which a whole run saw fail on purpose.
+    async def others_green_again(self, case: Case, ends: FailingEnds) -> bool:
+        """The same of all tests but those that a whole run saw fail on purpose.
 
-        What that run has not seen green is asked in a run of its own.
+        What failed along in that run, by what a failing test leaves behind or by chance, is asked
+        by itself, so often that chance would show. What it did not reach is asked in a whole one.
         """
+        if self._confirms_once or self.by_names(case):
+            return True
         assert case.now is not None
-        others = [name for name in case.now.names if case.now.passed(name) and name not in failing]
-        steady = seen.results is not None and not _not_passed(others, seen, case)
-        written = await asyncio.to_thread(self.deciding, seen.moved, case.target)
-        return (steady and not written) or await self.all_green_again(case)
+        whole = ends.whole
+        if whole is None or whole.results is None:
+            return await self.all_green_again(case)
+        others = [one for one in case.now.names if case.now.passed(one) and one not in ends.failing]
+        missed = _not_passed(others, whole, case)
+        red = set(red_names(whole.results))
+        written = await asyncio.to_thread(self.deciding, whole.moved, case.target)
+        if written or not red.issuperset(missed):
+            return await self.all_green_again(case)
+        functions = set(map(function_of, ends.failing))
+        cases = [name for name in missed if function_of(name) in functions]
+        if cases and not await self.confirmed_green(case, cases):
+            return False
+        along = [name for name in missed if name not in cases]
+        if not along:
+            return True
+        steady = await self._colours(case, self.world.new, along, along, SUSPICIOUS_TRIES)
+        unsteady = [name for name in along if not any(name in names for names in steady)]
+        if unsteady:
+            return await self._settle_unsteady(case, (), unsteady)
+        return not steady[0] or await self.all_green_again(case)
 
     @property
     def _confirms_once(self) -> bool:
         return self.verifier.test is not None and self.verifier.test.confirm == "once"
 
-    async def _judge_confirmation(self, case: Case, names: Sequence[str], again: Measured) -> bool:
-        """Whether a further run on the new tree confirms the first one; else adds a finding."""
+    async def _judge_confirmation(
+        self, case: Case, names: Sequence[str], again: Measured, lost: Sequence[str]
+    ) -> bool:
+        """Whether a further run on the new tree confirms the first one; else adds a finding.
+
+        `lost` are those of `names` that it has not seen pass.
+        """
         assert case.now is not None
         was_red = set(red_names(case.now))
         failed_now = (
@@ -179,16 +205,20 @@ class Examination:
             if again.results is None
             else [name for name in red_names(again.results) if name not in was_red]
         )
-        lost = _not_passed(names, again, case)
         written = await asyncio.to_thread(self.deciding, again.moved, case.target)
         if written and self.report.stopped_by(inputs_written(written), case.target.id):
             return False
         if self.same_code and not lost:
-            _, green = await self._colours(case, self.world.new, names, names)
+            _, green = await self._colours(case, self.world.new, names, names, self.tries)
             lost = [name for name in names if name not in green]
         unsteady = list(dict.fromkeys([*lost, *failed_now]))
-        if not unsteady:
-            return True
+        return not unsteady or await self._settle_unsteady(case, names, unsteady)
+
+    async def _settle_unsteady(
+        self, case: Case, names: Sequence[str], unsteady: Sequence[str]
+    ) -> bool:
+        """Add a finding about tests with both colours; whether it stops nothing, as they were so
+        before."""
         if not set(unsteady) & set(names) and await self._was_flaky(case, unsteady):
             self.report.findings.append(flaky(unsteady).model_copy(update={"blocks": False}))
             return True

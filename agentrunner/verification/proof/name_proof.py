@@ -128,15 +128,11 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     )
     if answers and report.stopped_by(tool_changed(target, answers), target.id):
         return
-    dead = await exam.canaries.dead(exam.run, target, here, world, now, inputs, case.before)
+    ends = await exam.canaries.failing_ends(exam.run, target, here, world, now)
+    dead = await exam.canaries.dead(exam.run, target, here, world, now, inputs, ends, case.before)
     if report.stopped_by(dead.finding, target.id):
         return
-    confirmed = (
-        exam.others_green_again(case, dead.whole, dead.failing)
-        if dead.whole is not None
-        else exam.all_green_again(case)
-    )
-    if not await confirmed:
+    if not await exam.others_green_again(case, ends):
         return
     standing = [name for name in stood if name in here]
     if await _stopped_for_other_questions(exam, case, now, standing):

@@ -18,15 +18,11 @@ from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, changed
 from agentrunner.verification.syntax.emptied_functions import changed_functions, last_name
 from agentrunner.verification.syntax.languages import language_of, walk
 from agentrunner.verification.syntax.raising_functions import find_only_raising
-from agentrunner.verification.syntax.stand_ins import (
-    answers_yes_or_no,
-    new_functions,
-    stand_ins,
-    unread,
-)
+from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins, unread
 from agentrunner.verification.syntax.tokens import number
 from agentrunner.verification.syntax.unread_text import unread_in_text
 from agentrunner.verification.syntax.words import examples, identifiers, signatures
+from agentrunner.verification.syntax.yes_or_no import says_yes_or_no
 from agentrunner.verification.target import Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
@@ -178,7 +174,7 @@ class NamedWork:
             language, after = language_of(path), read(path)
             if language is None or after is None:
                 continue
-            if silent and answers_yes_or_no(after, language, name):
+            if silent and says_yes_or_no(after, language, name):
                 others = {one: why for one, why in elsewhere.refused.items() if one not in silent}
                 elsewhere = replace(elsewhere, refused=others, passed=None)
             for one in stand_ins(read_old(path), after, language, name, self.asked):

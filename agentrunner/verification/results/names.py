@@ -30,6 +30,7 @@ CHANGING_PART = re.compile(
     """,
     re.VERBOSE,
 )
+CASE_OF_TEST = re.compile(r"^((?:\S+\.py::\S+|\w+(?:\.\w+)+)) (?:\[[^\]]*\](?: \(.*\))?|\(.*\))$")
 PARAMETERS = re.compile(r"(?<=\w)\[.*\]$|(?<=\w)\[[^\[\]]*\](?= \[|\s*\()", re.DOTALL)
 NUMBERED = re.compile(r"(?<=[\[-])([^\W\d]\w*?)(\d+)(?=[\]-])")
 """Pytest's own id of a value that has no text: the argument's name and its place in the list."""
@@ -41,6 +42,17 @@ BRACKETED = re.compile(r" with data set (?:#\d+|\".*\")$|(?<=\w)\(.*\)(?:\[\d+\]
 def own_name(name: str) -> str:
     """The last part of a test's name, as every tool reports it."""
     return re.split(r"::|\s>\s|\.", name)[-1]
+
+
+def test_of_case(name: str) -> str:
+    """The name of the test of Python that reports this case by itself (`subTest`), or the name."""
+    hit = CASE_OF_TEST.match(name)
+    return hit[1] if hit else name
+
+
+def function_of(name: str) -> str:
+    """The name without what tells one case of a test from another."""
+    return PARAMETERS.sub("", test_of_case(name))
 
 
 def is_of_others(name: str, names: Iterable[str]) -> bool:

@@ -40,7 +40,7 @@ def _leaves(parsed: Parsed, docstrings: bool) -> Iterator[tuple[str, int, str]]:
             depths[child.id] = depth + 1
         if not node.children and not is_comment(node):
             yield node.type, depth, parsed.text(node)
-        for gap in _gaps(parsed, node):
+        for gap in _gaps(parsed, node) if counts(node) else ():
             yield node.type, depth, gap
 
 

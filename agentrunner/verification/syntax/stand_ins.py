@@ -6,7 +6,6 @@ handed first, or always one of the values that the function itself states as an 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -127,38 +126,6 @@ def unread(before: bytes | None, after: bytes, language: str) -> set[tuple[str, 
         for parameter in parameter_names(parsed, one) - had.get(name, set()):
             (read if parameter in used else idle).add((name, parameter))
     return idle - read
-
-
-YES_OR_NO = re.compile(
-    r"^(?:True|False|true|false|not\b|!)|[<>]|[!=]==?|\b(?:in|is|instanceof)\b"
-    r"|\b(?:any|all|bool|isinstance|Boolean|every|some|includes|test|has\w*|starts_?[wW]ith"
-    r"|ends_?[wW]ith|is\w+)\([^()]*(?:\([^()]*\)[^()]*)*\)$"
-)
-"""An expression that is true or false."""
-BOOLEAN_HEAD = re.compile(r"(?:->|\)\s*:|\))\s*bool(?:ean)?\b")
-
-
-def answers_yes_or_no(source: bytes, language: str, name: str) -> bool:
-    """Whether every function of this name says so, or gives back only what is true or false."""
-    parsed = parse(source, language)
-    if parsed is None:
-        return False
-    found = [one for one in functions_of(parsed) if last_name(one) == name]
-    return bool(found) and all(_is_yes_or_no(parsed, one) for one in found)
-
-
-def _is_yes_or_no(parsed: Parsed, function: Function) -> bool:
-    head = parsed.source[function.node.start_byte : function.body.start_byte]
-    if BOOLEAN_HEAD.search(head.decode("utf-8", "replace")):
-        return True
-    given = [
-        parsed.text(node).removeprefix("return").strip(" ;")
-        for node in walk(function.body)
-        if node.type == "return_statement"
-    ]
-    if not given and "block" not in function.body.type:
-        given = [parsed.text(function.body)]
-    return bool(given) and all(map(YES_OR_NO.search, given))
 
 
 def _answers(parsed: Parsed, function: Function, first: str) -> Iterator[tuple[str, str]]:

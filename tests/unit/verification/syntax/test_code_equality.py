@@ -13,6 +13,8 @@ from agentrunner.verification.syntax import is_same_code
         ("go", "package a\nfunc F() {}\n", "package a\n\n// F is one\nfunc F() {}\n"),
         ("rust", "fn f() -> u8 { 1 }\n", "/// One.\nfn f() -> u8 { 1 }\n"),
         ("java", "class A { int f() {} }", "/** A. */ class A {\n int f() {} }"),
+        ("rust", "/// One.\nfn f() {}\n", "/// Two,\n/// and more.\nfn f() {}\n"),
+        ("rust", "fn f() {\n    //! a\n    g();\n}\n", "fn f() {\n    g();\n}\n"),
     ],
 )  # fmt: skip
 def test_comments_and_layout_change_nothing(language: str, before: str, after: str) -> None:
