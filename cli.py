@@ -193,13 +193,12 @@ def _print_version(wanted: bool) -> None:
 
 
 def _end_with_version(*, as_json: bool) -> NoReturn:
-    from agentrunner.git.own_checkout import own_commit
+    from agentrunner.git.own_checkout import described, own_commit
 
-    commit = own_commit()
     if as_json:
-        typer.echo(json.dumps({"version": __version__, "commit": commit or None}))
+        typer.echo(json.dumps({"version": __version__, "commit": own_commit() or None}))
     else:
-        typer.echo(f"agentrunner {__version__}{f' (commit {commit})' * bool(commit)}")
+        typer.echo(f"agentrunner {described(__version__)}")
     raise typer.Exit
 
 

@@ -33,7 +33,7 @@ from agentrunner.commands.trying import SandboxTrial
 from agentrunner.commands.which_run import here
 from agentrunner.environment import home_of
 from agentrunner.errors import InfraError, UsageError
-from agentrunner.git.own_checkout import own_commit
+from agentrunner.git.own_checkout import described
 from agentrunner.screens.doctor import DoctorItem, DoctorReport, Mark, doctor_screen
 from agentrunner.screens.layout import tilde
 
@@ -157,10 +157,10 @@ def examine(
     ]
     policies = policy_findings(policy, environ, repo)
     refused = obstacles(repo, state_dir, home)
-    commit = f" (commit {found})" if (found := own_commit()) else ""
     report = DoctorReport(
         worker=worker,
-        head=f"agentrunner {__version__}{commit}, Python {platform.python_version()}, {_system()}",
+        head=f"agentrunner {described(__version__)},"
+        f" Python {platform.python_version()}, {_system()}",
         sections=[
             (
                 f"This repository: {tilde(str(repo), home)}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from agentrunner.git.process import git_dir_of
+from agentrunner.git.process import git_dir_of, shared_dir_of
 
 ROOT = Path(__file__).parents[2]
 """The folder that holds the package: the checkout's root, or an environment's packages."""
@@ -25,16 +25,21 @@ def own_commit(root: Path = ROOT) -> str:
         name = head.removeprefix("ref: ")
         if name == head:
             return _commit(head)
-        shared = git_dir / "commondir"
-        common = git_dir / shared.read_text().strip() if shared.is_file() else git_dir
-        place = common / name
+        shared = shared_dir_of(git_dir)
+        place = shared / name
         if place.is_file():
             return _commit(place.read_text(errors="replace").strip())
-        packed = (common / "packed-refs").read_text(errors="replace")[:LARGEST]
+        packed = (shared / "packed-refs").read_text(errors="replace")[:LARGEST]
         found = re.search(rf"^(\w+) {re.escape(name)}$", packed, re.MULTILINE)
         return _commit(found[1]) if found else ""
     except OSError:
         return ""
+
+
+def described(version: str) -> str:
+    """A version for people, with the commit where there is one: `0.1.0 (commit 1f2e…)`. Blocks."""
+    commit = own_commit()
+    return f"{version} (commit {commit})" if commit else version
 
 
 def _commit(text: str) -> str:

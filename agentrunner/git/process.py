@@ -221,3 +221,11 @@ def git_dir_of(checkout: Path) -> Path:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(place))
     text = place.read_text(errors="replace").removeprefix("gitdir:").strip()
     return (checkout / text).resolve()
+
+
+def shared_dir_of(git_dir: Path) -> Path:
+    """Return what all work trees of a repository share, such as branches. Raises OSError."""
+    pointer = git_dir / "commondir"
+    if not pointer.is_file():
+        return git_dir
+    return (git_dir / pointer.read_text(errors="replace").strip()).resolve()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentrunner.git.private_clone import BRANCHES
-from agentrunner.git.process import git_dir_of, users_git
+from agentrunner.git.process import git_dir_of, shared_dir_of, users_git
 from agentrunner.git.snapshots import find_git
 
 _REF = "ref: "
@@ -39,7 +39,7 @@ class UserRepository:
 
     def checked_out(self) -> dict[str, Path]:
         """Return each branch that a work tree of the repository has checked out, and its folder."""
-        common = self._common()
+        common = shared_dir_of(self.git_dir)
         found = {}
         for head in (common / "HEAD", *sorted(common.glob("worktrees/*/HEAD"))):
             text = head.read_text(errors="replace").strip()
@@ -70,12 +70,6 @@ class UserRepository:
         env = {"GIT_CONFIG_GLOBAL": settings, "HOME": self.environ.get("HOME") or str(Path.home())}
         git = users_git(self.git_dir, find_git(self.repo))
         return git.run(*command, accept=(0, 1, 2, 128), env=env).decode("utf-8", "replace")
-
-    def _common(self) -> Path:
-        pointer = self.git_dir / "commondir"
-        if not pointer.is_file():
-            return self.git_dir
-        return (self.git_dir / pointer.read_text(errors="replace").strip()).resolve()
 
 
 def _work_tree(head: Path, common: Path) -> Path:

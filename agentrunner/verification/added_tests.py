@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from agentrunner.verification.moves import with_part
+from agentrunner.verification.moves import renamed_in, with_part
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.imports import (
     imported,
@@ -56,17 +56,18 @@ def bare_tests(
     used = set(WORD.findall(new.decode("utf-8", "replace")))
     for name in used & now.keys():
         forms = {name, *(one for one, other in renames.items() if other == name)}
-        origins = {_renamed(was[one], renames) for one in forms & was.keys()}
-        if origins and _renamed(now[name], renames) not in origins:
+        origins = {_origin(was[one], renames) for one in forms & was.keys()}
+        if origins and _origin(now[name], renames) not in origins:
             return None
         if not origins and name in WORD.findall(old.decode("utf-8", "replace")):
             return None  # it was the file's own before
     return old, new
 
 
-def _renamed(text: str, renames: Mapping[str, str]) -> str:
-    for old, new in renames.items():
-        text = re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", new, text)
+def _origin(text: str, renames: Mapping[str, str]) -> str:
+    """Where an imported name comes from, with all names as they are now."""
+    for names in renames.items():
+        text = renamed_in(text, names)
     return text
 
 

@@ -10,7 +10,6 @@ from pathlib import PurePosixPath
 
 from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.git.snapshots import Snapshots, folders_of
-from agentrunner.verification.added_tests import without_new_tests
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.follow_ups import FollowUps
 from agentrunner.verification.inputs.changes import LOCK_OF_VENDOR, ProofChanges, judge_changes
@@ -23,7 +22,7 @@ from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.inputs.shell import steps_of
 from agentrunner.verification.inputs.steering_files import matches
 from agentrunner.verification.inputs.wanted_changes import asked_in, data_asked_in, wanted_new
-from agentrunner.verification.inputs.wanted_moves import moved_in, renames_in
+from agentrunner.verification.inputs.wanted_moves import moved_in
 from agentrunner.verification.inputs.wanted_tests import asks_to_add
 from agentrunner.verification.linked_inputs import with_links
 from agentrunner.verification.moves import renamed_modules, says_the_same
@@ -35,7 +34,6 @@ from agentrunner.verification.removed_tests import (
 )
 from agentrunner.verification.results.names import PARAMETERS, own_name
 from agentrunner.verification.syntax.definitions import definitions
-from agentrunner.verification.syntax.imports import without_imports
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import regions_of_tests
 from agentrunner.verification.syntax.substance import is_empty_test
@@ -158,7 +156,7 @@ class ChangedInputs:
         removed = self._with_wanted_removals(old, new, total)
         permitted |= removed
         followed = ((moved | removed) & total.modified) - as_they_are
-        self._without_new_tests = self._rests(old, new, followed)
+        self._without_new_tests = follow_ups.without_new_tests(followed)
         helpers = sorted(self._helpers.difference(allowed, permitted, self._judged_paths()))
         return tuple(
             InputChange(path, "it is new among the tests, which use it", "added", test=True)
@@ -339,20 +337,6 @@ class ChangedInputs:
     def followed_files(self) -> Collection[str]:
         """Files of tests that follow the work, and that have new tests or imports besides."""
         return self._without_new_tests.keys()
-
-    def _rests(self, old: str, new: str, paths: Collection[str]) -> dict[str, bytes]:
-        """Permitted files of tests without the tests that are new, where there are some."""
-        was, now = self.snapshots.reader(old), self.snapshots.reader(new)
-        found: dict[str, bytes] = {}
-        for path in sorted(paths):
-            language, before, after = language_of(path), was(path), now(path)
-            if language is None or before is None or after is None:
-                continue
-            renames = renames_in(self.spec.wanted)
-            rest = without_new_tests(before, after, language, renames)
-            if rest != after and without_imports(rest, language) is not None:
-                found[path] = rest
-        return found
 
     def _new_helpers(self, old: str, total: Changes, before: Inputs) -> frozenset[str]:
         """New files in folders that held tests and nothing else: helpers, fixtures, doubles.

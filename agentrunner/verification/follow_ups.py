@@ -9,6 +9,7 @@ import posixpath
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from agentrunner.verification.adapted_tests import (
     VALUE,
@@ -17,7 +18,7 @@ from agentrunner.verification.adapted_tests import (
     exchanged_values,
     reworded_in,
 )
-from agentrunner.verification.added_tests import bare_tests
+from agentrunner.verification.added_tests import bare_tests, without_new_tests
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.es_modules import asks_for_es_modules, modules_follow
 from agentrunner.verification.followed_signatures import changed_heads, follows_heads
@@ -29,7 +30,7 @@ from agentrunner.verification.inputs.wanted_kinds import (
     differs_by_snapshots,
     wants_snapshots,
 )
-from agentrunner.verification.inputs.wanted_moves import moves_in, renames_in, wants_parts_moved
+from agentrunner.verification.inputs.wanted_moves import moves_in, renames_in
 from agentrunner.verification.inputs.wanted_tests import asks_to_adapt, says_it_becomes
 from agentrunner.verification.moves import (
     MOST_COMPARED,
@@ -42,6 +43,7 @@ from agentrunner.verification.moves import (
 )
 from agentrunner.verification.renamed_names import renamed_in_code
 from agentrunner.verification.results.names import own_name
+from agentrunner.verification.syntax.imports import without_imports
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.trees import Changes
 
@@ -75,14 +77,9 @@ class FollowUps:
 
     def _moves(self) -> set[str]:
         """The same without ES modules."""
-        words = moves_in(self.wanted)
-        names = {**renamed_in_code(self._changed_product(), self.wanted), **renames_in(self.wanted)}
-        parts = wants_parts_moved(self.wanted)
-        if not words and not names and not parts:
-            return set()
-        moves = asked_moves(
-            words, self.wanted, sorted(self.total.deleted), sorted(self.total.added)
-        )
+        deleted, added = sorted(self.total.deleted), sorted(self.total.added)
+        moves = asked_moves(moves_in(self.wanted), self.wanted, deleted, added)
+        names = self._names
         found = self._moved_along(moves)
         asked, code = outside_of_checks(self.wanted), self._changed_code()
         for path in sorted({one.path for one in self.judged} & self.total.modified):
@@ -96,9 +93,26 @@ class FollowUps:
                 names_follow(path, before, after, names)
                 or self._rest_follows(path, before, after, names)
                 or imports_follow(path, before, after, moves)
-                or (parts and parts_follow(path, before, after, asked, code))
+                or parts_follow(path, before, after, asked, code)
             ):
                 found.add(path)
+        return found
+
+    @cached_property
+    def _names(self) -> Mapping[str, str]:
+        """New names of code by the old ones, as the PRD wants them or as the code shows."""
+        return {**renamed_in_code(self._changed_product(), self.wanted), **renames_in(self.wanted)}
+
+    def without_new_tests(self, paths: Collection[str]) -> dict[str, bytes]:
+        """Those of these files that have new tests or imports besides, without them."""
+        found: dict[str, bytes] = {}
+        for path in sorted(paths):
+            language, before, after = language_of(path), self.was(path), self.now(path)
+            if language is None or before is None or after is None:
+                continue
+            rest = without_new_tests(before, after, language, self._names)
+            if rest != after and without_imports(rest, language) is not None:
+                found[path] = rest
         return found
 
     def _rest_follows(

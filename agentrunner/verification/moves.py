@@ -6,9 +6,8 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from agentrunner.text.sentences import sentences
 from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.inputs.wanted_moves import wants_parts_moved
+from agentrunner.verification.inputs.wanted_moves import module_of, wants_part_moved
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.results.names import PARAMETERS, own_name
 from agentrunner.verification.syntax.definitions import definition, definitions
@@ -31,10 +30,11 @@ PYTHON_PLACE = re.compile(r"(?m)^from (\.+)([\w.]*)")
 WORD = re.compile(r"\w+|\W")
 PLACE_OR_NOT = re.compile(r"[\w./+@-]+|[^\w./+@-]")
 """A word that may be a path, or a character of none."""
-STAYS = re.compile(r"(?i)\b(?:stays?|remains?|unchanged|must not|out of scope|keep(?:s|ing)?)\b")
 QUOTED_PATH = re.compile(r"""["']([^"'\n]+)["']""")
+"""A path that an import of JavaScript writes."""
 QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`]*`")
 SAYS = re.compile(r"\.(?:Error|Fatal|Log|Skip)f?\(\s*\Z")
+"""Before a text: a test of Go hands it to its kit, as a message."""
 MOST_RENAMES = 50
 MOST_COMPARED = 200
 """How many lost tests, new tests and files are compared."""
@@ -80,7 +80,7 @@ def _parameters(name: str) -> str:
     return part[0] if part else ""
 
 
-def _renamed(text: str, names: tuple[str, str]) -> str:
+def renamed_in(text: str, names: tuple[str, str]) -> str:
     """A definition in which one module has its new name."""
     return re.sub(rf"(?<!\w){re.escape(names[0])}(?!\w)", names[1], text)
 
@@ -90,13 +90,13 @@ def _forms(text: str, renames: Sequence[tuple[str, str]]) -> Iterator[str]:
     renamed."""
     yield text
     for one in renames:
-        yield _renamed(text, one)
+        yield renamed_in(text, one)
     for one in renames:
         if re.split(r"[/.]", one[0])[-1] == re.split(r"[/.]", one[1])[-1]:
-            text = _renamed(text, one)
+            text = renamed_in(text, one)
     yield text
     for one in renames:
-        text = _renamed(text, one)
+        text = renamed_in(text, one)
     yield text
 
 
@@ -175,7 +175,7 @@ def imports_follow(
         return False
     old_lines, new_lines = ({_placed(line, path) for line in lines} for lines in (was, now))
     only_before = old_lines - new_lines
-    renamed = [{_renamed(line, names) for names in renames} & new_lines for line in only_before]
+    renamed = [{renamed_in(line, names) for names in renames} & new_lines for line in only_before]
     return all(renamed) and new_lines - old_lines <= set().union(*renamed)
 
 
@@ -226,34 +226,13 @@ def _origin(path: str, text: str) -> tuple[str, str] | None:
         return None
     if (hit := QUOTED_PATH.search(place)) is None:
         return place.replace(".", "/"), name
-    return posixpath.normpath(posixpath.join(posixpath.dirname(path), _module_of(hit[1]))), name
-
-
-def _module_of(path: str) -> str:
-    """A file's path without its ending, or that of its folder where it stands for this."""
-    return re.sub(r"(?:/index|/__init__)?\.(?:py|[cm]?[jt]sx?)$", "", path)
-
-
-def wants_part_moved(text: str, name: str, place: str) -> bool:
-    """Whether a sentence has a verb of moving, this name and this module, a path or dotted."""
-    for sentence in sentences(text, points=False):
-        words = re.findall(r"[\w./-]+", sentence)
-        paths = {_module_of(word.rstrip(".")) for word in words}
-        paths |= {path.replace(".", "/") for path in paths}
-        if (
-            name in re.findall(r"\w+", sentence)
-            and any(place == one or place.endswith(f"/{one}") for one in paths)
-            and wants_parts_moved(sentence)
-            and not STAYS.search(sentence)
-        ):
-            return True
-    return False
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), module_of(hit[1]))), name
 
 
 def _module(place: str, changed: Mapping[str, tuple[bytes, bytes]]) -> tuple[bytes, bytes] | None:
     """Return a changed module, by its name as a path, before and after."""
     for path, texts in changed.items():
-        name = _module_of(path)
+        name = module_of(path)
         if language_of(path) and (name == place or name.endswith(f"/{place}")):
             return texts
     return None

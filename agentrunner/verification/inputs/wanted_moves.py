@@ -36,6 +36,8 @@ MOVES_PARTS = re.compile(
     r"|(?:pull|factor)(?:s|ed|ing)?\s+out)\b|移動|移[すし]|切り出|分割"
 )
 """A verb by which code goes to another module."""
+STAYS = re.compile(r"(?i)\b(?:stays?|remains?|unchanged|must not|out of scope|keep(?:s|ing)?)\b")
+"""What a sentence says of code that goes nowhere."""
 BARE_RENAMES = re.compile(
     r"\b(?:[Rr]enam(?:e|es|ed|ing)|(?P<more>and))\s+(?:the\s+)?"
     r"(?:(?P<kind>function|method|class|type)\s+)?"
@@ -69,12 +71,34 @@ def moves_in(prd_text: str) -> list[str]:
     return [word for word in words if not is_glob(word)][:MOST_NAMED]
 
 
-def wants_parts_moved(prd_text: str) -> bool:
-    """Whether a PRD wants code to go to another module; no PRD names each file that imports it."""
+def wants_part_moved(prd_text: str, name: str, module: str) -> bool:
+    """Whether a sentence of the PRD wants code of this name to go to this module, a path.
+
+    No PRD names each file that imports it.
+    """
     return any(
+        name in re.findall(r"\w+", sentence)
+        and any(module == one or module.endswith(f"/{one}") for one in _modules_in(sentence))
+        and _wants_code_moved(sentence)
+        for sentence in sentences(outside_of_checks(prd_text[:MOST]), points=False)
+    )
+
+
+def module_of(path: str) -> str:
+    """Return a file's path without its ending, or that of its folder where it stands for this."""
+    return re.sub(r"(?:/index|/__init__)?\.(?:py|[cm]?[jt]sx?)$", "", path)
+
+
+def _modules_in(sentence: str) -> set[str]:
+    """Paths of what may be modules, written as paths or with dots."""
+    paths = {module_of(word.rstrip(".")) for word in re.findall(r"[\w./-]+", sentence)}
+    return paths | {path.replace(".", "/") for path in paths}
+
+
+def _wants_code_moved(sentence: str) -> bool:
+    return not STAYS.search(sentence) and any(
         not NEGATED.search(sentence[: hit.start()])
         and not JA_NOT.search(sentence[hit.end() :][:12])
-        for sentence in sentences(outside_of_checks(prd_text[:MOST]))
         for hit in MOVES_PARTS.finditer(sentence)
     )
 

@@ -77,3 +77,14 @@ JA_HABIT = re.compile(
     r"とき|時に|場合|たび|度に|なら|れば|たら|毎|自動|すで|既に|まで|のみ|だけ|後で|別途|済|なし|無し"
     r"|れない|れず|れては|べきでは"
 )
+ARTICLE = r"(?:the\s+|our\s+|its\s+|file\s+)*"
+NAMED_FILE = (
+    r"[`'\"]*(?P<path>(?:[\w.-]+/)*"
+    r"(?:[\w-]+(?:\.\w{1,10})+|README|CHANGELOG|CHANGES|HISTORY))(?![\w/])"
+)
+"""A file as a sentence names it."""
+UNSURE = re.compile(
+    r"(?i)\b(?:if|when|where|unless|optional\w*|may|might|could|need not|not|never|n't|or"
+    r"|separate\w*|later|already|e\.g|for example)\b|任意|場合|不要|ない"
+)
+"""What makes of an order one that need not be carried out."""

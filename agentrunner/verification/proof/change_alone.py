@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from agentrunner.state.run_state import Finding
 from agentrunner.verification.findings import beside_work, missing_work
 from agentrunner.verification.inputs.executed_files import only_reads
+from agentrunner.verification.proof.both_trees import BothTrees
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.collateral import collateral
 from agentrunner.verification.proof.comments_on_work import only_comments, unfinished
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.left_as_it_was import left_as_it_was
 from agentrunner.verification.proof.loose_code import loose_code
+from agentrunner.verification.proof.lost_files import lost_file
 from agentrunner.verification.proof.missing_failures import left_out, nothing_fails
 from agentrunner.verification.proof.only_declared import only_declared
 from agentrunner.verification.proof.still_there import still_there
@@ -30,9 +32,11 @@ def shown_by_the_change(exam: Examination, cases: Sequence[Case], wanted: str) -
     gone = [path for path in exam.total.deleted if inputs.counts(path) is None]
     tests = [path for path in exam.total.all if path not in world.product]
     code = [path for path in sorted(world.old_paths) if inputs.counts(path) is None]
+    trees = BothTrees.of(snapshots, world.old, world.new, code)
     what = (
-        left_as_it_was(snapshots, world.old, world.new, code, wanted)
-        or still_there(snapshots, world.old, world.new, code, wanted)
+        left_as_it_was(trees, wanted)
+        or still_there(trees, wanted)
+        or lost_file(trees, world.product)
         or only_declared(world.product, read_old, read, wanted)
         or nothing_fails(world.product, tests, read_old, read, wanted)
         or left_out(cases, read)

@@ -12,10 +12,11 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 
-from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.sentences import sentences
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.references import JS_IMPORT, PYTHON_FROM, PYTHON_IMPORT
+from agentrunner.verification.inputs.words_of_change import ARTICLE, NAMED_FILE, UNSURE
+from agentrunner.verification.proof.both_trees import MOST_READ, BothTrees
 from agentrunner.verification.syntax.emptied_functions import changed_functions, last_name
 from agentrunner.verification.syntax.functions import functions_of
 from agentrunner.verification.syntax.languages import language_of, parse
@@ -26,25 +27,17 @@ STILL_USED = "{} still imports `{}`, and the requirements say: {}"
 STILL_THERE = "{} is still all that stood for it in the code, and the requirements say: {}"
 NOT_USED = "`{}` is as it was, and the requirements say: {}"
 DOCUMENTS = (".md", ".rst", ".adoc")
-PATH = (
-    r"[`'\"]*(?P<path>(?:[\w.-]+/)*"
-    r"(?:[\w-]+(?:\.\w{1,10})+|README|CHANGELOG|CHANGES|HISTORY))(?![\w/])"
-)
-ARTICLE = r"(?:the\s+|our\s+|its\s+|file\s+)*"
 _VERSION = re.compile(r"[\d.]+|\w\.\w")
 ORDER = re.compile(
     r"(?i)(?:^|[,;:]\s|\b(?:and|also|please|then|must|should)\s)\s*(?:[-*]\s+(?:\[.\]\s+)?)?"
     r"(?:please\s+|also\s+|then\s+|be\s+)*"
     r"(?:(?:document|describe|mention|explain|note|add|put|write|list|record)(?:ed)?\b"
     rf"(?:(?!\b(?:from|for)\b)[^.;:!?\n]|\.\w){{0,80}}?\s(?:in|into|to)\s+{ARTICLE}"
-    rf"|(?:update|extend|amend|revise|adapt)\s+{ARTICLE}){PATH}"
-    rf"|{PATH.replace('path', 'ja')}[`」]?\s*(?:に|にも|を|も)[^。\n、]{{0,20}}(?:記載|追記|更新)"
+    rf"|(?:update|extend|amend|revise|adapt)\s+{ARTICLE}){NAMED_FILE}"
+    rf"|{NAMED_FILE.replace('path', 'ja')}[`」]?\s*(?:に|にも|を|も)"
+    r"[^。\n、]{0,20}(?:記載|追記|更新)"
 )
 """An order to write into a file, or to bring it up to date."""
-UNSURE = re.compile(
-    r"(?i)\b(?:if|when|where|unless|optional\w*|may|might|could|need not|not|never|n't|or"
-    r"|separate\w*|later|already|e\.g|for example)\b|任意|場合|不要|ない"
-)
 USED_IN = re.compile(
     r"(?i)\b(?:use|call|apply)\s+(?:it|this|that|them|these|both)\s+(?:(?:from\s+)?(?:in|for|from)"
     r"|(?:with)?in)\s+`(?P<where>[^`\n]+)`(?:\s+(?:in|of)\s+`(?P<file>[^`\n]+)`)?"
@@ -62,61 +55,52 @@ BECOMES = re.compile(
     rf"(?i)\b(?:chang|rais|lower|increas|decreas|reduc|set)\w*\b[^.;:!?\n]{{0,60}}?"
     rf"\bfrom\s+{_VALUE.format('was')}\s+(?:\w+\s+)?to\s+{_VALUE.format('now')}"
 )
-MOST_READ = 500
 
 
-def left_as_it_was(
-    snapshots: Snapshots, old_tree: str, new_tree: str, product: Collection[str], asked: str
-) -> str:
+def left_as_it_was(trees: BothTrees, asked: str) -> str:
     """What the text wants changed that is as it was in the new tree; else "".
 
-    `product` are the old files that decide nothing. Blocks. Raises GitFailed and OSError.
+    Blocks. Raises GitFailed and OSError.
     """
-    old, new = snapshots.list(old_tree), snapshots.list(new_tree)
-    read_old, read = snapshots.reader(old_tree), snapshots.reader(new_tree)
-    code = [one for one in product if language_of(one)][:MOST_READ]
+    old, new, read_old, read = trees.old, trees.new, trees.read_old, trees.read
     for sentence in sentences(asked, semicolons=True):
-        shown = " ".join(sentence.split())[:120]
         if UNSURE.search(sentence):
             continue
+        shown = " ".join(sentence.split())[:120]
         for hit in USED_IN.finditer(sentence):
-            if where := _left_alone(hit, code, new.keys(), read_old, read):
+            if where := _left_alone(hit, trees):
                 return NOT_USED.format(where, shown)
         for path in _to_change(sentence, old):
             if old[path] == new.get(path):
                 return UNTOUCHED.format(path, shown)
         for module in _to_go(sentence):
-            named = [one for one in old if posixpath.basename(one) in sentence] or list(product)
+            named = [one for one in old if posixpath.basename(one) in sentence] or list(
+                trees.product
+            )
             for path in named[:MOST_READ]:
                 before = _imported(path, read_old) if language_of(path) else set()
                 if module in before and module in _imported(path, read):
                     return STILL_USED.format(path, module, shown)
         for value in (hit["was"] for hit in BECOMES.finditer(sentence)):
-            stood = sum(_numbers(one, read_old)[value] for one in code)
-            changed = [one for one in code if old[one] != new.get(one)]
+            stood = sum(_numbers(one, read_old)[value] for one in trees.code)
             lost = any(
-                _numbers(one, read)[value] < _numbers(one, read_old)[value] for one in changed
+                _numbers(one, read)[value] < _numbers(one, read_old)[value] for one in trees.changed
             )
-            if changed and stood and not lost:
+            if trees.changed and stood and not lost:
                 return STILL_THERE.format(value, shown)
     return ""
 
 
-def _left_alone(
-    order: re.Match[str],
-    code: Collection[str],
-    paths: Collection[str],
-    read_old: ReadFile,
-    read: ReadFile,
-) -> str:
+def _left_alone(order: re.Match[str], trees: BothTrees) -> str:
     """The file or function that something new is to be used in, where it is as it was; else "".
 
     A function counts as changed where one that it names is. What is new may be told by its path.
     """
+    read_old, read, code = trees.read_old, trees.read, trees.code
     named = [one for one in (order["file"], order["where"]) if one]
     for name in named:
         fitting = [path for path in code if path == name or path.endswith(f"/{name}")]
-        if len(fitting) == 1 and fitting[0] in paths:
+        if len(fitting) == 1 and fitting[0] in trees.new:
             return fitting[0] if read_old(fitting[0]) == read(fitting[0]) else ""
     if not (hit := re.fullmatch(r"(?:[\w.:#]*[.:#])?([A-Za-z_]\w*)(?:\([^)]*\))?", order["where"])):
         return ""

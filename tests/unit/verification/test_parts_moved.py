@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.inputs.wanted_moves import wants_parts_moved
+from agentrunner.verification.inputs.wanted_moves import wants_part_moved
 from agentrunner.verification.moves import parts_follow
 
 BEFORE = b"from a.old import f, g\n\n\ndef test_f():\n    assert f(1) == g(1)\n"
@@ -62,12 +62,14 @@ def test_a_test_of_javascript_imports_from_where_a_function_stands_now() -> None
     ("text", "wanted"),
     [
         ("`f` moves from `a/old.py` to a new module `a/new.py`.", True),
-        ("Extract the helpers into `a/new.py`.", True),
+        ("Extract the helper `f` into `a/new.py`.", True),
         ("`f` を `a/new.py` に移動する。", True),
         ("Do not move `f` from `a/old.py` to `a/new.py`.", False),
         ("`f` を `a/new.py` に移動しないこと。", False),
         ("`f` rounds up.", False),
+        ("Move `g` to `a/new.py`; `f` stays in `a/old.py`.", False),
+        ("Move `f` to `b/new.py`.", False),
     ],
 )
 def test_what_moves_is_read(text: str, wanted: bool) -> None:
-    assert wants_parts_moved(text) == wanted
+    assert wants_part_moved(text, "f", "a/new") == wanted

@@ -7,13 +7,15 @@ from typing import cast
 import pytest
 
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.proof.both_trees import BothTrees
 from agentrunner.verification.proof.left_as_it_was import left_as_it_was
 from tests.kit.text_trees import TextTrees
 
 
 def _left(old: dict[str, str], new: dict[str, str], asked: str) -> str:
     product = [path for path in old if "test" not in path]
-    return left_as_it_was(cast(Snapshots, TextTrees(old, new)), "old", "new", product, asked)
+    trees = BothTrees.of(cast(Snapshots, TextTrees(old, new)), "old", "new", product)
+    return left_as_it_was(trees, asked)
 
 
 OLD = {"mathx.py": "x = 1\n", "README.md": "# mathx\n", "CHANGELOG.md": "# Changes\n"}

@@ -1,0 +1,43 @@
+"""The product before and after the work, for what the change shows by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from agentrunner.git.restore import Entry
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.syntax.languages import language_of
+
+MOST_READ = 500
+"""Files of code that are read."""
+
+
+@dataclass(frozen=True)
+class BothTrees:
+    """Two trees: what they list, and what reads them. Reading blocks."""
+
+    old: Mapping[str, Entry]
+    new: Mapping[str, Entry]
+    read_old: ReadFile
+    read: ReadFile
+    product: Collection[str]
+    """Paths of the old tree that decide nothing."""
+
+    @classmethod
+    def of(cls, snapshots: Snapshots, old: str, new: str, product: Collection[str]) -> BothTrees:
+        """List two trees. Blocks. Raises GitFailed and OSError."""
+        readers = snapshots.reader(old), snapshots.reader(new)
+        return cls(snapshots.list(old), snapshots.list(new), *readers, product)
+
+    @cached_property
+    def code(self) -> list[str]:
+        """Old files of the product in a language with a grammar."""
+        return [one for one in self.product if language_of(one)][:MOST_READ]
+
+    @cached_property
+    def changed(self) -> list[str]:
+        """Those of them that are others now, or gone."""
+        return [one for one in self.code if self.old[one] != self.new.get(one)]
