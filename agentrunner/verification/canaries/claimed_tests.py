@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.run_state import Finding
+from agentrunner.verification.canaries.canary_trees import CanaryTree, CanaryTrees, Places
 from agentrunner.verification.canaries.failing_trees import FailingTree, failing_trees
 from agentrunner.verification.canaries.fixture_canary import not_read
 from agentrunner.verification.canaries.helper_canary import helper_not_asked
 from agentrunner.verification.canaries.own_assertions import Passes, ask_assertions
 from agentrunner.verification.canaries.red_lines import RedLines, red_lines
-from agentrunner.verification.canaries.script_canary import unequal_test
 from agentrunner.verification.canaries.table_rows import (
     case_not_asked,
     row_not_asked,
@@ -29,21 +29,15 @@ from agentrunner.verification.canaries.word_canaries import NOT_ITSELF, WordCana
 from agentrunner.verification.findings import tool_changed
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.results.names import own_name, test_of_case
-from agentrunner.verification.syntax.canary import changed_literal, changed_where_red
-from agentrunner.verification.syntax.edits import Canary, Edit, applied, combined
-from agentrunner.verification.syntax.ends import failing_end
+from agentrunner.verification.results.names import test_of_case
+from agentrunner.verification.syntax.canary import changed_where_red
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.random_tests import random_tests
-from agentrunner.verification.syntax.test_finder import TestSpan, find_test
 from agentrunner.verification.target import Measured, Run, Target
 from agentrunner.verification.unknown_names import UnknownNames
 from agentrunner.verification.world import SnapshotTrees
 
 MOST_TESTS = 200
 """Claimed tests that canaries are made of; with more, the claim is shown at most."""
-Places = Mapping[str, Sequence[str]]
-"""Names of tests, by their file."""
 NO_CANARY = "no canary: none could be made of these tests"
 TOO_MANY = f"of more than {MOST_TESTS} claimed tests only so many were made to fail"
 PASSED_BY = "passes by the assertion that was red before; so this shows, and no more"
@@ -60,22 +54,10 @@ class CanaryReport:
 
 
 @dataclass(frozen=True)
-class _CanaryTree:
-    """A tree with canaries, and the names of tests that must be red in it."""
-
-    tree: str
-    names: tuple[str, ...]
-    random: Mapping[str, str] = field(default_factory=dict)
-    """The files of tests with a random name, by name."""
-    may_be_red: tuple[str, ...] = ()
-    """Names of tests whose changed value is not known to be an expected one."""
-
-
-@dataclass(frozen=True)
 class FailingEnds:
     """What runs said in which claimed tests were made to fail at their end."""
 
-    runs: Sequence[tuple[_CanaryTree, Measured]] = ()
+    runs: Sequence[tuple[CanaryTree, Measured]] = ()
 
     @property
     def whole(self) -> Measured | None:
@@ -95,12 +77,18 @@ class Canaries:
     snapshots: Snapshots
     unknown: UnknownNames
 
+    @property
+    def _trees(self) -> CanaryTrees:
+        return CanaryTrees(self.snapshots, self.unknown)
+
     async def failing_ends(
         self, run: Run, target: Target, names: Sequence[str], world: SnapshotTrees, now: Results
     ) -> FailingEnds:
         """Run all tests, with `names`, which pass on the new tree, made to fail at their end."""
         places = _names_by_file(names[:MOST_TESTS], target, now)
-        return FailingEnds(await self._run_canaries(run, target, self._failing_ends, places, world))
+        return FailingEnds(
+            await self._run_canaries(run, target, self._trees.failing_ends, places, world)
+        )
 
     async def dead(
         self,
@@ -125,7 +113,7 @@ class Canaries:
         if unread := await not_read(run, target, places, self.snapshots, world, inputs):
             return CanaryReport(tool_changed(target, unread))
         literals = await self._run_canaries(
-            run, target, partial(self._changed_literals, red=red), places, world, narrow=True
+            run, target, partial(self._trees.changed_literals, red=red), places, world, narrow=True
         )
         if not ends and not any(
             canaries.names or _any_red(canaries, seen) for canaries, seen in literals
@@ -155,7 +143,7 @@ class Canaries:
             return CanaryReport(tool_changed(target, unasked))
         by_words = await self._by_words(run, target, places, world, now, red)
         notes = [TOO_MANY] * (len(names) > MOST_TESTS)
-        where_red = partial(self._changed_literals, make=changed_where_red, red=red)
+        where_red = partial(self._trees.changed_literals, make=changed_where_red, red=red)
         for canaries, seen in await self._run_canaries(
             run, target, where_red, places, world, narrow=True
         ):
@@ -211,20 +199,20 @@ class Canaries:
         self,
         run: Run,
         target: Target,
-        make: Callable[[Places, SnapshotTrees], _CanaryTree | None],
+        make: Callable[[Places, SnapshotTrees], CanaryTree | None],
         places: Places,
         world: SnapshotTrees,
         *,
         narrow: bool = False,
-    ) -> list[tuple[_CanaryTree, Measured]]:
+    ) -> list[tuple[CanaryTree, Measured]]:
         """Run canaries of all files at once, with what was seen; [] where none can be made.
 
         A tool that stops at the first red file reports nothing about the others: these run again,
         each file alone.
         """
-        found: list[tuple[_CanaryTree, Measured]] = []
+        found: list[tuple[CanaryTree, Measured]] = []
 
-        async def ask(subset: Places) -> tuple[_CanaryTree, Measured] | None:
+        async def ask(subset: Places) -> tuple[CanaryTree, Measured] | None:
             canaries = await asyncio.to_thread(make, subset, world)
             if canaries is None:
                 return None
@@ -244,7 +232,7 @@ class Canaries:
         self,
         run: Run,
         target: Target,
-        asked: Sequence[tuple[_CanaryTree, Measured]],
+        asked: Sequence[tuple[CanaryTree, Measured]],
         places: Places,
         world: SnapshotTrees,
     ) -> bool:
@@ -273,21 +261,11 @@ class Canaries:
         self, run: Run, target: Target, places: Places, world: SnapshotTrees
     ) -> bool:
         """Whether a test of a random name, added to the old tree, is reported as failed."""
-        read = await asyncio.to_thread(self.snapshots.reader, world.old)
-        entries = await asyncio.to_thread(self.snapshots.list, world.old)
-        changed: dict[str, bytes] = {}
-        names = []
-        for path in places:
-            source = read(path) if path in entries else None
-            token = f"agentrunner_{self.unknown.make()}"
-            made = _with_random_test(source, path, token) if source is not None else None
-            if made is not None:
-                changed[path] = made
-                names.append(token)
-        if not changed:
+        made = await asyncio.to_thread(self._trees.random_on_old, places, world)
+        if made is None:
             return False
-        seen = await run(target, self.snapshots.with_texts(world.old, changed), ())
-        return any(_is_red(name, seen) for name in names)
+        seen = await run(target, made.tree, ())
+        return any(_is_red(name, seen) for name in made.random)
 
     async def _by_programs(
         self,
@@ -371,102 +349,6 @@ class Canaries:
 
         return await self._programs(fails, passes, target, world, inputs)
 
-    def _failing_ends(self, places: Places, world: SnapshotTrees) -> _CanaryTree | None:
-        read = self.snapshots.reader(world.new)
-        made: dict[str, bytes] = {}
-        names: list[str] = []
-        random: dict[str, str] = {}
-        for path, wanted in places.items():
-            source, language = read(path), language_of(path)
-            if source is None:
-                continue
-            if language is None:
-                token = f"agentrunner_{self.unknown.make()}"
-                if text := unequal_test(source, path, token):
-                    made[path] = text
-                    random[token] = path
-                continue
-            edits, failing = _edits(source, language, wanted, _end, {})
-            names += failing
-            # The ends first: a test beside the last one begins where that one ends.
-            text = applied(source, edits)
-            token = f"agentrunner_{self.unknown.make()}"
-            beside = random_tests(text, language, path, token)
-            random |= {own_name(canary.name): path for canary in beside}
-            text = combined(text, beside)
-            if text != source:
-                made[path] = text
-        return self._canary_tree(world, made, names, random)
-
-    def _changed_literals(
-        self,
-        places: Places,
-        world: SnapshotTrees,
-        *,
-        red: RedLines,
-        make: Callable[[bytes, str, TestSpan, Collection[str]], Canary | None] = changed_literal,
-    ) -> _CanaryTree | None:
-        read = self.snapshots.reader(world.new)
-        made: dict[str, bytes] = {}
-        kinds: dict[str, str] = {}
-        for path, wanted in places.items():
-            source, language = read(path), language_of(path)
-            if source is None or language is None:
-                continue
-            edits, used = _edits(source, language, wanted, make, red)
-            kinds |= used
-            if edits:
-                made[path] = applied(source, edits)
-        sure = [name for name in kinds if kinds[name] != "case"]
-        return self._canary_tree(
-            world, made, sure, {}, [name for name in kinds if name not in sure]
-        )
-
-    def _canary_tree(
-        self,
-        world: SnapshotTrees,
-        made: Mapping[str, bytes],
-        names: Sequence[str],
-        random: Mapping[str, str],
-        may_be_red: Sequence[str] = (),
-    ) -> _CanaryTree | None:
-        if not made:
-            return None
-        tree = self.snapshots.with_texts(world.new, made)
-        return _CanaryTree(tree, tuple(names), random, tuple(may_be_red))
-
-
-def _edits(
-    source: bytes,
-    language: str,
-    wanted: Sequence[str],
-    make: Callable[[bytes, str, TestSpan, Collection[str]], Canary | None],
-    red: RedLines,
-) -> tuple[list[Edit], dict[str, str]]:
-    """The edits that make canaries of these tests of a file, and the kind of each by test name."""
-    edits: list[Edit] = []
-    kinds: dict[str, str] = {}
-    for name in wanted:
-        span = find_test(source, language, name)
-        canary = make(source, language, span, red.get(name, ())) if span else None
-        if canary is not None and not set(canary.edits) & set(edits):
-            edits += canary.edits
-            kinds[name] = canary.kind
-    return edits, kinds
-
-
-def _end(source: bytes, language: str, span: TestSpan, _: Collection[str]) -> Canary | None:
-    return failing_end(source, language, span)
-
-
-def _with_random_test(source: bytes, path: str, name: str) -> bytes | None:
-    """A test file with failing tests of a random name; None where none can be added."""
-    language = language_of(path)
-    if language is None:
-        return unequal_test(source, path, name)
-    made = random_tests(source, language, path, name)
-    return combined(source, made) if made else None
-
 
 def _names_by_file(names: Sequence[str], target: Target, now: Results) -> dict[str, list[str]]:
     """The names of tests by their file, relative to the repository."""
@@ -479,7 +361,7 @@ def _names_by_file(names: Sequence[str], target: Target, now: Results) -> dict[s
     return found
 
 
-def _files_not_reported(canaries: _CanaryTree, seen: Measured, places: Places) -> list[str]:
+def _files_not_reported(canaries: CanaryTree, seen: Measured, places: Places) -> list[str]:
     """Files that have a canary which is missing in the results."""
     if seen.results is None:
         return []
@@ -520,7 +402,7 @@ def _is_of_one_test(name: str, other: str) -> bool:
     return test != name and test_of_case(other) == test
 
 
-def _any_red(canaries: _CanaryTree, seen: Measured) -> bool:
+def _any_red(canaries: CanaryTree, seen: Measured) -> bool:
     """Whether a test that another value may turn red is red."""
     red = {test.name for test in seen.results.red} if seen.results else set()
     return not red.isdisjoint(canaries.may_be_red)

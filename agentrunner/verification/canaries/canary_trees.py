@@ -1,0 +1,155 @@
+"""Makes trees with canaries: claimed tests that have to fail, and tests of a random name beside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.canaries.red_lines import RedLines
+from agentrunner.verification.canaries.script_canary import unequal_test
+from agentrunner.verification.results.names import own_name
+from agentrunner.verification.syntax.canary import changed_literal
+from agentrunner.verification.syntax.edits import Canary, Edit, applied, combined
+from agentrunner.verification.syntax.ends import failing_end
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.random_tests import random_tests
+from agentrunner.verification.syntax.test_finder import TestSpan, find_test
+from agentrunner.verification.unknown_names import UnknownNames
+from agentrunner.verification.world import SnapshotTrees
+
+Places = Mapping[str, Sequence[str]]
+"""Names of tests, by their file."""
+
+
+@dataclass(frozen=True)
+class CanaryTree:
+    """A tree with canaries, and the names of tests that must be red in it."""
+
+    tree: str
+    names: tuple[str, ...]
+    random: Mapping[str, str] = field(default_factory=dict)
+    """The files of tests with a random name, by name."""
+    may_be_red: tuple[str, ...] = ()
+    """Names of tests whose changed value is not known to be an expected one."""
+
+
+@dataclass(frozen=True)
+class CanaryTrees:
+    """Makes them; None where none can be made. Everything here blocks."""
+
+    snapshots: Snapshots
+    unknown: UnknownNames
+
+    def failing_ends(self, places: Places, world: SnapshotTrees) -> CanaryTree | None:
+        """The new tree with a failing end in each test, and tests of a random name beside them."""
+        read = self.snapshots.reader(world.new)
+        made: dict[str, bytes] = {}
+        names: list[str] = []
+        random: dict[str, str] = {}
+        for path, wanted in places.items():
+            source, language = read(path), language_of(path)
+            if source is None:
+                continue
+            if language is None:
+                token = f"agentrunner_{self.unknown.make()}"
+                if text := unequal_test(source, path, token):
+                    made[path] = text
+                    random[token] = path
+                continue
+            edits, failing = _edits(source, language, wanted, _end, {})
+            names += failing
+            # The ends first: a test beside the last one begins where that one ends.
+            text = applied(source, edits)
+            token = f"agentrunner_{self.unknown.make()}"
+            beside = random_tests(text, language, path, token)
+            random |= {own_name(canary.name): path for canary in beside}
+            text = combined(text, beside)
+            if text != source:
+                made[path] = text
+        return self._made(world, made, names, random)
+
+    def changed_literals(
+        self,
+        places: Places,
+        world: SnapshotTrees,
+        *,
+        red: RedLines,
+        make: Callable[[bytes, str, TestSpan, Collection[str]], Canary | None] = changed_literal,
+    ) -> CanaryTree | None:
+        """The new tree with another expected value in each test, as `make` changes it."""
+        read = self.snapshots.reader(world.new)
+        made: dict[str, bytes] = {}
+        kinds: dict[str, str] = {}
+        for path, wanted in places.items():
+            source, language = read(path), language_of(path)
+            if source is None or language is None:
+                continue
+            edits, used = _edits(source, language, wanted, make, red)
+            kinds |= used
+            if edits:
+                made[path] = applied(source, edits)
+        sure = [name for name in kinds if kinds[name] != "case"]
+        return self._made(world, made, sure, {}, [name for name in kinds if name not in sure])
+
+    def _made(
+        self,
+        world: SnapshotTrees,
+        made: Mapping[str, bytes],
+        names: Sequence[str],
+        random: Mapping[str, str],
+        may_be_red: Sequence[str] = (),
+    ) -> CanaryTree | None:
+        if not made:
+            return None
+        tree = self.snapshots.with_texts(world.new, made)
+        return CanaryTree(tree, tuple(names), random, tuple(may_be_red))
+
+    def random_on_old(self, places: Places, world: SnapshotTrees) -> CanaryTree | None:
+        """The old tree with tests of a random name in these files."""
+        read = self.snapshots.reader(world.old)
+        entries = self.snapshots.list(world.old)
+        changed: dict[str, bytes] = {}
+        random: dict[str, str] = {}
+        for path in places:
+            source = read(path) if path in entries else None
+            token = f"agentrunner_{self.unknown.make()}"
+            made = _with_random_test(source, path, token) if source is not None else None
+            if made is not None:
+                changed[path] = made
+                random[token] = path
+        if not changed:
+            return None
+        return CanaryTree(self.snapshots.with_texts(world.old, changed), (), random)
+
+
+def _edits(
+    source: bytes,
+    language: str,
+    wanted: Sequence[str],
+    make: Callable[[bytes, str, TestSpan, Collection[str]], Canary | None],
+    red: RedLines,
+) -> tuple[list[Edit], dict[str, str]]:
+    """The edits that make canaries of these tests of a file, and the kind of each by test name."""
+    edits: list[Edit] = []
+    kinds: dict[str, str] = {}
+    for name in wanted:
+        span = find_test(source, language, name)
+        canary = make(source, language, span, red.get(name, ())) if span else None
+        if canary is not None and not set(canary.edits) & set(edits):
+            edits += canary.edits
+            kinds[name] = canary.kind
+    return edits, kinds
+
+
+def _end(source: bytes, language: str, span: TestSpan, _: Collection[str]) -> Canary | None:
+    return failing_end(source, language, span)
+
+
+def _with_random_test(source: bytes, path: str, name: str) -> bytes | None:
+    """A test file with failing tests of a random name; None where none can be added."""
+    language = language_of(path)
+    if language is None:
+        return unequal_test(source, path, name)
+    made = random_tests(source, language, path, name)
+    return combined(source, made) if made else None
