@@ -17,7 +17,7 @@ from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, changed_in_c
 from agentrunner.verification.syntax.emptied_functions import changed_functions, last_name
 from agentrunner.verification.syntax.languages import language_of, walk
-from agentrunner.verification.syntax.raising_functions import find_only_raising
+from agentrunner.verification.syntax.raising_functions import find_only_raising, find_unwritten
 from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins, unread
 from agentrunner.verification.syntax.tokens import number
 from agentrunner.verification.syntax.unread_text import unread_in_text
@@ -247,7 +247,7 @@ def _named_functions(
     for path in world.product if wanted else ():
         language, before, after = language_of(path), read_old(path), read(path)
         if before is not None and language is not None:
-            known |= new_functions(None, before, language)
+            known |= new_functions(None, before, language) - find_unwritten(before, language)
         elif before is not None and path.endswith(ENDINGS):
             known |= changed_in_c(None, before)
         if after is None:

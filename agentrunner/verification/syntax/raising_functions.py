@@ -141,6 +141,17 @@ def find_only_raising(before: bytes | None, after: bytes, language: str, wanted:
     return idle - others
 
 
+def find_unwritten(source: bytes, language: str) -> set[str]:
+    """Last names of functions of which each does nothing, or nothing but raise: what is to be."""
+    parsed, functions = changed_functions(None, source, language, inner=True)
+    if parsed is None:
+        return set()
+    written = {last_name(one) for one in functions if emptied(parsed, one) is not None}
+    return {last_name(one) for one in functions} - (
+        written - find_only_raising(None, source, language, "")
+    )
+
+
 def _raising_at_once(parsed: Parsed, function: Function, found: Raising) -> Edit | None:
     if found.whole:
         return None

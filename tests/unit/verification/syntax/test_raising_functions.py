@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.syntax.raising_functions import find_only_raising, only_raising
+from agentrunner.verification.syntax.raising_functions import (
+    find_only_raising,
+    find_unwritten,
+    only_raising,
+)
 
 HALF = b"""exports.f = (style) => {
   if (style) return 1;
@@ -92,3 +96,20 @@ def test_a_function_raises_at_once_where_a_part_is_missing() -> None:
 def test_exceptions_that_are_asked_for(language: str, body: str, wanted: str, asked: bool) -> None:
     source = f"def f(a):\n    {body}\n" if language == "python" else f"f = (a) => {{ {body} }};\n"
     assert (find_only_raising(None, source.encode(), language, wanted) == set()) is asked
+
+
+@pytest.mark.parametrize(
+    ("language", "source", "names"),
+    [
+        ("python", "def f(a):\n    'doc'\n    raise NotImplementedError\n", {"f"}),
+        ("python", "def f(a):\n    ...\n\n\ndef g(a):\n    return a\n", {"f"}),
+        (
+            "javascript",
+            "function f(a) {}\nfunction g(a) { throw new Error('todo'); }\n",
+            {"f", "g"},
+        ),
+        ("rust", "fn f() { todo!() }\nfn g() -> u8 { 1 }\n", {"f"}),
+    ],
+)
+def test_what_is_still_to_be_written(language: str, source: str, names: set[str]) -> None:
+    assert find_unwritten(source.encode(), language) == names
