@@ -50,7 +50,7 @@ def read_index(path: bytes, *, sha256: bool = False) -> UserIndex | None:
         facts = os.fstat(fd)
         if not stat.S_ISREG(facts.st_mode) or facts.st_size > MOST_INDEX:
             return None
-        data = file.read(MOST_INDEX)
+        data = file.read(facts.st_size)  # `read` holds room for as much as it is asked for
     index = parse(data, 32 if sha256 else 20)
     index.written_ns = min(facts.st_mtime_ns, facts.st_ctime_ns)
     return index

@@ -298,6 +298,7 @@ class Verifier:
                 )
                 if outcome is not None:
                     checks.append(outcome)
+        handed_over = own.only(set(own.all).difference(lacking))
         if words := words_of_red(test, checks):
             named = await asyncio.to_thread(self.left_out.changed, words)
             lacking = [*lacking, *(path for path in named if path not in lacking)]
@@ -309,8 +310,8 @@ class Verifier:
             checks=checks,
             findings=findings,
             proof=_facts_of_turning(baseline, test, checks, criteria),
-            changed_files=own.all[:MOST_PATHS],
-            deleted_files=sorted(own.deleted)[:MOST_PATHS],
+            changed_files=handed_over.all[:MOST_PATHS],
+            deleted_files=sorted(handed_over.deleted)[:MOST_PATHS],
             lines_added=own.lines_added,
             lines_removed=own.lines_removed,
         )

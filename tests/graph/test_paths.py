@@ -35,6 +35,16 @@ def test_work_that_is_done_is_complete(run: Run) -> None:
     assert (run.result["missing"], run.result["loops"]) == ([], 0)
 
 
+def test_a_new_file_that_git_ignores_is_not_listed_as_changed(run: Run) -> None:
+    """What is listed is handed to `git add`, which ends with 1 where one of its paths is ignored."""
+    run.project.write({".gitignore": ".ran\n"})
+    run.project.git("add", ".gitignore")
+    run.project.git("commit", "-qm", "ignored")
+    run.start([plan(), work(), finish(), assess()], f"{FIX}; echo > .ran", test=TEST)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert run.result["changed_files"] == ["calc.py"]
+
+
 def test_a_worker_that_failed_is_named_first_among_what_is_missing(run: Run) -> None:
     limit = {"meta": {"max_loops": 0}}
     run.start([plan(), work(), work()], "echo no model here >&2; exit 7", test=TEST, runner=limit)
