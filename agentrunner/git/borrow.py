@@ -22,7 +22,7 @@ from pathlib import Path
 
 from agentrunner.git.attributes import Attributes
 from agentrunner.git.process import Git, replace, to_bytes, to_text
-from agentrunner.git.stat_cache import FileKey
+from agentrunner.git.stat_cache import KEY, FileKey, blob_of, size_of
 from agentrunner.git.user_index import UserIndex
 
 SIZES_AT_ONCE = 20_000
@@ -130,15 +130,15 @@ def believed(
         entry = index.entries.get(name)
         if entry is None:
             continue
-        size, mtime, ctime, inode, mode = key
-        same = entry[0] == (size & LOW, mtime, ctime, inode & LOW, git_mode(mode))
+        size, mtime, ctime, inode, mode = KEY.unpack(key)
+        same = entry.startswith(KEY.pack(size & LOW, mtime, ctime, inode & LOW, git_mode(mode)))
         if same and mtime < settled and ctime < settled and not attributes.changes(name):
-            found[path] = entry[1]
+            found[path] = blob_of(entry)
     paths = iter(list(found))
     while some := list(islice(paths, SIZES_AT_ONCE)):
         sizes = _sizes(git, {found[path].hex() for path in some})
         for path in some:
-            if sizes.get(found[path].hex()) != files[path][0]:
+            if sizes.get(found[path].hex()) != size_of(files[path]):
                 del found[path]
     return found
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +27,8 @@ from agentrunner.git.snapshot_writer import stand_ins
 UMASK = 0o022
 
 OWN_NAMES_ONLY = ("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false")
+LINE = re.compile(rb"([0-7]+) \w+ ([0-9a-f]+)\t([^\0]+)\0")
+"""An entry of `git ls-tree -z`."""
 Read = Callable[[Git, Mapping[str, Entry]], Iterable[tuple[str, str, Content]]]
 """Reads path, mode and content of entries."""
 PARALLEL = ("-c", "checkout.workers=0", "-c", "checkout.thresholdForParallelism=1000")
@@ -33,11 +37,10 @@ PARALLEL = ("-c", "checkout.workers=0", "-c", "checkout.thresholdForParallelism=
 def list_tree(git: Git, tree: str) -> dict[str, Entry]:
     """Return every path of a tree with its mode and blob."""
     found = {}
-    for line in git.run("ls-tree", "-r", "-z", "--full-tree", tree).split(b"\0"):
-        if line:
-            facts, _, path = line.partition(b"\t")
-            mode, _, blob = facts.decode().split(" ")
-            found[to_text(path)] = (mode, blob)
+    listed = git.run("ls-tree", "-r", "-z", "--full-tree", tree)
+    for line in LINE.finditer(listed):
+        mode, blob, path = line.groups()
+        found[to_text(path)] = (sys.intern(mode.decode()), blob.decode())
     return found
 
 

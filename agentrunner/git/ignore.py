@@ -17,7 +17,7 @@ from typing import NotRequired, TypedDict
 
 from agentrunner.errors.repositories import GitFailed
 from agentrunner.git.process import Git, read_small, replace, to_bytes, to_text
-from agentrunner.git.stat_cache import FileKey
+from agentrunner.git.stat_cache import FileKey, size_of
 from agentrunner.git.user_index import MOST_INDEX as MOST_INDEX
 from agentrunner.git.user_index import IndexDamaged, UserIndex, read_index
 
@@ -146,11 +146,11 @@ class IgnoreRules:
         if self.baseline and self.index:
             new = {path for path in new if self.in_repository(path) not in self.index.tracked}
         ruled = sorted(self._ruled_files(new))
-        held = (files[path][0] for path, kept in self.files.items() if kept and path in files)
+        held = (size_of(files[path]) for path, kept in self.files.items() if kept and path in files)
         room = KEPT_TOGETHER - sum(held)
         late: list[bytes] = []
         for path in ruled:
-            size = files[path][0]
+            size = size_of(files[path])
             if size <= KEPT_FILE and size <= room:
                 room -= size
                 self.files[path] = True

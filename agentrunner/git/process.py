@@ -11,9 +11,9 @@ import json
 import os
 import stat
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO
 
 from agentrunner.errors.repositories import GitDiskFull, GitFailed, GitTimeout
 
@@ -203,9 +203,17 @@ def read_small(path: bytes, limit: int = 1 << 20) -> bytes | None:
 
 def replace(path: Path, data: bytes) -> None:
     """Write a file of ours in one step, for its owner only."""
+    with replaced(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def replaced(path: Path) -> Iterator[BinaryIO]:
+    """Give a file to be written; it is at `path` when it is whole, for its owner only."""
     temporary = path.with_name(path.name + ".new")
     temporary.touch(mode=0o600)
-    temporary.write_bytes(data)
+    with temporary.open("wb") as file:
+        yield file
     temporary.replace(path)
 
 

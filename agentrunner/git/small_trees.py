@@ -11,6 +11,7 @@ from agentrunner.git.pack import Pack
 from agentrunner.git.process import Git, to_bytes
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshot_writer import write_trees
+from agentrunner.git.stat_cache import KEY, seen_file
 
 MOST_ENTRIES = 500
 """The most files of a tree handled this way. For more, git is faster, including its start."""
@@ -53,7 +54,7 @@ def with_other(
 def keep_tree(git: Git, entries: Mapping[str, Entry]) -> str:
     """Keep a tree of these entries in the store and return its name."""
     files = {
-        to_bytes(path): (0, 0, 0, 0, MODES[mode], bytes.fromhex(blob), 0)
+        to_bytes(path): seen_file(KEY.pack(0, 0, 0, 0, MODES[mode]), bytes.fromhex(blob), 0)
         for path, (mode, blob) in entries.items()
     }
     with Pack(git.git_dir, set()) as pack:

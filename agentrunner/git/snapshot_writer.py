@@ -39,8 +39,22 @@ from agentrunner.git.pack import Pack as Pack
 from agentrunner.git.pack import SizeChanged
 from agentrunner.git.pack import blob_name as blob_name
 from agentrunner.git.process import Git, read_small, replace, to_bytes, to_text
-from agentrunner.git.stat_cache import BORROWED, SETTLED, STAND_IN, FileKey, Seen, StatCache
-from agentrunner.git.walk import Walk, key_of
+from agentrunner.git.stat_cache import (
+    BORROWED,
+    KEY,
+    SETTLED,
+    STAND_IN,
+    FileKey,
+    Seen,
+    StatCache,
+    blob_of,
+    flags_of,
+    key_of,
+    mode_of,
+    seen_file,
+    size_of,
+)
+from agentrunner.git.walk import Walk
 
 LARGE_BYTES = 50 << 20
 """Larger files that exist at the first snapshot are kept as a line about them."""
@@ -174,10 +188,10 @@ class _SnapshotRun:
             embedded=_first_paths(self.walk.embedded),
             skipped=_first_paths(self._newly_skipped()),
             ignored=_first_paths(self.walk.ignored),
-            large=_first_paths(path for path, seen in now.items() if seen[6] & STAND_IN),
+            large=_first_paths(path for path, seen in now.items() if flags_of(seen) & STAND_IN),
             unkept=_first_paths(self.unkept),
             seen=_first_paths(unseen),
-            borrowed=sum(1 for seen in now.values() if seen[6] & BORROWED),
+            borrowed=sum(1 for seen in now.values() if flags_of(seen) & BORROWED),
         )
 
     def _newly_skipped(self) -> set[bytes]:
@@ -245,8 +259,8 @@ class _SnapshotRun:
         """
         changed: dict[str, list[bytes]] = {}
         for path, old in self.before.files.items():
-            if old[6] & BORROWED and (path not in now or now[path][5] != old[5]):
-                changed.setdefault(old[5].hex(), []).append(path)
+            if flags_of(old) & BORROWED and (path not in now or blob_of(now[path]) != blob_of(old)):
+                changed.setdefault(blob_of(old).hex(), []).append(path)
         for name, data in blobs(self.git, changed) if changed else ():
             if data is None:
                 self.unkept.update(changed[name])
@@ -267,33 +281,35 @@ class _SnapshotRun:
         for path in list(files):
             key = files.pop(path)  # what is not needed twice is not kept twice
             old = self.before.files.get(path)
-            if old and old[:5] == key and old[6] & (SETTLED | STAND_IN):
+            if old and old.startswith(key) and flags_of(old) & (SETTLED | STAND_IN):
                 now[path] = old
             elif path in borrowed:
-                now[path] = (*key, borrowed[path], SETTLED | BORROWED)
+                now[path] = seen_file(key, borrowed[path], SETTLED | BORROWED)
             elif (found := self._content(path, key, pack)) is None:
                 self.walk.skipped.append(path)
             else:
                 blob, flags = found
-                settled = key[1] < settled_before and key[2] < settled_before
-                now[path] = (*key, bytes.fromhex(blob), flags | (SETTLED if settled else 0))
+                _, mtime, ctime, *_ = KEY.unpack(key)
+                settled = SETTLED if max(mtime, ctime) < settled_before else 0
+                now[path] = seen_file(key, bytes.fromhex(blob), flags | settled)
         return now
 
     def _content(self, path: bytes, key: FileKey, pack: Pack) -> tuple[str, int] | None:
         """Return a file's or link's blob and flags; None if it can't be read or was replaced."""
         place = os.path.join(self.root, path)
-        if stat.S_ISLNK(key[4]):
+        if stat.S_ISLNK(mode_of(key)):
             try:
                 return pack.add("blob", os.readlink(place)), 0
             except OSError:
                 return None
-        if key[0] > self.large_from:
+        size = size_of(key)
+        if size > self.large_from:
             if self.rules.baseline:
                 return self._stand_in(key, pack)
-            if not self._has_room_for(key[0]):
+            if not self._has_room_for(size):
                 old = self.before.files.get(path)
-                if old and old[:5] == key:
-                    return old[5].hex(), 0
+                if old and old.startswith(key):
+                    return blob_of(old).hex(), 0
                 self.unkept.add(path)
                 return self._stand_in(key, pack)
         try:
@@ -302,14 +318,14 @@ class _SnapshotRun:
             return None
         with open(fd, "rb", buffering=0) as file:
             now = os.fstat(fd)
-            if now.st_ino != key[3] or not stat.S_ISREG(now.st_mode):
+            if now.st_ino != KEY.unpack(key)[3] or not stat.S_ISREG(now.st_mode):
                 return None
             if now.st_size <= STREAMED_BYTES:
                 return pack.add("blob", _read_all(file, now.st_size)), 0
             return self._stream(file, pack), 0
 
     def _stand_in(self, key: FileKey, pack: Pack) -> tuple[str, int]:
-        name = pack.add("blob", LARGE_MARK + b"size %d\nmtime %d\nctime %d\n" % key[:3])
+        name = pack.add("blob", _large_mark(key))
         self.stand_ins.add(name)
         return name, STAND_IN
 
@@ -341,7 +357,10 @@ class _SnapshotRun:
             known = stand_ins(self.git) or set()
             text = "".join(f"{name}\n" for name in sorted(known | self.stand_ins))
             replace(self.place / "stand-ins", text.encode())
-        facts = {to_text(path): " ".join(map(str, key[:4])) for path, key in sorted(unseen.items())}
+        facts = {
+            to_text(path): " ".join(map(str, KEY.unpack(key)[:4]))
+            for path, key in sorted(unseen.items())
+        }
         if facts != seen_files(self.git):
             replace(self.place / "ignored-seen.json", json.dumps(facts).encode())
 
@@ -371,7 +390,11 @@ def file_mode(mode: int) -> str:
 
 def stand_in(facts: os.stat_result) -> bytes:
     """Return what is kept of a file that is too large to keep."""
-    return LARGE_MARK + b"size %d\nmtime %d\nctime %d\n" % key_of(facts)[:3]
+    return _large_mark(key_of(facts))
+
+
+def _large_mark(key: FileKey) -> bytes:
+    return LARGE_MARK + b"size %d\nmtime %d\nctime %d\n" % KEY.unpack(key)[:3]
 
 
 def _read_all(file: BinaryIO, size: int) -> bytes:
@@ -388,8 +411,9 @@ def write_trees(pack: Pack, files: Mapping[bytes, Seen]) -> list[bytes]:
     modes: dict[int, bytes] = {}
     for path, seen in files.items():
         folder, _, name = path.rpartition(b"/")
-        mode = modes.get(seen[4]) or modes.setdefault(seen[4], file_mode(seen[4]).encode())
-        line = (name, mode + b" " + name + b"\0" + seen[5])
+        number = mode_of(seen)
+        mode = modes.get(number) or modes.setdefault(number, file_mode(number).encode())
+        line = (name, mode + b" " + name + b"\0" + blob_of(seen))
         try:
             folders[folder].append(line)
         except KeyError:

@@ -6,18 +6,24 @@ Standard library only, like everything that `take` needs.
 from __future__ import annotations
 
 import hashlib
+import os
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import islice
 from pathlib import Path
 
-from agentrunner.git.process import replace
+from agentrunner.git.process import replaced
 
-FileKey = tuple[int, int, int, int, int]
-"""Size, mtime, ctime, inode, mode: a file with the same key has the same content."""
+FileKey = bytes
+"""Size, mtime, ctime, inode, mode: a file with the same key has the same content.
 
-Seen = tuple[int, int, int, int, int, bytes, int]
-"""A file's key, the name of its blob, and the flags below."""
+Packed by `KEY`, since of 100,000 files tuples of numbers are 20 MB more.
+"""
+KEY = struct.Struct("<QqqQI")
+
+Seen = bytes
+"""A file's key, the 20 bytes that name its blob, and a byte of the flags below."""
 
 SETTLED = 1
 """The file had not changed for a while: its key is reliable."""
@@ -28,9 +34,43 @@ STAND_IN = 4
 
 MAGIC = b"agentrunner seen 1\n"
 HEAD = struct.Struct("<QQ")
-RECORD = struct.Struct("<QqqQI20sB")
+RECORD = KEY.size + 21
 NAME = 20
 CHECKSUM = 32
+AT_ONCE = 10_000
+"""Files that are written in one piece."""
+
+
+def key_of(facts: os.stat_result) -> FileKey:
+    """Return the facts by which a changed file differs from an unchanged one."""
+    return KEY.pack(
+        facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino, facts.st_mode
+    )
+
+
+def seen_file(key: FileKey, blob: bytes, flags: int) -> Seen:
+    """Return what is kept about a file."""
+    return key + blob + bytes((flags,))
+
+
+def size_of(key: FileKey) -> int:
+    """Return the size of a file in bytes."""
+    return int.from_bytes(key[:8], "little")
+
+
+def mode_of(key: FileKey | Seen) -> int:
+    """Return the mode of a file."""
+    return int.from_bytes(key[KEY.size - 4 : KEY.size], "little")
+
+
+def blob_of(seen: Seen) -> bytes:
+    """Return the name of a file's blob."""
+    return seen[KEY.size : KEY.size + NAME]
+
+
+def flags_of(seen: Seen) -> int:
+    """Return what else was recorded of a file."""
+    return seen[-1]
 
 
 @dataclass
@@ -53,9 +93,9 @@ class StatCache:
         files, trees = HEAD.unpack_from(body, len(MAGIC))
         at = len(MAGIC) + HEAD.size
         middle = at + trees * NAME
-        end = middle + files * RECORD.size
+        end = middle + files * RECORD
         names = body[end:].split(b"\0") if files else []
-        records = RECORD.iter_unpack(memoryview(body)[middle:end])
+        records = (body[place : place + RECORD] for place in range(middle, end, RECORD))
         return cls(
             dict(zip(names, records, strict=True)),
             [body[place : place + NAME] for place in range(at, middle, NAME)],
@@ -63,18 +103,27 @@ class StatCache:
 
     def save(self, path: Path) -> None:
         """Write it in one step, for its owner only."""
-        body = b"".join(
-            chain(
-                (MAGIC, HEAD.pack(len(self.files), len(self.trees))),
-                self.trees,
-                (RECORD.pack(*seen) for seen in self.files.values()),
-                (b"\0".join(self.files),),
-            )
-        )
-        replace(path, body + hashlib.sha256(body).digest())
+        digest = hashlib.sha256()
+        with replaced(path) as file:
+            for part in self._parts():
+                digest.update(part)
+                file.write(part)
+            file.write(digest.digest())
+
+    def _parts(self) -> Iterator[bytes]:
+        """The file's content in pieces: as a whole it is held twice while it is put together."""
+        yield MAGIC + HEAD.pack(len(self.files), len(self.trees))
+        yield b"".join(self.trees)
+        records = iter(self.files.values())
+        while some := b"".join(islice(records, AT_ONCE)):
+            yield some
+        names, before = iter(self.files), b""
+        while some := b"\0".join(islice(names, AT_ONCE)):
+            yield before + some
+            before = b"\0"
 
     def own_objects(self) -> set[str]:
         """Return the names of the objects that our own store surely has."""
-        own = {seen[5].hex() for seen in self.files.values() if not seen[6] & BORROWED}
+        own = {blob_of(seen).hex() for seen in self.files.values() if not flags_of(seen) & BORROWED}
         own.update(name.hex() for name in self.trees)
         return own

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from agentrunner.git.stat_cache import FileKey
+from agentrunner.git.stat_cache import KEY
 
 MOST_INDEX = 1 << 28
 """Bytes; the index of a million files has half of that."""
@@ -29,8 +29,8 @@ class IndexDamaged(ValueError):
 class UserIndex:
     """An index as it was at one moment."""
 
-    entries: dict[bytes, tuple[FileKey, bytes]] = field(default_factory=dict)
-    """By path: the key as far as an index has it (32 bits of size and inode), and the blob.
+    entries: dict[bytes, bytes] = field(default_factory=dict)
+    """By path: the key as far as an index has it (32 bits of size and inode), then the blob.
 
     Only for entries without a flag or a conflict, and only if blobs are named by SHA-1.
     """
@@ -113,7 +113,7 @@ def _parse(data: bytes, end: int, name_bytes: int) -> UserIndex:
         found.tracked.add(name)
         if plain and name_bytes == 20:
             times = (mtime * SECOND + mtime_ns, ctime * SECOND + ctime_ns)
-            found.entries[name] = ((size, *times, inode, mode), blob)
+            found.entries[name] = KEY.pack(size, *times, inode, mode) + blob
     for kind in _extensions(data, at, end):
         if kind[:1].islower() and kind != b"sdir":
             # Half of a split index, or a mandatory extension that is unknown here.

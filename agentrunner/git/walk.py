@@ -15,7 +15,7 @@ from agentrunner.errors import InfraError
 from agentrunner.errors.repositories import TooManyFiles
 from agentrunner.git.ignore import IgnoreRules
 from agentrunner.git.process import to_text
-from agentrunner.git.stat_cache import FileKey
+from agentrunner.git.stat_cache import FileKey, key_of
 
 CACHES = frozenset({b"__pycache__", b".pytest_cache", b".mypy_cache", b".ruff_cache"})
 """Written by test runs, and only read for speed; checks keep their byte code elsewhere.
@@ -80,8 +80,7 @@ class Walk:
             mode = facts.st_mode
             kind = stat.S_IFMT(mode)
             if kind == stat.S_IFREG or kind == stat.S_IFLNK:
-                times = (facts.st_mtime_ns, facts.st_ctime_ns)
-                files[path] = (facts.st_size, *times, facts.st_ino, mode)
+                files[path] = key_of(facts)
                 if facts.st_dev != device:
                     self.elsewhere.add(path)
             elif kind == stat.S_IFDIR:
@@ -99,11 +98,6 @@ class Walk:
         return (name in CACHES or in_modules) and not self.rules.holds_tracked(
             folder + b"/" + name if folder else name
         )
-
-
-def key_of(facts: os.stat_result) -> FileKey:
-    """Return the facts by which a changed file differs from an unchanged one."""
-    return (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino, facts.st_mode)
 
 
 def _too_many(folder: bytes, *, nothing_spent: bool) -> InfraError:

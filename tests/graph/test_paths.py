@@ -36,7 +36,7 @@ def test_work_that_is_done_is_complete(run: Run) -> None:
 
 
 def test_a_new_file_that_git_ignores_is_not_listed_as_changed(run: Run) -> None:
-    """What is listed is handed to `git add`, which ends with 1 where one of its paths is ignored."""
+    """What is listed is handed to `git add`, which fails where one of its paths is ignored."""
     run.project.write({".gitignore": ".ran\n"})
     run.project.git("add", ".gitignore")
     run.project.git("commit", "-qm", "ignored")

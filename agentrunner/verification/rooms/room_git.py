@@ -25,6 +25,7 @@ from agentrunner.git.process import to_bytes
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshot_writer import stand_ins
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.git.stat_cache import blob_of, mode_of
 from agentrunner.git.user_index import IndexDamaged, UserIndex, read_index
 from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.gitdirs import git_folders
@@ -162,7 +163,11 @@ class RoomGit:
         keeps the blob of the user's index, so that it does not show as changed.
         """
         filtered = self._filtered(room, entries)
-        modules = {path: blob for path, (key, blob) in known.entries.items() if key[4] == SUBMODULE}
+        modules = {
+            path: blob_of(entry)
+            for path, entry in known.entries.items()
+            if mode_of(entry) == SUBMODULE
+        }
         inside = tuple(path + b"/" for path in modules)
         found: list[IndexEntry] = [(p, SUBMODULE, blob, None) for p, blob in modules.items()]
         large = stand_ins(self.snapshots.git) or set()
@@ -173,7 +178,7 @@ class RoomGit:
             old = known.entries.get(path)
             blob = bytes.fromhex(name)
             if old is not None and (name in large or filtered.changes(path)):
-                blob = old[1]
+                blob = blob_of(old)
             elif name in large:
                 continue
             with contextlib.suppress(OSError):
@@ -196,7 +201,7 @@ class RoomGit:
         self, room: Path, target: Path, chosen: Collection[IndexEntry], known: UserIndex
     ) -> None:
         """Write loose objects for contents that the user's index does not have, within bounds."""
-        known_blobs = {blob for _, blob in known.entries.values()}
+        known_blobs = set(map(blob_of, known.entries.values()))
         new = [one for one in chosen if one[2] not in known_blobs and one[1] != SUBMODULE]
         for path, _, blob, _ in new[:MOST_ADDED]:
             data = _content(room / os.fsdecode(path))

@@ -16,6 +16,7 @@ from agentrunner.errors.repositories import GitFailed
 from agentrunner.git import borrow, user_index
 from agentrunner.git.attributes import Attributes
 from agentrunner.git.snapshots import Snapshots, worked_mark
+from agentrunner.git.stat_cache import KEY
 from tests.kit.files import write
 from tests.kit.repository import committed, git
 
@@ -401,8 +402,9 @@ def test_an_index_of_sha_256_is_not_believed_but_says_what_is_tracked(tmp_path: 
 
 
 def test_sizes_over_four_gigabytes_are_compared_in_full() -> None:
-    key = ((1 << 32) + 4, 5, 5, 7, 0o100644)
-    index = user_index.UserIndex({b"x": ((4, 5, 5, 7, 0o100644), bytes(20))}, {b"x"}, 1 << 62)
+    key = KEY.pack((1 << 32) + 4, 5, 5, 7, 0o100644)
+    known = KEY.pack(4, 5, 5, 7, 0o100644) + bytes(20)
+    index = user_index.UserIndex({b"x": known}, {b"x"}, 1 << 62)
 
     class Store:
         def run(self, *_: str, **__: object) -> bytes:
