@@ -12,6 +12,7 @@ from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.collateral import collateral
 from agentrunner.verification.proof.comments_on_work import only_comments, unfinished
 from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.proof.has_to_stay import gone_though_kept
 from agentrunner.verification.proof.left_as_it_was import left_as_it_was
 from agentrunner.verification.proof.loose_code import loose_code
 from agentrunner.verification.proof.lost_files import lost_file
@@ -36,6 +37,7 @@ def shown_by_the_change(exam: Examination, cases: Sequence[Case], wanted: str) -
     what = (
         left_as_it_was(trees, wanted)
         or still_there(trees, wanted)
+        or gone_though_kept(trees, world.product, wanted)
         or lost_file(trees, world.product)
         or only_declared(world.product, read_old, read, wanted)
         or nothing_fails(world.product, tests, read_old, read, wanted)
