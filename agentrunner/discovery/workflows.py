@@ -39,12 +39,23 @@ _COMMAND = re.compile(
 _EXPRESSION = re.compile(r"\$\{\{\s*env\.(\w+)\s*\}\}|\$\{(\w+)\}|\$(\w+)")
 _PLAIN_VALUE = re.compile(r"[\w./:= -]*")
 _ENVIRONMENTS = re.compile(r"\b(tox|nox|hatch)\b")
-_CI_OPTIONS = re.compile(
+_PYTEST_OPTIONS = re.compile(
     r"\s(?:(?:-n|--numprocesses|--dist|--maxprocesses)(?:=|\s+|(?<=-n))\w+"
     r"|--(?:cov-report|cov-config|junit-?xml|color|report-log)\s+[^\s-]\S*"
     r"|--(?:cov|cov-\w[\w-]*|junit-?xml|color|report-log)(?:=\S*|(?=\s|$)))(?=\s|$)"
 )
 """Options of pytest for CI's machines and reports: many processes, coverage, files."""
+_GO_OPTIONS = re.compile(
+    r"\s--?(?:race|cover|v|count(?:=|\s+)\d+|(?:coverprofile|covermode|coverpkg)(?:=\S*|\s+\S+))"
+    r"(?=\s|$)"
+)
+_COVERAGE = re.compile(r"\s(?:--\s+)?--coverage(?:-[\w-]+)?(?:=\S*)?(?=\s|$)")
+_CI_OPTIONS = (
+    (re.compile(r"\bpytest\b"), _PYTEST_OPTIONS),
+    (re.compile(r"\bgo\s+test\b"), _GO_OPTIONS),
+    (re.compile(r"\b(?:npm|pnpm|yarn|bun|jest|vitest|phpunit)\b"), _COVERAGE),
+)
+"""By tool, what only CI needs of it: a report in a file, coverage, a detector of races."""
 _UV = re.compile(r"uv run (?=(?:python3? -m )?pytest\b)")
 _SELECTION = re.compile(r"\s(?:-e|-f|-s|--session|--skip-env)\b")
 """Only some of the tool's environments: linters, documentation."""
@@ -181,18 +192,17 @@ def _runnable(repo: Path, line: str) -> str:
         for name, first in (("Makefile.PL", "perl Makefile.PL"), ("configure", "./configure")):
             if exists(repo, name):
                 return f"{first} && {line}"
-    if re.search(r"\bpytest\b", line):
-        return _without_ci_options(repo, line)
     if line.startswith("ctest"):
         return built_first(repo, line)
-    return line
+    return _without_ci_options(repo, line)
 
 
 def _without_ci_options(repo: Path, line: str) -> str:
-    """Return a pytest command as a contributor types it, with the group that installs it."""
-    before = ""
-    while before != line:
-        before, line = line, _CI_OPTIONS.sub("", line)
+    """Return a command as a contributor types it; pytest's with the group that installs it."""
+    for tool, options in _CI_OPTIONS:
+        before = "" if tool.search(line) else line
+        while before != line:
+            before, line = line, options.sub("", line)
     if _UV.match(line) and (option := PythonProject.read(repo).group_option()):
         line = line.replace("uv run ", f"uv run {option} ", 1)
     return line

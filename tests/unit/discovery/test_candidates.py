@@ -283,6 +283,14 @@ FIRST: dict[str, tuple[dict[str, str], str]] = {
         },
         "go test ./...",
     ),
+    "mux": (
+        {
+            "go.mod": "module example.test/mux\n",
+            "Makefile": "test:\n\tgo test -race -coverprofile=coverage.out ./...\n",
+            CI: workflow("go test -race -cover -coverprofile=coverage -covermode=atomic -v ./..."),
+        },
+        "go test ./...",
+    ),
     "ripgrep": (
         {
             "Cargo.toml": "[package]\nname = 'rg'\n[workspace]\nmembers = ['crates/a']\n",
