@@ -3,6 +3,7 @@
 The folders, each of which uses only those below it:
 
 proof      examines a tree when completion is asked for: graded proofs, findings, doubts
+inspection what is missing or too much, found by reading the change against the requirements
 canaries   whether the tests and programs that decide can still fail
 rooms      clean rooms, in which everything that decides is run
 inputs     which changed files decide what the tests say

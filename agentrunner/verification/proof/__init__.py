@@ -8,7 +8,7 @@ code_removal   whether the worker's own test shows the work; `mutation` how much
 named_work     whether tests ask what the requirements name; `trees_without_work`: the new tree less
 work_for_tests work that is right only where tests run; `ambient_conditions`, `lasting_places`
 silenced_tools, silent_programs  green as a tool or a program says nothing
-comments_on_work  what comments of the work admit; `left_as_it_was`, `missing_names`: what lacks
+change_alone   what the change shows without a test, by `inspection`; `left_out_tests` of its own
 integrity      what the change replaced in the test tool's process
 kept_runs      what has ended of an examination that was killed
 """

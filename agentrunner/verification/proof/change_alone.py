@@ -7,18 +7,19 @@ from collections.abc import Sequence
 from agentrunner.state.run_state import Finding
 from agentrunner.verification.findings import beside_work, missing_work
 from agentrunner.verification.inputs.executed_files import only_reads
-from agentrunner.verification.proof.both_trees import BothTrees
+from agentrunner.verification.inspection.both_trees import BothTrees
+from agentrunner.verification.inspection.collateral import collateral
+from agentrunner.verification.inspection.comments_on_work import only_comments, unfinished
+from agentrunner.verification.inspection.has_to_stay import gone_though_kept
+from agentrunner.verification.inspection.left_as_it_was import left_as_it_was
+from agentrunner.verification.inspection.loose_code import loose_code
+from agentrunner.verification.inspection.lost_files import lost_file
+from agentrunner.verification.inspection.missing_failures import nothing_fails
+from agentrunner.verification.inspection.only_declared import only_declared
+from agentrunner.verification.inspection.still_there import still_there
 from agentrunner.verification.proof.case import Case
-from agentrunner.verification.proof.collateral import collateral
-from agentrunner.verification.proof.comments_on_work import only_comments, unfinished
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.proof.has_to_stay import gone_though_kept
-from agentrunner.verification.proof.left_as_it_was import left_as_it_was
-from agentrunner.verification.proof.loose_code import loose_code
-from agentrunner.verification.proof.lost_files import lost_file
-from agentrunner.verification.proof.missing_failures import left_out, nothing_fails
-from agentrunner.verification.proof.only_declared import only_declared
-from agentrunner.verification.proof.still_there import still_there
+from agentrunner.verification.proof.left_out_tests import left_out
 
 
 def shown_by_the_change(exam: Examination, cases: Sequence[Case], wanted: str) -> Finding | None:

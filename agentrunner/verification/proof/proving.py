@@ -24,6 +24,7 @@ from agentrunner.verification.canaries.claimed_tests import Canaries
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import EXAMINED, leads_out, missing_work
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
+from agentrunner.verification.inspection.missing_names import missing_names
 from agentrunner.verification.proof.adapted_wording import hold_adapted
 from agentrunner.verification.proof.case import Case, Report
 from agentrunner.verification.proof.change_alone import shown_by_the_change
@@ -31,7 +32,6 @@ from agentrunner.verification.proof.code_removal import CodeRemoval
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.exit_proof import prove_by_exit
 from agentrunner.verification.proof.kept_runs import KeptRuns
-from agentrunner.verification.proof.missing_names import missing_names
 from agentrunner.verification.proof.name_proof import prove_by_name
 from agentrunner.verification.proof.old_inputs import with_old_inputs
 from agentrunner.verification.proof.permission import grade_by_permission

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from agentrunner.text.sentences import sentences
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.wanted_moves import renames_in
-from agentrunner.verification.proof.both_trees import BothTrees
+from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.syntax.tokens import without_comments
 
 GONE = "{} is gone, and the requirements say: {}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentrunner.verification.proof.loose_code import loose_code
+from agentrunner.verification.inspection.loose_code import loose_code
 
 CART = "class Cart:\n    def total(self):\n        return self.sum\n"
 LOOSE = "def discounted(total):\n    return total * 9 // 10\n"

@@ -1,34 +1,13 @@
-"""What has to fail and does not, and tests that the work leaves out."""
+"""New tests that the work itself leaves out."""
 
 from __future__ import annotations
 
 import pytest
 
 from agentrunner.verification.proof.case import Case
-from agentrunner.verification.proof.missing_failures import left_out, nothing_fails
+from agentrunner.verification.proof.left_out_tests import left_out
 from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
 from agentrunner.verification.target import Target
-
-ASKED = "Fetch all. One that fails must reject with an Error that names the URL."
-
-
-@pytest.mark.parametrize(
-    ("asked", "code", "test", "fine"),
-    [
-        (ASKED, "return null;", "assert.equal(x, null);", False),
-        (ASKED, "return null;", "f(() => { throw new Error('x'); });", False),
-        (ASKED, "throw new Error(url);", "", True),
-        (ASKED, "return all;", "await assert.rejects(f());", True),
-        ("It raises no error now. It must not raise.", "return null;", "", True),
-        ("例外を投げること。", "return None", "", False),
-        ("`load('')` raises an IndexError. Return None instead.", "return None", "", True),
-        ("例外を発生させる。空のリストを返すこと。", "return []", "", True),
-    ],
-)
-def test_something_of_the_work_fails(asked: str, code: str, test: str, fine: bool) -> None:
-    texts = {"a.js": code.encode(), "a.test.js": test.encode()}
-    found = nothing_fails(["a.js"], ["a.test.js"], lambda _: b"", texts.get, asked)
-    assert bool(found) is not fine
 
 
 @pytest.mark.parametrize(

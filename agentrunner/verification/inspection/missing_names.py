@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 
 from agentrunner.git.snapshots import Snapshots
-from agentrunner.verification.proof.left_as_it_was import DOCUMENTS
+from agentrunner.verification.inspection.left_as_it_was import DOCUMENTS
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.stated_names import (
     quoted_lists,

@@ -7,8 +7,8 @@ from typing import cast
 import pytest
 
 from agentrunner.git.snapshots import Snapshots
-from agentrunner.verification.proof.both_trees import BothTrees
-from agentrunner.verification.proof.lost_files import lost_file
+from agentrunner.verification.inspection.both_trees import BothTrees
+from agentrunner.verification.inspection.lost_files import lost_file
 from tests.kit.text_trees import TextTrees
 
 

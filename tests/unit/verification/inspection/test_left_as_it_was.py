@@ -7,8 +7,8 @@ from typing import cast
 import pytest
 
 from agentrunner.git.snapshots import Snapshots
-from agentrunner.verification.proof.both_trees import BothTrees
-from agentrunner.verification.proof.left_as_it_was import left_as_it_was
+from agentrunner.verification.inspection.both_trees import BothTrees
+from agentrunner.verification.inspection.left_as_it_was import left_as_it_was
 from tests.kit.text_trees import TextTrees
 
 

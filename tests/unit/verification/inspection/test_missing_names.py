@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from agentrunner.git.snapshots import Snapshots
-from agentrunner.verification.proof.missing_names import missing_names
+from agentrunner.verification.inspection.missing_names import missing_names
 from tests.kit.text_trees import TextTrees
 
 ASKED = (

@@ -7,8 +7,8 @@ from typing import cast
 import pytest
 
 from agentrunner.git.snapshots import Snapshots
-from agentrunner.verification.proof.both_trees import BothTrees
-from agentrunner.verification.proof.has_to_stay import gone_though_kept
+from agentrunner.verification.inspection.both_trees import BothTrees
+from agentrunner.verification.inspection.has_to_stay import gone_though_kept
 from tests.kit.text_trees import TextTrees
 
 OLD = {

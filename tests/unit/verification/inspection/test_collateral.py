@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentrunner.verification.proof.collateral import collateral
+from agentrunner.verification.inspection.collateral import collateral
 
 SHOP = (
     "def total(lines):\n    return sum(lines)\n\n\n"

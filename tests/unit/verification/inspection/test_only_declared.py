@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.proof.only_declared import only_declared
+from agentrunner.verification.inspection.only_declared import only_declared
 
 PYTHON = "class UnknownCity(Exception):\n    pass\n\n\n"
 GO = 'package stat\n\nvar (\n\tErrEmpty = errors.New("empty")\n)\n\n'

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from agentrunner.verification.inputs.references import References, family_of
 from agentrunner.verification.inputs.tree import Tree
-from agentrunner.verification.proof.both_trees import BothTrees
+from agentrunner.verification.inspection.both_trees import BothTrees
 
 LOST = "{} still imports {}, which the work took away"
 BY_FILE = ("python", "javascript", "c", "ruby")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.proof.comments_on_work import only_comments, unfinished
+from agentrunner.verification.inspection.comments_on_work import only_comments, unfinished
 
 ASKED = "notify(user) sends a mail; the formats are json, csv and xml"
 
