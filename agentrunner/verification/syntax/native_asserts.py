@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
@@ -20,14 +20,14 @@ _INEXACT = re.compile(r"Not|Less|Greater|Instance|Raises|Throws|Type|Before|Afte
 
 
 def go_asserts(parsed: Parsed, found: Found) -> Iterator[Stated]:
-    """Yield `if got != want { t.Errorf(…) }`, and testify's functions and methods."""
+    """Yield `if got != want { t.Errorf(…) }`, such cases of a switch, and what testify offers."""
     for node in walk(found.body):
         if node.type == "if_statement":
             condition, then = field(node, "condition"), field(node, "consequence")
-            if condition is not None and then is not None and _fails(parsed, then):
-                wanted = compared(parsed, condition, ("!=",), "||")
-                wanted += _go_equal(parsed, condition)
-                yield Stated(node, tuple(wanted), (negated(parsed, condition),), (condition,))
+            if condition is not None and then is not None and _fails(parsed, [then]):
+                yield _go_stated(parsed, node, condition)
+        elif node.type == "expression_switch_statement" and field(node, "value") is None:
+            yield from _go_cases(parsed, node)
         elif node.type == "call_expression":
             operand, name = field(node, "function", "operand"), field(node, "function", "field")
             if operand is not None and name is not None:
@@ -36,8 +36,31 @@ def go_asserts(parsed: Parsed, found: Found) -> Iterator[Stated]:
                     yield stated
 
 
-def _fails(parsed: Parsed, then: Node) -> bool:
-    for node in walk(then):
+def _go_stated(parsed: Parsed, node: Node, condition: Node) -> Stated:
+    """Return what a statement asserts that fails where `condition` holds."""
+    wanted = [*compared(parsed, condition, ("!=",), "||"), *_go_equal(parsed, condition)]
+    return Stated(node, tuple(wanted), (negated(parsed, condition),), (condition,))
+
+
+def _go_cases(parsed: Parsed, switch: Node) -> Iterator[Stated]:
+    """Yield the cases `case got != want: t.Errorf(…)` of a switch over conditions.
+
+    A case after such ones alone is reached by every test that passes, as the switch is.
+    """
+    is_reached = True
+    for case in switch.named_children:
+        if is_comment(case):
+            continue
+        value = field(case, "value")
+        conditions = value.named_children if value is not None else []
+        if len(conditions) == 1 and _fails(parsed, [one for one in case.children if one != value]):
+            yield _go_stated(parsed, switch if is_reached else case, conditions[0])
+        else:
+            is_reached = False
+
+
+def _fails(parsed: Parsed, then: Iterable[Node]) -> bool:
+    for node in (inner for one in then for inner in walk(one)):
         if node.type in ("call_expression", "method_invocation"):
             name = (
                 field(node, "function", "field") or field(node, "function") or field(node, "name")
@@ -62,8 +85,9 @@ def _testify(parsed: Parsed, call: Node, operand: str, name: Node) -> Stated | N
     if operand not in ("assert", "require"):
         inner = re.fullmatch(r"\w+(\.(Require|Assert)\(\))?", operand)
         known = re.match(r"(Not)?(Equal|Len|Contains|True|False|Nil|Empty|JSONEq|InDelta)", called)
-        if not inner or not known or not given:
-            return None
+        is_statement = call.parent is not None and call.parent.type == "expression_statement"
+        if not inner or not known or not given or not is_statement:
+            return None  # `got = cmp.Equal(x, y)` only compares
     else:
         given = given[1:]
     turned = _go_turned(called)
@@ -191,7 +215,7 @@ def java_asserts(parsed: Parsed, found: Found) -> Iterator[Stated]:
             condition, then = field(node, "condition"), field(node, "consequence")
             if condition is None or then is None:
                 continue
-            if _fails(parsed, then) or any(one.type == "throw_statement" for one in walk(then)):
+            if _fails(parsed, [then]) or any(one.type == "throw_statement" for one in walk(then)):
                 wanted = compared(parsed, condition, ("!=",), "||")
                 yield Stated(node, tuple(wanted), (negated(parsed, condition),), (condition,))
         elif node.type == "method_invocation":

@@ -99,6 +99,22 @@ def java(statement: str) -> tuple[str, str, str]:
             'w := "a-changed"; if f() != w { t.Error(w) }',
             "literal",
         ),
+        (
+            go('switch g := f(); { case g == 1: t.Error("x"); case g != 5: t.Error("y") }'),
+            'switch g := f(); { case g == 1: t.Error("x"); case g != 4: t.Error("y") }',
+            "literal",
+        ),
+        (
+            go('switch { case f() > 1: t.Error("x"); default: g() }'),
+            'switch { case !(f() > 1): t.Error("x"); default: g() }',
+            "outcome",
+        ),
+        (
+            go('same := cmp.Equal(f(), 5); if !same { t.Error("x") }'),
+            'same := cmp.Equal(f(), 5); if !(!same) { t.Error("x") }',
+            "outcome",
+        ),
+        (go("s.Equal(5, f())"), "s.Equal(4, f())", "literal"),
         (go("require.Equal(t, 'x', f())"), "require.Equal(t, 'q', f())", "literal"),
         (go("assert.True(t, f())"), "assert.False(t, f())", "outcome"),
         (go("assert.Len(t, f(), 2)"), "assert.Len(t, f(), 1)", "literal"),
