@@ -121,7 +121,7 @@ MISTAKES = {
     ),
     "option-like-none": Mistake(("init", "--nope")),
     "bare-repository": Mistake(
-        ("run", "../shop/users-api.md", "--repo", ".", *STEERED[2:]),
+        ("run", "../shop/users-api.md", *STEERED[2:]),
         shell="git clone -q --bare . ../bare.git", cwd="../bare.git",
     ),
     "merge-in-progress": Mistake(
