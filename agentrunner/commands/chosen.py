@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.workers import WorkerMissing
-from agentrunner.screens.doctor import DoctorItem, Mark
+from agentrunner.screens.doctor import DoctorItem
 from agentrunner.screens.layout import tilde
 
 if TYPE_CHECKING:

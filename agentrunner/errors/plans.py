@@ -144,7 +144,10 @@ class OntoConflict(TaskFailed):
     """
 
     code = "onto-conflict"
-    advice = "Merge by hand, with the command of the message."
+    advice = """
+    Merge the plan's branch by hand (`git merge`), resolve what both changed, run the tests and
+    commit. Nothing of the plan has to be repeated: its branch holds the finished work.
+    """
 
 
 class OntoRed(TaskFailed):

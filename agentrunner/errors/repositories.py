@@ -31,7 +31,10 @@ class BareRepository(UsageError):
     """
 
     code = "bare-repository"
-    advice = "Clone it, and work in the clone."
+    advice = """
+    Clone it and work in the clone: `git clone BARE work`, then `cd work`. The result goes back with
+    `git push`. A work tree of it (`git worktree add ../work BRANCH`) does as well.
+    """
 
 
 class BranchCheckedOut(UsageError):
@@ -116,7 +119,11 @@ class GitMissing(InfraError):
     """
 
     code = "git-missing"
-    advice = "Install git and see that it is on PATH."
+    advice = """
+    Install git (`apt install git`, `dnf install git`, `brew install git`) and see with
+    `command -v git` that it is on the PATH of the process that runs `agentrunner`: services
+    and cron have a PATH of their own. A git that lies inside the repository is not used.
+    """
 
 
 class GitTimeout(GitFailed):

@@ -93,6 +93,8 @@ MISTAKES = {
     "tab-in-yaml": Mistake(("validate", "task.yaml"), task("runner:\n\tworker: codex-cli\n")),
     "worker-unknown": Mistake((*RUN, "--worker", "codexx")),
     "planner-unknown": Mistake((*RUN, "--planner", "chatgpt")),
+    "planner-like-none": Mistake((*RUN, "--planner", "foo")),
+    "nothing-named": Mistake(("run", "")),
     "sandbox-unknown": Mistake((*RUN, "--sandbox", "dokcer")),
     "budget-unknown": Mistake((*RUN, "--budget", "dollars=5")),
     "budget-no-number": Mistake((*RUN, "--budget", "usd=many")),
