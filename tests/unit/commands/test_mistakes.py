@@ -89,6 +89,10 @@ MISTAKES = {
         ("run", "users-api.md", *OPENAI),
         fault=Fault(404, "The model does not exist"), in_sandbox=True,
     ),
+    "model-of-a-variable-unknown": Mistake(
+        ("run", "users-api.md", *OPENAI), environ={"OPENAI_MODEL": "gpt-foo"},
+        fault=Fault(404, "The model does not exist"), in_sandbox=True,
+    ),
     "key-of-a-task-unknown": Mistake(("validate", "task.yaml"), task("  tset: pytest\n")),
     "tab-in-yaml": Mistake(("validate", "task.yaml"), task("runner:\n\tworker: codex-cli\n")),
     "worker-unknown": Mistake((*RUN, "--worker", "codexx")),
