@@ -104,7 +104,7 @@ class NotInstalled(UsageError):
 
 
 class EventsInRepository(UsageError):
-    """The file of `--events` lies inside the repository. It grows while the run goes on, so
+    """The file of `--events` lies inside the repository. It grows while the run is at work, so
     every look at the tree would find it changed, and count it as an edit.
     """
 

@@ -70,7 +70,7 @@ class NoUsableAnswer(TaskFailed):
 
     code = "meta-garbage"
     advice = """
-    `agentrunner resume RUN --planner-model NAME` goes on with a stronger model, from
+    `agentrunner resume RUN --planner-model NAME` continues with a stronger model, from
     where the run was. `agentrunner parse TYPE` reads a reply as a run would.
     """
 

@@ -101,7 +101,7 @@ class NotInPlace(UsageError):
     code = "in-place"
     advice = """
     `agentrunner plan run` without `--in-place`. Where the folder is no repository any
-    more, `agentrunner plan run --git-init` makes it one and goes on with the plan's branch.
+    more, `agentrunner plan run --git-init` makes it one and continues with the plan's branch.
     """
 
 

@@ -82,7 +82,7 @@ class ContentGone(GitFailed):
     code = "content-gone"
     advice = """
     `git fsck` in the repository says what is missing. Bring the object back from a
-    clone or a copy (`git fetch` from where it is), then go on.
+    clone or a copy (`git fetch` from where it is), then continue.
     """
 
 
@@ -136,7 +136,7 @@ class GitTimeout(GitFailed):
     code = "git-timeout"
     advice = """
     `git config --no-includes --list --show-origin` shows which files are included, without
-    reading them. Once `git status` answers, run the command again; a run that had begun goes on
+    reading them. Once `git status` answers, run the command again; a run that had begun continues
     with `agentrunner resume`.
     """
 
@@ -249,7 +249,7 @@ class BadWorkFolder(UsageError):
 
 class RepositoryClosed(InfraError):
     """The permissions of the repository's folder keep everybody out: a worker, or a command it
-    ran, took them away. What the worker did is recorded, and the run goes on from there.
+    ran, took them away. What the worker did is recorded, and the run continues from there.
     """
 
     code = "repository-closed"
@@ -298,7 +298,7 @@ class RepositoryGone(InfraError):
 
     code = "repository-gone"
     advice = """
-    Put it back at its place, then go on. `agentrunner diff RUN` has what was done, as a patch;
+    Put it back at its place, then continue. `agentrunner diff RUN` has what was done, as a patch;
     `agentrunner cancel RUN` ends the run.
     """
 

@@ -22,7 +22,7 @@ class OutOfBudget(TaskFailed):
 
     code = "budget"
     advice = """
-    `agentrunner resume --budget NAME=+AMOUNT` raises it and goes on, such as
+    `agentrunner resume --budget NAME=+AMOUNT` raises it and continues, such as
     `--budget usd=+5`; or take the work back with `agentrunner undo`.
     To talk on about a plan: `--set runner.budget.NAME=AMOUNT`.
     """
@@ -71,7 +71,7 @@ class InputsChanged(UsageError):
     code = "inputs-changed"
     advice = """
     `--on-change replan` starts a new attempt with the files as they are now,
-    `--on-change continue` goes on with those that were kept.
+    `--on-change continue` works with those that were kept.
     """
 
 
@@ -173,7 +173,7 @@ class NothingDelivered(UsageError):
     """The run has not got so far that a worker left something, so there is nothing to verify."""
 
     code = "nothing-delivered"
-    advice = "Let it go on with `agentrunner resume`, and verify it afterwards."
+    advice = "Continue it with `agentrunner resume`, and verify it afterwards."
 
 
 class NothingToShow(UsageError):
@@ -219,7 +219,7 @@ class StateUnwritable(InfraError):
     code = "state-unwritable"
     advice = """
     Name a folder of your own with `--state-dir DIR` or AGENTRUNNER_STATE_DIR. It must
-    not be inside the repository. A run that was begun goes on with `agentrunner resume RUN`.
+    not be inside the repository. A run that was begun is continued with `agentrunner resume RUN`.
     """
 
 
