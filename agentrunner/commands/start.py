@@ -323,7 +323,11 @@ def _dry_run(spec: TaskSpec, output: Output, policy: Path | None) -> int:
         return code
     screen = dry_run_screen(
         header_rows(plan["header"], os.environ.get("HOME", "")),
-        criteria_of(spec.title, spec, width_of(sys.stdout)),
+        criteria_of(
+            "The goal" if spec.task_file is None and spec.prd_file is None else spec.title,
+            spec,
+            width_of(sys.stdout),
+        ),
         plan["worker_command"],
         [_mount(mount) for mount in plan["mounts"]],
         plan["reach"],
