@@ -332,12 +332,13 @@ def _value_of(option: str, arguments: Sequence[str]) -> str | None:
 
 def _usage(error: typer.TyperException, line: Sequence[str] = ()) -> UsageError:
     """What typer says about a command line, in our form."""
-    from pydantic import ValidationError
-
-    from agentrunner.config.mistakes import wrong_value
-
     message, remedy, refused = error.format_message(), "", error.__cause__
-    if isinstance(refused, ValidationError):
+    if type(refused).__module__.startswith("pydantic"):
+        from pydantic import ValidationError
+
+        from agentrunner.config.mistakes import wrong_value
+
+        assert isinstance(refused, ValidationError)
         hint = message.partition(": ")[0].removeprefix("Invalid value for ").replace("'", "")
         message, remedy = wrong_value(hint, refused.errors()[0])
     elif near := getattr(error, "possibilities", None):
