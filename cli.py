@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from difflib import SequenceMatcher, get_close_matches
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -88,6 +88,13 @@ GROUPS: Mapping[str, Entries] = {
     },
 }
 COMMANDS: Entries = {name: entry for group in GROUPS.values() for name, entry in group.items()}
+_LOGIN = (
+    "claude setup-token, or codex login; agentrunner never asks for a key (docs/how-to/login.md)"
+)
+_UPGRADE = (
+    "git pull in agentrunner's folder, then uv tool install --reinstall '.[sandbox]' "
+    "(docs/how-to/install.md)"
+)
 MEANT = {
     "ls": "agentrunner list",
     "ps": "agentrunner list",
@@ -106,18 +113,22 @@ MEANT = {
     "no": "agentrunner reject",
     "check": "agentrunner validate FILE",
     "settings": "agentrunner config show",
-    "login": "claude setup-token, or codex login; agentrunner never asks for a key "
-    "(docs/how-to/login.md)",
+    "exec": 'agentrunner run FILE.md, or agentrunner "what you want"',
+    "login": _LOGIN,
+    "auth": _LOGIN,
     "logout": "the logout of the worker's own CLI; agentrunner keeps no key (docs/how-to/login.md)",
-    "update": "the tool that installed it, such as uv tool upgrade or git pull",
-    "upgrade": "the tool that installed it, such as uv tool upgrade or git pull",
+    "update": _UPGRADE,
+    "upgrade": _UPGRADE,
 }
 """What other programs call it, and what it is here."""
 ALSO = {"help": "All commands, or all that one can do.", "version": "Print the version."}
 """What else may stand in the place of a command."""
 _ALIKE = 1.2
-"""How alike a name has to be to be offered: 2 is the same, `--no-tyr` has 1.8 for `--no-try`,
+"""How alike an option has to be to be offered: 2 is the same, `--no-tyr` has 1.8 for `--no-try`,
 `--nope` 1.0 for `--no-input`."""
+_ALIKE_COMMAND = 1.5
+"""The same of a command, whose word may be of another program: `rnu` has 1.7 for `run`, and `auth`
+1.3 for `watch`."""
 DRIVERS = ("run", "resume", "answer", "approve", "reject", "accept", "watch")
 """With --json each of them prints exactly one result, whatever happens."""
 PLAN_RUN = ("plan", "run")
@@ -161,13 +172,13 @@ def _meant_by(word: str, *others: str) -> str:
         return MEANT[word]
     if Path(word).is_file():
         return f"agentrunner run {word}"
-    near = get_close_matches(word, [*COMMANDS, *MEANT, *ALSO], n=1)
+    near = _likest(word, [*COMMANDS, *MEANT, *ALSO], _ALIKE_COMMAND)
     if not near and others and not others[0].startswith("-"):
         words = itertools.takewhile(lambda other: not other.startswith("-"), (word, *others))
         return f'a sentence goes in quotes: agentrunner "{" ".join(words)}"'
     if not near:
         return "agentrunner --help"
-    return MEANT.get(near[0]) or f"did you mean {near[0]}?"
+    return MEANT.get(near) or f"did you mean {near}?"
 
 
 def understood(arguments: Sequence[str]) -> list[str]:
@@ -321,12 +332,13 @@ def _value_of(option: str, arguments: Sequence[str]) -> str | None:
 
 def _usage(error: typer.TyperException, line: Sequence[str] = ()) -> UsageError:
     """What typer says about a command line, in our form."""
-    from pydantic import ValidationError
-
-    from agentrunner.config.mistakes import wrong_value
-
     message, remedy, refused = error.format_message(), "", error.__cause__
-    if isinstance(refused, ValidationError):
+    if type(refused).__module__.startswith("pydantic"):
+        from pydantic import ValidationError
+
+        from agentrunner.config.mistakes import wrong_value
+
+        assert isinstance(refused, ValidationError)
         hint = message.partition(": ")[0].removeprefix("Invalid value for ").replace("'", "")
         message, remedy = wrong_value(hint, refused.errors()[0])
     elif near := getattr(error, "possibilities", None):
@@ -356,7 +368,7 @@ def _unquoted(message: str, context: Any) -> str:
     return " ".join(filter(None, (goal, first, others)))
 
 
-def _likest(word: str, names: Sequence[str]) -> str:
+def _likest(word: str, names: Sequence[str], alike: float = _ALIKE) -> str:
     """The one of these names that is most like the word; letters may have changed places.
 
     "" where none is like it: that all options begin with two dashes makes none of them alike.
@@ -372,7 +384,7 @@ def _likest(word: str, names: Sequence[str]) -> str:
 
     likest = max(sorted(names), key=likeness)
     begun = [name for name in sorted(names) if len(plain) > 2 and name.startswith(word)]
-    return likest if likeness(likest) >= _ALIKE else next(iter(begun), "")
+    return likest if likeness(likest) >= alike else next(iter(begun), "")
 
 
 stdin_app = typer.Typer(

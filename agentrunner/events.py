@@ -47,7 +47,7 @@ class RunStarted(RunEvent):
 
 
 class RunResumed(RunEvent):
-    """A run goes on, or its next attempt begins."""
+    """A run is resumed, or its next attempt begins."""
 
     event: Literal["run_resumed"]
     attempt: int
@@ -186,7 +186,7 @@ class CompletionAssessed(RunEvent):
 
 
 class WaitBegun(RunEvent):
-    """The run waits for a quota or a provider until `until` and goes on by itself."""
+    """The run waits for a quota or a provider until `until` and then continues by itself."""
 
     event: Literal["waiting"]
     until: str

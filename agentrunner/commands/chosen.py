@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentrunner.errors import InfraError, UsageError
-from agentrunner.screens.doctor import DoctorItem, Mark
+from agentrunner.errors.workers import WorkerMissing
+from agentrunner.screens.doctor import DoctorItem
 from agentrunner.screens.layout import tilde
 
 if TYPE_CHECKING:
     from agentrunner.config.agents import PlannerSpec
-    from agentrunner.config.spec import RunnerSection
-    from agentrunner.discovery.agents import Choice, Facts
+    from agentrunner.config.spec import TaskSpec
     from agentrunner.policy.policy_file import Policy
 
 PEOPLE = {"meta": "planner", "worker": "worker"}
@@ -48,68 +48,60 @@ class Taken:
 def chosen(
     repo: Path, environ: Mapping[str, str], state_dir: Path, provable: bool, policy: Path | None
 ) -> Taken:
-    """Choose planner and worker by settings, policies and machine, for tasks that name none."""
+    """Return the planner and worker of a task that names none, settled as `run` settles them."""
+    from agentrunner.commands.planner_settings import repository_or_empty
     from agentrunner.config.agents import AUTO
-    from agentrunner.config.load import load_settings
-    from agentrunner.discovery.agents import by_policies, choose_planner, choose_worker, look
+    from agentrunner.config.load import TaskSource, load_task
+    from agentrunner.engine.policies import capped_as_far
+    from agentrunner.engine.resolve import lacking
     from agentrunner.policy.load import load_policies
 
     try:
-        runner, places = load_settings(repo, environ, auto=True)
-        policies = load_policies(policy, environ, repo)
+        with repository_or_empty(repo, environ) as place:
+            asked = load_task(
+                TaskSource("goal", "-"),
+                options={"repo": str(place), "test": "true" if provable else None},
+                environ=environ,
+                cwd=place,
+                auto=True,
+            )
+            policies = load_policies(policy, environ, place)
+            settled, missing = capped_as_far(asked, environ, state_dir, policy)
+            lacks = lacking(settled, environ)
     except UsageError as error:
         return Taken([DoctorItem("FAIL", "settings", error.message, error.path)])
-    facts = look(repo, runner, environ, state_dir)
-    ways: dict[str, Callable[[], Choice]] = {
-        "meta": lambda: choose_planner(facts, by_policies(policies, "meta"), provable=provable),
-        "worker": lambda: choose_worker(
-            facts, by_policies(policies, "worker"), runner.sandbox.kind
-        ),
-    }
     home, found, taken = environ.get("HOME", ""), list[DoctorItem](), dict[str, str]()
-    needs_image = False
-    for section, choose in ways.items():
-        name, kind = PEOPLE[section], getattr(runner, section).kind
-        if kind != AUTO:
-            source = places.get(f"runner.{section}.kind") or _implicit_source(
-                runner, places, section
-            )
-            cure = _cure(facts, section, kind)
-            needs_image |= section == "worker" and cure == INSTALL
-            mark: Mark = "--" if cure else "ok"
-            lacks = "; it cannot be used as it is" if cure else ""
-            found.append(DoctorItem(mark, name, f"{kind}: {tilde(source, home)}{lacks}", cure))
-            taken[section] = kind
+    for section, name in PEOPLE.items():
+        own = next((one for one in missing if one.path == f"runner.{section}.kind"), None)
+        if own is not None:
+            found.append(DoctorItem("--", name, own.message, own.remedy))
             continue
-        try:
-            choice = choose()
-            cure = "" if choice.ready else INSTALL
-            needs_image |= not choice.ready
-            text = f"{choice.kind}: {choice.reason}"
-            found.append(DoctorItem("ok" if choice.ready else "--", name, text, cure))
-            taken[section] = choice.kind
-        except InfraError as error:
-            found.append(DoctorItem("--", name, error.message, error.remedy))
-    found.append(_sight_item(runner.meta, places, policies))
-    return Taken(found, taken, needs_image)
+        kind, named = (getattr(one.runner, section).kind for one in (settled, asked))
+        taken[section] = kind
+        reason = settled.chosen.get(section, "")
+        if named != AUTO:
+            where = asked.places.get(f"runner.{section}.kind")
+            reason = tilde(where or _implicit_source(asked, section), home)
+        found.append(_taken_item(name, f"{kind}: {reason}", lacks.get(section, [])))
+    found.append(_sight_item(settled.runner.meta, settled.places, policies))
+    by_image = [isinstance(error, WorkerMissing) for error in lacks.get("worker", [])]
+    return Taken(found, taken, "worker" in taken and bool(by_image) and all(by_image))
 
 
-def _cure(facts: Facts, section: str, kind: str) -> str:
-    """Return what a kind set by name still needs here; "" for nothing, or if unknown."""
-    clis = facts.planners if section == "meta" else facts.workers
-    cli = next((one for one in clis if one.kind == kind), None)
-    if section == "meta" and kind == "openai-chat" and not facts.api_key:
-        return "export OPENAI_API_KEY=…"
-    if cli is None or (cli.ready and cli.installed):
-        return ""
-    return cli.cure or INSTALL
+def _taken_item(name: str, text: str, lacks: Sequence[InfraError]) -> DoctorItem:
+    """Return who is taken and why, and what keeps that one from starting here."""
+    if not lacks:
+        return DoctorItem("ok", name, text)
+    first = lacks[0]
+    cure = INSTALL if isinstance(first, WorkerMissing) else first.remedy
+    return DoctorItem("--", name, f"{text}; {first.message}", cure)
 
 
-def _implicit_source(runner: RunnerSection, places: Mapping[str, str], section: str) -> str:
+def _implicit_source(spec: TaskSpec, section: str) -> str:
     """Return why a kind is in force that no setting names."""
-    if section == "worker" and runner.workers:
+    if section == "worker" and spec.runner.workers:
         return "runner.workers, the first"
-    where = places.get(f"runner.{section}")
+    where = spec.places.get(f"runner.{section}")
     return f"the default; {where} names no kind" if where else "the default"
 
 

@@ -125,13 +125,13 @@ def run_text(run_id: str) -> str:
     """Return the message about a detached run."""
     steps = [
         (f"agentrunner watch {run_id}", "see it work, and answer it there"),
-        (f"agentrunner answer {run_id} --detach", "when it asks; it goes on by itself"),
+        (f"agentrunner answer {run_id} --detach", "when it asks; it continues by itself"),
         (f"agentrunner cancel {run_id}", "end it"),
     ]
     return "\n".join(
         [
             *sentences(
-                f"{run_id} goes on by itself; this terminal may be closed.",
+                f"{run_id} runs on its own; this terminal may be closed.",
                 "A question pauses it: then nothing runs and nothing is spent until you answer.",
             ),
             "",

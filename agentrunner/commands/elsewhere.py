@@ -110,6 +110,6 @@ def _say_taken(state_dir: Path, run_id: str, output: Output, text: str) -> None:
         return
     show(
         text
-        or f"Answered. {run_id} goes on in the other terminal.\n"
+        or f"Answered. {run_id} continues in the other terminal.\n"
         f"Next:  agentrunner watch {run_id}   see it work"
     )

@@ -22,7 +22,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         'agentrunner run "fix the failing test" --test "pytest -q"',
         "agentrunner run users-api.md --worker claude-code --model claude-opus-4-7 --budget usd=5",
         "agentrunner run users-api.md --worktree          in a branch, outside of the checkout",
-        "agentrunner run users-api.md --detach            goes on when the terminal is closed",
+        "agentrunner run users-api.md --detach            stays at work without the terminal",
         "agentrunner run users-api.md --json --no-input   in a script or in CI",
     ),
     "resume": (
@@ -54,13 +54,13 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "agentrunner list --json | jq .run_id",
     ),
     "watch": (
-        "agentrunner watch                     what goes on here, to its end",
+        "agentrunner watch                     what is at work here, to its end",
         "agentrunner watch users-api --json    its events, from the first on",
         "agentrunner watch --plan              the plan, as a tree",
     ),
     "show": ("agentrunner show", "agentrunner show users-api --json -o result.json"),
     "logs": (
-        "agentrunner logs -f                   follow a run that goes on",
+        "agentrunner logs -f                   follow a run at work",
         "agentrunner logs users-api --round 2",
         "agentrunner logs users-api --tests    what the tests printed",
     ),

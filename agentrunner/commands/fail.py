@@ -17,7 +17,6 @@ from agentrunner import environment
 from agentrunner.commands.console import Console, Output, form_of, show
 from agentrunner.errors import AgentRunnerError, InfraError, LockHeld
 from agentrunner.errors.runs import DiskFull, StateUnwritable
-from agentrunner.results import PlanResult, Result
 from agentrunner.screens.errors import error_screen
 from agentrunner.text.redaction import Redactor
 from agentrunner.text.times import stamp_now
@@ -86,6 +85,8 @@ def _write_traceback(error: Exception, folder: Path, environ: Mapping[str, str])
 
 def failed_plan(error: AgentRunnerError) -> dict[str, object]:
     """Return the event that ends a `plan run` without a `plan_result`."""
+    from agentrunner.results import PlanResult
+
     return {"ts": stamp_now(), "event": "plan_result", **PlanResult.of_error(error).as_dict()}
 
 
@@ -100,6 +101,8 @@ def tell(
     if as_json and of_plan:
         show(json.dumps(failed_plan(known)))
     elif as_json:
+        from agentrunner.results import Result  # models, which no error on a terminal needs
+
         Console(Output(json=True, quiet=True)).finish(Result.of_error(known))
     show(error_screen(known, *form_of(sys.stderr)), sys.stderr)
     return known.exit_code

@@ -76,9 +76,9 @@ def _idle(row: RunRow, driven: bool) -> bool:
 
 
 FITS: Mapping[str, tuple[str, tuple[Fits, ...]]] = {
-    "watch": ("goes on or waits for you", (_is_driven, _waits)),
-    "resume": ("can go on", (_stopped, _not_complete)),
-    "cancel": ("goes on or waits", (_unfinished,)),
+    "watch": ("is at work or waits for you", (_is_driven, _waits)),
+    "resume": ("can be resumed", (_stopped, _not_complete)),
+    "cancel": ("is at work or waits", (_unfinished,)),
     "undo": ("has changed anything", (_has_changes, _idle)),
     "accept": ("needs a review", (_needs_review, _failed)),
     "answer": ("is waiting for you", (_waits,)),

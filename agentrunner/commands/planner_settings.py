@@ -45,7 +45,7 @@ def settled_planner(
     from agentrunner.config.agents import ProfilesSpec
     from agentrunner.config.load import TaskSource, load_task
 
-    with _repository_or_empty(environ) as repo:
+    with repository_or_empty(here(), environ) as repo:
         spec = load_task(
             TaskSource("goal", "A planner is tried."),
             overrides=overrides,
@@ -65,20 +65,20 @@ def settled_planner(
 
 
 @contextmanager
-def _repository_or_empty(environ: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the current repository, for its settings; an empty folder if it cannot be one.
+def repository_or_empty(folder: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    """Yield the repository, for its settings; an empty folder if it cannot be one.
 
     A planner can be inspected from anywhere, even from the home folder.
     """
     from agentrunner.config.repo import checked_repo
     from agentrunner.config.yaml_text import Place
-    from agentrunner.errors import UsageError
+    from agentrunner.errors import AgentRunnerError
 
     try:
-        repo = checked_repo(here(), Place("."), environ)
-    except UsageError:
-        with tempfile.TemporaryDirectory(prefix="agentrunner-") as folder:
-            yield Path(folder)
+        repo = checked_repo(folder, Place("."), environ)
+    except AgentRunnerError:
+        with tempfile.TemporaryDirectory(prefix="agentrunner-") as empty:
+            yield Path(empty)
         return
     yield repo
 

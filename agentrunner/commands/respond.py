@@ -180,7 +180,7 @@ def approve(
     *,
     output: Output,
 ) -> int:
-    """Say yes to exactly what is asked under this id, and go on.
+    """Say yes to exactly what is asked under this id; the run continues.
 
     In a terminal the id may be left out: what is asked is shown, and you are asked.
     """

@@ -10,7 +10,7 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib import metadata
 from pathlib import Path
@@ -164,7 +164,7 @@ def examine(
         sections=[
             (
                 f"This repository: {tilde(str(repo), home)}",
-                [*_repository(repo, part, trial, home), *refused],
+                [*_git(repo, refused), *refused, *_repository(repo, part, trial, home)],
             ),
             ("Sandboxes", _sandboxes(trial, looks)),
             *(look.isolation() for look in looks if look.held),
@@ -224,15 +224,21 @@ def _workers(probes: Mapping[str, Probe]) -> list[DoctorItem]:
     return found + [DoctorItem("--", "not installed", ", ".join(absent))] * bool(absent)
 
 
-def _repository(repo: Path, part: str, trial: SandboxTrial, home: str) -> list[DoctorItem]:
+def _git(repo: Path, refused: Sequence[DoctorItem]) -> list[DoctorItem]:
+    """Report the branch; nothing where it is the program or the repository that is refused."""
     from agentrunner.discovery.git import read_branch
 
-    branch = read_branch(repo)
-    findings = [
-        DoctorItem("ok", "git", f"branch {branch}")
-        if branch
-        else DoctorItem("--", "git", "no git repository; it works without")
-    ]
+    if any(item.name == "git" for item in refused):
+        return []
+    if branch := read_branch(repo):
+        return [DoctorItem("ok", "git", f"branch {branch}")]
+    if refused:
+        return []
+    return [DoctorItem("--", "git", "no git repository; it works without")]
+
+
+def _repository(repo: Path, part: str, trial: SandboxTrial, home: str) -> list[DoctorItem]:
+    findings = list[DoctorItem]()
     if part != ".":
         findings.append(DoctorItem("ok", "part", f"{part}: the tests run there"))
     findings += _tests(repo, part, trial)

@@ -223,6 +223,11 @@ def source_of(file: str | None, goal: str | None, prd: str | None) -> TaskSource
             "give one of FILE, --goal and --prd, not several.",
             remedy="put the rest into a task file: agentrunner init",
         )
+    if file is not None and not file.strip():
+        raise UsageError(
+            "FILE is empty: it names no file and says nothing.",
+            remedy='agentrunner run FILE.md   or   agentrunner run "what you want"',
+        )
     if file == "-" or (not given and not sys.stdin.isatty()):
         return read_stdin(sys.stdin.buffer)
     if not given:
@@ -318,7 +323,11 @@ def _dry_run(spec: TaskSpec, output: Output, policy: Path | None) -> int:
         return code
     screen = dry_run_screen(
         header_rows(plan["header"], os.environ.get("HOME", "")),
-        criteria_of(spec.title, spec, width_of(sys.stdout)),
+        criteria_of(
+            "The goal" if spec.task_file is None and spec.prd_file is None else spec.title,
+            spec,
+            width_of(sys.stdout),
+        ),
         plan["worker_command"],
         [_mount(mount) for mount in plan["mounts"]],
         plan["reach"],

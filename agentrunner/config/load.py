@@ -26,7 +26,7 @@ from agentrunner.config.markdown import detect_language, first_heading
 from agentrunner.config.mistakes import dotted, from_validation, mistake
 from agentrunner.config.naming import task_id_from
 from agentrunner.config.prd import read_criteria
-from agentrunner.config.repo import checked_repo, git_root
+from agentrunner.config.repo import bare_root, checked_repo, git_root
 from agentrunner.config.rules import (
     canonical_kinds,
     check_rules,
@@ -142,9 +142,10 @@ def _repo_around(base: Path, cwd: Path) -> Path:
     """Return the repository that a PRD in the folder `base` is about.
 
     If the PRD lies outside of the repository around `cwd`, it is about that one; else about its
-    own. Without any repository it is `base`, or `cwd` if the PRD lies outside of that.
+    own. Without any repository it is `base`, or `cwd` if the PRD lies outside of that. A bare
+    repository around `cwd` counts as one, so that it is refused and no other one is taken for it.
     """
-    here, there = git_root(cwd), git_root(base)
+    here, there = git_root(cwd) or bare_root(cwd), git_root(base)
     if here is not None and not base.resolve().is_relative_to(here.resolve()):
         return here
     if there is not None:

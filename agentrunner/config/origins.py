@@ -47,6 +47,17 @@ def settings_of(
     return found
 
 
+def origin_of(
+    name: str, runner: RunnerSection, places: Mapping[str, str], environ: Mapping[str, str]
+) -> str:
+    """Return the place or variable that a setting in force comes from; "" for a default."""
+    if name in places:
+        return places[name]
+    variable, text = _from_environment(runner, environ).get(name, ("", ""))
+    # A model that an answer or `resume` named took the place of the variable's.
+    return "" if name == "runner.meta.model" and text != runner.meta.model else variable
+
+
 def _from_environment(
     runner: RunnerSection, environ: Mapping[str, str]
 ) -> dict[str, tuple[str, str]]:

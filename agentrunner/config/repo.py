@@ -12,11 +12,23 @@ from agentrunner.errors.repositories import BadRepository, ForeignRepository
 if TYPE_CHECKING:
     from agentrunner.config.yaml_text import Place
 
+_BARE = ("HEAD", "objects", "refs")
+
 
 def git_root(start: Path) -> Path | None:
     """Return the nearest folder at or above `start` that holds a `.git`; nothing is run or read."""
     for folder in (start, *start.parents):
         if os.path.lexists(folder / ".git"):
+            return folder
+    return None
+
+
+def bare_root(start: Path) -> Path | None:
+    """Return the bare repository that `start` is, or lies in; None if it is in none."""
+    for folder in (start, *start.parents):
+        if os.path.lexists(folder / ".git"):
+            return None
+        if all((folder / name).exists() for name in _BARE) and (folder / "objects").is_dir():
             return folder
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from agentrunner.config.repo import bare_root
 from agentrunner.errors.repositories import BareRepository, MergeInProgress, RepositoryReadOnly
 
 _IN_PROGRESS = {
@@ -15,7 +16,6 @@ _IN_PROGRESS = {
     "REVERT_HEAD": ("A revert", "git revert --continue, or --abort"),
 }
 """Files that git keeps during an unfinished operation, the operation's name, and how to end it."""
-_BARE = ("HEAD", "objects", "refs")
 _MAX_LINK = 4096
 
 
@@ -24,15 +24,13 @@ def refuse_bare(folder: Path) -> None:
 
     Also for a folder within one.
     """
-    for place in (folder, *folder.parents):
-        if os.path.lexists(place / ".git"):
-            return
-        if all((place / name).exists() for name in _BARE) and (place / "objects").is_dir():
-            raise BareRepository(
-                f"{place} is a bare repository: it holds no files to work on.",
-                path=str(folder),
-                remedy=f"git clone {place} work, and then in work",
-            )
+    place = bare_root(folder)
+    if place is not None:
+        raise BareRepository(
+            f"{place} is a bare repository: it holds no files to work on.",
+            path=str(folder),
+            remedy=f"git clone {place} work, and then in work",
+        )
 
 
 def refuse_state(repo: Path, *, elsewhere: bool = False) -> None:

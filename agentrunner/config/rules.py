@@ -204,8 +204,17 @@ def _check_kind(
             path,
             f'{dotted(path)} "{kind}" is not known. Known: {", ".join(known)}.',
             error=UnknownKind,
-            remedy=suggestion(kind, known) or otherwise,
+            remedy=suggestion(kind, known) or otherwise or _who_can(path),
         )
+
+
+def _who_can(path: KeyPath) -> str:
+    """Return the command that shows what can be used in this section of a task file."""
+    if "sandbox" in path:
+        return "agentrunner doctor   shows which sandboxes work here"
+    if "worker" in path or "workers" in path:
+        return "agentrunner workers   shows who can work here"
+    return "agentrunner planners   shows who can plan here"
 
 
 def _refuse_incomplete(tree: YamlTree, path: KeyPath, kind: str, needed: str, remedy: str) -> None:

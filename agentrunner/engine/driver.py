@@ -147,5 +147,5 @@ class Driver:
             return
         deps.emit("run_resumed", attempt=run.attempt, header=header)
         if names := [path for path, _ in changed_sources(spec)]:
-            kept = "changed meanwhile, the run goes on with what it was made from"
+            kept = "changed meanwhile; the run continues with what it was made from"
             deps.warn(state, "inputs-changed", f"{kept}: {', '.join(names)}")

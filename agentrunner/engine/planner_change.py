@@ -77,7 +77,13 @@ def with_planner(
                 "plan": _in_front(profiles.plan, first, "plan"),
             }
         )
-    return spec.model_copy(update={"runner": runner.model_copy(update=changes)})
+    old = {"runner.assess.model" if judges else "runner.meta.model"}
+    if kind is not None:
+        old |= {"runner.meta.kind", "runner.meta.base_url"}
+    # What names them now is written nowhere.
+    places = {name: place for name, place in spec.places.items() if name not in old}
+    runner = runner.model_copy(update=changes)
+    return spec.model_copy(update={"runner": runner, "places": places})
 
 
 def _in_front(profile: RoleSpec | None, first: PlannerCandidate, role: str) -> RoleSpec | None:

@@ -39,8 +39,7 @@ def resolve(
     notices: list[str] = []
     missing: list[InfraError] = []
     members = make_members(spec)
-    keys = {member.name: _key_name(member, environ) for member in members}
-    lacks = {one.name: _lacking(one, keys[one.name], environ, tape) for one in members}
+    keys, lacks = _keys_and_lacks(members, environ, tape)
     if able := tuple(one for one in members if not lacks[one.name]):
         members = able
         left_out = [(name, problems[0]) for name, problems in lacks.items() if problems]
@@ -63,6 +62,30 @@ def resolve(
     except InfraError as error:
         missing.append(error)
     return replace(resolved, planner=planner, missing=tuple(missing)).noting(notices)
+
+
+def lacking(spec: TaskSpec, environ: Mapping[str, str]) -> dict[str, list[InfraError]]:
+    """Return what keeps the planner (`meta`) and the workers (`worker`) of a settled task from
+    starting here: what `resolve` would miss. A section that lacks nothing is left out.
+    """
+    found: dict[str, list[InfraError]] = {}
+    members = make_members(spec)
+    _, lacks = _keys_and_lacks(members, environ, Cassette())
+    if all(lacks.values()):
+        found["worker"] = lacks[members[0].name]
+    try:
+        make_panel(spec, environ)
+    except InfraError as error:
+        found["meta"] = [error]
+    return found
+
+
+def _keys_and_lacks(
+    members: Sequence[Member], environ: Mapping[str, str], tape: Cassette
+) -> tuple[dict[str, str], dict[str, list[InfraError]]]:
+    """Return the variable of each candidate's key, and what keeps it from working; by name."""
+    keys = {member.name: _key_name(member, environ) for member in members}
+    return keys, {one.name: _lacking(one, keys[one.name], environ, tape) for one in members}
 
 
 def check_test_folder(spec: TaskSpec) -> None:

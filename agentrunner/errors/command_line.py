@@ -54,7 +54,7 @@ class UnknownSchema(UsageError):
     """There is no schema of this name."""
 
     code = "unknown-schema"
-    advice = "`agentrunner schema` lists them."
+    advice = "`agentrunner schema` lists them; editors read the one of `agentrunner schema task`."
 
 
 class UnknownKind(UsageError):
@@ -62,10 +62,13 @@ class UnknownKind(UsageError):
 
     code = "unknown-kind"
     advice = """
-    The message lists the kinds there are. `agentrunner doctor` says which of them can be used on
-    this machine. A kind is the adapter's name (`codex`, `claude-code`, `bwrap`), not the name of a
-    model: that is `model:`. Kinds of others come with a package or with `extensions` in your own
-    settings: docs/how-to/extend.md.
+    A kind is the name of an adapter (`codex-cli`, `claude-code`, `openai-chat`, `bwrap`), neither
+    that of its program (`codex`, `claude`) nor that of a model: a model goes into `model:`, or
+    `--model` and `--planner-model`. `agentrunner workers`, `agentrunner planners` and
+    `agentrunner doctor` show which workers, planners and sandboxes can be used on this machine, and
+    what the others lack. Without `--planner`, `--worker` and `--sandbox` one that works is chosen.
+    A program that has no kind works as `--worker command`. Kinds of others come with a package or
+    with `extensions` in your own settings: docs/how-to/extend.md.
     """
 
 
@@ -101,7 +104,7 @@ class NotInstalled(UsageError):
 
 
 class EventsInRepository(UsageError):
-    """The file of `--events` lies inside the repository. It grows while the run goes on, so
+    """The file of `--events` lies inside the repository. It grows while the run is at work, so
     every look at the tree would find it changed, and count it as an edit.
     """
 

@@ -78,7 +78,7 @@ class InfraError(AgentRunnerError):
 
 
 class TaskFailed(AgentRunnerError):
-    """The task cannot go on and ends FAILED. The message says why."""
+    """The task cannot continue and ends FAILED. The message says why."""
 
     code = "task-failed"
     advice = """

@@ -32,8 +32,9 @@ class ChatPackagesMissing(InfraError):
 
     code = "chat-missing"
     advice = """
-    Run the command of the message, in the environment that AgentRunner is installed
-    in.
+    Install both into the environment of `agentrunner` itself: with uv
+    `uv tool install --reinstall --with langchain --with PACKAGE …`, else with the `pip` of its own
+    virtual environment. The packages are those of docs/how-to/planners.md.
     """
 
 
@@ -69,7 +70,7 @@ class NoUsableAnswer(TaskFailed):
 
     code = "meta-garbage"
     advice = """
-    `agentrunner resume RUN --planner-model NAME` goes on with a stronger model, from
+    `agentrunner resume RUN --planner-model NAME` continues with a stronger model, from
     where the run was. `agentrunner parse TYPE` reads a reply as a run would.
     """
 

@@ -101,7 +101,7 @@ class NotInPlace(UsageError):
     code = "in-place"
     advice = """
     `agentrunner plan run` without `--in-place`. Where the folder is no repository any
-    more, `agentrunner plan run --git-init` makes it one and goes on with the plan's branch.
+    more, `agentrunner plan run --git-init` makes it one and continues with the plan's branch.
     """
 
 
@@ -144,7 +144,10 @@ class OntoConflict(TaskFailed):
     """
 
     code = "onto-conflict"
-    advice = "Merge by hand, with the command of the message."
+    advice = """
+    Merge the plan's branch by hand (`git merge`), resolve what both changed, run the tests and
+    commit. Nothing of the plan has to be repeated: its branch holds the finished work.
+    """
 
 
 class OntoRed(TaskFailed):

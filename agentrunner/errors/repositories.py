@@ -31,7 +31,10 @@ class BareRepository(UsageError):
     """
 
     code = "bare-repository"
-    advice = "Clone it, and work in the clone."
+    advice = """
+    Clone it and work in the clone: `git clone BARE work`, then `cd work`. The result goes back with
+    `git push`. A work tree of it (`git worktree add ../work BRANCH`) does as well.
+    """
 
 
 class BranchCheckedOut(UsageError):
@@ -79,7 +82,7 @@ class ContentGone(GitFailed):
     code = "content-gone"
     advice = """
     `git fsck` in the repository says what is missing. Bring the object back from a
-    clone or a copy (`git fetch` from where it is), then go on.
+    clone or a copy (`git fetch` from where it is), then continue.
     """
 
 
@@ -116,7 +119,11 @@ class GitMissing(InfraError):
     """
 
     code = "git-missing"
-    advice = "Install git and see that it is on PATH."
+    advice = """
+    Install git (`apt install git`, `dnf install git`, `brew install git`) and see with
+    `command -v git` that it is on the PATH of the process that runs `agentrunner`: services
+    and cron have a PATH of their own. A git that lies inside the repository is not used.
+    """
 
 
 class GitTimeout(GitFailed):
@@ -129,7 +136,7 @@ class GitTimeout(GitFailed):
     code = "git-timeout"
     advice = """
     `git config --no-includes --list --show-origin` shows which files are included, without
-    reading them. Once `git status` answers, run the command again; a run that had begun goes on
+    reading them. Once `git status` answers, run the command again; a run that had begun continues
     with `agentrunner resume`.
     """
 
@@ -242,7 +249,7 @@ class BadWorkFolder(UsageError):
 
 class RepositoryClosed(InfraError):
     """The permissions of the repository's folder keep everybody out: a worker, or a command it
-    ran, took them away. What the worker did is recorded, and the run goes on from there.
+    ran, took them away. What the worker did is recorded, and the run continues from there.
     """
 
     code = "repository-closed"
@@ -291,7 +298,7 @@ class RepositoryGone(InfraError):
 
     code = "repository-gone"
     advice = """
-    Put it back at its place, then go on. `agentrunner diff RUN` has what was done, as a patch;
+    Put it back at its place, then continue. `agentrunner diff RUN` has what was done, as a patch;
     `agentrunner cancel RUN` ends the run.
     """
 

@@ -9,7 +9,9 @@ class AmbiguousRun(UsageError):
     """Several runs fit. They are listed in the message."""
 
     code = "ambiguous-run"
-    advice = "Name one of them in full."
+    advice = (
+        "Name one of them in full: `agentrunner list --all` shows id, task, state and age of each."
+    )
 
 
 class OutOfBudget(TaskFailed):
@@ -20,7 +22,7 @@ class OutOfBudget(TaskFailed):
 
     code = "budget"
     advice = """
-    `agentrunner resume --budget NAME=+AMOUNT` raises it and goes on, such as
+    `agentrunner resume --budget NAME=+AMOUNT` raises it and continues, such as
     `--budget usd=+5`; or take the work back with `agentrunner undo`.
     To talk on about a plan: `--set runner.budget.NAME=AMOUNT`.
     """
@@ -69,7 +71,7 @@ class InputsChanged(UsageError):
     code = "inputs-changed"
     advice = """
     `--on-change replan` starts a new attempt with the files as they are now,
-    `--on-change continue` goes on with those that were kept.
+    `--on-change continue` works with those that were kept.
     """
 
 
@@ -130,12 +132,15 @@ class HasEnded(UsageError):
 
 
 class NotWaiting(UsageError):
-    """The run does not wait for anyone: it goes on, has ended, or was answered already. The
+    """The run does not wait for anyone: it is at work, has ended, or was answered already. The
     first answer counts.
     """
 
     code = "not-waiting"
-    advice = "`agentrunner show RUN`."
+    advice = """
+    `agentrunner show RUN` says where it stands. What you want to tell a run that is not waiting
+    goes with `agentrunner resume RUN -m "..."`, once it has ended.
+    """
 
 
 class BadNoteFolder(UsageError):
@@ -168,7 +173,7 @@ class NothingDelivered(UsageError):
     """The run has not got so far that a worker left something, so there is nothing to verify."""
 
     code = "nothing-delivered"
-    advice = "Let it go on with `agentrunner resume`, and verify it afterwards."
+    advice = "Continue it with `agentrunner resume`, and verify it afterwards."
 
 
 class NothingToShow(UsageError):
@@ -214,7 +219,7 @@ class StateUnwritable(InfraError):
     code = "state-unwritable"
     advice = """
     Name a folder of your own with `--state-dir DIR` or AGENTRUNNER_STATE_DIR. It must
-    not be inside the repository. A run that was begun goes on with `agentrunner resume RUN`.
+    not be inside the repository. A run that was begun is continued with `agentrunner resume RUN`.
     """
 
 
@@ -222,7 +227,10 @@ class UnknownCriterion(UsageError):
     """The run has no acceptance criterion of this id. The message lists those it has."""
 
     code = "unknown-criterion"
-    advice = "`agentrunner show RUN`."
+    advice = """
+    `agentrunner show RUN` has the ids. Those of a PRD without ids of its own are AC-1, AC-2 … in
+    the order of its list.
+    """
 
 
 class UnknownRound(UsageError):
@@ -246,7 +254,8 @@ class UnknownTest(UsageError):
 
     code = "unknown-test"
     advice = """
-    Take a name from the message, or `agentrunner show RUN --json` and look at `test`.
+    `agentrunner show RUN` lists the tests that were red before the run, and `--json` has them under
+    `test`. Copy a name whole, with its file or class, and put it in quotes.
     """
 
 

@@ -92,8 +92,8 @@ class WrongArchitecture(SandboxUnavailable):
 
     code = "image-architecture"
     advice = """
-    Fetch the variant for this machine, with the command that the message names, or
-    build the image here.
+    Fetch the variant for this machine with `docker pull --platform`, or build the image here
+    with `agentrunner image build`. `uname -m` names this machine's architecture.
     """
 
 

@@ -37,7 +37,10 @@ class DuplicateKey(UsageError):
     """A key stands twice in one mapping; which of the two is meant cannot be told."""
 
     code = "duplicate-key"
-    advice = "Remove one; the message has the line."
+    advice = """
+    Look at the named line, and search the mapping around it for the same key. YAML would keep the
+    last one in silence, so that a setting is not what its first line says. Remove one of the two.
+    """
 
 
 class EmptyCriteria(UsageError):
@@ -51,7 +54,10 @@ class EmptyPrd(UsageError):
     """The PRD holds nothing."""
 
     code = "empty-prd"
-    advice = "Write what is wanted."
+    advice = """
+    Write what is wanted below the front matter: a title, some sentences, and under
+    `## Acceptance criteria` what has to be true. `agentrunner init NAME` writes an example.
+    """
 
 
 class BadEncoding(UsageError):
@@ -159,7 +165,11 @@ class UnknownKey(UsageError):
     """
 
     code = "unknown-key"
-    advice = "The message suggests the nearest one; `agentrunner schema task` has all."
+    advice = """
+    `agentrunner schema task` has all keys, docs/reference/task-file.md describes them, and
+    `agentrunner validate FILE` reads the file again. A key may stand in the wrong section:
+    `max_loops` belongs to `runner.meta`, `test` to `task`.
+    """
 
 
 class Unreadable(UsageError):
@@ -168,7 +178,14 @@ class Unreadable(UsageError):
     """
 
     code = "unreadable"
-    advice = "Look at the path and its permissions."
+    advice = """
+    `ls -ld FILE` shows whether it is there, what it is and who may read it. On the command line
+    a path is relative to the folder you are in (`pwd`); in a task file or PRD it is relative to
+    that file. A folder cannot be run: name the task file in it, and with `--repo DIR` the
+    repository. For a file of another user, make a copy of your own. To say what you want without a
+    file, put it in quotes: `agentrunner "fix the failing test"`. A single word, and what ends in
+    `.md` or `.yaml`, is taken for a file; `-g` takes it for words.
+    """
 
 
 class YamlSyntax(UsageError):

@@ -54,7 +54,7 @@ def recovered(
             working["order"] = again.model_copy(update={"mode": "exec"})
             return Command(update=working, goto="run_worker")
         case FailOver():
-            message = f"{run.member}: {TROUBLES[run.outcome].words}. {step.member} goes on."
+            message = f"{run.member}: {TROUBLES[run.outcome].words}. {step.member} takes over."
             deps.warn(state, "fail-over", message)
             again = _for_member(again, deps.member(step.member), update)
             working["order"] = again.model_copy(update={"mode": "exec"})
@@ -118,10 +118,12 @@ def cure_of(deps: Deps, order: WorkerOrder, run: WorkerRun) -> str:
         return _cure_of_credential(member, deps)
     if run.outcome == "model":
         named = order.model or member.spec.runner.worker.model
+        origin = "" if order.model else member.spec.places.get("runner.worker.model", "")
         which = f"the model {named}" if named else "its model"
+        which += f" (runner.worker.model, from {origin})" if origin else ""
         return (
-            f"Give its account {which}, then approve. Another model is another run: name it in "
-            "runner.worker.model."
+            f"Give its account {which}, then approve. This run keeps its model. For another one: "
+            "`agentrunner cancel`, then `agentrunner run` on the same task with `--model NAME`."
         )
     if run.outcome == "rate_limit":
         return "Raise the quota, or wait; then approve, and it is tried again."

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from agentrunner.config.origins import origin_of
 from agentrunner.config.spec import Check
 from agentrunner.errors import ProtocolError, UsageError
 from agentrunner.errors.runs import WrongAnswer
@@ -91,7 +92,7 @@ def silence_of(
         code=error.code,
         reason=reason_of(error),
         fault=fault.rstrip("."),
-        cure=_remedy(reason_of(error), candidate, role_of(asked_for)),
+        cure=_remedy(reason_of(error), candidate, role_of(asked_for), deps),
         answer=_bounded(deps.redactor.redact(answer), MOST_ANSWER),
     )
 
@@ -101,10 +102,10 @@ def _bounded(text: str, most: int) -> str:
     return shown if len(shown) <= most else f"{shown[:most]} … ({len(shown)} characters)"
 
 
-def _remedy(reason: str, candidate: Candidate, role: Role) -> str:
+def _remedy(reason: str, candidate: Candidate, role: Role, deps: Deps) -> str:
     """Return what a person may do, in a sentence."""
     key = str(getattr(candidate.client, "key_name", ""))
-    place = "runner.assess.model" if role == "assess" else "runner.meta.model"
+    place = _with_origin("runner.assess.model" if role == "assess" else "runner.meta.model", deps)
     if reason == "auth":
         if key:
             return f"Set {key} to a key that is good, and answer `again` from a shell that has it"
@@ -115,7 +116,14 @@ def _remedy(reason: str, candidate: Candidate, role: Role) -> str:
         return f'Another model may do better: "model: NAME" ({place})'
     if reason in ("quota", "rate_limit"):
         return "Raise the quota or wait, then answer `again`"
-    return "See whether its server is up (runner.meta.base_url), then answer `again`"
+    address = _with_origin("runner.meta.base_url", deps)
+    return f"See whether its server is up ({address}), then answer `again`"
+
+
+def _with_origin(name: str, deps: Deps) -> str:
+    """Return the setting, with the place or variable that its value comes from."""
+    origin = origin_of(name, deps.spec.runner, deps.spec.places, deps.environ)
+    return f"{name}, from {origin}" if origin else name
 
 
 def planner_question(silence: Silence, state: TaskContext, back_to: str) -> Question:

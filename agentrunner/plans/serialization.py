@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
-from typing import Any
-
-from pydantic import TypeAdapter, ValidationError
+from typing import TYPE_CHECKING, Any
 
 from agentrunner.errors import UsageError
 from agentrunner.errors.plans import BadPlanFiles
 from agentrunner.plans.diff import check_tree
 from agentrunner.plans.plan import NodeDesign, Plan, PlannedTask, PlanNode
 
-_PLAN = TypeAdapter(Plan)
-_NODE = TypeAdapter(PlanNode)
-_DESIGN = TypeAdapter(NodeDesign)
-_TASK = TypeAdapter(PlannedTask)
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 WBS = "wbs.json"
 TASKS = "state/tasks.json"
@@ -28,25 +25,43 @@ FACTS = ("version", "goal", "conflicts", "tasks_made", "nodes_made")
 FORMAT = 1
 
 
+@cache
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    """Return what reads and writes objects of a class; pydantic is not for who has no plan."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
+
+
 def plan_to_json(plan: Plan) -> bytes:
     """Return the plan as one line, the same bytes for the same plan."""
-    return _PLAN.dump_json(plan)
+    return _adapter(Plan).dump_json(plan)
 
 
 def plan_from_json(data: bytes) -> Plan:
     """Return the plan from what `plan_to_json` made; raise ValueError for anything else."""
-    return _PLAN.validate_json(data, strict=False)
+    plan: Plan = _adapter(Plan).validate_json(data, strict=False)
+    return plan
 
 
 def files_of(plan: Plan, history: list[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     """Yield relative path and text of each file of a plan: tree, designs, tasks, history."""
     facts = {f.name: getattr(plan, f.name) for f in fields(Plan) if f.name in FACTS}
-    index = {node_id: _NODE.dump_python(node, mode="json") for node_id, node in plan.nodes.items()}
-    head = TypeAdapter(dict[str, object]).dump_python(facts, mode="json")
+    index = {
+        node_id: _adapter(PlanNode).dump_python(node, mode="json")
+        for node_id, node in plan.nodes.items()
+    }
+    head = _adapter(dict[str, object]).dump_python(facts, mode="json")
     yield WBS, _text({"format": FORMAT, **head, "root_node_id": "node-root", "node_index": index})
     for node_id, design in plan.designs.items():
-        yield f"{DESIGNS}/{node_id}.json", _text(_DESIGN.dump_python(design, mode="json"))
-    tasks = {task_id: _TASK.dump_python(task, mode="json") for task_id, task in plan.tasks.items()}
+        yield (
+            f"{DESIGNS}/{node_id}.json",
+            _text(_adapter(NodeDesign).dump_python(design, mode="json")),
+        )
+    tasks = {
+        task_id: _adapter(PlannedTask).dump_python(task, mode="json")
+        for task_id, task in plan.tasks.items()
+    }
     yield TASKS, _text(tasks)
     for task_id in plan.task_order():
         design, node_id = plan.design_of(task_id), plan.tasks[task_id].node_id
@@ -55,7 +70,7 @@ def files_of(plan: Plan, history: list[Mapping[str, Any]]) -> Iterator[tuple[str
             "node_id": node_id,
             "parent_id": plan.nodes[node_id].parent_id,
             "status": plan.shown_status(task_id).value,
-            **_DESIGN.dump_python(design, mode="json"),
+            **_adapter(NodeDesign).dump_python(design, mode="json"),
         }
         yield f"tasks/{task_id}.json", _text(whole)
     yield HISTORY, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in history)
@@ -68,6 +83,8 @@ def plan_from_files(folder: Path) -> Plan:
     Raises UsageError (`plan-files`) naming the file that is missing, unreadable or contradicts
     another.
     """
+    from pydantic import ValidationError
+
     wbs = _read(folder / WBS)
     if wbs.get("format") != FORMAT:
         raise _bad(folder / WBS, f"is not of format {FORMAT}")
@@ -77,7 +94,7 @@ def plan_from_files(folder: Path) -> Plan:
         designs[path.stem] = _read(path)
     parts = {name: wbs[name] for name in FACTS if name in wbs}
     try:
-        plan = _PLAN.validate_python(
+        plan: Plan = _adapter(Plan).validate_python(
             {**parts, "nodes": wbs.get("node_index"), "designs": designs, "tasks": tasks},
             strict=False,
         )

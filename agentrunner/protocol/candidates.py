@@ -6,6 +6,7 @@ prose.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 
@@ -16,6 +17,10 @@ MAX_FENCES = 8
 MIN_FENCE = 3
 """Minimum number of back-ticks of a fence."""
 _FENCE = re.compile(r"^(`{3,}|~{3,})([^\n]*)\n?", re.MULTILINE)
+_TICKS = re.compile("`+")
+MAX_TICKS = 100
+"""Most runs of back-ticks in which inline code is looked for."""
+_DECODER = json.JSONDecoder()
 _TAGS = ("", "yaml", "yml", "json")
 _TICKED_TAG = re.compile(r"(?:ya?ml|json)(?=[\s{])", re.IGNORECASE)
 _DOCUMENT_STARTS = re.compile(r"^(?:type:(?=\s)|\{)", re.MULTILINE)
@@ -105,6 +110,44 @@ def without_ticks(text: str) -> str | None:
         return None
     tag = _TICKED_TAG.match(inside) if ticks >= MIN_FENCE else None
     return trim(inside[tag.end() :] if tag else inside) or None
+
+
+def inline(text: str) -> str | None:
+    """Return the only inline code of a text that is an object, `` It is `{…}` ``; None for any
+    other number of them.
+    """
+    runs = list(_TICKS.finditer(text))
+    if len(runs) > MAX_TICKS:
+        return None
+    found: list[str] = []
+    opening: re.Match[str] | None = None
+    for number, run in enumerate(runs):
+        if opening is None:
+            closes = any(len(other[0]) == len(run[0]) for other in runs[number + 1 :])
+            opening = run if closes else None
+        elif len(run[0]) == len(opening[0]):
+            inside = text[opening.end() : run.start()].strip()
+            found += [inside] if inside[:1] == "{" and inside[-1:] == "}" else []
+            opening = None
+    return found[0] if len(found) == 1 else None
+
+
+def without_outro(text: str) -> str | None:
+    """Return the JSON object that a text begins with, where only prose is on the lines after it.
+
+    None where nothing follows, and where what follows may be another answer. A cut object is never
+    JSON, so an object with an end is whole.
+    """
+    if not text.startswith("{"):
+        return None
+    try:
+        _, end = _DECODER.raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    outro = text[end:].lstrip(" \t")
+    if outro[:1] != "\n" or "{" in outro or _DOCUMENT_STARTS.search(outro):
+        return None
+    return text[:end]
 
 
 def tail(text: str) -> str | None:

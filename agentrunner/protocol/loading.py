@@ -86,6 +86,8 @@ def load_json(text: str) -> Any:
 
 
 def _json_error(text: str, error: json.JSONDecodeError) -> ProtocolError:
+    if error.msg == "Extra data":
+        return _syntax(text, "text after the end of the JSON", error.lineno, error.colno)
     if error.msg.startswith("Unterminated string") or _CUT_AT.fullmatch(text, error.pos):
         return ReplyIncomplete("", "the JSON ends before it is closed")
     return _syntax(text, error.msg, error.lineno, error.colno)

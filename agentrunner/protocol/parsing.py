@@ -25,9 +25,11 @@ from agentrunner.errors.replies import (
 )
 from agentrunner.protocol.candidates import (
     fenced,
+    inline,
     region,
     tail,
     trim,
+    without_outro,
     without_thought,
     without_ticks,
 )
@@ -62,7 +64,8 @@ def parse_reply(
     """Parse a planner's reply as the message that was requested.
 
     The message may be JSON or YAML, flat or wrapped, bare, fenced, in back-ticks, after a thought
-    or a CLI's header. Nothing is repaired or guessed: what cannot be read for certain raises
+    or a CLI's header, and have prose around it where its begin and end are certain. Nothing is
+    repaired or guessed: what cannot be read for certain raises
     ProtocolError, and no other exception. `finish_reason` is how the reply ended according to the
     model API.
     """
@@ -125,6 +128,8 @@ def _parse(text: str | bytes, expected: ReplyType, finish_reason: str, *, lenien
         return whole
     candidates, has_fence = fenced(answer_region.text)
     rest = tail(answer_region.text)
+    if not has_fence:
+        rest = without_outro(rest or "") or rest or inline(answer_region.text)
     # A document that was already refused as such isn't parsed again from its middle.
     if (
         rest not in (None, answer_region.text)

@@ -11,7 +11,7 @@ from agentrunner.scenes.scene import Group
 GROUPS: Mapping[Group, str] = {
     "plan": "plans a task",
     "decide": "decides by evidence",
-    "trouble": "goes on after trouble",
+    "trouble": "continues after trouble",
     "person": "knows when to ask people",
     "judge": "judges the work",
     "look": "looks at what it is not shown",

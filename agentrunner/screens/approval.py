@@ -120,7 +120,7 @@ def _worker_order(kind: str, value: Fields, prompt: str, width: int) -> list[str
         who += [escape(str(member))] * (member != who[0])
     who.append(f"model {escape(str(order.pop('model', '') or 'its own'))}")
     mode = order.pop("mode", "exec")
-    who.append("a new session" if mode == "exec" else f"goes on ({escape(str(mode))})")
+    who.append("a new session" if mode == "exec" else f"the same session ({escape(str(mode))})")
     file = order.pop("prompt", None) or {}
     reason, loop = order.pop("reason", ""), order.pop("loop", 0)
     run_id = order.pop("worker_run_id", "")
@@ -134,6 +134,8 @@ def _worker_order(kind: str, value: Fields, prompt: str, width: int) -> list[str
     known = {"sha256", "size", "member", "path"}
     facts = f"{count(int(file.get('size') or 0), 'byte')}, sha256 {str(file.get('sha256'))[:12]}"
     lines += labelled("prompt", escape(facts), width) if file else []
+    if tries := order.pop("tries", 0):
+        lines += labelled("tried", f"{count(int(tries), 'time')} without a result", width)
     more = {key: item for key, item in file.items() if key not in known}
     order = {key: item for key, item in order.items() if item}
     return [*lines, *value_lines({**more, **order, **rest}, width, "  "),

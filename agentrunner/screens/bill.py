@@ -22,10 +22,9 @@ def cost_line(result: Result) -> str:
         return "none: no model was asked"
     planner = [row for row in rows if row.role != "worker"]
     worker = [row for row in rows if row.role == "worker"]
-    text = (
-        f"planner {_tokens(usage.meta)}{_known(planner)}, "
-        f"worker {_tokens(usage.worker)}{_known(worker)} tokens"
-    )
+    of_planner = _with_source(_tokens(usage.meta), planner)
+    of_worker = _with_source(_tokens(usage.worker), worker)
+    text = f"planner {of_planner}, worker {of_worker}"
     return text + ("" if rows else " (reported)") + _money(usage, rows)
 
 
@@ -47,8 +46,8 @@ def _line(row: BillEntry) -> str:
     if row.candidate and row.role != "worker":
         who += f" ({flat(row.candidate)})"
     calls = "calls not counted" if row.calls is None else count(row.calls, "call")
-    tokens = row.input_tokens + row.output_tokens
-    return f"{who}: {calls}, {tokens:,} tokens{_known([row])}{_cached(row)}, {_price([row])}"
+    tokens = _with_source(f"{row.input_tokens + row.output_tokens:,}", [row])
+    return f"{who}: {calls}, {tokens}{_cached(row)}, {_price([row])}"
 
 
 def _cached(row: BillEntry) -> str:
@@ -58,13 +57,15 @@ def _cached(row: BillEntry) -> str:
     return f" ({min(100, round(100 * row.cached_tokens / row.input_tokens))} % of the input cached)"
 
 
-def _known(rows: Sequence[BillEntry]) -> str:
-    if not rows:
-        return ""
+def _with_source(tokens: str, rows: Sequence[BillEntry]) -> str:
+    """Return the number of tokens, with what is to be known of it where it was not counted."""
     whole = total(_amounts(rows))
-    if whole.known != "unknown":
-        return f" {whole.known}"
-    return f" at least ({count(whole.unknown_calls, 'call')} reported nothing)"
+    match whole.known:
+        case "counted":
+            return f"{tokens} tokens"
+        case "reported":
+            return f"{tokens} tokens (reported)"
+    return f"at least {tokens} tokens (no usage reported for {count(whole.unknown_calls, 'call')})"
 
 
 def _money(usage: UsageTotals, rows: Sequence[BillEntry]) -> str:
@@ -98,4 +99,4 @@ def _amounts(rows: Sequence[BillEntry]) -> list[Amount]:
 
 
 def _tokens(usage: TokenCount) -> str:
-    return "unknown" if usage.known is None else thousands(usage.known)
+    return "an unknown number of" if usage.known is None else thousands(usage.known)

@@ -32,7 +32,7 @@ def result_steps(result: Result, target: str, width: int, git: str, driven: bool
         return next_lines([(f"agentrunner watch{name}", "see it work")], width)
     if end is None or reason == "interrupted":
         begun = result.state != "PENDING"
-        again = (f"agentrunner resume{name}", "go on where it was" if begun else "begin it")
+        again = (f"agentrunner resume{name}", "continue it" if begun else "begin it")
         return next_lines([again, *back] if begun else [again], width)
     match end.next_step:
         case "use":
@@ -43,7 +43,7 @@ def result_steps(result: Result, target: str, width: int, git: str, driven: bool
             again = (hint, "try again")
             if reason.startswith("budget: "):
                 limit = flat(reason.removeprefix("budget: "))
-                again = (f"agentrunner resume{name} --budget {limit}=+AMOUNT", "go on with more")
+                again = (f"agentrunner resume{name} --budget {limit}=+AMOUNT", "continue with more")
             logs = (f"agentrunner logs{name}", "what the worker did")
             steps = [*_known_reds(result, name), *([logs] if result.worker_runs else []), again]
             steps += back
@@ -96,7 +96,7 @@ def _known_reds(result: Result, name: str) -> list[tuple[str, str]]:
 def _steps_of_plan(result: Result, name: str) -> list[tuple[str, str]]:
     """Return the steps for a plan's task: messages go to the plan, which continues with them."""
     say = f'agentrunner plan answer {flat(str(result.task_id))} "..."'
-    go_on = ("agentrunner plan run", "the plan goes on with it")
+    go_on = ("agentrunner plan run", "the plan continues with it")
     end = end_of(result.state)
     match end.next_step if end else None:
         case "use":

@@ -49,6 +49,8 @@ _FINDINGS = {
     "setup_failed": "the set-up fails on what is handed over",
 }
 """By code of a finding: what an approval is about, where that is not what decides."""
+_YES_AND_NO = {"worker_failed": ("try again", "end it: FAILED")}
+"""What a yes and a no do, where they are not about a text to be approved."""
 OURS = ("budget", "planner")
 """Questions in words that do not come from the planner."""
 SHOWN = 600
@@ -164,12 +166,10 @@ def _approval_text(
 def _next(result: Result, waiting: InboxItem, target: str, width: int) -> list[str]:
     name = f" {target}" if target else ""
     if waiting.kind not in IN_WORDS:
+        yes, no = _YES_AND_NO.get(waiting.kind, ("exactly this", "say what is wrong"))
         steps = [
-            (f"agentrunner approve{name} --id {flat(waiting.id)}", "exactly this"),
-            (
-                f'agentrunner reject{name} --id {flat(waiting.id)} --reason "..."',
-                "say what is wrong",
-            ),
+            (f"agentrunner approve{name} --id {flat(waiting.id)}", yes),
+            (f'agentrunner reject{name} --id {flat(waiting.id)} --reason "..."', no),
         ]
     elif waiting.kind == "budget":
         more, stop = waiting.options or ["NAME=+AMOUNT", "stop"]
@@ -186,7 +186,7 @@ def _next(result: Result, waiting: InboxItem, target: str, width: int) -> list[s
     if result.worker_runs:
         steps.append((f"agentrunner diff{name}", "the work so far"))
     if result.part_of:
-        return next_lines([*steps, ("agentrunner plan run", "then the plan goes on")], width)
+        return next_lines([*steps, ("agentrunner plan run", "then the plan continues")], width)
     return next_lines([*steps, (f"agentrunner cancel{name}", "end here")], width)
 
 
@@ -194,7 +194,7 @@ def _check_steps(waiting: InboxItem, name: str) -> list[tuple[str, str]]:
     steps = [
         (f"agentrunner answer{name} again", "try it again, once what it lacks is there"),
         (f'agentrunner answer{name} "check: COMMAND"', "another check in its place"),
-        (f"agentrunner answer{name} drop", "go on without it"),
+        (f"agentrunner answer{name} drop", "continue without it"),
     ]
     if json.loads(waiting.subject)["asked_for"] == CHECK_AFTER:
         steps.append((f'agentrunner answer{name} "accept: REASON"', "you looked, and it is met"))

@@ -76,7 +76,7 @@ def trial_screen(
             "",
         ]
     if not whole:
-        return "\n".join([*lines, "Not all scenes were played; the same command goes on."])
+        return "\n".join([*lines, "Not all scenes were played; the same command plays the rest."])
     if trial["usable"]:
         mark = paint.good("Usable.")
     else:

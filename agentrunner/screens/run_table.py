@@ -49,7 +49,8 @@ def runs_table(
     if waiting:
         verb = "waits" if len(waiting) == 1 else "wait"
         name = flat(str(waiting[0]["run_id"]))
-        foot.append(f"{count(len(waiting), 'run')} {verb} for you:  agentrunner answer {name}")
+        runs = f"{count(len(waiting), 'run')} {verb} for you:"
+        foot.append(f"{runs}  agentrunner answer {name}  shows what is asked")
     foot += [_wait_of(row, now) for row in rows if state_word(row) == "waiting"]
     if planned := sum(row.get("part_of") == "plan" for row in rows):
         tasks = "is a task" if planned == 1 else "are tasks"
@@ -167,9 +168,8 @@ def _wait_of(row: Row, now: datetime) -> str:
     assert until is not None
     local = until.astimezone(now.tzinfo)
     day = "" if local.date() == now.date() else f"{local:%Y-%m-%d} "
-    return (
-        f"{flat(str(row['run_id']))} is waiting until {day}{local:%H:%M:%S} and goes on by itself"
-    )
+    waits = f"{flat(str(row['run_id']))} is waiting until {day}{local:%H:%M:%S}"
+    return f"{waits} and then continues by itself"
 
 
 _NEXT_COMMAND = {
@@ -177,7 +177,7 @@ _NEXT_COMMAND = {
     "needs review": ("show", "then accept, or resume"),
     "stopped": ("resume", "continues it"),
     "running": ("watch", "see it work"),
-    "waiting": ("watch", "it goes on by itself"),
+    "waiting": ("watch", "it continues by itself"),
     "complete": ("diff", "what it changed"),
     "failed": ("show", "what is missing"),
     UNDONE: ("undo", "brings its files again"),

@@ -54,7 +54,7 @@ def summary_screen(
 ) -> str:
     """Show the end of a run, or its present state; `driven` while a process works on it.
 
-    `at_work` is whether its worker goes on though nobody drives the run.
+    `at_work` is whether its worker is at work though nobody drives the run.
 
     `warnings` are those of this run. `target` names the run in the commands at the end, if it is
     not the newest. `all_rows` lifts the limit of 24 lines (`show`). `git` is how git
@@ -136,7 +136,9 @@ def _wait_lines(result: Result, width: int, timezone: tzinfo | None, driven: boo
     if not result.waiting_until:
         return []
     until = datetime.fromisoformat(result.waiting_until).astimezone(timezone)
-    text = f"until {until:%Y-%m-%d %H:%M:%S}, for a quota or a provider; then it goes on by itself"
+    text = (
+        f"until {until:%Y-%m-%d %H:%M:%S}, for a quota or a provider; then it continues by itself"
+    )
     if not driven:
         text = f"until {until:%Y-%m-%d %H:%M:%S}; agentrunner resume waits for what is left"
     return [*labelled("waiting", text, width), ""]

@@ -46,7 +46,8 @@ def criteria_table(
     return "\n".join(lines)
 
 
-NO_CRITERIA = "It has no criteria: nothing in it says when it is done."
+_NONE = "has no criteria: nothing in it says when it is done."
+NO_CRITERIA = f"It {_NONE}"
 """Also among the warnings of `validate --json`."""
 
 
@@ -54,9 +55,9 @@ def _no_criteria(name: str, has_test: bool, width: int, by_code: bool) -> list[s
     """Explain that a readable task without criteria is never simply valid."""
     alone = "A person" if by_code else "The planner's word"
     decides = f"{'The test command' if has_test else alone} alone decides."
-    remedy = "List what must be true under the heading of the first line (受け入れ条件, too):"
+    remedy = "List what must be true under a heading like this one (or 「受け入れ条件」):"
     return [
-        *wrap(f"{flat(name)} can be read. {NO_CRITERIA} {decides}", width),
+        *wrap(f"{flat(name)} {_NONE} {decides}", width),
         *wrap(remedy, width, "  "),
         "    ## Acceptance criteria",
         "    - [ ] A taken e-mail returns 409",

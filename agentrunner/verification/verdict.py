@@ -178,7 +178,7 @@ def _why_unproven(criterion: Criterion, mode: Mode) -> str:
         if criterion.withdrawn is not None:
             return f"{criterion.id} {_BELOW_STRICT['judged']}; {criterion.proof}"
         return f"{criterion.id} {_BELOW_STRICT.get(criterion.grade, '')}: {criterion.description}"
-    return f"{criterion.id} is not shown to be met: {criterion.proof or criterion.description}"
+    return f"{criterion.id} is not proven yet: {criterion.proof or criterion.description}"
 
 
 _BELOW_STRICT = {

@@ -249,7 +249,7 @@ def test_an_answer_and_an_acceptance_keep_the_inputs_and_say_so(run: Run) -> Non
     prd.write_text("Make it add.\n", "utf-8")
     script = [plan(), consult("Which?"), give_up()]
     run.start(script, test=TEST, prd={"path": str(prd)})
-    said = f"changed meanwhile, the run goes on with what it was made from: {prd}"
+    said = f"changed meanwhile; the run continues with what it was made from: {prd}"
     prd.write_text("Make it multiply.\n", "utf-8")
     run.answer("Any.")
     assert "Make it add." in run.prompt() and said in run.note()

@@ -85,7 +85,7 @@ def test_an_open_question_is_answered_from_elsewhere(shell: Shell, tmp_path: Pat
         wrong = shell.run("approve", "add", "--id", "x")
         assert (wrong.returncode, "not waiting for x" in wrong.stderr) == (2, True)
         done = shell.run("answer", "2")
-        assert done.returncode == 0 and "goes on in the other terminal" in done.stdout
+        assert done.returncode == 0 and "continues in the other terminal" in done.stdout
         asks.until("Answered in another terminal, by ")
         with shell.terminal("watch") as watches:
             watches.until("Another process drives it. Ctrl-C ends this view, not the run.")
@@ -156,7 +156,7 @@ def test_a_detached_run_needs_no_terminal(shell: Shell) -> None:
     paused = shell.run("watch", "-q")
     assert paused.returncode == 4 and "WAITING FOR YOU" in paused.stdout
     left = shell.run("answer", "1", "--detach")
-    assert "goes on by itself; this terminal may be closed." in left.stdout
+    assert "runs on its own; this terminal may be closed." in left.stdout
     assert f"agentrunner watch {shell.run_id}" in left.stdout
     with shell.terminal("watch") as watches:
         watches.until("Sure?")

@@ -42,6 +42,32 @@ def test_looking_at_what_is_there_imports_no_heavy_library_and_reads_no_replies(
         assert heavy_imports((*words, *state), place, also=wanted) == [], words
 
 
+def test_who_has_no_plan_waits_for_no_models(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    state = ("--state-dir", str(tmp_path / "state"))
+    assert heavy_imports(("plan", "status", *state), tmp_path, also=("pydantic.main",)) == []
+
+
+MISTAKEN = """\
+import sys
+from agentrunner import cli
+code = cli.call(cli.app, sys.argv[1:], "agentrunner")
+print(code, *sorted({"pydantic.main", "agentrunner.results"} & set(sys.modules)))
+"""
+
+
+@pytest.mark.parametrize("words", [("show", "nothing"), ("shwo",), ("show", "--jsn")])
+def test_an_error_on_a_terminal_waits_for_no_models(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / ".git").mkdir()
+    command = [sys.executable, "-c", MISTAKEN, *words]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment()
+    )
+    assert done.stdout.split() == ["2"]
+
+
 def test_the_engine_imports_no_model_client_before_one_is_asked() -> None:
     command = [sys.executable, "-c", LOOK]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment())

@@ -122,6 +122,10 @@ def test_kinds_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         ("rnu", "did you mean run?"),
         ("statu", "agentrunner show"),
         ("zzzz", "agentrunner --help"),
+        ("fixit", "agentrunner --help"),
+        ("exec", 'agentrunner run FILE.md, or agentrunner "what you want"'),
+        ("auth", "docs/how-to/login.md"),
+        ("update", "uv tool install --reinstall"),
     ],
 )
 def test_what_is_no_command_is_answered_with_what_is_meant(

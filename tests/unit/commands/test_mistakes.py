@@ -89,10 +89,16 @@ MISTAKES = {
         ("run", "users-api.md", *OPENAI),
         fault=Fault(404, "The model does not exist"), in_sandbox=True,
     ),
+    "model-of-a-variable-unknown": Mistake(
+        ("run", "users-api.md", *OPENAI), environ={"OPENAI_MODEL": "gpt-foo"},
+        fault=Fault(404, "The model does not exist"), in_sandbox=True,
+    ),
     "key-of-a-task-unknown": Mistake(("validate", "task.yaml"), task("  tset: pytest\n")),
     "tab-in-yaml": Mistake(("validate", "task.yaml"), task("runner:\n\tworker: codex-cli\n")),
     "worker-unknown": Mistake((*RUN, "--worker", "codexx")),
     "planner-unknown": Mistake((*RUN, "--planner", "chatgpt")),
+    "planner-like-none": Mistake((*RUN, "--planner", "foo")),
+    "nothing-named": Mistake(("run", "")),
     "sandbox-unknown": Mistake((*RUN, "--sandbox", "dokcer")),
     "budget-unknown": Mistake((*RUN, "--budget", "dollars=5")),
     "budget-no-number": Mistake((*RUN, "--budget", "usd=many")),
@@ -121,7 +127,7 @@ MISTAKES = {
     ),
     "option-like-none": Mistake(("init", "--nope")),
     "bare-repository": Mistake(
-        ("run", "../shop/users-api.md", "--repo", ".", *STEERED[2:]),
+        ("run", "../shop/users-api.md", *STEERED[2:]),
         shell="git clone -q --bare . ../bare.git", cwd="../bare.git",
     ),
     "merge-in-progress": Mistake(

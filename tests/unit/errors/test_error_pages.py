@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner import cli, errors
+from agentrunner import cli, errors, registry
 from agentrunner.errors.error import AgentRunnerError
 from agentrunner.errors.reference import by_code, old_codes, page, whole_page
 
@@ -61,6 +61,20 @@ def test_an_error_says_what_it_means_and_what_to_do(kind: type[AgentRunnerError]
     assert text.startswith(f"# {kind.code}\n\n") and "**What to do.** " in text
     for command in re.findall(r"`agentrunner ([a-z]+)\b", text):
         assert command in cli.COMMANDS
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_the_advice_is_not_only_that_the_message_says_it(kind: type[AgentRunnerError]) -> None:
+    sentences = re.split(r"(?<=[.;:])\s+", " ".join(kind.advice.split()))
+    assert any("the message" not in sentence.lower() for sentence in sentences)
+
+
+def test_the_kinds_that_a_page_names_are_kinds() -> None:
+    advice = KINDS["unknown-kind"].advice
+    named = re.search(r"name of an adapter \((.*?)\)", " ".join(advice.split()))
+    assert named is not None
+    known = {*registry.WORKERS, *registry.PLANNERS, *registry.SANDBOXES}
+    assert set(re.findall(r"`(.+?)`", named[1])) <= known
 
 
 def test_the_page_of_all_codes_is_that_of_the_classes() -> None:

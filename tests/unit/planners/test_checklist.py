@@ -199,7 +199,7 @@ async def test_what_no_check_decides_is_for_a_person(
 ) -> None:
     seen: dict[str, Any] = {"test": suite(0), "checks": [outcome(WITH_CHECK, "passed")]}
     found = Evidence(tree="t", **{**seen, "proof": ["AC-1 failed before"], **evidence})
-    refused = f"{REFUSED}AC-2 is not shown to be met"
+    refused = f"{REFUSED}AC-2 is not proven yet"
     context = state(
         [WITH_CHECK, WITHOUT], found, state=TaskState.FIXING, remarks=[*remarks, refused]
     )

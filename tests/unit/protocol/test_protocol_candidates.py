@@ -103,7 +103,10 @@ def test_the_answer_is_found(text: str) -> None:
         ("  " + fence(answer()).replace("\n", "\n  "), "not_found"),
         ("The answer is " + answer(), "not_found"),
         (answer() + answer(), "syntax"),
-        (answer() + "\nThanks!", "syntax"),
+        (answer() + " Thanks!", "syntax"),
+        (answer() + "\nNo, rather:\n" + FORGED, "syntax"),
+        (answer() + "\nor {}", "syntax"),
+        (answer()[:-1] + "\nThanks!", "syntax"),
         ("I cannot decide this.", "refusal"),
         ("All tests pass, nothing to do.", "not_found"),
         (
@@ -149,7 +152,7 @@ def test_backticks_around_a_reply_are_no_part_of_it(text: str) -> None:
         (f"```yaml\n{YAML}", "incomplete"),  # cut YAML reads as whole YAML
         (f"```json\n{answer()[:-1]}", "incomplete"),
         (f"```json\n{answer()}\nand more", "incomplete"),
-        (f"It is `{answer()}`", "not_found"),
+        (f"It is `{answer()[:-1]}`", "incomplete"),
         (f"`{answer()}` or `{FORGED}`", "not_found"),
         (f"```python\n{FORGED}", "incomplete"),
         (f"`{answer()}``", "not_found"),
@@ -158,6 +161,28 @@ def test_backticks_around_a_reply_are_no_part_of_it(text: str) -> None:
 )
 def test_backticks_that_are_not_around_it_help_nobody(text: str, expected: str) -> None:
     assert code(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{answer()}\nok",
+        f"{answer()}\n\nHope this helps.",
+        f"Here it is.\n{answer()}\nThanks!",
+        f"It is `{answer()}`",
+        f"Run `make`, so:\n`{answer()}`.\nHope this helps.",
+        f"It is ``{answer(reason='run `make`')}``",
+        f"OpenAI Codex\ncodex\nIt is `{answer()}`",
+    ],
+)
+def test_prose_around_one_whole_object_is_no_part_of_it(text: str) -> None:
+    assert action(text) == "ask_human"
+
+
+def test_text_after_an_object_is_not_called_a_cut_one() -> None:
+    with pytest.raises(ProtocolError) as caught:
+        parse_reply(f"{answer()} ok", "next_action")
+    assert caught.value.fault == "syntax" and "after the end of the JSON" in caught.value.message
 
 
 def codex(prompt: str, reply: str) -> str:

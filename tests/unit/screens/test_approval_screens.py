@@ -64,6 +64,9 @@ def test_a_worker_s_trouble_ends_with_the_one_useful_sentence() -> None:
     subject = {"why": "its key is refused", "code": "worker-auth", **ORDER}
     text = "Its key is refused. Set OPENAI_API_KEY to a key that is good"
     shown = screen("worker_failed", subject, text, prompt="Do this.\n" * 60)
+    again = {"order": {**ORDER["order"], "tries": 1}}
+    more = screen("worker_failed", {**subject, **again}, text)
+    assert "tries" not in more and "tried    1 time without a result" in more
     assert len(shown.split("\n")) < 16 and text in shown.rstrip().split("\n\n")[-1]
 
 

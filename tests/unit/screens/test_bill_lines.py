@@ -38,11 +38,11 @@ def worker(**amount: Any) -> BillRow:
 
 def test_tokens_say_how_they_are_known() -> None:
     said = cost_line(result(PLANNER, worker()))
-    assert said == "planner 2k counted, worker 3k counted tokens, 0.75 USD"
+    assert said == "planner 2k tokens, worker 3k tokens, 0.75 USD"
     reported = cost_line(result(PLANNER, worker(known="reported", calls=None)))
-    assert "worker 3k reported tokens" in reported
+    assert "worker 3k tokens (reported)" in reported
     silent = cost_line(result(PLANNER, worker(known="unknown", unknown_calls=1, unpriced_calls=1)))
-    assert "worker 3k at least (1 call reported nothing) tokens, at least 0.75 USD" in silent
+    assert "worker at least 3k tokens (no usage reported for 1 call), at least 0.75 USD" in silent
 
 
 def test_a_subscription_is_never_0_dollars() -> None:
@@ -60,8 +60,8 @@ def test_a_price_that_nobody_knows_is_not_0() -> None:
 
 def test_a_line_for_each_role_model_and_run() -> None:
     assert bill_lines(result(PLANNER, worker())) == [
-        "planner gpt-5.5: 2 calls, 2,468 tokens counted, 0.50 USD",
-        "worker 1-001 gpt-5.5: 3 calls, 3,100 tokens counted, 0.25 USD",
+        "planner gpt-5.5: 2 calls, 2,468 tokens, 0.50 USD",
+        "worker 1-001 gpt-5.5: 3 calls, 3,100 tokens, 0.25 USD",
     ]
     many = bill_lines(result(*[worker() for _ in range(30)]))
     assert (len(many), many[0]) == (21, "and 10 older lines: agentrunner show --json")

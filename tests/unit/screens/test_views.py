@@ -135,7 +135,7 @@ def test_a_fault_is_told_whole_once() -> None:
     story = Story()
     warning = {
         "event": "warning",
-        "message": "AC-1 is not shown to be met: the planner's word",
+        "message": "AC-1 is not proven yet: the planner's word",
     }
     waiting = {"event": "waiting", "until": "2026-01-01T00:00:00Z", "reason": "down: no route"}
     texts = [story.feed(event)[0].text for event in (warning, waiting, warning, waiting)]
@@ -146,7 +146,7 @@ def test_a_fault_is_told_whole_once() -> None:
     words = "API error: 503 overloaded"
     assert (first.quiet, second.quiet, second.fields["error"]) == (False, True, words)
     assert texts[:2] == [warning["message"], waiting["reason"]]
-    assert texts[2:] == ["as before: AC-1 is not shown to be met", "as before: down"]
+    assert texts[2:] == ["as before: AC-1 is not proven yet", "as before: down"]
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def row(**more: Any) -> dict[str, Any]:
 def test_the_list_says_until_when() -> None:
     table = runs_table([row()], NOON.astimezone(JST))
     assert "  waiting  " in table and "2 of 6" in table
-    assert "users-api-7f3a is waiting until 14:17:00 and goes on by itself" in table
+    assert "users-api-7f3a is waiting until 14:17:00 and then continues by itself" in table
     later = row(waiting_until="2026-11-22T01:00:00Z")
     assert "until 2026-11-22 10:00:00" in runs_table([later], NOON.astimezone(JST))
 
@@ -108,12 +108,12 @@ def test_show_says_until_when() -> None:
     assert headline(waits, driven=True) == "WAITING"
     screen = summary_screen(waits, driven=True, timezone=JST)
     assert "until 2026-11-21 14:16:50" in screen
-    assert "then it goes on by itself" in " ".join(screen.split())
+    assert "then it continues by itself" in " ".join(screen.split())
     assert "agentrunner resume" not in screen and "agentrunner watch" in screen
 
 
 def test_a_run_that_was_killed_while_it_waited_has_to_be_resumed() -> None:
-    """It was said to go on by itself."""
+    """It was said to continue by itself."""
     waits = result(state="RUNNING", reason=None, waiting_until="2026-11-21T05:16:50.000Z")
     for stopped, word in ((waits, "STOPPED"), (changed(waits, reason="interrupted"), "STOPPED")):
         assert headline(stopped) == word

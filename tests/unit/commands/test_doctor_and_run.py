@@ -1,0 +1,90 @@
+"""`doctor` says Ready exactly where `run` would begin."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agentrunner.commands.chosen import chosen
+from agentrunner.commands.obstacles import obstacles
+from tests.unit.commands.test_workers_and_settings import Shell, shell
+
+__all__ = ["shell"]  # a fixture
+
+BASE_URL = "runner:\n  worker:\n    base_url: http://127.0.0.1:9/v1\n"
+
+
+def settings(shell: Shell, text: str) -> None:
+    place = shell.place / ".config" / "agentrunner" / "config.yaml"
+    place.parent.mkdir(parents=True)
+    place.write_text(text)
+
+
+def lacks(shell: Shell) -> str:
+    """What keeps a task that names nobody from starting, as `doctor` reports it."""
+    taken = chosen(Path.cwd(), os.environ, shell.place / "state", True, None)
+    lack = taken.lacking(in_image=False)
+    return lack.text if lack else ""
+
+
+def refused(shell: Shell) -> bool:
+    """Whether `run` would refuse the same task."""
+    words = ("-g", "x", "--test", "true", "--sandbox", "bwrap")
+    return shell("run", *words, "--dry-run") == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "environ", "lacking"),
+    [
+        (BASE_URL, {}, ""),
+        (BASE_URL, {"CODEX_API_KEY": "sk-" + "1" * 30}, ""),
+        ("runner: {worker: {kind: codex-cli}}\n", {}, "needs a key for its model"),
+        ("runner: {worker: {kind: codex-cli}}\n", {"CODEX_API_KEY": "sk-" + "1" * 30}, ""),
+        ("runner: {worker: {kind: claude-code}}\n", {}, "claude"),
+        ("runner: {worker: {kind: mock}}\n", {}, ""),
+        ("runner: {worker: {kind: mock}, meta: {kind: openai-chat}}\n", {}, "OPENAI_API_KEY"),
+        ("{}\n", {}, "nothing that may be used has a way to its model"),
+    ],
+)
+def test_the_same_is_missing(
+    text: str,
+    environ: dict[str, str],
+    lacking: str,
+    shell: Shell,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    shell.install("codex", "codex-cli 0.169.0")
+    settings(shell, text)
+    said = lacks(shell)
+    assert (lacking in said) if lacking else not said
+    assert refused(shell) is bool(lacking)
+
+
+def test_without_git_nothing_begins(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    shell.install("codex", "codex-cli 0.169.0")
+    for name in ("sh", "env", "cat"):
+        (shell.bin / name).symlink_to(f"/bin/{name}")
+    monkeypatch.setenv("PATH", str(shell.bin))
+    [item] = obstacles(Path.cwd(), shell.place / "state", "")
+    assert (item.mark, item.name, item.cure) == ("FAIL", "git", "install git")
+    assert shell("doctor", "--no-try") == 5
+    assert "ok git branch" not in " ".join(shell.out.split())
+    assert "Not ready: git: git is not installed" in " ".join(shell.out.split())
+
+
+def test_a_bare_repository_is_not_called_none(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bare = tmp_path / "bare.git"
+    subprocess.run(["git", "init", "-q", "--bare", str(bare)], check=True)
+    monkeypatch.chdir(bare)
+    assert shell("doctor", "--no-try") == 5
+    said = " ".join(shell.out.split())
+    assert "is a bare repository" in said and "it works without" not in said
