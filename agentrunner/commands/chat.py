@@ -234,6 +234,7 @@ class Chat:
 
     def show_plan(self, task: str) -> None:
         """Show the tree, or one task of it."""
+        from agentrunner.plans.execution.answers import answered_questions
         from agentrunner.screens.plan_tree import task_screen
 
         if not task:
@@ -242,7 +243,8 @@ class Chat:
         store, width, paint = self._talk.store, width_of(sys.stdout), paint_for(sys.stdout)
         plan = store.load()
         task_id = task_called(plan, task)
-        show(task_screen(plan, task_id, store.standings(), width=width, paint=paint))
+        answered = answered_questions(store, task_id)
+        show(task_screen(plan, task_id, store.standings(), answered, width=width, paint=paint))
 
     def _undo(self, _: str) -> None:
         from agentrunner.commands.talking import undone

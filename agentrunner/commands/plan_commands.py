@@ -146,6 +146,7 @@ def show_plan(
     state_dir: opt.StateDir = None,
 ) -> int:
     """The plan as a tree, with how each task stands; or all that it says of one task."""
+    from agentrunner.plans.execution.answers import answered_questions
     from agentrunner.screens.plan_tree import plan_screen, task_screen
 
     store = store_of(repo, state_dir)
@@ -165,7 +166,8 @@ def show_plan(
     if as_json:
         _show_json(plan, store, task_id)
         return 0
-    show(task_screen(plan, task_id, store.standings(), width=width, paint=paint))
+    answered = answered_questions(store, task_id)
+    show(task_screen(plan, task_id, store.standings(), answered, width=width, paint=paint))
     return 0
 
 
@@ -174,7 +176,7 @@ def _show_json(plan: Plan, store: PlanStore, task_id: str | None = None) -> None
 
     from agentrunner.commands.talking import plan_json, task_json
 
-    values = plan_json(plan, store) if task_id is None else task_json(plan, task_id)
+    values = plan_json(plan, store) if task_id is None else task_json(plan, store, task_id)
     show(json.dumps(values))
 
 
@@ -269,12 +271,15 @@ def answered(
     more = f" {left} more to go." if left else ""
     if chat:
         after = "Work that is under way goes on with it, else /run does."
-        after = after if found.task_id else "The planner gets it with what you say next."
+        after = after if found.task_id else f"{_TOLD}\nThe planner gets it with what you say next."
     elif found.task_id:
         after = "Next:  agentrunner plan run   goes on with it"
     else:
-        after = 'Next:  agentrunner plan "go on"   tells the planner'
+        after = f'{_TOLD}\nNext:  agentrunner plan "go on"   tells the planner, too'
     return f"Question {found.id} is answered.{more}\n{after}"
+
+
+_TOLD = "Every task that starts from now on is told."
 
 
 def _raise_budget(store: PlanStore, text: str, repo: str | None, state_dir: str | None) -> None:
