@@ -29,6 +29,7 @@ HELP = (
     ("/stop", "end the tasks that are at work; /run resumes them"),
     ("/quit", "leave; the plan is kept"),
 )
+COMMANDS = sorted({word for name, _ in HELP for word in name.split() if word[0] == "/"} | {"/help"})
 BEFORE_HELP = "Say what you want, or what should be different about the plan. Commands:"
 AFTER_HELP = (
     "These words do the same without a slash: stop, pause, continue, status, help, quit and exit,"
@@ -82,7 +83,7 @@ async def _chat(setting: Setting, of_tasks: Mapping[str, str | None]) -> int:
     from agentrunner.commands.steering import PlanSteering, looking, plan_execution
     from agentrunner.commands.talking import opened
 
-    async with opened(setting) as (talk, planner), typed_lines() as lines:
+    async with opened(setting) as (talk, planner), typed_lines(COMMANDS) as lines:
         steering = PlanSteering(
             plan_execution(setting, lines.tell, of_tasks), lambda: looking(setting), lines.tell
         )
