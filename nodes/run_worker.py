@@ -132,7 +132,7 @@ async def _wait(
                 **{"kind": event.kind, **event.fields},
             )
 
-    return await wait(
+    supervised = await wait(
         deps.ledger,
         order.worker_run_id,
         on_output=on_output,
@@ -141,6 +141,8 @@ async def _wait(
         process=process,
         replay=process is not None,  # an earlier process has emitted what it read
     )
+    usage.look()
+    return supervised
 
 
 async def _without_outcome(
