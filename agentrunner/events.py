@@ -143,6 +143,16 @@ class WorkerSpoke(RunEvent):
     kind: Literal["text", "command_started", "command_finished", "file_changed", "usage", "error"]
 
 
+class WorkerUsage(RunEvent):
+    """What a worker's calls have used so far, as the gateway counted; `worker_finished` has all."""
+
+    event: Literal["worker_usage"]
+    worker_run_id: str
+    tokens: int
+    usd: float | None = None
+    """None: nobody can tell, or it is part of a subscription."""
+
+
 class WorkerFinished(RunEvent):
     """How a worker run ended, and how many files it changed."""
 
@@ -374,7 +384,8 @@ class Detached(Event):
 
 AnyRunEvent = Annotated[
     RunStarted | RunResumed | StateChanged | BaselineMeasured | Awaiting | PlannerCalled
-    | CriteriaPlanned | DecisionMade | WorkerStarted | WorkerSpoke | WorkerFinished | CheckRun
+    | CriteriaPlanned | DecisionMade | WorkerStarted | WorkerSpoke | WorkerUsage | WorkerFinished
+    | CheckRun
     | CompletionAssessed | WaitBegun | QuestionAsked | AnswerGiven | ImageProgress | Committed
     | NoteWritten | RunWarning | RunEnded,
     Field(discriminator="event"),

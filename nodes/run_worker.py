@@ -28,6 +28,7 @@ from agentrunner.execution.egress import (
     usage_of,
 )
 from agentrunner.execution.launch import start_worker
+from agentrunner.execution.live_usage import LiveUsage
 from agentrunner.execution.login import again_with_login
 from agentrunner.execution.recover import earlier_tries, given_up, recovered
 from agentrunner.execution.tries import after_loss
@@ -111,6 +112,7 @@ async def _wait(
 ) -> SupervisedResult:
     """Follow the worker run to its end and emit its events."""
     reader = deps.member(order.member).worker.events()
+    usage = LiveUsage(deps, order)
     first, events = True, 0
 
     def on_output(stream: str, chunk: bytes) -> None:
@@ -130,14 +132,17 @@ async def _wait(
                 **{"kind": event.kind, **event.fields},
             )
 
-    return await wait(
+    supervised = await wait(
         deps.ledger,
         order.worker_run_id,
         on_output=on_output,
+        on_look=usage.look,
         stop=deps.stop,
         process=process,
         replay=process is not None,  # an earlier process has emitted what it read
     )
+    usage.look()
+    return supervised
 
 
 async def _without_outcome(

@@ -29,6 +29,7 @@ HELP = (
     ("/stop", "end the tasks that are at work; /run resumes them"),
     ("/quit", "leave; the plan is kept"),
 )
+COMMANDS = sorted({word for name, _ in HELP for word in name.split() if word[0] == "/"} | {"/help"})
 BEFORE_HELP = "Say what you want, or what should be different about the plan. Commands:"
 AFTER_HELP = (
     "These words do the same without a slash: stop, pause, continue, status, help, quit and exit,"
@@ -82,7 +83,7 @@ async def _chat(setting: Setting, of_tasks: Mapping[str, str | None]) -> int:
     from agentrunner.commands.steering import PlanSteering, looking, plan_execution
     from agentrunner.commands.talking import opened
 
-    async with opened(setting) as (talk, planner), typed_lines() as lines:
+    async with opened(setting) as (talk, planner), typed_lines(COMMANDS) as lines:
         steering = PlanSteering(
             plan_execution(setting, lines.tell, of_tasks), lambda: looking(setting), lines.tell
         )
@@ -234,6 +235,7 @@ class Chat:
 
     def show_plan(self, task: str) -> None:
         """Show the tree, or one task of it."""
+        from agentrunner.plans.execution.answers import answered_questions
         from agentrunner.screens.plan_tree import task_screen
 
         if not task:
@@ -242,7 +244,8 @@ class Chat:
         store, width, paint = self._talk.store, width_of(sys.stdout), paint_for(sys.stdout)
         plan = store.load()
         task_id = task_called(plan, task)
-        show(task_screen(plan, task_id, store.standings(), width=width, paint=paint))
+        answered = answered_questions(store, task_id)
+        show(task_screen(plan, task_id, store.standings(), answered, width=width, paint=paint))
 
     def _undo(self, _: str) -> None:
         from agentrunner.commands.talking import undone

@@ -144,15 +144,19 @@ class Console:
         output: Output,
         *,
         notifier: Notifier | None = None,
+        notifier_of_run: Callable[[str], Notifier | None] | None = None,
         begun: Callable[[str], None] | None = None,
         watched: bool = False,
     ) -> None:
         """`begun` is called with the run's id when the run begins or resumes.
 
+        `notifier_of_run` is called with that id once it is known, and says whose `notifier` to use.
+
         `watched` is for a run that another process drives.
         """
         self.output = output
         self._notifier = notifier
+        self._notifier_of_run = notifier_of_run
         self._begun = begun
         self._about: dict[str, object] = {}
         """Facts about the run that every notification includes."""
@@ -189,7 +193,7 @@ class Console:
             self._record(self._result)
             self._result = None
         self._seq = int(event.get("seq") or self._seq)
-        self.run_id = event.get("run_id") or self.run_id
+        self._know(event.get("run_id"))
         self.begun_here |= event.get("event") == "run_started"
         if event.get("event") == "state_changed":
             self.state = event.get("to")
@@ -221,6 +225,11 @@ class Console:
         if left_out > 0:
             lines = [f"… {left_out} lines before: agentrunner logs {self.run_id}", *lines[-most:]]
         self.write([*view.head(), *lines], last=not goes_on)
+
+    def _know(self, run_id: str | None) -> None:
+        if run_id and self.run_id is None and self._notifier_of_run is not None:
+            self._notifier = self._notifier_of_run(run_id)
+        self.run_id = run_id or self.run_id
 
     def _on_begin(self, event: Event) -> None:
         header = event.get("header") or {}

@@ -79,9 +79,15 @@ def _drive(
     first: Callable[[], object],
     begun: Callable[[str], None] | None = None,
 ) -> int:
-    from agentrunner.commands.notify import notifier_of
+    from agentrunner.commands.notify import Notifier, kept_notifier, notifier_of
 
-    console = Console(output, notifier=notifier_of(output.notify), begun=begun)
+    notifier = notifier_of(output.notify)
+
+    def of_run(run_id: str) -> Notifier | None:
+        folder = environment.state_dir(output.state_dir) / "runs" / run_id
+        return kept_notifier(folder, output.notify, notifier)
+
+    console = Console(output, notifier=notifier, notifier_of_run=of_run, begun=begun)
     try:
         return _run_to_end(work, console, first)
     finally:

@@ -7,7 +7,7 @@ import contextlib
 import sys
 import termios
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -80,11 +80,31 @@ def _read_line(prompt: str) -> str | None:
         return None
 
 
+def _complete_first_word(words: Sequence[str]) -> None:
+    """Have Tab complete the first word of a line; importing readline makes input() edit lines."""
+    import readline
+
+    def complete(text: str, state: int) -> str | None:
+        fitting = [word for word in words if text and word.startswith(text)]
+        return fitting[state] if readline.get_begidx() == 0 and state < len(fitting) else None
+
+    readline.set_completer_delims(" \t\n")
+    readline.set_completer(complete)
+    if "libedit" in (readline.__doc__ or ""):
+        readline.parse_and_bind("bind ^I rl_complete")
+    else:
+        readline.parse_and_bind("tab: complete")
+        readline.parse_and_bind("set show-all-if-ambiguous on")
+
+
 @asynccontextmanager
-async def typed_lines() -> AsyncIterator[LineReader]:
-    """Yield a reader of standard input; at the end restore the terminal, even in mid-line."""
+async def typed_lines(words: Sequence[str] = ()) -> AsyncIterator[LineReader]:
+    """Yield a reader of standard input; at the end restore the terminal, even in mid-line.
+
+    Tab completes `words` at the beginning of a line.
+    """
     with contextlib.suppress(ImportError):
-        import readline  # noqa: F401 - input() edits lines with it once it is imported
+        _complete_first_word(words)
     before: list[Any] | None = None
     with contextlib.suppress(termios.error, OSError, ValueError):
         before = termios.tcgetattr(sys.stdin.fileno())

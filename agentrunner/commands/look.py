@@ -24,6 +24,7 @@ from agentrunner.commands.which_run import git_of, here, is_driven, resolve
 from agentrunner.errors import CheckpointCorrupt, SandboxUnavailable
 from agentrunner.errors.command_line import BadOption
 from agentrunner.errors.task_files import BadValue
+from agentrunner.state.lifecycle import UNDONE
 
 if TYPE_CHECKING:
     from agentrunner.results import Result
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 FOLLOW_SEC = 0.25
 
 
-STATES = ("waiting", "review", "stopped", "running", "complete", "failed")
+STATES = ("waiting", "review", "stopped", "running", "complete", "failed", UNDONE)
 """Values of `list --state`: a word of the state as lists show it."""
 
 

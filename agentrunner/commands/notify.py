@@ -16,10 +16,12 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any, Literal
 
 from agentrunner.errors.command_line import BadOption
 from agentrunner.screens.layout import flat
+from agentrunner.storage.run_folder import write_private
 
 LIMIT_SEC = 10.0
 """A command that takes longer is killed."""
@@ -27,6 +29,8 @@ LOOK_SEC = 0.05
 MOST_CHARS = 4_000
 """Per text; everything must fit into a pipe, since we cannot wait for a reader."""
 WHERE_OPTION, WHERE_SETTINGS = "--notify", "notify in your settings"
+KEPT = "notify.json"
+"""File name, in the folder of a run or a plan: the command of the option that it was begun with."""
 
 
 @dataclass
@@ -48,7 +52,7 @@ class Notifier:
         problem: str = "",
     ) -> None:
         """`problem` is why the command cannot be run at all, to be reported instead."""
-        self._argv, self._where, self._environ = argv, where, environ
+        self.argv, self._where, self._environ = argv, where, environ
         self._limit = limit_sec
         self._sent: list[_Sent] = []
         self._problem = problem
@@ -69,7 +73,7 @@ class Notifier:
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the command has ended
         try:
             process = subprocess.Popen(
-                self._argv,
+                self.argv,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
@@ -102,7 +106,7 @@ class Notifier:
         if self._warned or not self._problem:
             return ""
         self._warned = True
-        return f"{self._where}: `{flat(shlex.join(self._argv))}` {flat(self._problem)}"
+        return f"{self._where}: `{flat(shlex.join(self.argv))}` {flat(self._problem)}"
 
     def close(self) -> str:
         """Wait for all commands, at most until their time limit; returns like `poll`."""
@@ -151,6 +155,27 @@ def notifier_of(
         return Notifier(_argv(named, environ), WHERE_SETTINGS, environ)
     except BadOption as error:  # this must not keep a run from starting
         return Notifier([named], WHERE_SETTINGS, environ, problem=error.message)
+
+
+def kept_notifier(
+    folder: Path,
+    option: str | None,
+    usual: Notifier | None,
+    environ: Mapping[str, str] = os.environ,
+) -> Notifier | None:
+    """Return the command for a run or a plan that lives in `folder`.
+
+    `usual` comes from `notifier_of`. That of the option is kept for whoever continues, who needs
+    none then; without an option it is the kept one, if there is one.
+    """
+    place = folder / KEPT
+    with contextlib.suppress(OSError, ValueError):  # a command of yours must not stop a run
+        if option is not None:
+            write_private(place, json.dumps(usual.argv if usual else []).encode(), sync=False)
+        elif place.is_file():
+            argv = [str(word) for word in json.loads(place.read_bytes())]
+            return Notifier(argv, WHERE_OPTION, environ) if argv else None
+    return usual
 
 
 def _argv(text: str, environ: Mapping[str, str]) -> list[str]:

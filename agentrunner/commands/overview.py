@@ -18,10 +18,14 @@ def overview() -> int:
     """Show how everything in this repository stands; nothing is started."""
     from agentrunner.screens.run_table import overview_screen
     from agentrunner.storage.index import RunIndex
+    from agentrunner.storage.plan_shelf import runs_aside
 
     state = environment.state_dir()
     rows: list[dict[str, object]] = []
+    aside = runs_aside(state, here())
     for row in RunIndex(state).runs(here()):
+        if row.run_id in aside:
+            continue
         driven = not row.finished_at and is_driven(state, row.run_id)
         rows.append({**asdict(row), "running": driven})
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)

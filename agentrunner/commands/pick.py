@@ -107,13 +107,15 @@ def run_for(
     asked. Ends the command if the person who is asked picks none.
     """
     from agentrunner.storage.index import RunIndex
+    from agentrunner.storage.plan_shelf import runs_aside
 
     folder = environment.state_dir(state_dir)
     index = RunIndex(folder)
     if name:
         return index.find(name, here())
     words, groups = FITS[verb]
-    rows = index.runs(here())
+    aside = runs_aside(folder, here())
+    rows = [row for row in index.runs(here()) if row.run_id not in aside]
     driven = {row.run_id: is_driven(folder, row.run_id) for row in rows if not row.finished_at}
     for fits in groups:
         found = [row for row in rows if fits(row, driven.get(row.run_id, False))]

@@ -1,6 +1,6 @@
 """A plan on the command line: `agentrunner plan "TEXT"`, and the commands for a plan.
 
-Any text that is no subcommand is a message to the planner.
+Any text that is no subcommand is a message to the planner, but not a single word.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from agentrunner.commands.plan_place import Setting, repository, store_of, task_
 from agentrunner.environment import user_name
 from agentrunner.errors import UsageError
 from agentrunner.errors.plans import NoProposal
+from agentrunner.plans.control_words import control_word
 from agentrunner.state.lifecycle import WAITING_EXIT
 from agentrunner.text.times import stamp_now
 
@@ -47,6 +48,23 @@ COMMANDS: Entries = {
     "import": ("plan_files:import_plan", "Take the plan in such files in place of this one."),
 }
 SAY = "say"
+MOST_WORD = 200
+"""Characters; a longer word is a message."""
+MEANT = {
+    "delete": "archive",
+    "remove": "archive",
+    "rm": "archive",
+    "clear": "new",
+    "reset": "new",
+    "ls": "list",
+    "start": "run",
+    "approve": "accept",
+    "apply": "accept",
+    "diff": "show",
+    "revert": "undo",
+    "back": "undo",
+}
+"""What other programs call it, and what it is here."""
 
 
 class PlanCommands(Index):
@@ -59,18 +77,24 @@ class PlanCommands(Index):
         """Whether it is a message to the planner; raises UsageError for a mistyped command."""
         if args[0] in (*COMMANDS, *CONTEXT["help_option_names"]):
             return False
-        _refuse_slip(args[0])
+        _refuse_word(args[0])
         return True
 
 
-def _refuse_slip(word: str) -> None:
-    """Refuse a single word that is nearly a command: a slip should not cost a model call."""
-    near = get_close_matches(word, COMMANDS, n=1, cutoff=0.6)
-    if near and word.isidentifier():
-        raise UsageError(
-            f'plan has no command "{word}".',
-            remedy=f'did you mean plan {near[0]}? To say it: agentrunner plan say "{word}"',
-        )
+def _refuse_word(word: str) -> None:
+    """Refuse a single word that is no command: a slip should not cost a model call.
+
+    A language without blanks may say a whole sentence in it, and a control word calls no model.
+    """
+    sentence = not word.isascii() or len(word.split()) != 1 or len(word) > MOST_WORD
+    if sentence or word.startswith("-") or control_word(word):
+        return
+    meant = MEANT.get(word) or next(iter(get_close_matches(word, COMMANDS, n=1, cutoff=0.6)), "")
+    which = f"did you mean plan {meant}?" if meant else "agentrunner plan --help has the commands."
+    raise UsageError(
+        f'plan has no command "{word}".',
+        remedy=f'{which} To say it: agentrunner plan say "{word}"',
+    )
 
 
 app = index_app("plan", PlanCommands)
@@ -146,6 +170,7 @@ def show_plan(
     state_dir: opt.StateDir = None,
 ) -> int:
     """The plan as a tree, with how each task stands; or all that it says of one task."""
+    from agentrunner.plans.execution.answers import answered_questions
     from agentrunner.screens.plan_tree import plan_screen, task_screen
 
     store = store_of(repo, state_dir)
@@ -165,7 +190,8 @@ def show_plan(
     if as_json:
         _show_json(plan, store, task_id)
         return 0
-    show(task_screen(plan, task_id, store.standings(), width=width, paint=paint))
+    answered = answered_questions(store, task_id)
+    show(task_screen(plan, task_id, store.standings(), answered, width=width, paint=paint))
     return 0
 
 
@@ -174,7 +200,7 @@ def _show_json(plan: Plan, store: PlanStore, task_id: str | None = None) -> None
 
     from agentrunner.commands.talking import plan_json, task_json
 
-    values = plan_json(plan, store) if task_id is None else task_json(plan, task_id)
+    values = plan_json(plan, store) if task_id is None else task_json(plan, store, task_id)
     show(json.dumps(values))
 
 
@@ -269,12 +295,16 @@ def answered(
     more = f" {left} more to go." if left else ""
     if chat:
         after = "Work that is under way goes on with it, else /run does."
-        after = after if found.task_id else "The planner gets it with what you say next."
+        if not found.task_id:
+            after = f"{_REACHES_TASKS}\nThe planner gets it with what you say next."
     elif found.task_id:
         after = "Next:  agentrunner plan run   goes on with it"
     else:
-        after = 'Next:  agentrunner plan "go on"   tells the planner'
+        after = f'{_REACHES_TASKS}\nNext:  agentrunner plan "go on"   tells the planner, too'
     return f"Question {found.id} is answered.{more}\n{after}"
+
+
+_REACHES_TASKS = "Every task that starts from now on is told."
 
 
 def _raise_budget(store: PlanStore, text: str, repo: str | None, state_dir: str | None) -> None:

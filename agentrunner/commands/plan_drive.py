@@ -161,12 +161,12 @@ def plan_text() -> str:
 
 
 def _drive(order: PlanInstructions, output: Output, begun: Callable[[], None] | None = None) -> int:
-    from agentrunner.commands.notify import notifier_of
+    from agentrunner.commands.notify import kept_notifier, notifier_of
     from agentrunner.commands.plan_live import PlanView
 
     plain = output.json or output.quiet or output.detach or not sys.stderr.isatty()
     view = None if plain else PlanView(order.options.state_dir, order.folder)
-    notifier = notifier_of(output.notify)
+    notifier = kept_notifier(order.folder.root, output.notify, notifier_of(output.notify))
     console = PlanConsole(output, view=view, notifier=notifier, begun=begun, repo=str(order.repo))
     with logging_to(console):
         try:

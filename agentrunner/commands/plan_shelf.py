@@ -37,7 +37,8 @@ def new(
         show(json.dumps({"kept": kept or None}))
         return 0
     if kept:
-        tell(f"The plan that was current is kept as {kept}.  agentrunner plan switch {kept}")
+        tell(f"The plan that was current is kept as {kept}.")
+        tell(f"agentrunner plan switch {kept}  takes it back")
     else:
         tell("There is no current plan.")
     tell(NEXT)
@@ -71,7 +72,8 @@ def archive(
     if not kept:
         tell(f"There is no current plan.\n{NEXT}")
         return 0
-    tell(f"The current plan is archived as {kept}.  agentrunner plan switch {kept}  takes it back")
+    tell(f"The current plan is archived as {kept}.")
+    tell(f"agentrunner plan switch {kept}  takes it back")
     return 0
 
 

@@ -304,9 +304,15 @@ def plan_json(plan: Plan, store: PlanStore) -> dict[str, object]:
     }
 
 
-def task_json(plan: Plan, task_id: str) -> dict[str, object]:
-    """Return everything that the plan says about an existing task."""
-    return _all_of(plan, plan.tasks[task_id].node_id)
+def task_json(plan: Plan, store: PlanStore, task_id: str) -> dict[str, object]:
+    """Return everything that the plan says about an existing task, and what people answered."""
+    from agentrunner.plans.execution.answers import answered_questions
+
+    answered = [
+        {"id": one.id, "task_id": one.task_id, "text": one.text, "answer": one.answer}
+        for one in answered_questions(store, task_id)
+    ]
+    return {**_all_of(plan, plan.tasks[task_id].node_id), "answered": answered}
 
 
 def _all_of(plan: Plan, node_id: str) -> dict[str, object]:

@@ -16,6 +16,7 @@ from agentrunner.git.private_clone import CloneStore
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.git.worktree import WorktreePlace, prepare, worktree_place
 from agentrunner.state.run_state import TaskContext
+from agentrunner.storage.plan_shelf import runs_aside
 from agentrunner.storage.run_folder import RunFolder, load_spec, make_private
 from agentrunner.storage.run_log import RunLog
 from agentrunner.text.redaction import Redactor
@@ -81,6 +82,14 @@ def load_task_of(folder: RunFolder) -> TaskSpec:
         )
     if spec.repo != spec.shown_repo and not Path(spec.repo).is_dir():
         after = "agentrunner plan status" if spec.part_of else "then start it again"
+        aside = runs_aside(folder.root.parents[1], Path(spec.shown_repo)) if spec.part_of else {}
+        if plan := aside.get(folder.run_id):
+            raise WorktreeGone(
+                f"{folder.run_id} is a task of the plan {plan}, which is not the current one.",
+                path=spec.repo,
+                remedy=f"agentrunner plan switch {plan}, then agentrunner plan run",
+                nothing_spent=True,
+            )
         raise WorktreeGone(
             f"The work tree of {folder.run_id}, {spec.repo}, is gone.",
             path=spec.repo,

@@ -48,7 +48,7 @@ class Indexer:
         self._index.record(self._row)
 
     def _since_driven(self) -> float:
-        """Return the seconds since this process took the run up, or since the latest answer."""
+        """Return the seconds since this process took the run up, or since the latest wait."""
         if self._row.driven_at is None:
             return 0.0
         since = datetime.fromisoformat(self._row.driven_at)
@@ -63,7 +63,9 @@ class Indexer:
             self.begin()
             return
         if event["event"] == "waiting":
-            self._row = replace(self._row, waiting_until=event["until"])
+            worked = self._row.worked_sec + self._since_driven()
+            until = event["until"]
+            self._row = replace(self._row, waiting_until=until, worked_sec=worked, driven_at=None)
             note_in(self._folder, self._row)
             return
         if event["event"] == "question":
@@ -74,8 +76,8 @@ class Indexer:
         if self._row.waiting is not None and event["event"] != "warning":
             self._row = replace(self._row, waiting=None, driven_at=self._clock.stamp())
             self._unwritten = True
-        if self._row.waiting_until is not None:  # any event means that the wait is over
-            self._row = replace(self._row, waiting_until=None)
+        if self._row.waiting_until is not None and event["event"] != "warning":
+            self._row = replace(self._row, waiting_until=None, driven_at=self._clock.stamp())
             self._unwritten = True
         if event["event"] == "decision":
             self._ordered = event["action"] == "run_worker"

@@ -77,6 +77,8 @@ def show_values(state_dir: Path, run_id: str) -> dict[str, object]:
     values = remembered(folder, name, read) if quiet else read()
     if ended:
         return {**values, "undone": True} if row.get("undone") else values
+    if not quiet:  # the saved state has a wait until the step after it is saved, lists do not
+        values = {**values, "waiting_until": row.get("waiting_until")}
     return _with_unrecorded(folder, values)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from agentrunner.environment import prices_file
 from agentrunner.errors.command_line import ReplayMismatch
 from agentrunner.execution.deps import Deps, Update
@@ -64,7 +66,12 @@ def exit_for(
 
 def usage_of(deps: Deps, worker_run_id: str) -> Usage:
     """Return what the gateway of a worker run counted; nothing where there was no gateway."""
-    return read_usage(deps.ledger.dir(worker_run_id) / USAGE_LOG)
+    return read_usage(usage_log(deps, worker_run_id))
+
+
+def usage_log(deps: Deps, worker_run_id: str) -> Path:
+    """Return the file where the gateway of a worker run logs its calls, if it has one."""
+    return deps.ledger.dir(worker_run_id) / USAGE_LOG
 
 
 def refuse_unrecorded(used: Usage) -> None:

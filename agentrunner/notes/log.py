@@ -49,14 +49,11 @@ def build_log(reading: NoteSources) -> Log:
 
 
 def summary_of(reading: NoteSources) -> str:
-    """Return the model's latest text about the whole: assessment, completion reason or summary."""
+    """Return the planner's latest text about the whole; what a worker says is told of its run."""
     assessment = reading.context.get("assessment")
     if assessment and assessment.summary:
         return assessment.summary
-    if reason := reading.context.get("completion_reason"):
-        return reason
-    summaries = [str(run["summary"]) for run in reading.worker_runs if run.get("summary")]
-    return summaries[-1] if summaries else ""
+    return reading.context.get("completion_reason") or ""
 
 
 def _meta_call(data: Mapping[str, Any], reading: NoteSources, *, recent: bool) -> PlannerCallRow:

@@ -165,7 +165,8 @@ class LiveView:
     def _time_alternatives(self, elapsed: float) -> tuple[str, ...]:
         limit = (self.story.header.get("limits") or {}).get("wall_sec")
         taken = whole(elapsed)
-        return (f"{taken} of {minutes(limit)}", taken, "") if limit else (taken, "")
+        short = clock(elapsed)
+        return (f"{taken} of {minutes(limit)}", taken, short) if limit else (taken, short)
 
     def _quiet(self, silent: float) -> str:
         limit = (self.story.header.get("limits") or {}).get("idle_timeout_sec")

@@ -176,11 +176,12 @@ def task_screen(
     plan: Plan,
     task_id: str,
     standings: Mapping[str, StoredTask],
+    answered: Sequence[OpenQuestion] = (),
     *,
     width: int,
     paint: Paint = PLAIN,
 ) -> str:
-    """Show everything that the plan says about an existing task."""
+    """Show everything that the plan says about an existing task, and what people have answered."""
     design = plan.design_of(task_id)
     standing = standings.get(task_id, StoredTask(task_id, PlanTaskStatus.PENDING))
     status = plan.shown_status(task_id).value
@@ -202,6 +203,11 @@ def task_screen(
         lines.append("")
         for text in design.acceptance_criteria:
             first, *rest = wrap(text, width, "    ")
+            lines += [f"  - {first.strip()}", *rest]
+    if answered:
+        lines += ["", "Decisions of people:"]
+        for one in answered:
+            first, *rest = wrap(flat(f"“{one.text}” answered: {one.answer}"), width, "    ")
             lines += [f"  - {first.strip()}", *rest]
     return "\n".join(lines)
 

@@ -1,7 +1,7 @@
 """The status line of a run's live view, for any width.
 
-In a narrow terminal the least needed goes first: the limits, then the spending, then the time
-taken. The round and who is awaited stay.
+In a narrow terminal the least needed goes first: the limits, then the spending. The round, the time
+taken and who is awaited stay.
 """
 
 from __future__ import annotations

@@ -59,7 +59,10 @@ class Story:
     """Tokens of planner and workers so far, as far as reported."""
     usd: float = 0
     _usage: int = 0
-    """Tokens that the active worker has reported; replaced by its final count."""
+    """Tokens of the active worker so far, as counted or reported; replaced by its final count."""
+    _usage_usd: float = 0
+    _counted: bool = False
+    """Whether a gateway counts the active worker's calls, which then outweighs its reports."""
     waits_until: datetime | None = None
     """When the run continues by itself, while it waits for a quota or a provider."""
     waits_for: str = ""
@@ -190,7 +193,7 @@ class Story:
             self.doing = str(event.get("text"))
         elif kind == "file_changed":
             self.doing = f"{event.get('change') or 'changed'} {event.get('path')}"
-        elif kind == "usage":
+        elif kind == "usage" and not self._counted:
             used = _tokens_in(event)
             self.tokens, self._usage = self.tokens + used - self._usage, used
         elif kind == "error":
@@ -198,6 +201,13 @@ class Story:
             fields = {"round": self.round, "error": message}
             again = self._shortened_if_repeated(message) != message
             return [_line(event, "worker", message, fields=fields, quiet=again)]
+        return []
+
+    def _on_worker_usage(self, event: Event) -> list[StoryLine]:
+        tokens, usd = int(event.get("tokens") or 0), float(event.get("usd") or 0)
+        self.tokens, self._usage = self.tokens + tokens - self._usage, tokens
+        self.usd, self._usage_usd = self.usd + usd - self._usage_usd, usd
+        self._counted = True
         return []
 
     def _shortened_if_repeated(self, fault: str) -> str:
@@ -223,7 +233,9 @@ class Story:
         self.doing = ""
         tokens = event.get("tokens")
         self.tokens += int(tokens) - self._usage if tokens else 0
-        self.usd, self._usage = self.usd + float(event.get("usd") or 0), 0
+        usd = event.get("usd")
+        self.usd += float(usd) - self._usage_usd if usd else 0
+        self._usage, self._usage_usd, self._counted = 0, 0, False
         if outcome != "completed":
             why = f"{outcome.replace('_', ' ')}, exit {event.get('exit_code')}"
             if error := str(event.get("error") or "").strip():

@@ -47,7 +47,7 @@ class RunRow:
     worked_sec: float = 0
     """Seconds that it had worked when it was last driven, without waits."""
     driven_at: str | None = None
-    """Since when it is driven; None while no process does."""
+    """Since when it is at work; None while no process drives it, and while it waits."""
     reason: str | None = None
     """Why it ended as it did; None for one that goes on, or ended under an older version."""
     undone: bool = False

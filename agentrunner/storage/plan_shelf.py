@@ -18,6 +18,7 @@ from agentrunner.errors.plans import NoPlan, UnknownPlan
 from agentrunner.storage.locks import Holder
 from agentrunner.storage.plan_folder import PlanFolder, plan_folder, repository_key
 from agentrunner.storage.run_folder import make_private, write_private
+from agentrunner.storage.worker_ledger import read_json
 
 FACTS = "aside.json"
 """File name in the folder of a plan that was put aside: its name, and whether it is archived."""
@@ -48,6 +49,19 @@ def find_aside(state_dir: Path, repo: Path, name: str) -> PlanAside:
         f'This repository has no plan "{name}" beside the current one.',
         remedy="agentrunner plan list --all",
     )
+
+
+def runs_aside(state_dir: Path, repo: Path) -> dict[str, str]:
+    """Return the runs of tasks of plans that were put aside, each with its plan's name.
+
+    They cannot go on before their plan is the current one again: their work trees moved with it.
+    """
+    return {
+        str(kept["run_id"]): plan.name
+        for plan in plans_aside(state_dir, repo)
+        for file in plan.folder.work.glob("*/*.json")
+        if (kept := read_json(file)) and kept.get("run_id")
+    }
 
 
 def put_aside(

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -197,6 +197,7 @@ async def wait(
     worker_run_id: str,
     *,
     on_output: OnOutput | None = None,
+    on_look: Callable[[], None] | None = None,
     deadline: float | None = None,
     stop: asyncio.Event | None = None,
     process: subprocess.Popen[bytes] | None = None,
@@ -207,7 +208,7 @@ async def wait(
     `deadline` (seconds from now; by default beyond all limits of its order) is for a supervisor
     that hangs itself: it is killed, and the run is lost. `stop` requests a graceful stop. `process`
     is what `start` returned, to be reaped. Without `replay`, `on_output` gets only output from now
-    on. Cancelling leaves the worker running.
+    on. `on_look` is called a few times a second. Cancelling leaves the worker running.
     """
     folder = ledger.dir(worker_run_id)
     tails = {
@@ -231,6 +232,8 @@ async def wait(
                     deadline = _longest_sec(ledger, worker_run_id)
                 if now - began >= (START_SEC if deadline is None else deadline):
                     signal_supervisor(folder, signal.SIGKILL, process)
+                if on_look is not None:
+                    on_look()
                 if _pass_on_output(tails, on_output):
                     last_output = now
                     await asyncio.sleep(0)

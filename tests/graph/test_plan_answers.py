@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,10 @@ from agentrunner.engine.runs import accept
 from agentrunner.plans.execution import task_runner
 from agentrunner.plans.execution.answers import TRIED_AGAIN, answer, open_questions
 from agentrunner.plans.execution.executor import StoreInbox
-from agentrunner.plans.execution.inherited_decisions import decided_before
+from agentrunner.plans.execution.inherited_decisions import (
+    answered_about_plan,
+    decided_before,
+)
 from agentrunner.plans.execution.status import look
 from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.plan import PlanTaskStatus
@@ -90,6 +94,47 @@ def test_an_answer_to_a_task_s_run_is_kept_with_it_and_goes_on_to_its_next_round
     people = asyncio.run(decided_before(plan.project.state_dir, rounds, later, AT))
     assert people is not None
     assert [one.text for one in people.recent] == ["no, blue", "and large"]
+
+
+def test_what_people_answered_about_the_plan_is_in_every_task_that_starts_after_it(
+    tmp_path: Path,
+) -> None:
+    plan = PlanProject.make(tmp_path, [Work(), Work(needs=[1])], START)
+    first = plan.store.ask("Are prices net?", AT)
+    plan.store.answer(first, "no VAT, prices are net", AT)
+    later = plan.store.ask("Which currency?", AT)
+    plan.store.ask("Is there a discount?", AT)  # nobody has answered it
+
+    def while_it_runs(event: dict[str, Any]) -> None:
+        if event["event"] == "plan_landed" and event["task_id"] == "TASK-0001":
+            plan.store.answer(later, "only yen", AT)
+
+    plan.heard = while_it_runs
+    assert plan.carry()["exit_code"] == 0, plan.events
+    known = {
+        "TASK-0001": [("Are prices net?", "no VAT, prices are net")],
+        "TASK-0002": [
+            ("Are prices net?", "no VAT, prices are net"),
+            ("Which currency?", "only yen"),
+        ],
+    }
+    for task_id, decisions in known.items():
+        turn = TaskRunStore(plan.folder).latest(task_id)
+        assert turn is not None
+        people = show(plan.project.state_dir, turn.run_id).as_dict()["people"]
+        assert [(one["asked"], one["text"]) for one in people["decisions"]] == decisions
+        (order,) = (plan.project.state_dir / "runs" / turn.run_id / "prompts").iterdir()
+        assert all(text in order.read_text("utf-8") for _, text in decisions)
+        (note,) = (plan.project.repo / ".agent-runner").glob(f"*{task_id}*.md")
+        assert all(text in note.read_text("utf-8") for _, text in decisions)
+        # Another run of the task has each of them once.
+        again = replace(turn, number=turn.number + 1)
+        answers = answered_about_plan(plan.store)
+        kept = asyncio.run(
+            decided_before(plan.project.state_dir, [turn, again], again, AT, answers)
+        )
+        assert kept is not None
+        assert [one.text for one in kept.recent] == ["no VAT, prices are net", "only yen"]
 
 
 def test_a_set_up_that_fails_is_asked_about_once_and_the_next_time_tried_again(

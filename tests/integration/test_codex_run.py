@@ -85,6 +85,8 @@ async def test_plan_run_validate_fix_complete(codex: Codex) -> None:
         result = await codex.run(server)
         requests = server.requests
     assert story(codex.project.events) == STORY
+    counted = [event["tokens"] for event in codex.project.told("worker_usage")]
+    assert counted[0] in (1234, 2468) and max(counted) <= 2468  # after a call or both, each round
     assert (result["state"], result["exit_code"], result["reason"]) == ("COMPLETE", 0, "complete")
     assert result["proof"] == ["tests/test_calc.py::test_add failed before and passes now"]
     assert (result["worker_runs"], result["loops"], result["meta_calls"]) == (2, 1, 5)

@@ -28,5 +28,5 @@ def story(events: Sequence[Mapping[str, Any]]) -> list[str]:
             ]
         )
         for event in events
-        if event["event"] != "awaiting"  # whom it waits for is no step of the story
+        if event["event"] not in ("awaiting", "worker_usage")  # no steps of the story
     ]  # fmt: skip

@@ -82,6 +82,15 @@ def open_questions(store: PlanStore) -> list[OpenQuestion]:
     return [q for q in store.questions() if q.task_id and q.answer is None]
 
 
+def answered_questions(store: PlanStore, *tasks: str) -> list[OpenQuestion]:
+    """Return the questions that a person has answered about the whole plan, or about `tasks`."""
+    return [
+        q
+        for q in store.questions()
+        if q.task_id in ("", *tasks) and q.answer and q.answer not in BY_ITSELF
+    ]
+
+
 def asked_by(store: PlanStore, name: str) -> OpenQuestion:
     """Return the open question of a number, or the latest one of a task or of the budget, by its
     name.

@@ -1,4 +1,8 @@
-"""Passes what people decided about a task of a plan from each of its runs to the next."""
+"""Passes what people decided to the runs of a plan's tasks.
+
+An answer about the plan goes to every task that starts after it, a decision about a task from each
+of its runs to the next.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +12,51 @@ from pathlib import Path
 
 from agentrunner.engine.attempts import keep_decision
 from agentrunner.errors import AgentRunnerError
+from agentrunner.plans.execution.answers import answered_questions
 from agentrunner.plans.execution.saved_run import saved_run
 from agentrunner.plans.execution.task_runs import TaskRun
-from agentrunner.state.decisions import in_one_line, with_decision
+from agentrunner.plans.store import PlanStore
+from agentrunner.state.decisions import in_one_line, line_of, with_decision
 from agentrunner.state.people import People, PersonDecision
 from agentrunner.storage.run_folder import RunFolder, runs_root
 from agentrunner.storage.run_log import RunLog
 
 
-async def decided_before(
-    state_dir: Path, rounds: Iterable[TaskRun], task_run: TaskRun, at: str
-) -> People | None:
-    """Return what people decided in earlier runs of a task, and about their work.
+def answered_about_plan(store: PlanStore) -> list[PersonDecision]:
+    """Return people's answers to questions about the whole plan, in the order of the questions."""
+    return [
+        PersonDecision(
+            id=f"plan-question-{question.id}",
+            kind="ask_human",
+            asked=in_one_line(question.text),
+            decision="answer",
+            text=question.answer or "",
+            at=question.answered_at,
+            steers=True,
+        )
+        for question in answered_questions(store)
+    ]
 
-    None where there is nothing, or where the runs are gone. `at` is now, in UTC.
+
+async def decided_before(
+    state_dir: Path,
+    rounds: Iterable[TaskRun],
+    task_run: TaskRun,
+    at: str,
+    about_plan: Iterable[PersonDecision] = (),
+) -> People | None:
+    """Return what people decided in earlier runs of a task, about their work, and about the plan.
+
+    `about_plan` comes from `answered_about_plan`; what an earlier run knows counts once. None where
+    there is nothing, or where the runs are gone. `at` is now, in UTC.
     """
     earlier = [run for run in rounds if run.number < task_run.number and run.run_id]
     people: People | None = None
     if earlier:
         people = await _of_run(state_dir, max(earlier, key=lambda run: run.number).run_id)
+    for answer in about_plan:
+        if not _knows(people, answer):
+            people = with_decision(people, answer)
     if not task_run.words:
         return people
     words = PersonDecision(
@@ -39,6 +69,13 @@ async def decided_before(
         steers=True,
     )
     return with_decision(people, words)
+
+
+def _knows(people: People | None, answer: PersonDecision) -> bool:
+    if people is None:
+        return False
+    older = {one.line for one in people.older}
+    return answer.id in {one.id for one in people.recent} or line_of(answer) in older
 
 
 async def _of_run(state_dir: Path, run_id: str) -> People | None:

@@ -33,7 +33,11 @@ from agentrunner.plans.execution.answers import (
     ended_text,
     is_yes,
 )
-from agentrunner.plans.execution.inherited_decisions import decided_before, keep_allowance
+from agentrunner.plans.execution.inherited_decisions import (
+    answered_about_plan,
+    decided_before,
+    keep_allowance,
+)
 from agentrunner.plans.execution.merging.merge_queue import (
     MergeConflict,
     Merged,
@@ -309,7 +313,8 @@ class TaskRuns:
             replace(task_run, run_id=name, asked_for=asked_for(plan, task_run.task_id))
         )
         rounds, at = self._task_runs.of(task_run.task_id), self._options.clock.stamp()
-        before = await decided_before(self._options.state_dir, rounds, task_run, at)
+        answers = answered_about_plan(self._store)
+        before = await decided_before(self._options.state_dir, rounds, task_run, at, answers)
         return await runs.start(spec, options, run_id=name, people=before)
 
     async def _respond(

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner import cli
+from agentrunner.commands.chat import COMMANDS
 from agentrunner.storage.plan_folder import plan_folder
 from agentrunner.text.terminal import cell_width
 from tests.kit.screen_samples import EVIL
@@ -97,6 +98,20 @@ def test_control_words_act_without_a_model(talks: Talks) -> None:
         chat.type("Exit\r")
         assert chat.end() == 0
     assert talks.prompts() == {}
+
+
+def test_tab_completes_the_commands(talks: Talks) -> None:
+    talks.script([])
+    with Chat(talks) as chat:
+        chat.type("/st\t")
+        shown = chat.until("> /st")
+        assert "/status" in shown and "/stop" in shown and "/plan" not in shown
+        assert "There is no plan yet." in chat.say("a\t")
+        chat.type("\t")  # of nothing, and of what is said to the planner, there is nothing
+        assert "There is no /x." in chat.say("/x /st\t")
+        assert set(COMMANDS) >= {"/plan", "/answer", "/pause", "/resume", "/quit", "/help"}
+        chat.type("/q\t\r")
+        assert chat.end() == 0
 
 
 def test_a_narrow_terminal_breaks_help_and_prompts_between_words(talks: Talks) -> None:

@@ -51,6 +51,16 @@ def test_list_is_filtered(options: list[str], expected: list[str], runs: Shell) 
     assert all(name in runs.out for name in expected)
 
 
+def test_what_was_put_back_is_listed_by_the_word_of_the_list(runs: Shell) -> None:
+    runs.add_run("back-6666", state="COMPLETE", undone=True, **DONE)
+    for word in ("undone", "undo"):
+        assert runs("list", "--state", word, "--json") == 0
+        assert [(line["run_id"], line["stands"]) for line in runs.lines] == [
+            ("back-6666", "undone")
+        ]
+    assert runs("list", "--state", "complete") == 0 and "back-6666" not in runs.out
+
+
 def test_what_no_run_can_be_is_an_error(runs: Shell) -> None:
     assert runs("list", "--state", "faild") == 2
     assert "did you mean failed?" in runs.err

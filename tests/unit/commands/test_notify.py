@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.commands.notify import WHERE_SETTINGS, Notifier, notifier_of
+from agentrunner.commands.notify import KEPT, WHERE_SETTINGS, Notifier, kept_notifier, notifier_of
 from agentrunner.errors import UsageError
 from tests.kit.files import write
 from tests.unit.commands.shell import Shell
@@ -80,6 +80,35 @@ def test_settings_of_the_person_name_it_and_those_of_a_repository_may_not(
     (shell.repo / "agentrunner.yaml").write_text("notify: touch /tmp/x\n")
     assert shell("run", "t.yaml") == 2
     assert "A repository may not set notify" in " ".join(shell.err.split())
+
+
+def test_it_stays_with_the_run_for_who_answers(shell: Shell, tmp_path: Path) -> None:
+    run_id = str(shell.engine.events[0]["run_id"])
+    shell.add_run(run_id, state="RUNNING", waiting="plan")
+
+    def told() -> int:
+        place = tmp_path / "told"
+        return place.read_text().count('"ended"') if place.exists() else 0
+
+    assert shell("run", "t.yaml", "--notify", keeping(tmp_path)) == 0
+    assert told() == 1
+    assert shell("answer", run_id, "1") == 0
+    assert told() == 2
+    assert shell("resume", run_id, "--notify", "true") == 0
+    assert shell("answer", run_id, "1") == 0
+    assert told() == 2, "the new one took its place"
+    assert shell("config", "set", "notify", keeping(tmp_path)) == 0
+    assert shell("resume", run_id, "--notify", "") == 0
+    assert shell("answer", run_id, "1") == 0
+    assert told() == 2, "an empty one ends it, also that of the settings"
+
+
+def test_what_cannot_be_kept_or_read_changes_nothing(tmp_path: Path) -> None:
+    usual = Notifier(["true"])
+    assert kept_notifier(tmp_path / "none", "true", usual) is usual
+    (tmp_path / KEPT).write_text("{")
+    assert kept_notifier(tmp_path, None, usual) is usual
+    assert kept_notifier(tmp_path / "none", None, None) is None
 
 
 def test_a_failure_changes_neither_result_nor_exit_code(shell: Shell) -> None:

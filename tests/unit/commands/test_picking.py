@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.commands.overview import overview
 from agentrunner.commands.pick import FITS, picker_screen
+from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
+from agentrunner.plans.store import PlanStore
+from agentrunner.storage.locks import me
+from agentrunner.storage.plan_folder import plan_folder
+from agentrunner.storage.plan_shelf import put_aside
+from tests.kit.plan_project import AT, Work, plan_of
 from tests.kit.terminals import Terminal
 from tests.unit.commands.shell import Shell
 
@@ -60,6 +67,27 @@ def test_a_cancelled_run_is_taken_only_where_it_is_named(
     assert asked(shell) == [] and "error[unknown-run]" in shell.err
     shell(verb, "users-api-7f3a", *more)
     assert asked(shell) == ["users-api-7f3a"]
+
+
+def test_a_task_of_a_plan_that_was_put_aside_is_not_offered(shell: Shell) -> None:
+    state = shell.repo.parent / "state"
+    shell.add_run("TASK-0001-7f3a", state="RUNNING", part_of="plan")
+    folder = plan_folder(state, shell.repo)
+    PlanStore(folder.plan).save(
+        plan_of([Work()]), at=AT, kind="decompose", author="hana", message="make it"
+    )
+    TaskRunStore(folder).save(TaskRun("TASK-0001", 1, run_id="TASK-0001-7f3a"))
+    shell("resume")
+    assert asked(shell) == ["TASK-0001-7f3a"]
+    put_aside(state, shell.repo, "old", me("", AT), archived=True)
+    for verb in ("resume", "cancel"):
+        assert shell(verb) == 2 and "error[unknown-run]" in shell.err
+    shell.add_run("totals-c21e", state="RUNNING")
+    shell("cancel")
+    assert asked(shell) == ["TASK-0001-7f3a", "totals-c21e"]
+    assert overview() == 0
+    shown = shell.capture.readouterr().out
+    assert "totals-c21e" in shown and "TASK-0001" not in shown
 
 
 @pytest.mark.parametrize("name", ["users-api-7f3a", "users-api"])

@@ -102,6 +102,13 @@ def test_the_only_open_question_need_not_be_named(
     assert shell("answer") == 2 and "No question is open." in shell.err
 
 
+def test_a_single_word_is_said_where_it_is_meant_or_has_no_blanks(shell: Shell) -> None:
+    shell.talks.script([WISH, patch(create("n1", "Basket"))])
+    assert shell("say", "shop", "--yes", *SCRIPT) == 0
+    assert shell("商品一覧ページを作って", "--yes", *SCRIPT) == 0
+    assert [c.message for c in shell.talks.store.changes()] == ["shop", "商品一覧ページを作って"]
+
+
 def test_without_a_key_it_can_be_tried(shell: Shell) -> None:
     assert shell("make a page", "--planner", "mock", "--yes") == 0
     assert shell("and more", "--planner", "mock", "--yes") == 0
@@ -115,6 +122,15 @@ def test_without_a_key_it_can_be_tried(shell: Shell) -> None:
     ("arguments", "code", "told"),
     [
         (["shwo"], 2, "did you mean plan show?"),
+        (["delete"], 2, "did you mean plan archive?"),
+        (["reset", "--planner", "mock"], 2, "did you mean plan new?"),
+        (
+            ["foo", "--yes"],
+            2,
+            'plan --help has the commands. To say it: agentrunner plan say "foo"',
+        ),
+        (["docs/wish.md"], 2, 'plan has no command "docs/wish.md".'),
+        (["stop", "--planner", "mock"], 0, ""),
         (["say"], 0, ""),
         (["show", "TASK-0007"], 2, "error[unknown-task]"),
         (["answer", "1", "x"], 2, "error[unknown-question]"),
@@ -122,9 +138,9 @@ def test_without_a_key_it_can_be_tried(shell: Shell) -> None:
         (["accept"], 2, "error[no-proposal]"),
         (["", "--planner", "mock"], 2, "error[message-empty]"),
         (["x" * 100_000, "--planner", "mock"], 2, "error[message-too-long]"),
-        (["go", "--repo", "nowhere"], 2, "error[bad-repo]"),
-        (["go", "--planner", "nobody"], 2, "error[unknown-kind]"),
-        (["go", "--planner", "checklist"], 2, "--planner openai-chat"),
+        (["do it", "--repo", "nowhere"], 2, "error[bad-repo]"),
+        (["do it", "--planner", "nobody"], 2, "error[unknown-kind]"),
+        (["do it", "--planner", "checklist"], 2, "--planner openai-chat"),
     ],
 )
 def test_mistakes_cost_nothing(arguments: list[str], code: int, told: str, shell: Shell) -> None:

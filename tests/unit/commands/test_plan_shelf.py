@@ -37,7 +37,7 @@ def test_a_new_plan_leaves_the_one_before_as_it_stands(shell: Shell) -> None:
 
 def test_what_is_archived_is_listed_on_demand_and_comes_back(shell: Shell) -> None:
     wish(shell)
-    assert shell("archive") == 0
+    assert shell("archive") == 0 and max(map(len, shell.out.splitlines())) < 80
     assert shell("list") == 0 and "has no plan" in shell.out
     assert shell("list", "--all") == 0 and "archived" in shell.out
     assert shell("switch", "a-page-of-products") == 0

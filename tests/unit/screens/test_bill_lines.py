@@ -36,6 +36,13 @@ def worker(**amount: Any) -> BillRow:
     return BillRow("worker", "codex-cli", "1-001", Amount(**{**vars(COUNTED), **amount}))
 
 
+def test_calls_that_nobody_answered_cost_nothing_and_were_made() -> None:
+    away = BillRow("planner", "openai-chat:m", "", Amount(calls=4))
+    assert cost_line(result(away)) == "none: no model answered"
+    assert bill_lines(result(away))[0].startswith("planner (openai-chat:m): 4 calls")
+    assert cost_line(result()) == "none: no model was asked"
+
+
 def test_tokens_say_how_they_are_known() -> None:
     said = cost_line(result(PLANNER, worker()))
     assert said == "planner 2k tokens, worker 3k tokens, 0.75 USD"

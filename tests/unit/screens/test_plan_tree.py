@@ -145,18 +145,27 @@ def test_nothing_is_wider_than_the_screen_and_nothing_is_hidden_or_moved(width: 
     after = planned(
         [PlanEdit("update", "TASK-0001", {"title": "T" + EVIL, "description": "x"})], evil
     )
-    asked = [OpenQuestion(1, "", EVIL)]
+    asked = [OpenQuestion(1, "", EVIL, answer=EVIL)]
     known = {"TASK-0001": StoredTask("TASK-0001", PlanTaskStatus.FAILED, EVIL, detail=EVIL)}
     text = "\n".join(
         [
             plan_screen(evil, asked, width=width),
             *diff_lines(Plan(), evil, width=width),
             *diff_lines(evil, after, width=width),
-            task_screen(evil, "TASK-0001", known, width=width),
+            task_screen(evil, "TASK-0001", known, asked, width=width),
         ]
     )
     assert not any(character in text for character in "\x1b\x9b\r\x07\u202e")
     assert max(map(cell_width, text.split("\n"))) <= width
+
+
+def test_a_task_shows_what_people_answered() -> None:
+    answered = [OpenQuestion(1, "", "Are prices net?", answer="no VAT, prices are net")]
+    shown = task_screen(BASE, "TASK-0001", {}, answered, width=80)
+    assert shown.endswith(
+        "Decisions of people:\n  - “Are prices net?” answered: no VAT, prices are net"
+    )
+    assert "Decisions" not in task_screen(BASE, "TASK-0001", {}, width=80)
 
 
 def test_colours_change_no_width() -> None:

@@ -103,6 +103,28 @@ def test_tokens_and_cost_so_far_count_each_token_once() -> None:
     assert (story.tokens, story.usd) == (10_200, 1.25)
 
 
+def test_what_the_gateway_counts_shows_while_the_worker_works() -> None:
+    story = Story()
+    counted = {**AT, "event": "worker_usage", "worker_run_id": "1-001"}
+    story.feed({**counted, "tokens": 1000, "usd": 0.5})
+    story.feed({**counted, "tokens": 3000, "usd": 0.75})
+    assert (story.tokens, story.usd) == (3000, 0.75)
+    said = {**AT, "event": "worker_event", "kind": "usage", "input_tokens": 90_000}
+    story.feed(said)  # of a whole session, perhaps
+    assert story.tokens == 3000
+    done = {**AT, "event": "worker_finished", "outcome": "completed", "exit_code": 0}
+    story.feed({**done, "tokens": 3500, "usd": 0.8})
+    assert (story.tokens, story.usd) == (3500, 0.8)
+    story.feed({**counted, "tokens": 100, "usd": 0.1})
+    story.feed({**done, "tokens": 0, "usd": None})  # nobody can tell what it was in the end
+    assert (story.tokens, round(story.usd, 3)) == (3600, 0.9)
+
+
+def test_how_long_it_takes_stays_on_a_narrow_terminal() -> None:
+    view, _ = fed(width=44)
+    assert "-- 0:50 --" in view.status(50.0)
+
+
 @pytest.mark.parametrize("width", [40, 44, 60, 80, 120])
 def test_where_it_is_and_what_is_done_stay_on_a_narrow_terminal(width: int) -> None:
     view, _ = fed(width=width)
