@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Self
 
 from agentrunner.git.blobs import Content
-from agentrunner.git.process import to_bytes
 from agentrunner.git.snapshot_writer import LARGE_MARK, blob_name, file_mode, stand_in
+from agentrunner.text.unicode import to_bytes
 
 Entry = tuple[str, str]
 """Mode and blob."""

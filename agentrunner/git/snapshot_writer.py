@@ -38,7 +38,7 @@ from agentrunner.git.ignore import IgnoreRules
 from agentrunner.git.pack import Pack as Pack
 from agentrunner.git.pack import SizeChanged
 from agentrunner.git.pack import blob_name as blob_name
-from agentrunner.git.process import Git, read_small, replace, to_bytes, to_text
+from agentrunner.git.process import Git, read_small, replace
 from agentrunner.git.stat_cache import (
     BORROWED,
     KEY,
@@ -55,6 +55,7 @@ from agentrunner.git.stat_cache import (
     size_of,
 )
 from agentrunner.git.walk import Walk
+from agentrunner.text.unicode import to_bytes, to_text
 
 LARGE_BYTES = 50 << 20
 """Larger files that exist at the first snapshot are kept as a line about them."""

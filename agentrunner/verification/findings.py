@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Collection, Sequence
 
 from agentrunner.state.run_state import CheckOutcome, Evidence, Finding, TestOutcome
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.results.model import Exchanged
 from agentrunner.verification.target import TEST, Target
 from agentrunner.verification.world import InputChange
@@ -36,7 +37,7 @@ def fingerprint(finding: Finding) -> str:
     """An id of a finding, so that it is reported once and its approval can be remembered."""
     about = [*sorted(finding.paths), *sorted(finding.tests)] or [finding.message]
     text = "\0".join([finding.code, *about])
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    return hashlib.sha256(to_bytes(text)).hexdigest()[:12]
 
 
 def approval_of(finding: Finding, tree: str) -> str:
