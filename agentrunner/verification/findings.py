@@ -54,9 +54,10 @@ def allowed_paths(evidence: Evidence, approved: Collection[str]) -> list[str]:
     return sorted(paths)
 
 
-def first_few(names: Sequence[str], most: int = SHOWN) -> str:
-    """The first names of a list for people, and how many more there are."""
-    more = f" and {len(names) - most} more" * (len(names) > most)
+def first_few(names: Sequence[str], most: int = SHOWN, number: int = 0) -> str:
+    """The first names of a list for people, and how many more there are; `number` if it was cut."""
+    number = max(number, len(names))
+    more = f" and {number - most} more" * (number > most)
     return ", ".join(names[:most]) + more
 
 

@@ -206,12 +206,13 @@ class Verifier:
             )
         ref = await asyncio.to_thread(self.measurer.keep, measured.results, target.id)
         outcome = outcome_of(measured, results=ref)
+        known = sorted(self.claims(measured.results, criteria).known)
         self.emit(
             "baseline", target="test", command=target.shell,
             exit_code=outcome.exit_code, outcome="passed" if outcome.green else "failed",
             passed=outcome.passed, failed=outcome.failed,
             red=as_values(shown_red(outcome)), output=path_of(outcome.output),
-            known_red=sorted(self.claims(measured.results, criteria).known)[:MOST_KNOWN],
+            known_red=known[:MOST_KNOWN], known_red_in_all=len(known),
         )  # fmt: skip
         await asyncio.to_thread(self._warn_about_left_out_files, outcome)
         return outcome, list(measured.written)
@@ -472,7 +473,7 @@ def _facts_of_turning(
         if test.exit_code == 0:
             proof.append(f"`{test.command}` failed before and passes now")
         elif test.turned:  # with known reds the command fails as before
-            more = len(test.turned) - 1
+            more = test.how_many("turned") - 1
             names = f"{test.turned[0]} and {more} more" if more else test.turned[0]
             proof.append(f"{names} failed before and {'pass' if more else 'passes'} now")
     proof += [
