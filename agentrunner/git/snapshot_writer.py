@@ -376,6 +376,19 @@ def seen_files(git: Git) -> dict[str, str]:
     return {}
 
 
+def changed_since(work_tree: Path, facts: Mapping[str, str]) -> list[str]:
+    """Return which files are gone or have other facts than those, which are of `seen_files`."""
+    found = []
+    for path, before in facts.items():
+        now = ""
+        with contextlib.suppress(OSError, ValueError):
+            key = key_of((work_tree / path).lstat())
+            now = " ".join(map(str, KEY.unpack(key)[:4]))
+        if now != before:
+            found.append(path)
+    return sorted(found)
+
+
 def stand_ins(git: Git) -> set[str] | None:
     """Return the names of all blobs that stand for a large file; None if they were not recorded."""
     try:

@@ -61,6 +61,21 @@ def first_few(names: Sequence[str], most: int = SHOWN, number: int = 0) -> str:
     return ", ".join(names[:most]) + more
 
 
+def ignored_lost(paths: Sequence[str]) -> list[Finding]:
+    """A notice about ignored files, too large to be kept, that changed or are gone."""
+    if not paths:
+        return []
+    return [
+        Finding(
+            code="ignored_lost",
+            message=f"{first_few(paths)}: gone or changed. Git ignores such a file and it is too"
+            " large to be kept, so no undo brings it back",
+            paths=list(paths)[:MOST_PATHS],
+            blocks=False,
+        )
+    ]
+
+
 def not_kept(paths: Sequence[str]) -> list[Finding]:
     """A finding about changed files that are too large to be kept and so are not verified."""
     if not paths:

@@ -29,7 +29,13 @@ from agentrunner.verification.check_runner import MOST_PATHS, CheckRunner, Emit,
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.claims import Claims, claims_of, listed_but_green, red_names
 from agentrunner.verification.delivered_tree import DeliveredTree
-from agentrunner.verification.findings import findings_about, first_few, not_held, not_kept
+from agentrunner.verification.findings import (
+    findings_about,
+    first_few,
+    ignored_lost,
+    not_held,
+    not_kept,
+)
 from agentrunner.verification.measure import Measurer
 from agentrunner.verification.outcomes import Colour, outcome_of
 from agentrunner.verification.results.model import Results
@@ -261,6 +267,8 @@ class Verifier:
         it counts. Raises SandboxError and OSError.
         """
         tree, total, own = await asyncio.to_thread(self._compare, baseline, worker_changes)
+        lost = await asyncio.to_thread(self.left_out.lost, baseline.test_writes)
+        suspicions = [*suspicions, *ignored_lost(lost)]
         return await self.measure_tree(
             tree, criteria, baseline, total, own, suspicions=suspicions, careful=careful
         )
