@@ -175,7 +175,8 @@ def logs(
         bool, typer.Option("--follow", "-f", help="Follow it until it ends.")
     ] = False,
     number: Annotated[
-        int | None, typer.Option("--round", min=1, metavar="N", help="Only this round.")
+        int | None,
+        typer.Option("--round", min=0, metavar="N", help="Only this round; 0: before."),
     ] = None,
     tests: Annotated[
         bool, typer.Option("--tests", help="All that the test command printed last.")

@@ -86,8 +86,8 @@ def not_kept(paths: Sequence[str]) -> list[Finding]:
             message="These files changed and are too large to be kept, so what they hold, or held"
             f" before, is not verified: {first_few(paths)}",
             paths=list(paths[:50]),
-            remedy="agentrunner approve, after looking at them; runner.sandbox.keep_files_up_to"
-            " keeps larger ones from the next run on",
+            remedy="look at them, then agentrunner accept, or approve while the run waits;"
+            " runner.sandbox.keep_files_up_to keeps larger ones from the next run on",
         )
     ]
 

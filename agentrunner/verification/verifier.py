@@ -27,7 +27,13 @@ from agentrunner.state.run_state import (
 )
 from agentrunner.verification.check_runner import MOST_PATHS, CheckRunner, Emit, Tried
 from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.claims import Claims, claims_of, listed_but_green, red_names
+from agentrunner.verification.claims import (
+    Claims,
+    claims_of,
+    listed_but_green,
+    listed_for_nothing,
+    red_names,
+)
 from agentrunner.verification.delivered_tree import DeliveredTree
 from agentrunner.verification.findings import (
     findings_about,
@@ -207,9 +213,15 @@ class Verifier:
             raise EnvironmentNotReady(
                 f"{green[0]} is listed as a known red and is green.",
                 path="task.test.known_red",
+                place=self._place_of_known_red(green[0]),
                 remedy=f"take {green[0]} off the list",
                 nothing_spent=True,
             )
+        if idle := listed_for_nothing(self.test.known_red, measured.results):
+            self.emit(
+                "warning", code="known-red-unknown",
+                message=f"No test is called {first_few(idle)}, which is listed as a known red",
+            )  # fmt: skip
         ref = await asyncio.to_thread(self.measurer.keep, measured.results, target.id)
         outcome = outcome_of(measured, results=ref)
         known = sorted(self.claims(measured.results, criteria).known)
@@ -222,6 +234,13 @@ class Verifier:
         )  # fmt: skip
         await asyncio.to_thread(self._warn_about_left_out_files, outcome)
         return outcome, list(measured.written)
+
+    def _place_of_known_red(self, name: str) -> str:
+        """The line of the task file where a known red is listed."""
+        key, places = "task.test.known_red", self.spec.places
+        listed = self.test.known_red if self.test else []
+        own = places.get(f"{key}[{listed.index(name)}]") if name in listed else None
+        return own or places.get(key) or places.get("task.test", "")
 
     def _warn_about_left_out_files(self, outcome: TestOutcome) -> None:
         if named := self.left_out.named(words_of_red(outcome, [])):
