@@ -74,6 +74,7 @@ class BaselineMeasured(RunEvent):
     failed: int | None = None
     red: list[RedTestEntry] = []
     known_red: list[str] = []
+    known_red_in_all: int | None = None
     output: str | None = None
 
 

@@ -20,6 +20,8 @@ from tests.kit.missing import missing
 ROOT = Path(__file__).parents[1]
 LINKS = {"cli.py": "../cli.py", "graph": "../graph", "nodes": "../nodes", "prompts": "../prompts"}
 STARTERS = re.compile(r"subprocess\.|create_subprocess_|os\.(exec|spawn|posix_spawn|system|popen)")
+AS_BYTES = re.compile(r"agentrunner/(verification|notes|discovery)/")
+PLAIN_ENCODE = re.compile(r"\.encode\(('utf-8')?\)$")
 MACHINE_PATHS = re.compile(r"/(?:work/(?:main|shared)|tmp/w)\b|/root/\.(?:pyenv|cache|local)\b")
 
 
@@ -130,6 +132,28 @@ def test_git_is_run_in_one_place_only() -> None:
         "agentrunner/git/process.py",
         "agentrunner/testing/sandboxes/workbench.py",
     }
+
+
+def test_names_of_files_become_bytes_by_the_helper() -> None:
+    """A plain `encode` raises on a name that is not UTF-8, and `text/unicode.py` does not."""
+    plain = []
+    for path in python_files():
+        place = str(path.relative_to(ROOT))
+        # The reporters run in the tests' own process, which may not have this package.
+        if AS_BYTES.match(place) and "/reporters/" not in place:
+            plain += [f"{place}: {text}" for text in _plain_encodes(path.read_text("utf-8"))]
+    assert plain == []
+
+
+def _plain_encodes(source: str) -> list[str]:
+    """Texts that are encoded by `.encode()`, other than those of `json.dumps`, which are ASCII."""
+    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
+    return [
+        text
+        for text in map(ast.unparse, calls)
+        if re.search(r"\.encode\((['\"]utf-8['\"])?\)$", text)
+        and not text.startswith("json.dumps(")
+    ]
 
 
 def _names_git(source: str) -> bool:

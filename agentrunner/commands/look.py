@@ -176,7 +176,8 @@ def logs(
         bool, typer.Option("--follow", "-f", help="Follow it until it ends.")
     ] = False,
     number: Annotated[
-        int | None, typer.Option("--round", min=1, metavar="N", help="Only this round.")
+        int | None,
+        typer.Option("--round", min=0, metavar="N", help="Only this round; 0: before."),
     ] = None,
     tests: Annotated[
         bool, typer.Option("--tests", help="All that the test command printed last.")
@@ -317,13 +318,18 @@ def undo(
         tell(f"{count(len(done['files']), 'file')} {what}{listed}.")
     else:
         tell(f"There was nothing to change: the files are as before {run_id}.")
-    for name in done["refused"]:
-        tell(f"  left alone, edited since: {flat(str(name))}")
+    for name in done["not_kept"]:
+        tell(f"  cannot be put back, what was in it is not kept: {flat(str(name))}")
+    for name in sorted(set(done["refused"]).difference(done["not_kept"])):
+        why = "it cannot be written" if force else "edited since"
+        tell(f"  left alone, {why}: {flat(str(name))}")
     if not done["undo_taken_back"]:
         for sentence in _beyond_undo(queries.show(folder, run_id)):
             tell(sentence)
     if done["refused"]:
-        tell(f"Next:  agentrunner undo {run_id} --force   also the files above")
+        others = "the others" if done["not_kept"] else "also the files above"
+        if not force:
+            tell(f"Next:  agentrunner undo {run_id} --force   {others}")
         return 2
     if done["files"] and not done["undo_taken_back"]:
         tell(f"Next:  agentrunner undo {run_id}   brings them again")

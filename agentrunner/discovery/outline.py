@@ -27,6 +27,7 @@ from agentrunner.discovery.seeing.safe import (
 )
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.syntax.languages import language_of
 
 MOST_TOKENS = 4_000
@@ -177,7 +178,7 @@ def _ask_child(
     assert child.stdin is not None and child.stdout is not None
     order = json.dumps({"language": language, "source": data.decode("utf-8", "replace")})
     try:
-        child.stdin.write(order.encode() + b"\n")
+        child.stdin.write(to_bytes(order) + b"\n")
         child.stdin.flush()
     except OSError:
         return None

@@ -13,6 +13,8 @@ import signal
 import sys
 from pathlib import Path
 
+from agentrunner.text.unicode import to_bytes
+
 NEW_USER, NEW_NETWORK = 0x10000000, 0x40000000
 """Flags of unshare(2)."""
 FILE_SEC = 2
@@ -27,7 +29,7 @@ def main() -> None:
     for line in sys.stdin.buffer:
         order = json.loads(line)
         signal.alarm(FILE_SEC)
-        lines = heads_of(order["source"].encode(), order["language"])
+        lines = heads_of(to_bytes(order["source"]), order["language"])
         signal.alarm(0)
         sys.stdout.write(json.dumps(lines) + "\n")
         sys.stdout.flush()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agentrunner.discovery.found import FoundCommand, line_of
 from agentrunner.discovery.reading import exists, names_inside, read_inside
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.results.scripts import texts_run
 
 _FILES = (
@@ -80,6 +81,6 @@ def recipes(repo: Path, command: str) -> list[str]:
     """Return the command, and the recipes of make, just and package managers that it runs."""
 
     def read(path: str) -> bytes | None:
-        return read_inside(repo, path).encode() if exists(repo, path) else None
+        return to_bytes(read_inside(repo, path)) if exists(repo, path) else None
 
     return texts_run(command, ".", read)

@@ -14,6 +14,7 @@ from agentrunner.engine.unrecorded import unrecorded_run
 from agentrunner.errors import CheckpointCorrupt, UsageError
 from agentrunner.errors.runs import NothingToShow, UnknownRound
 from agentrunner.git.manual_changes import by_hand
+from agentrunner.git.snapshot_writer import changed_since
 from agentrunner.git.snapshots import Change, Snapshots
 from agentrunner.git.worktree import orphans, places_of, remove_places
 from agentrunner.sandboxes.gitdirs import remove_mask
@@ -26,6 +27,7 @@ from agentrunner.storage.run_folder import RunFolder, load_spec, runs_root
 from agentrunner.storage.run_log import Record, RunLog
 from agentrunner.storage.state_size import KeptRun, disk_bytes, too_many
 from agentrunner.storage.worker_ledger import read_json
+from agentrunner.verification.rooms.sealed import Sealed
 
 if TYPE_CHECKING:
     from agentrunner.config.spec import TaskSpec
@@ -34,10 +36,14 @@ if TYPE_CHECKING:
 
 
 class Undone(TypedDict):
-    """Files that were put back, and those that were edited since and so were not."""
+    """Files that were put back, and those that were edited since and so were not.
+
+    `not_kept` are those that cannot be: nobody has what was in them before the run.
+    """
 
     files: list[str]
     refused: list[str]
+    not_kept: list[str]
     undo_taken_back: bool
 
 
@@ -223,7 +229,14 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> Undone:
                 if row.run_id == run_id:
                     index.record(replace(row, undone=not redoing))
         files, refused = list(restored.files), list(restored.refused)
-        return {"files": files, "refused": refused, "undo_taken_back": redoing}
+        seen = {} if redoing else Sealed(folder.root / "sealed", Path(spec.repo)).files_seen()
+        lost = changed_since(snapshots.work_tree, seen or {})
+        return {
+            "files": files,
+            "refused": refused,
+            "not_kept": sorted({*restored.unkept, *lost}),
+            "undo_taken_back": redoing,
+        }
 
 
 def collect_garbage(

@@ -28,6 +28,7 @@ from agentrunner.state.budget import left_of
 from agentrunner.state.run_state import TaskContext
 from agentrunner.state.worker_runs import WorkerOrder
 from agentrunner.storage.failpoints import reach
+from agentrunner.text.unicode import to_bytes
 from agentrunner.workers.base import WorkerRequest
 
 WORKER_GIT = "worker-git"
@@ -148,7 +149,7 @@ def _call(
 
 def _new_session(run_id: str, worker_run_id: str) -> str:
     """Return the id for a new session: a UUID that differs for every worker run."""
-    digest = hashlib.sha256(f"{run_id}/{worker_run_id}".encode()).digest()
+    digest = hashlib.sha256(to_bytes(f"{run_id}/{worker_run_id}")).digest()
     return str(uuid.UUID(bytes=digest[:16], version=4))
 
 

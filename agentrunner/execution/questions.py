@@ -11,6 +11,7 @@ from agentrunner.execution.deps import Deps
 from agentrunner.state.people import Answer, Question, QuestionKind
 from agentrunner.state.run_state import TaskContext
 from agentrunner.text.terminal import shorten
+from agentrunner.text.unicode import to_bytes
 
 WORDS = 4000
 """Characters of one remark that a prompt carries."""
@@ -33,7 +34,7 @@ def question(
     What is approved is the subject, byte for byte: another subject is another question.
     """
     canonical = json.dumps(subject, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    digest = hashlib.sha256(f"{state['run'].run_id}\n{kind}\n{canonical}".encode()).hexdigest()
+    digest = hashlib.sha256(to_bytes(f"{state['run'].run_id}\n{kind}\n{canonical}")).hexdigest()
     return Question(
         id=digest[:12],
         kind=kind,

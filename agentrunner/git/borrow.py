@@ -21,9 +21,10 @@ from itertools import islice
 from pathlib import Path
 
 from agentrunner.git.attributes import Attributes
-from agentrunner.git.process import Git, replace, to_bytes, to_text
+from agentrunner.git.process import Git, replace
 from agentrunner.git.stat_cache import KEY, FileKey, blob_of, size_of
 from agentrunner.git.user_index import UserIndex
+from agentrunner.text.unicode import to_bytes, to_text
 
 SIZES_AT_ONCE = 20_000
 """Blobs whose sizes git is asked for in one call."""

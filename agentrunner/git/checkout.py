@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from agentrunner.errors.repositories import DetachedHead, GitFailed, HeadMoved, StagedChanges
 from agentrunner.git.ignore import MOST_INDEX
 from agentrunner.git.private_clone import BRANCHES, CloneStore
-from agentrunner.git.process import Git, read_small, replace, to_bytes, users_git
+from agentrunner.git.process import Git, read_small, replace, users_git
+from agentrunner.text.unicode import to_bytes
 
 _QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
 

@@ -20,9 +20,10 @@ from agentrunner.errors.repositories import ContentGone, GitFailed
 from agentrunner.errors.runs import DiskFull
 from agentrunner.git.blobs import Content, blobs
 from agentrunner.git.borrow import is_untouched
-from agentrunner.git.process import ATTRIBUTES, Git, replace, to_bytes, to_text
+from agentrunner.git.process import ATTRIBUTES, Git, replace
 from agentrunner.git.restore import Entry, SafeFolder, starts_with_mark
 from agentrunner.git.snapshot_writer import stand_ins
+from agentrunner.text.unicode import to_bytes, to_text
 
 UMASK = 0o022
 

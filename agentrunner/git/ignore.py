@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import NotRequired, TypedDict
 
 from agentrunner.errors.repositories import GitFailed
-from agentrunner.git.process import Git, read_small, replace, to_bytes, to_text
+from agentrunner.git.process import Git, read_small, replace
 from agentrunner.git.stat_cache import FileKey, size_of
 from agentrunner.git.user_index import MOST_INDEX as MOST_INDEX
 from agentrunner.git.user_index import IndexDamaged, UserIndex, read_index
+from agentrunner.text.unicode import to_bytes, to_text
 
 KEPT_FILE, KEPT_TOGETHER = 1 << 20, 64 << 20
 """Bytes: ignored files are kept up to the first size each, and up to the second in total."""

@@ -24,11 +24,12 @@ from agentrunner.errors.repositories import (
     PartialClone,
     WorkInSubmodule,
 )
-from agentrunner.git.process import CONFIGS, Git, git_dir_of, replace, to_bytes, to_text, users_git
+from agentrunner.git.process import CONFIGS, Git, git_dir_of, replace, users_git
 from agentrunner.git.restore import SafeFolder
 from agentrunner.git.scratch import room as _room
 from agentrunner.git.scratch import sweep
 from agentrunner.git.snapshots import find_git
+from agentrunner.text.unicode import to_bytes, to_text
 
 HEAD = "refs/agentrunner/head"
 BRANCHES = "refs/heads/"

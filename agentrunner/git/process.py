@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 from agentrunner.errors.repositories import GitDiskFull, GitFailed, GitTimeout
+from agentrunner.text.unicode import to_bytes, to_text
 
 CONFIG = """\
 [core]
@@ -56,16 +57,6 @@ def users_git(git_dir: Path, binary: str) -> Git:
     A file that its settings include, or one in place of a reference, may be a pipe without an end.
     """
     return Git(git_dir, binary, ANSWER_SEC)
-
-
-def to_text(path: bytes) -> str:
-    """Return a path as text that can be converted back."""
-    return path.decode("utf-8", "surrogateescape")
-
-
-def to_bytes(path: str) -> bytes:
-    """Return the path of a text from `to_text`."""
-    return path.encode("utf-8", "surrogateescape")
 
 
 class Git:

@@ -14,13 +14,13 @@ import secrets
 import shutil
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
 from agentrunner.git.blobs import Content
-from agentrunner.git.process import to_bytes
 from agentrunner.git.snapshot_writer import LARGE_MARK, blob_name, file_mode, stand_in
+from agentrunner.text.unicode import to_bytes
 
 Entry = tuple[str, str]
 """Mode and blob."""
@@ -37,6 +37,8 @@ class Restored:
 
     files: list[str]
     refused: list[str]
+    unkept: list[str] = field(default_factory=list)
+    """Those of the refused whose content before or after is not kept, so that nothing helps."""
 
 
 class SafeFolder:
@@ -202,7 +204,7 @@ def restore(
     unkept = [path for path, _, data in contents(stale) if starts_with_mark(data)]
     never = {*large, *unkept}
     if (edited or never) and not force:
-        return Restored([], sorted({*edited, *never}))
+        return Restored([], sorted({*edited, *never}), sorted(never))
     done: list[str] = []
     refused = list(never)
     # Removals first: a folder may have to make room for a file of its name.
@@ -212,7 +214,7 @@ def restore(
     for path, mode, data in contents(stale):
         if path not in never:
             (done if _succeeds(folder.write, path, mode, data) else refused).append(path)
-    return Restored(sorted(done), sorted(refused))
+    return Restored(sorted(done), sorted(refused), sorted(never))
 
 
 def _streamed_name(name: bytes, dir_fd: int, facts: os.stat_result) -> str:

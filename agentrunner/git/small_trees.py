@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from agentrunner.git.pack import Pack
-from agentrunner.git.process import Git, to_bytes
+from agentrunner.git.process import Git
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshot_writer import write_trees
 from agentrunner.git.stat_cache import KEY, seen_file
+from agentrunner.text.unicode import to_bytes
 
 MOST_ENTRIES = 500
 """The most files of a tree handled this way. For more, git is faster, including its start."""

@@ -38,7 +38,7 @@ from agentrunner.git.ignore import IgnoreRules
 from agentrunner.git.pack import Pack as Pack
 from agentrunner.git.pack import SizeChanged
 from agentrunner.git.pack import blob_name as blob_name
-from agentrunner.git.process import Git, read_small, replace, to_bytes, to_text
+from agentrunner.git.process import Git, read_small, replace
 from agentrunner.git.stat_cache import (
     BORROWED,
     KEY,
@@ -55,6 +55,7 @@ from agentrunner.git.stat_cache import (
     size_of,
 )
 from agentrunner.git.walk import Walk
+from agentrunner.text.unicode import to_bytes, to_text
 
 LARGE_BYTES = 50 << 20
 """Larger files that exist at the first snapshot are kept as a line about them."""
@@ -373,6 +374,19 @@ def seen_files(git: Git) -> dict[str, str]:
         )
         return found
     return {}
+
+
+def changed_since(work_tree: Path, facts: Mapping[str, str]) -> list[str]:
+    """Return which files are gone or have other facts than those, which are of `seen_files`."""
+    found = []
+    for path, before in facts.items():
+        now = ""
+        with contextlib.suppress(OSError, ValueError):
+            key = key_of((work_tree / path).lstat())
+            now = " ".join(map(str, KEY.unpack(key)[:4]))
+        if now != before:
+            found.append(path)
+    return sorted(found)
 
 
 def stand_ins(git: Git) -> set[str] | None:

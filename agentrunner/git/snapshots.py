@@ -32,7 +32,7 @@ from agentrunner.git.export import (
 )
 from agentrunner.git.ignore import IgnoreRules, ignored_folders
 from agentrunner.git.ignored_content import copy_file
-from agentrunner.git.process import Git, read_small, to_bytes, to_text
+from agentrunner.git.process import Git, read_small
 from agentrunner.git.recent import Recent
 from agentrunner.git.restore import Entry, Restored, SafeFolder, restore
 from agentrunner.git.small_trees import is_ordinary, is_small, keep_blob, keep_tree, with_other
@@ -45,6 +45,7 @@ from agentrunner.git.snapshot_writer import (
     stand_ins,
     take,
 )
+from agentrunner.text.unicode import to_bytes, to_text
 
 ChangeKind = Literal["added", "modified", "deleted", "type"]
 KINDS: Mapping[str, ChangeKind] = {"A": "added", "M": "modified", "D": "deleted", "T": "type"}

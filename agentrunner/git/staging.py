@@ -29,4 +29,5 @@ def commit_command(paths: Sequence[str], git: str = "git") -> str:
 
 def _is_plain(name: str) -> bool:
     """Whether git and a terminal read no more into a name than a path."""
-    return name[0] not in "-:" and name.isprintable() and not set(name) & set("*?[")
+    # U+FFFD stands for bytes that are not UTF-8.
+    return name[0] not in "-:" and name.isprintable() and not set(name) & set("*?[\ufffd")

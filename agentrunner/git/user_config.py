@@ -13,7 +13,8 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from agentrunner.git.process import read_small, to_bytes
+from agentrunner.git.process import read_small
+from agentrunner.text.unicode import to_bytes
 
 SETTINGS = (b"config", b"config.worktree", b"commondir", b"info/attributes")
 MOST_HOOKS = 1000

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from agentrunner.errors import InfraError
 from agentrunner.errors.repositories import TooManyFiles
 from agentrunner.git.ignore import IgnoreRules
-from agentrunner.git.process import to_text
 from agentrunner.git.stat_cache import FileKey, key_of
+from agentrunner.text.unicode import to_text
 
 CACHES = frozenset({b"__pycache__", b".pytest_cache", b".mypy_cache", b".ruff_cache"})
 """Written by test runs, and only read for speed; checks keep their byte code elsewhere.

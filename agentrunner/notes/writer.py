@@ -23,6 +23,7 @@ from agentrunner.errors.runs import BadNoteFolder, NoteNotWritten
 from agentrunner.errors.task_files import BadTaskId
 from agentrunner.git.user_index import IndexDamaged, read_index
 from agentrunner.notes.render import MARKER
+from agentrunner.text.unicode import to_bytes
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _HEAD_BYTES = 1024
@@ -115,7 +116,7 @@ def _is_tracked(repo: Path, path: str) -> bool:
         index = read_index(os.fsencode(git / "index"))
     except IndexDamaged:
         return True
-    return path.encode() in index.tracked if index else not git.is_dir()
+    return to_bytes(path) in index.tracked if index else not git.is_dir()
 
 
 def note_parts(note_dir: str) -> tuple[str, ...]:

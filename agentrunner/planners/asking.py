@@ -31,6 +31,7 @@ from agentrunner.protocol import Choices, Look, Looks, Message, message_schema, 
 from agentrunner.protocol.looks import AT_ONCE
 from agentrunner.protocol.run_schema import MESSAGES, run_schema
 from agentrunner.protocol.schema_parts import Schema
+from agentrunner.text.unicode import clean
 
 ANSWERS = 4
 """The first answer and three repeated requests."""
@@ -194,7 +195,7 @@ class Asker:
         return PlannerRequest(
             type=prompt.type,
             messages=tuple(
-                ChatMessage(role=message.role, content=self._redact(message.content))
+                ChatMessage(role=message.role, content=clean(self._redact(message.content)))
                 for message in assembled
             ),
             schema=message_schema(prompt.type, prompt.choices, looks=looks),

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.gitdirs import git_folders
+from agentrunner.text.unicode import to_bytes
 
 SHARED_OBJECTS = Path("/run/agentrunner-objects")
 """Where the sandbox has the objects of the user's repository."""
@@ -40,7 +41,8 @@ def worker_git(repo: Path, folder: Path) -> tuple[Mount, ...]:
     mounts.append(Mount(objects, shared, read_only=False))
     mounts.append(Mount(shared.resolve(), SHARED_OBJECTS))
     lines = [SHARED_OBJECTS, *alternates_of(shared)]
-    (objects / "info/alternates").write_text("".join(f"{line}\n" for line in lines))
+    text = "".join(f"{line}\n" for line in lines)
+    (objects / "info/alternates").write_bytes(to_bytes(text))
     hand_over(folder, repo)
     return tuple(mounts)
 

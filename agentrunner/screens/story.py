@@ -354,7 +354,8 @@ def _checks_line(held: list[Event], round_number: int) -> StoryLine:
         left = max(int(event.get("failed") or 0), len(reds)) - len(reds[:MOST])
         more += [f"and {left} more red: agentrunner logs --tests"] * bool(reds and left > 0)
         if known := [str(name) for name in event.get("known_red") or ()]:
-            rest = f" and {len(known) - MOST} more" * (len(known) > MOST)
+            over = max(len(known), int(event.get("known_red_in_all") or 0)) - MOST
+            rest = f" and {over} more" * (over > 0)
             more.append(f"red for another reason, need not turn: {', '.join(known[:MOST])}{rest}")
     took = sum(float(event.get("duration_sec") or 0) for event in held)
     return StoryLine(

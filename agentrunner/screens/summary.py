@@ -118,7 +118,7 @@ def _head(result: Result, width: int, paint: Paint, driven: bool) -> str:
     if result.worker_runs is not None:
         right.append(count(rounds_of(result.loops or 0, result.worker_runs), "round"))
     if result.test and result.test.known_red:
-        right.append(count(len(result.test.known_red), "known red"))
+        right.append(count(result.test.how_many("known_red"), "known red"))
     critical = [one for one in result.acceptance_criteria if one.critical]
     judged = sum(one.evidence == "judged" for one in critical)
     if judged and word == "COMPLETE":
@@ -237,7 +237,7 @@ def _tests(test: TestSummary) -> str:
         before = f"exit {test.baseline_exit_code}"
     text += f" (before: {before})" if before else ""
     if _is_excused(test):
-        number = len(test.known_red)
+        number = test.how_many("known_red")
         text += f"; {number} {'was' if number == 1 else 'were'} red before and still"
         text += f" {'is' if number == 1 else 'are'}"
     return text + (f"; {count(test.added, 'test')} added" if test.added else "")

@@ -188,7 +188,7 @@ class TestOutcome(StateModel):
     gone: list[str] = []
     """Names that passed before and are missing or skipped now, at most 50."""
     known_red: list[str] = []
-    """Names that were red before, are not asked for, and are still red."""
+    """Names that were red before, are not asked for, and are still red, at most 50."""
     turned: list[str] = []
     """Names that were red before and pass now, at most 50."""
     added: list[str] = []
@@ -199,6 +199,8 @@ class TestOutcome(StateModel):
     """Names that are red now and were not before, at most 50."""
     flaky: list[str] = []
     """Names that were both red and green on this tree."""
+    totals: dict[str, int] = {}
+    """How many names a list has in all, where it has been cut to 50."""
     finding: str = ""
     """Why exit code 0 is not trusted: failures in the output, no tests ran, fewer than before."""
     hint: str = ""
@@ -211,6 +213,10 @@ class TestOutcome(StateModel):
     def green(self) -> bool:
         """Whether the exit code is 0, or only known reds are red, and no finding contradicts it."""
         return (self.exit_code == 0 or bool(self.known_red)) and not self.finding
+
+    def how_many(self, names: str) -> int:
+        """How many names there are in all in a list of names that may have been cut."""
+        return self.totals.get(names) or len(getattr(self, names))
 
     @property
     def disbelieved(self) -> bool:

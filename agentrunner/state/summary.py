@@ -212,7 +212,10 @@ def _by_name(test: TestOutcome) -> View:
         "red_before_and_still": test.still_red,
         "red_only_now": test.newly_red,
     }
-    return {key: names[:FAILING] for key, names in lists.items() if names}
+    shown: View = {key: names[:FAILING] for key, names in lists.items() if names}
+    if test.how_many("known_red") > FAILING:
+        shown["known_red_in_all"] = test.how_many("known_red")
+    return shown
 
 
 def _red(reds: Sequence[RedTest]) -> View:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_NO_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Surrogates that stand for no byte: `to_text` gives none, an escape in JSON may."""
 
 
 def clean(text: str) -> str:
@@ -13,3 +15,19 @@ def clean(text: str) -> str:
     JSON replies may contain them; SQLite, UTF-8 files and checkpoints cannot.
     """
     return _UNSTORABLE.sub("\ufffd", text)
+
+
+def to_text(data: bytes) -> str:
+    """Return bytes, such as the name of a file, as text that can be converted back."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def to_bytes(text: str) -> bytes:
+    """Return the bytes of any text: those of `to_text` as they were.
+
+    Names of files and tests may hold surrogates, on which a plain `encode` fails.
+    """
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return _NO_BYTE.sub("\ufffd", text).encode("utf-8", "surrogateescape")

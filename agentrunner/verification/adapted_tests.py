@@ -16,6 +16,7 @@ from collections.abc import Collection, Sequence
 from decimal import Decimal, InvalidOperation
 from difflib import SequenceMatcher
 
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.adapted_values import follows_a_text, renamed_arguments
 from agentrunner.verification.inputs.wanted_kinds import differs_by_snapshots
 from agentrunner.verification.reworded_values import reworded
@@ -143,7 +144,7 @@ def adapts_snapshots(before: bytes, after: bytes, language: str) -> bool:
 
 def _dense(text: str) -> bytes:
     """A test without the blanks around brackets and dots that `definitions` sets."""
-    return re.sub(r"\s*([().])\s*", r"\1", text).encode()
+    return to_bytes(re.sub(r"\s*([().])\s*", r"\1", text))
 
 
 def with_guarded_imports(source: bytes, language: str) -> bytes | None:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.moves import renamed_in, with_part
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.imports import (
@@ -89,7 +90,7 @@ def _without_unused_imports(before: bytes, source: bytes, language: str) -> byte
     used = set(WORD.findall(bare.decode("utf-8", "replace"))) | imported(before, language).keys()
     edits = []
     for start, end, text in places:
-        names = imported(text.encode(), language).keys()
+        names = imported(to_bytes(text), language).keys()
         if names and not names & used:
             edits.append(Edit(start, end + (source[end : end + 1] == b"\n"), ""))
     return applied(source, edits)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from agentrunner.state.run_state import Awaited, Baseline, CheckOutcome, Criterion
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.check_runner import Tried
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.results.model import Results
@@ -291,7 +292,7 @@ def _sample(file: str, tested: set[str], read: ReadFile) -> bytes | None:
         if (text := read(one)) is not None:
             return text
     smallest = EMPTY_TEST.get(language or "")
-    return smallest.encode() if smallest and not tested else None
+    return to_bytes(smallest) if smallest and not tested else None
 
 
 def _with_files(verifier: Verifier, tree: str, files: Mapping[str, bytes]) -> str:

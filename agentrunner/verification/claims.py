@@ -130,8 +130,21 @@ def listed_but_green(listed: Iterable[str], before: Results | None) -> list[str]
     ]
 
 
+def listed_for_nothing(listed: Iterable[str], before: Results | None) -> list[str]:
+    """Patterns of a list of known reds that match no test at all, where every test has a name."""
+    if before is None or before.weak or not before.complete:
+        return []
+    names = [test.name for test in before.tests]
+    return [one for one in listed if not any(_matches(name, one) for name in names)]
+
+
+ENDS = ("::", " > ", ".", "/")
+"""What tools put between the parts of a test's name."""
+
+
 def _matches(name: str, pattern: str) -> bool:
-    return name == pattern or name.endswith(f"::{pattern}") or fnmatchcase(name, pattern)
+    short = tuple(f"{end}{pattern}" for end in ENDS)
+    return name == pattern or name.endswith(short) or fnmatchcase(name, pattern)
 
 
 def _is_named_in(test: TestResult, text: str, words: Collection[str]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agentrunner.git.restore import Entry
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.changed_inputs import ChangedInputs
 from agentrunner.verification.inputs.changes import put_back
 from agentrunner.verification.inputs.idle_recipes import MAKEFILE, idle, is_wanted, targets_of
@@ -46,7 +47,7 @@ class Differential(ChangedInputs):
 
     def with_text(self, tree: str, path: str, text: str) -> str:
         """The tree with another text in one file."""
-        return self.snapshots.with_texts(tree, {path: text.encode()})
+        return self.snapshots.with_texts(tree, {path: to_bytes(text)})
 
     def with_old_inputs(self, old: str, new: str, changes: Sequence[InputChange]) -> str:
         """`new` with these inputs as they were in `old`.

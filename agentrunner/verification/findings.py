@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Collection, Sequence
 
 from agentrunner.state.run_state import CheckOutcome, Evidence, Finding, TestOutcome
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.results.model import Exchanged
 from agentrunner.verification.target import TEST, Target
 from agentrunner.verification.world import InputChange
@@ -36,7 +37,7 @@ def fingerprint(finding: Finding) -> str:
     """An id of a finding, so that it is reported once and its approval can be remembered."""
     about = [*sorted(finding.paths), *sorted(finding.tests)] or [finding.message]
     text = "\0".join([finding.code, *about])
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    return hashlib.sha256(to_bytes(text)).hexdigest()[:12]
 
 
 def approval_of(finding: Finding, tree: str) -> str:
@@ -53,10 +54,26 @@ def allowed_paths(evidence: Evidence, approved: Collection[str]) -> list[str]:
     return sorted(paths)
 
 
-def first_few(names: Sequence[str], most: int = SHOWN) -> str:
-    """The first names of a list for people, and how many more there are."""
-    more = f" and {len(names) - most} more" * (len(names) > most)
+def first_few(names: Sequence[str], most: int = SHOWN, number: int = 0) -> str:
+    """The first names of a list for people, and how many more there are; `number` if it was cut."""
+    number = max(number, len(names))
+    more = f" and {number - most} more" * (number > most)
     return ", ".join(names[:most]) + more
+
+
+def ignored_lost(paths: Sequence[str]) -> list[Finding]:
+    """A notice about ignored files, too large to be kept, that changed or are gone."""
+    if not paths:
+        return []
+    return [
+        Finding(
+            code="ignored_lost",
+            message=f"{first_few(paths)}: gone or changed. Git ignores such a file and it is too"
+            " large to be kept, so no undo brings it back",
+            paths=list(paths)[:MOST_PATHS],
+            blocks=False,
+        )
+    ]
 
 
 def not_kept(paths: Sequence[str]) -> list[Finding]:
@@ -69,8 +86,8 @@ def not_kept(paths: Sequence[str]) -> list[Finding]:
             message="These files changed and are too large to be kept, so what they hold, or held"
             f" before, is not verified: {first_few(paths)}",
             paths=list(paths[:50]),
-            remedy="agentrunner approve, after looking at them; runner.sandbox.keep_files_up_to"
-            " keeps larger ones from the next run on",
+            remedy="look at them, then agentrunner accept, or approve while the run waits;"
+            " runner.sandbox.keep_files_up_to keeps larger ones from the next run on",
         )
     ]
 

@@ -101,6 +101,14 @@ def outcome_of(
         else []
     )
     moved = _changed_colours(before_results, by_name, claims)
+    lists = {
+        "gone": lost,
+        "known_red": known,
+        "turned": moved[0],
+        "still_red": moved[1],
+        "newly_red": moved[2],
+        "added": _added(before_results, by_name),
+    }
     return TestOutcome(
         command=measured.target.shell,
         exit_code=ran.exit_code,
@@ -113,12 +121,8 @@ def outcome_of(
         red=red_tests(by_name),
         reader=by_name.reader if by_name else "",
         results=results,
-        gone=lost[:MOST_NAMES],
-        known_red=known[:MOST_NAMES],
-        turned=moved[0][:MOST_NAMES],
-        still_red=moved[1][:MOST_NAMES],
-        newly_red=moved[2][:MOST_NAMES],
-        added=_added(before_results, by_name)[:MOST_NAMES],
+        **{name: names[:MOST_NAMES] for name, names in lists.items()},
+        totals={name: len(names) for name, names in lists.items() if len(names) > MOST_NAMES},
         finding=finding,
         hint=hint_of(measured.target.shell, ran.exit_code, ran.tail, by_name),
         output=ran.output,
@@ -135,10 +139,10 @@ def _changed_colours(
         return [], [], []
     red_before, red_now = red_names(before), red_names(now)
     known = claims.known if claims else frozenset()
-    same = {settled(name) for name in red_before}
+    same, red = {settled(name) for name in red_before}, frozenset(red_now)
     return (
-        [name for name in red_before if name not in red_now and now.passed(name)],
-        [name for name in red_before if name in red_now and name not in known],
+        [name for name in red_before if name not in red and now.passed(name)],
+        [name for name in red_before if name in red and name not in known],
         [name for name in red_now if settled(name) not in same],
     )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import secrets
 
+from agentrunner.text.unicode import to_bytes
+
 
 class UnknownNames:
     """Makes names, each once; seeded alike, it makes the same ones in the same order.
@@ -22,4 +24,4 @@ class UnknownNames:
     def make(self) -> str:
         """Return eight hexadecimal digits."""
         self._made += 1
-        return hashlib.blake2b(str(self._made).encode(), key=self._seed).hexdigest()[:8]
+        return hashlib.blake2b(to_bytes(str(self._made)), key=self._seed).hexdigest()[:8]

@@ -137,11 +137,12 @@ def _red_names(test: TestOutcome) -> str:
     if not (test.still_red or test.newly_red):
         return f": {', '.join(test.failing[:3])}" if test.failing else ""
     rows = (
-        ("turned green", test.turned),
-        ("red before and still", test.still_red),
-        ("red only now", test.newly_red),
+        ("turned green", test.turned, test.how_many("turned")),
+        ("red before and still", test.still_red, test.how_many("still_red")),
+        ("red only now", test.newly_red, test.how_many("newly_red")),
     )
-    return ": " + "; ".join(f"{word}: {first_few(names, SHOWN)}" for word, names in rows if names)
+    parts = [f"{word}: {first_few(names, SHOWN, number)}" for word, names, number in rows if names]
+    return f": {'; '.join(parts)}"
 
 
 def _advice(test: TestOutcome) -> str:
@@ -209,9 +210,10 @@ def complete(criteria: Sequence[Criterion], evidence: Evidence, mode: Mode) -> V
         text = f"{len(judged)} of {len(critical)} criteria without a proof of their own. {text}"
     text = f"{withdrawn_checks(criteria)}{text}"
     if evidence.test is not None and evidence.test.known_red:
-        number = len(evidence.test.known_red)
+        number = evidence.test.how_many("known_red")
+        names = first_few(evidence.test.known_red, SHOWN, number)
         text += f" {number} {'test was' if number == 1 else 'tests were'} red before and still"
-        text += f" {'is' if number == 1 else 'are'}: {first_few(evidence.test.known_red, SHOWN)}."
+        text += f" {'is' if number == 1 else 'are'}: {names}."
     return Verdict(state="COMPLETE", reason="complete", text=text, grade=grade)
 
 

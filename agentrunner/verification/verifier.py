@@ -27,9 +27,21 @@ from agentrunner.state.run_state import (
 )
 from agentrunner.verification.check_runner import MOST_PATHS, CheckRunner, Emit, Tried
 from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.claims import Claims, claims_of, listed_but_green, red_names
+from agentrunner.verification.claims import (
+    Claims,
+    claims_of,
+    listed_but_green,
+    listed_for_nothing,
+    red_names,
+)
 from agentrunner.verification.delivered_tree import DeliveredTree
-from agentrunner.verification.findings import findings_about, first_few, not_held, not_kept
+from agentrunner.verification.findings import (
+    findings_about,
+    first_few,
+    ignored_lost,
+    not_held,
+    not_kept,
+)
 from agentrunner.verification.measure import Measurer
 from agentrunner.verification.outcomes import Colour, outcome_of
 from agentrunner.verification.results.model import Results
@@ -201,20 +213,34 @@ class Verifier:
             raise EnvironmentNotReady(
                 f"{green[0]} is listed as a known red and is green.",
                 path="task.test.known_red",
+                place=self._place_of_known_red(green[0]),
                 remedy=f"take {green[0]} off the list",
                 nothing_spent=True,
             )
+        if idle := listed_for_nothing(self.test.known_red, measured.results):
+            self.emit(
+                "warning", code="known-red-unknown",
+                message=f"No test is called {first_few(idle)}, which is listed as a known red",
+            )  # fmt: skip
         ref = await asyncio.to_thread(self.measurer.keep, measured.results, target.id)
         outcome = outcome_of(measured, results=ref)
+        known = sorted(self.claims(measured.results, criteria).known)
         self.emit(
             "baseline", target="test", command=target.shell,
             exit_code=outcome.exit_code, outcome="passed" if outcome.green else "failed",
             passed=outcome.passed, failed=outcome.failed,
             red=as_values(shown_red(outcome)), output=path_of(outcome.output),
-            known_red=sorted(self.claims(measured.results, criteria).known)[:MOST_KNOWN],
+            known_red=known[:MOST_KNOWN], known_red_in_all=len(known),
         )  # fmt: skip
         await asyncio.to_thread(self._warn_about_left_out_files, outcome)
         return outcome, list(measured.written)
+
+    def _place_of_known_red(self, name: str) -> str:
+        """The line of the task file where a known red is listed."""
+        key, places = "task.test.known_red", self.spec.places
+        listed = self.test.known_red if self.test else []
+        own = places.get(f"{key}[{listed.index(name)}]") if name in listed else None
+        return own or places.get(key) or places.get("task.test", "")
 
     def _warn_about_left_out_files(self, outcome: TestOutcome) -> None:
         if named := self.left_out.named(words_of_red(outcome, [])):
@@ -260,6 +286,8 @@ class Verifier:
         it counts. Raises SandboxError and OSError.
         """
         tree, total, own = await asyncio.to_thread(self._compare, baseline, worker_changes)
+        lost = await asyncio.to_thread(self.left_out.lost, baseline.test_writes)
+        suspicions = [*suspicions, *ignored_lost(lost)]
         return await self.measure_tree(
             tree, criteria, baseline, total, own, suspicions=suspicions, careful=careful
         )
@@ -472,7 +500,7 @@ def _facts_of_turning(
         if test.exit_code == 0:
             proof.append(f"`{test.command}` failed before and passes now")
         elif test.turned:  # with known reds the command fails as before
-            more = len(test.turned) - 1
+            more = test.how_many("turned") - 1
             names = f"{test.turned[0]} and {more} more" if more else test.turned[0]
             proof.append(f"{names} failed before and {'pass' if more else 'passes'} now")
     proof += [

@@ -60,6 +60,30 @@ def test_a_known_red_is_accepted_by_name_and_the_run_judged_again(tmp_path: Path
     assert FETCH in said["asked"]
 
 
+@pytest.mark.parametrize(
+    ("prd", "more", "state"),
+    [
+        ("Mend add.", "rm tests/test_net.py", "NEEDS_REVIEW"),
+        ("Mend add.", "sed -i 's/def test_fetch/def fetch/' tests/test_net.py", "NEEDS_REVIEW"),
+        ("Mend add. Remove test_fetch.", "sed -i '4,6d' tests/test_net.py", "COMPLETE"),
+        ("Mend add.", "true", "COMPLETE"),
+    ],
+    ids=["its file deleted", "renamed away", "asked for", "left alone"],
+)
+def test_a_listed_known_red_may_stay_red_and_not_go(
+    tmp_path: Path, prd: str, more: str, state: str
+) -> None:
+    run = Run(Project.make(tmp_path, {**BROKEN, "tests/test_net.py": OFFLINE}))
+    run.start(
+        None, f"{FIX}; {more}", title="Mend it.", prd={"text": prd},
+        test={"command": PYTEST, "known_red": [FETCH]},
+        runner={"meta": {"kind": "checklist", "max_loops": 0}},
+    )  # fmt: skip
+    assert run.result["state"] == state, run.result["missing"]
+    if state != "COMPLETE":
+        assert FETCH in json.dumps(run.result["findings"])
+
+
 def test_what_was_asked_for_is_refused(tmp_path: Path) -> None:
     run = Run(Project.make(tmp_path, BROKEN))
     criterion = {"id": "AC-1", "description": "add returns the sum.", "critical": True}

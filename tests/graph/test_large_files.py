@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from agentrunner import cli
+from agentrunner.engine.queries import show
 from agentrunner.git import snapshots
 from agentrunner.git.process import Git
+from agentrunner.screens.summary import summary_screen
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, Run
@@ -88,6 +91,41 @@ def test_an_ignored_one_that_the_tests_lack_from_the_start_is_told_at_once(run: 
     codes = [one.get("code") for one in run.project.events if one["event"] != "check"]
     begun = [one["event"] for one in run.project.events].index("worker_started")
     assert "left-out" in codes[:begun]
+
+
+def test_an_ignored_one_that_is_deleted_or_changed_is_told_of_and_asks_nothing(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.project.write({".gitignore": "*.iso\n*.log\n"} | dict.fromkeys(
+        ("gone.iso", "more.iso", "same.iso", "tests.log"), DATA))  # fmt: skip
+    worker = f"{FIX}; rm gone.iso; echo >> more.iso; echo >> tests.log; cp same.iso new.iso"
+    writes = "head -c 2000000 /dev/zero > tests.log; grep -q 'a + b' calc.py"
+    run.start(SCRIPT, worker, test=writes)
+    assert run.result["state"] == "COMPLETE", run.result["missing"]
+    (finding,) = run.result["findings"]
+    assert (finding["code"], finding["blocks"]) == ("ignored_lost", False)
+    assert finding["paths"] == ["gone.iso", "more.iso"]
+    assert "gone.iso, more.iso" in run.note()
+    assert "gone.iso, more.iso" in " ".join(
+        summary_screen(show(run.project.state_dir, run.id)).split()
+    )
+    line = ["undo", run.id, "--no-input", "--state-dir", str(run.project.state_dir)]
+    assert cli.call(cli.app, line, "agentrunner") == 0
+    out = capsys.readouterr().out
+    for name in ("gone.iso", "more.iso", "tests.log"):
+        assert f"cannot be put back, what was in it is not kept: {name}" in out
+    assert "same.iso" not in out and "new.iso" not in out
+
+
+def test_force_is_not_proposed_after_force(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    run.start(SCRIPT, f"{FIX}; echo >> data.bin", test="grep -q 'a + b' calc.py", runner=LIMITED)
+    line = ["undo", run.id, "--no-input", "--state-dir", str(run.project.state_dir)]
+    assert cli.call(cli.app, line, "agentrunner") == 2
+    assert "--force   the others" in capsys.readouterr().out
+    assert cli.call(cli.app, [*line, "--force"], "agentrunner") == 2
+    out = capsys.readouterr().out
+    assert "Next" not in out and "is not kept: data.bin" in out
+    assert run.project.read("calc.py") == SMALL["calc.py"]
 
 
 def test_a_large_tree_is_listed_once_in_a_whole_run(

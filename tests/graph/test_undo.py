@@ -37,7 +37,12 @@ def done(tmp_path: Path) -> Run:
 def test_undo_puts_everything_back_and_once_more_takes_that_back(done: Run) -> None:
     project = done.project
     restored = undo(project.state_dir, done.id)
-    assert restored == {"files": ["calc.py", "new"], "refused": [], "undo_taken_back": False}
+    assert restored == {
+        "files": ["calc.py", "new"],
+        "refused": [],
+        "not_kept": [],
+        "undo_taken_back": False,
+    }
     assert project.read("calc.py") == SMALL["calc.py"]
     assert not (project.repo / "new").exists()
     assert project.git("status", "--porcelain").split() == ["??", ".agent-runner/"]
@@ -74,9 +79,13 @@ def test_a_run_whose_files_were_put_back_is_called_undone(
 def test_undo_for_a_program(done: Run, capsys: pytest.CaptureFixture[str]) -> None:
     done.project.write({"calc.py": "# mine\n"})
     line = ["undo", done.id, "--json", "--state-dir", str(done.project.state_dir)]
-    expected = {"run_id": done.id, "files": [], "refused": ["calc.py"]}
+    expected = {"run_id": done.id, "files": [], "refused": ["calc.py"], "not_kept": []}
     assert cli.call(cli.app, line, "agentrunner") == 2
-    assert json.loads(capsys.readouterr().out) == {**expected, "undo_taken_back": False}
+    assert json.loads(capsys.readouterr().out) == {
+        **expected,
+        "not_kept": [],
+        "undo_taken_back": False,
+    }
 
 
 def test_files_that_were_edited_since_are_refused_by_name(done: Run) -> None:

@@ -19,6 +19,7 @@ from agentrunner.discovery.seeing.safe import (
     shown_name,
 )
 from agentrunner.git.snapshots import Change, Snapshots
+from agentrunner.text.unicode import to_bytes
 
 BUDGET = 12_000
 """Characters of a diff."""
@@ -153,7 +154,7 @@ def _files(
     kinds = {one.path: one.kind for one in changes}
     patch = snapshots.patch(before, after, kinds, text=True)
     sections = _FILE.split(patch)[1:]
-    paths = sorted(kinds, key=lambda path: path.encode("utf-8", "surrogateescape"))
+    paths = sorted(kinds, key=lambda path: to_bytes(path))
     if len(sections) != len(paths):  # cannot be told apart: then one after the other
         sections = [
             "".join(_FILE.split(snapshots.patch(before, after, [path], text=True))[1:])

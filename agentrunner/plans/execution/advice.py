@@ -9,10 +9,10 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery.outside import not_taken_along
 from agentrunner.discovery.repository import detect_tests
 from agentrunner.git.private_clone import BRANCHES, CloneStore
-from agentrunner.git.process import to_text
 from agentrunner.plans.execution.branch import BRANCH
 from agentrunner.plans.execution.task_spec import criteria_of
 from agentrunner.plans.plan import Plan
+from agentrunner.text.unicode import to_text
 from agentrunner.verification.checks import is_executable
 
 UNPROVEN = "No test command and no check of a criterion: nothing of the plan proves its merges."

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.file_names import best, complaints, naming
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.inputs.references import family_of
@@ -242,7 +243,7 @@ def with_other_values(text: bytes) -> bytes:
         nonlocal count
         count += 1
         if hit["number"]:
-            return str(int(hit["number"]) + 3 * count).encode()
+            return to_bytes(str(int(hit["number"]) + 3 * count))
         is_kept = hit["key"] or len(hit["quoted"]) == 1
         return hit[0] if is_kept else hit["quoted"] + b'~"'
 

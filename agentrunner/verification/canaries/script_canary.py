@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from agentrunner.text.unicode import to_bytes, to_text
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.syntax.programs import program_language
 from agentrunner.verification.syntax.word_tests import GTEST
@@ -91,7 +92,7 @@ def dying_programs(paths: Sequence[str], read: ReadFile) -> Mapping[str, bytes]:
 
 def program_is_known(path: str, source: bytes) -> bool:
     """Whether `failing_programs` can make a program fail."""
-    return _failing_by_code(path, source.decode("utf-8", "surrogateescape")) is not None
+    return _failing_by_code(path, to_text(source)) is not None
 
 
 def failing_assertions(paths: Sequence[str], read: ReadFile) -> Mapping[str, bytes]:
@@ -105,7 +106,7 @@ def unequal_scripts(paths: Sequence[str], read: ReadFile) -> Mapping[str, bytes]
 
 
 def _with_other_values(path: str, text: str) -> str | None:
-    if program_language(path, text.encode("utf-8", "surrogateescape")) != "sh":
+    if program_language(path, to_bytes(text)) != "sh":
         return None
     ends = re.search(r"(?m)^\s*set\s+-\w*e", text)
     lines = [
@@ -128,7 +129,7 @@ def unequal_test(source: bytes, path: str, name: str) -> bytes | None:
     For languages without a grammar here: RSpec, Minitest, PHPUnit, GoogleTest, Perl's
     Test::More, and Gherkin, where the test has a step that nobody defines.
     """
-    text = source.decode("utf-8", "surrogateescape")
+    text = to_text(source)
     if path.endswith("_spec.rb") and (hit := list(re.finditer(r"(?m)^end\b", text))):
         added, at = f'  it("{name}") {{ expect("made").to eq("to fail") }}\n', hit[-1].start()
     elif path.endswith(".rb") and (hit := list(MINITEST_END.finditer(text))):
@@ -150,22 +151,22 @@ def unequal_test(source: bytes, path: str, name: str) -> bytes | None:
         added, at = f"\n  Scenario: {name}\n    Then {name} has to fail\n", len(text)
     else:
         return None
-    return (text[:at] + added + text[at:]).encode("utf-8", "surrogateescape")
+    return to_bytes(text[:at] + added + text[at:])
 
 
 def _changed_texts(paths: Sequence[str], read: ReadFile, make: Make) -> Mapping[str, bytes]:
     found: dict[str, bytes] = {}
     for path in paths:
         content = read(path)
-        made = make(path, content.decode("utf-8", "surrogateescape")) if content else None
+        made = make(path, to_text(content)) if content else None
         if made is not None:
-            found[path] = made.encode("utf-8", "surrogateescape")
+            found[path] = to_bytes(made)
     return found
 
 
 def _failing_by_code(path: str, text: str) -> str | None:
     """The program with a failing exit code at each of its ends; None for an unknown language."""
-    language = program_language(path, text.encode("utf-8", "surrogateescape"))
+    language = program_language(path, to_bytes(text))
     if language == "sh":
         # The trap is for an exit in the middle of a line, the rest for a trap of the script itself.
         head, body = _after_first_line(text)
@@ -197,7 +198,7 @@ def _dying_at_start(path: str, text: str) -> str | None:
 
 def _failing_by_error(path: str, text: str) -> str | None:
     """The program dying of an error at each of its ends, for languages that have errors."""
-    ends = ENDS.get(program_language(path, text.encode("utf-8", "surrogateescape")))
+    ends = ENDS.get(program_language(path, to_bytes(text)))
     return _with_ends(text, ends, ends.by_error) if ends else None
 
 

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.canaries.red_lines import RedLines
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.edits import Edit, applied
@@ -108,7 +109,7 @@ class WordCanaries:
         """The statements that were red; [] where all were, or none is known."""
         sure = [one for test in self._made[name] for one in test.statements if one.sure]
         text = self._sources[self._files[name]].decode("latin-1")
-        lines = {one.encode().decode("latin-1") for one in red.get(name, ())}
+        lines = {to_bytes(one).decode("latin-1") for one in red.get(name, ())}
         red_ones = [one for one in sure if text[one.at :].split("\n", 1)[0].strip() in lines]
         return red_ones if len(red_ones) < len(sure) else []
 

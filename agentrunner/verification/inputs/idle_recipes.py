@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from difflib import SequenceMatcher
 
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.inputs.shell import steps_of
 
@@ -36,7 +37,7 @@ def is_wanted(prd_text: str, targets: Collection[str], stood: Collection[bytes] 
     mark = r"[`'\"*]*"
     names_makefile = re.search(r"(?i)\b(?:GNU)?makefile\b", text)
     for one in targets:
-        head = re.compile(rf"(?m)^{re.escape(one)}[ \t]*:(?!=)".encode())
+        head = re.compile(to_bytes(rf"(?m)^{re.escape(one)}[ \t]*:(?!=)"))
         if not names_makefile and any(head.search(makefile) for makefile in stood):
             return False
     return bool(targets) and all(

@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from agentrunner.text.unicode import to_bytes, to_text
 from agentrunner.verification.inputs.shell import steps_of
 from agentrunner.verification.inputs.tree import join
 from agentrunner.verification.syntax.programs import KILLS, program_language
@@ -86,7 +87,7 @@ class WrittenOut:
         """Return the original form of the command, with these texts of its programs."""
         shell = self.shell
         for one in self.places:
-            text = files[one.path].decode("utf-8", "surrogateescape")
+            text = to_text(files[one.path])
             shell = shell.replace(one.call, one.with_text(text))
         return shell
 
@@ -137,7 +138,7 @@ def _extracted(shell: str, stem: str, excluded: Sequence[int]) -> WrittenOut:
         text, at = read
         ending, text = _as_file(kind, found["options"], text)
         name = f"{stem}{len(files)}{ending}"
-        files[name] = text.encode("utf-8", "surrogateescape")
+        files[name] = to_bytes(text)
         options = re.sub(r"\s+--input-type=\w+", "", found["options"])
         long = (found["option"] or "").startswith("--")
         if not long and (letters := (found["option"] or "").strip("-")[:-1]):
@@ -176,7 +177,7 @@ def for_people(text: str) -> str:
 def killed_at_once(path: str) -> bytes:
     """Return a program for a written-out file that is killed before it does anything."""
     kill = f"{KILLS[program_language(path)]};\n"
-    return (f"<?php {kill}" if path.endswith(".php") else kill).encode()
+    return to_bytes(f"<?php {kill}" if path.endswith(".php") else kill)
 
 
 def _kind(shell: str, found: re.Match[str]) -> str:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection
 
 from agentrunner.text.sentences import sentences
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.idle_recipes import MAKEFILE, targets_of
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 
@@ -47,7 +48,7 @@ def with_old_commands(
             return None
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
-    return made.encode() if made and made != new else None
+    return to_bytes(made) if made and made != new else None
 
 
 def _not_mentioned(file: str, names: Collection[str], wanted: str) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.kept_part import Kept, Surrounding, old, whole
 from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.inputs.tree import folder_of, join
@@ -32,7 +33,7 @@ def keep_lists(before: str, after: str, around: Surrounding) -> Kept:
         all_fine = all_fine and fine
     if all_fine:
         return whole(after, "a new source beside others in a list of sources")
-    return Kept("".join(out).encode())
+    return Kept(to_bytes("".join(out)))
 
 
 def _only_sources(was: list[str], now: list[str], around: Surrounding, recipes: set[str]) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.kept_part import Kept, Surrounding, old, whole
 from agentrunner.verification.inputs.tree import folder_of, join, table
 
@@ -77,7 +78,7 @@ def keep_package_json(before: str, after: str, around: Surrounding) -> Kept:
         kept["scripts"] = scripts
     if kept == two:
         return whole(after, reasons[0] if reasons else "keys that no test tool reads")
-    return Kept(json.dumps(kept, indent=2, ensure_ascii=False).encode() + b"\n")
+    return Kept(to_bytes(json.dumps(kept, indent=2, ensure_ascii=False)) + b"\n")
 
 
 def _npm_dependencies(
@@ -168,7 +169,7 @@ def keep_pyproject(before: str, after: str, around: Surrounding) -> Kept:
         reason = REGISTRY if project == "added" or groups == "added" else ""
     if fine and project and groups and tools:
         return whole(after, reason or "keys that no test tool reads")
-    return Kept(_spliced(before, after, lambda name: _is_free_table(name, around)).encode())
+    return Kept(to_bytes(_spliced(before, after, lambda name: _is_free_table(name, around))))
 
 
 def _project(one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding) -> str:

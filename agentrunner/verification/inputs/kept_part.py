@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.model import Input, Inputs
 
 
@@ -43,9 +44,9 @@ Keep = Callable[[str, str, Surrounding], Kept]
 
 def whole(after: str, why: str, restored: bytes | None = None) -> Kept:
     """Accept the new file: everything that changed is understood."""
-    return Kept(after.encode(), why, restored)
+    return Kept(to_bytes(after), why, restored)
 
 
 def old(before: str) -> Kept:
     """Keep the old file: nothing is understood."""
-    return Kept(before.encode())
+    return Kept(to_bytes(before))

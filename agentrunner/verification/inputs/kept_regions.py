@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.kept_part import Kept, Surrounding, old, whole
 from agentrunner.verification.inputs.kept_tests import NEW_TESTS, keep_tests
 from agentrunner.verification.syntax.languages import language_of
@@ -13,7 +14,7 @@ def keep_region(before: str, after: str, around: Surrounding) -> Kept:
     language = language_of(around.path)
     if language is None:
         return old(before)
-    was, now = before.encode(), after.encode()
+    was, now = to_bytes(before), to_bytes(after)
     old_tests, new_tests = _tests_in(was, language), _tests_in(now, language)
     restored = with_regions_of(now, was, language)
     if old_tests == new_tests:

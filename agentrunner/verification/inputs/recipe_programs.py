@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from agentrunner.text.unicode import to_text
 from agentrunner.verification.inputs.idle_recipes import MAKEFILE
 from agentrunner.verification.inputs.inline_programs import (
     VARIABLE,
@@ -49,7 +50,7 @@ class Carrier:
         """Return a version of the file with these texts of its programs where they were."""
         head = ""
         for one in self.places:
-            program = files[one.path].decode("utf-8", "surrogateescape")
+            program = to_text(files[one.path])
             made = one.with_text(program)
             if self.kind == "make" and "\n" in made:
                 name = re.sub(r"\W", "_", one.path)
@@ -85,7 +86,7 @@ def carrier_of(path: str, source: bytes, stem: str) -> Carrier | None:
         kind = "sh"
     if not kind:
         return None
-    whole = text = blind = source.decode("utf-8", "surrogateescape")
+    whole = text = blind = to_text(source)
     files: dict[str, bytes] = {}
     places: list[Place] = []
     for number, (piece, shell) in enumerate(_pieces(whole, kind)):

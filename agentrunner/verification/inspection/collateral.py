@@ -10,6 +10,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Sequence
 
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.syntax.emptied_functions import emptied
 from agentrunner.verification.syntax.functions import Function, functions_of, normal
@@ -111,7 +112,7 @@ def _lost(
     after_all = b"\n".join(text for text in new.values() if text)
     for one in went:
         name = one.name.rpartition(".")[2]
-        word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)".encode())
+        word = re.compile(to_bytes(rf"(?<!\w){re.escape(name)}(?!\w)"))
         spoken_of = re.search(word.pattern.decode(), asked)
         if name.startswith("_") or spoken_of or word.search(after_all):
             continue  # its own helper, spoken of, or defined elsewhere

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from agentrunner.text.sentences import sentences
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.wanted_moves import renames_in
 from agentrunner.verification.inspection.both_trees import BothTrees
@@ -80,10 +81,10 @@ def _alone(name: str) -> str:
 
 
 def _says(word: str, path: str, read: ReadFile) -> bool:
-    return bool(re.search(word.encode(), without_comments(path, read(path) or b"")))
+    return bool(re.search(to_bytes(word), without_comments(path, read(path) or b"")))
 
 
 def _declares(word: str, path: str, read: ReadFile) -> bool:
     """Whether a file may be the one that makes a name."""
     made = rf"\b(?:{MAKES})\b[^\n]*{word}|{word}\s*[:=]"
-    return bool(re.search(made.encode(), without_comments(path, read(path) or b"")))
+    return bool(re.search(to_bytes(made), without_comments(path, read(path) or b"")))

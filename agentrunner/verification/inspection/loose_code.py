@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from tree_sitter import Node
 
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.subject_words import has_any
 from agentrunner.verification.syntax.functions import altered, functions_of
@@ -81,7 +82,7 @@ def loose_code(
             return ""
     names = [name for name, _ in added]
     for name in names:
-        word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)".encode())
+        word = re.compile(to_bytes(rf"(?<!\w){re.escape(name)}(?!\w)"))
         if sum(len(word.findall(text)) for text in texts) > 1:
             return ""  # something of the product names it beside its own head
     return LOOSE.format(*added[0], ", ".join(spoken[:3]))

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable
 
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inspection.left_as_it_was import DOCUMENTS
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.stated_names import (
@@ -58,18 +59,18 @@ def missing_names(
     wanted = _not_in(snapshots, old_tree, [*gone, *same], wanted)
     spelt = {_spelt(one): text for one, text in given.items()}
     spelt |= {_in_any_case(one): text for one, text in called.items()}
-    spelt |= {re.compile(one.encode()): text for one, text in others.items()}
+    spelt |= {re.compile(to_bytes(one)): text for one, text in others.items()}
     spelt = _not_in(snapshots, new_tree, changed, spelt, code=True)
     spelt |= _not_in(
         snapshots,
         new_tree,
         changed,
-        {re.compile(one.encode()): text for one, text in pages.items()},
+        {re.compile(to_bytes(one)): text for one, text in pages.items()},
     )
     spelt = _not_in(snapshots, old_tree, [*gone, *same], spelt)
     missing = [*wanted.values(), *spelt.values()]
     for row in quoted_lists(asked):
-        texts = {re.compile(re.escape(one).encode()): f'"{one}"' for one in row}
+        texts = {re.compile(to_bytes(re.escape(one))): f'"{one}"' for one in row}
         absent = _not_in(snapshots, new_tree, changed, texts, code=True)
         if absent and len(absent) < len(texts):  # what is given by these words is given in part
             missing += _not_in(snapshots, old_tree, [*gone, *same], absent).values()
@@ -85,11 +86,11 @@ def _is_pythons_own(signature: str) -> bool:
 def _defined(name: str) -> re.Pattern[bytes]:
     """Where a name may be defined: a parameter or a value of that name is no function."""
     bare = rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])"
-    return re.compile(rf"{bare}[\"'\]]*\s*[(=:<\[{{]".encode())
+    return re.compile(to_bytes(rf"{bare}[\"'\]]*\s*[(=:<\[{{]"))
 
 
 def _word(name: str) -> re.Pattern[bytes]:
-    return re.compile(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])".encode())
+    return re.compile(to_bytes(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])"))
 
 
 def _spelt(option: str) -> re.Pattern[bytes]:
@@ -97,7 +98,7 @@ def _spelt(option: str) -> re.Pattern[bytes]:
     (`dry_run: bool`, `dryRun = `)."""
     name = option.replace("-", "[-_]?")
     return re.compile(
-        rf"--{name}\b|[\"']{name}[\"']|(?<![\w.]){name}\s*[:=](?!=)".encode(), re.IGNORECASE
+        to_bytes(rf"--{name}\b|[\"']{name}[\"']|(?<![\w.]){name}\s*[:=](?!=)"), re.IGNORECASE
     )
 
 
@@ -105,7 +106,7 @@ def _in_any_case(name: str) -> re.Pattern[bytes]:
     """A name as it may be spelt: `aria-label`, `ariaLabel`, `ARIA_LABEL`."""
     parts = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name)
     pattern = "[-_]?".join(map(re.escape, re.split(r"[-_]+", parts.strip("-_"))))
-    return re.compile(pattern.encode(), re.IGNORECASE)
+    return re.compile(to_bytes(pattern), re.IGNORECASE)
 
 
 def _stands_in(checked: str, name: str) -> bool:
@@ -128,6 +129,6 @@ def _not_in(
         if code and path.endswith(DOCUMENTS):
             continue
         text = (read(path) or b"")[:MOST_READ]
-        text = path.encode() + b"\n" + (without_comments(path, text) if code else text)
+        text = to_bytes(path) + b"\n" + (without_comments(path, text) if code else text)
         wanted = {one: what for one, what in wanted.items() if not one.search(text)}
     return wanted

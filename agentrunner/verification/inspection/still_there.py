@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 
 from agentrunner.text.sentences import sentences
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.wanted_removals import removed_options
 from agentrunner.verification.inputs.words_of_change import ARTICLE, NAMED_FILE, UNSURE
@@ -51,11 +52,11 @@ def still_there(trees: BothTrees, asked: str) -> str:
 
 def _calls(name: str, path: str, read: ReadFile) -> bool:
     """Whether the code of a file calls a function."""
-    called = re.compile(rf"(?<![\w.]){re.escape(name)}\s*\(".encode())
+    called = re.compile(to_bytes(rf"(?<![\w.]){re.escape(name)}\s*\("))
     return bool(called.search(without_comments(path, read(path) or b"")))
 
 
 def _mentions(text: str, paths: Collection[str], read: ReadFile) -> int:
     """How often files have a text that stands alone."""
-    alone = re.compile(rf"(?<![\w-]){re.escape(text)}(?![\w-])".encode())
+    alone = re.compile(to_bytes(rf"(?<![\w-]){re.escape(text)}(?![\w-])"))
     return sum(len(alone.findall(read(path) or b"")) for path in paths)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.red_tests import first_line
 from agentrunner.state.run_state import Criterion
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.wanted_tests import asks_for_tests_alone
 from agentrunner.verification.proof.named_work import NamedWork
@@ -299,7 +300,7 @@ def _changed_names(
         if language is not None:
             found |= names_changed(read_old(path), after, language)
             if (before := read_old(path)) is not None:
-                found |= (_words(after) - _words(before)) & _words(asked.encode())
+                found |= (_words(after) - _words(before)) & _words(to_bytes(asked))
         else:
             found |= _words(after) - _words(read_old(path) or b"")
     return found
@@ -370,7 +371,7 @@ def _users_of_data(snapshots: Snapshots, world: SnapshotTrees, data: Sequence[st
         if language_of(path) and (path in world.product or was.get(path) == now[path])
     ]
     texts = snapshots.read_many(world.new, paths[:MOST_FILES])
-    named = re.compile("|".join(rf"(?<![\w.-]){re.escape(one)}(?![\w-])" for one in data).encode())
+    named = re.compile(to_bytes("|".join(rf"(?<![\w.-]){re.escape(one)}(?![\w-])" for one in data)))
     found: set[str] = set()
     for path, text in texts.items():
         if text is not None and named.search(text):
@@ -402,7 +403,7 @@ def _that_start(
 ) -> set[str]:
     """Names of tests whose file names a program of the work."""
     names = [posixpath.basename(path) for path in product if language_of(path) is not None]
-    named = re.compile("|".join(rf"[\"'`/ ]{re.escape(one)}[\"'`\s]" for one in names).encode())
+    named = re.compile(to_bytes("|".join(rf"[\"'`/ ]{re.escape(one)}[\"'`\s]" for one in names)))
     places = {in_repo(test.file, cwd) for test in tests if test.file} if names else set()
     found = {path for path in places if named.search(read(path) or b"")}
     return {test.name for test in tests if test.file and in_repo(test.file, cwd) in found}

@@ -12,6 +12,7 @@ import asyncio
 import re
 from collections.abc import Callable, Collection, Sequence
 
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.file_names import means
 from agentrunner.verification.inputs.references import (
@@ -136,7 +137,7 @@ def _with_change(
 
 def _with_comment(path: str, source: bytes) -> bytes:
     gap = b"\n\n\n" if family_of(path) == "python" else b"\n\n"
-    return source.rstrip(b"\n") + gap + f"{COMMENTS[family_of(path)]} made here\n".encode()
+    return source.rstrip(b"\n") + gap + to_bytes(f"{COMMENTS[family_of(path)]} made here\n")
 
 
 def _with_space(_: str, source: bytes) -> bytes:

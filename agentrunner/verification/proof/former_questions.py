@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.sentences import sentences
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.helper_code import Asked
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax.asked_values import (
@@ -144,7 +145,7 @@ class _Runner:
             read = self.snapshots.reader(tree)
             changed = {
                 path: applied(read(path) or b"", edits_of_file)
-                + helper(languages[path], name).encode()
+                + to_bytes(helper(languages[path], name))
                 for path, edits_of_file in edits.items()
             }
             return self.snapshots.with_texts(tree, changed)

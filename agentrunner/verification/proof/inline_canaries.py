@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from agentrunner.text.unicode import to_bytes, to_text
 from agentrunner.verification.canaries.claimed_tests import CanaryReport
 from agentrunner.verification.findings import tool_changed
 from agentrunner.verification.inputs.inline_programs import (
@@ -130,10 +131,7 @@ class _Programs:
         texts = {path: read(path) or b"" for path in files}
         without_files = snapshots.combine(tree, dict.fromkeys(files))
         made = {
-            one.path: one.put_back(
-                (read(one.path) or b"").decode("utf-8", "surrogateescape"), texts
-            )
-            for one in self.carriers
+            one.path: one.put_back(to_text(read(one.path) or b""), texts) for one in self.carriers
         }
         return self.command.put_back(texts), self._with(made, without_files)
 
@@ -144,7 +142,7 @@ class _Programs:
             text = self._with({one.path: one.text for one in self.carriers}, tree)
             return self._with(
                 {
-                    path: changed.get(path, source).decode("utf-8", "surrogateescape")
+                    path: to_text(changed.get(path, source))
                     for path, source in self._files().items()
                 },
                 text,
@@ -153,7 +151,7 @@ class _Programs:
         return await asyncio.to_thread(made)
 
     def _with(self, files: Mapping[str, str], tree: str) -> str:
-        texts = {path: text.encode("utf-8", "surrogateescape") for path, text in files.items()}
+        texts = {path: to_bytes(text) for path, text in files.items()}
         return self.exam.verifier.snapshots.with_texts(tree or self.exam.world.new, texts)
 
     async def _is_green_with(self, files: Mapping[str, str]) -> bool:

@@ -10,6 +10,7 @@ import asyncio
 import re
 from collections.abc import Iterable
 
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.findings import tests_reworded
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
@@ -55,7 +56,7 @@ def _lost(exam: Examination, case: Case, asked: str) -> tuple[str, str, str] | N
     for name, path in claimed.items():
         before, language = was(path) or b"", language_of(path) or ""
         text = (definition(before, language, name) if language else None) or ""
-        for value in _values([(path, text.encode())]):
+        for value in _values([(path, to_bytes(text))]):
             kind, shown = value
             stated = value in numbers if kind == "number" else len(shown) > 1 and shown in asked
             if stated and value not in asked_now:

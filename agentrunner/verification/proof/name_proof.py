@@ -251,17 +251,16 @@ def _words_about(
 async def _lost_tests(exam: Examination, case: Case, now: Results) -> list[str]:
     """Tests that are gone or skipped, and neither moved nor settled.
 
-    Tests that were red are included, unless a person listed them as known reds. Before they count
-    as lost, the old tree runs once more: names that differ between two runs of one tree are
-    compared by the part that stays the same.
+    Tests that were red are included, also those that a person listed as known reds: these may stay
+    red, not go. Before they count as lost, the old tree runs once more: names that differ between
+    two runs of one tree are compared by the part that stays the same.
     """
     if case.before is None:
         return []
     # A test that could not even be loaded is no test yet.
     failed = {test.name for test in case.before.red if test.outcome == "failed"}
-    claims = exam.claims(case)
-    red = [name for name in sorted(failed - claims.listed) if not _is_still_run(name, now)]
-    red += put_aside(case.before, now, claims.listed)
+    red = [name for name in sorted(failed) if not _is_still_run(name, now)]
+    red += put_aside(case.before, now)
     if not (lost := await _unsettled(exam, case, now, [*gone(case.before, now), *red])):
         return []
     again = await exam.run(case.target, exam.world.old)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.file_names import has_word
 from agentrunner.verification.proof.trees_without_work import TreesWithoutWork, turns_red
@@ -139,7 +140,7 @@ class NamedWork:
         own. Blocks.
         """
         quoted = rf"[\"'`](?:[\w./:]+[./:])?{re.escape(name)}[\"'`]"
-        doubled = re.compile(rf"{quoted}|(?<!\w){re.escape(name)}\s*[:=](?!=)".encode())
+        doubled = re.compile(to_bytes(rf"{quoted}|(?<!\w){re.escape(name)}\s*[:=](?!=)"))
         if not any(doubled.search(text) for text in self.texts):
             return False
         snapshots = self.trees.snapshots
@@ -152,7 +153,7 @@ class NamedWork:
             others = (one.body for one in functions if last_name(one) != name)
             # In code, not in a text: `return "median"` calls nothing.
             named = (one for body in others for one in walk(body) if "identifier" in one.type)
-            if any(one.text == name.encode() for one in named):
+            if any(one.text == to_bytes(name) for one in named):
                 return True
         return False
 

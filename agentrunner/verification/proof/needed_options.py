@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection
 
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.words import options
@@ -45,7 +46,7 @@ def _tree_without(
     snapshots: Snapshots, world: SnapshotTrees, places: dict[str, list[str]], name: str
 ) -> str | None:
     """The new tree whose tests do not give an option that is new; None where none gives one."""
-    given = re.compile(rf"--{re.escape(name)}(?![\w-])".encode())
+    given = re.compile(to_bytes(rf"--{re.escape(name)}(?![\w-])"))
     read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
     entries = snapshots.list(world.new)
     if not _is_new(given, read, read_old, world.product):
@@ -78,5 +79,5 @@ def without_option(source: bytes, name: str) -> bytes:
         rf"(?<=[\[(])\s*{alone}\s*(?=[\])])",
         rf"\s{option}(?![\w=-])",
     ):
-        source = re.sub(pattern.encode(), b"", source)
+        source = re.sub(to_bytes(pattern), b"", source)
     return source

@@ -12,6 +12,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 
 from agentrunner.state.run_state import Proof
+from agentrunner.text.unicode import to_bytes, to_text
 from agentrunner.verification.inputs.programs import SAYS_NO
 from agentrunner.verification.inputs.references import family_by_first_line, family_of
 from agentrunner.verification.proof.case import Case, label
@@ -118,9 +119,9 @@ def _with_new_text(exam: Examination, tree: str) -> str:
         if before is None or after is None or path not in entries or NO_COMMENT.search(before):
             continue
         if mark := COMMENTS.get(_family(path, before)):
-            text = after.decode("utf-8", "surrogateescape").splitlines()
+            text = to_text(after).splitlines()
             lines = "".join(f"{mark} {line.rstrip(chr(92))}\n" for line in text)
-            source = before.rstrip(b"\n") + b"\n\n\n" + lines.encode("utf-8", "surrogateescape")
+            source = before.rstrip(b"\n") + b"\n\n\n" + to_bytes(lines)
             made[path] = source
     return snapshots.with_texts(tree, made)
 

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.findings import pinned_to
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
@@ -166,7 +167,7 @@ def _files_that_may_decide(exam: Examination, target: Target, read: ReadFile) ->
     world = exam.world
     inputs = exam.differential.inputs(world.new, [target])
     stems = {PurePosixPath(path).stem for path in world.product}
-    named = re.compile("|".join(rf"\b{re.escape(one)}\b" for one in sorted(stems)).encode())
+    named = re.compile(to_bytes("|".join(rf"\b{re.escape(one)}\b" for one in sorted(stems))))
     paths = set(exam.verifier.snapshots.list(world.new))
     found = {path for path in paths if inputs.counts(path) is not None}
     for path in sorted(paths - found - set(world.product))[:MOST_FILES]:
@@ -185,7 +186,7 @@ def _compared_before(
     for path in sorted(exam.world.old_paths)[:MOST_FILES]:
         if inputs.counts(path) is not None or (source := read_old(path)) is None:
             continue
-        if any(text.encode() in source for _, text in strings):
+        if any(to_bytes(text) in source for _, text in strings):
             seen |= compared_values(path, source).intersection(strings)
     return seen
 

@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.proof.other_tests import run_changed_tests
 from agentrunner.verification.syntax.words import signatures
@@ -74,14 +75,14 @@ def _switches(
     for path in paths:
         text, before = read(path) or b"", read_old(path) or b""
         found = {hit["name"].decode() for hit in OFF.finditer(text)}
-        added |= {name for name in found if not re.search(rf"\b{name}\b".encode(), before)}
-        heads = [re.search(rf"(?<!\w){one}\s*\(([^()]*)\)".encode(), text) for one in written]
+        added |= {name for name in found if not re.search(to_bytes(rf"\b{name}\b"), before)}
+        heads = [re.search(to_bytes(rf"(?<!\w){one}\s*\(([^()]*)\)"), text) for one in written]
         if not heads and not OFFERS.search(asked):
             heads = list(HEAD.finditer(text))
         handed |= {
             name
             for name in found
-            if any(head and re.search(rf"\b{name}\b".encode(), head[1]) for head in heads)
+            if any(head and re.search(to_bytes(rf"\b{name}\b"), head[1]) for head in heads)
         }
     named = {name for name in added if re.search(rf"(?<!\w){name}(?!\w)", asked)}
     return {name: name in handed for name in added - named}
@@ -98,12 +99,14 @@ def left_off(source: bytes, switch: str, *, handed: bool = False) -> bytes:
     say.
     """
     if handed:
-        on = re.compile(rf"(?P<head>(?<![\w.]){switch}\s*[=:]\s*)(?P<on>[Tt])rue\b".encode())
+        on = re.compile(to_bytes(rf"(?P<head>(?<![\w.]){switch}\s*[=:]\s*)(?P<on>[Tt])rue\b"))
         source = on.sub(
             lambda hit: hit["head"] + (b"F" if hit["on"] == b"T" else b"f") + b"alse", source
         )
     on = re.compile(
-        rf"(?P<head>[\"'`](?:[\w./:]+[./:])?{switch}[\"'`]\s*,\s*|\.{switch}\s*=\s*)"
-        r"(?P<on>[Tt])rue\b".encode()
+        to_bytes(
+            rf"(?P<head>[\"'`](?:[\w./:]+[./:])?{switch}[\"'`]\s*,\s*|\.{switch}\s*=\s*)"
+            r"(?P<on>[Tt])rue\b"
+        )
     )
     return on.sub(lambda hit: hit["head"] + (b"F" if hit["on"] == b"T" else b"f") + b"alse", source)

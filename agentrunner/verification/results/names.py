@@ -164,8 +164,8 @@ def gone(before: Results, now: Results, unstable: Collection[str] = ()) -> list[
     return list(dict.fromkeys(shown.get(name, name) for name in missing))
 
 
-def put_aside(before: Results, now: Results, listed: Collection[str] = ()) -> list[str]:
-    """Names that were red before and are only skipped or expected to fail now, without `listed`.
+def put_aside(before: Results, now: Results) -> list[str]:
+    """Names that were red before and are only skipped or expected to fail now.
 
     None where no other test passes that did not before: then there is nothing they stand beside.
     """
@@ -174,8 +174,7 @@ def put_aside(before: Results, now: Results, listed: Collection[str] = ()) -> li
     return [
         name
         for name in dict.fromkeys(test.name for test in before.red)
-        if name not in listed
-        and (found := now.named(name))
+        if (found := now.named(name))
         and not any(test.outcome == "passed" or test.red for test in found)
     ]
 

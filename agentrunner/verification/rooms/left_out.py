@@ -11,9 +11,10 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+from agentrunner.git.snapshot_writer import changed_since
 from agentrunner.state.run_state import CheckOutcome, TestOutcome
 from agentrunner.verification.rooms.room import Rooms
 
@@ -33,6 +34,15 @@ class LeftOut:
     def named(self, text: str) -> list[str]:
         """Ignored files that no room has, and that a command's output names."""
         return [path for path in self._snapshots.ignored_seen() if _is_file_named(path, text)]
+
+    def lost(self, written: Collection[str]) -> list[str]:
+        """Ignored files of before the run whose content is not kept and that are gone or changed.
+
+        Those that the tests write by themselves (`written`) are left out.
+        """
+        before = self._rooms.sealed.files_seen() or {}
+        changed = changed_since(self._snapshots.work_tree, before)
+        return [path for path in changed if path not in written]
 
     def changed(self, text: str) -> list[str]:
         """Ignored files and folders that changed since they were sealed, and that `text` names."""

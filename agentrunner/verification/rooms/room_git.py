@@ -21,7 +21,6 @@ from pathlib import Path
 
 from agentrunner.errors import UsageError
 from agentrunner.git.attributes import Attributes
-from agentrunner.git.process import to_bytes
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshot_writer import stand_ins
 from agentrunner.git.snapshots import Snapshots
@@ -31,6 +30,7 @@ from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.gitdirs import git_folders
 from agentrunner.sandboxes.worker_git import SHARED_OBJECTS, alternates_of, hand_over
 from agentrunner.storage.write_index import IndexEntry, index_of
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.rooms.copies import copy_tree
 
 SHARED = ("config", "packed-refs", "refs", "reftable", "hooks", "info", "shallow", "description")
@@ -147,7 +147,8 @@ class RoomGit:
     def _link_objects(self, target: Path, object_folders: Collection[Path]) -> None:
         info = target / "objects" / "info"
         info.mkdir(parents=True)
-        (info / "alternates").write_text("".join(f"{line}\n" for line in object_folders))
+        lines = "".join(f"{line}\n" for line in object_folders)
+        (info / "alternates").write_bytes(to_bytes(lines))
         (target / "refs").mkdir(exist_ok=True)
 
     def _index_entries(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.syntax.languages import Parsed
 
 
@@ -42,7 +43,7 @@ def applied(source: bytes, edits: Iterable[Edit]) -> bytes:
     for edit in sorted(edits):
         if edit.start < at:
             continue
-        parts += [source[done : edit.start], edit.text.encode()]
+        parts += [source[done : edit.start], to_bytes(edit.text)]
         done = edit.end
         at = max(at, edit.end)
     return b"".join([*parts, source[done:]])

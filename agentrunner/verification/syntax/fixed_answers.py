@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.syntax.answers import (
     RECEIVERS,
     answers_of,
@@ -115,7 +116,7 @@ def _reads(parsed: Parsed, function: Function) -> bool:
 
 
 def _value(text: str, family: str) -> Value | None:
-    read = tokens(text.encode(), family)
+    read = tokens(to_bytes(text), family)
     value = value_of(read[-1]) if read else None
     if value is not None and value[0] == "number" and read[0].text == "-":
         return "number", f"-{value[1]}"

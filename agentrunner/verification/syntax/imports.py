@@ -9,6 +9,7 @@ from itertools import zip_longest
 
 from tree_sitter import Node
 
+from agentrunner.text.unicode import to_bytes, to_text
 from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse
@@ -44,11 +45,11 @@ def carried(before: bytes, after: bytes, language: str) -> bytes | None:
     removed, added = _changed_names(old, new)
     made = applied(before, edits)
     if len(removed) == len(added) and text:
-        head, rest = made[: places[0].start_byte + len(text.encode())], made
-        body = rest[len(head) :].decode("utf-8", "surrogateescape")
+        head, rest = made[: places[0].start_byte + len(to_bytes(text))], made
+        body = to_text(rest[len(head) :])
         for name, new_name in zip(removed, added, strict=True):
             body = re.sub(rf"(?<![\w.]){re.escape(name)}(?!\w)", new_name, body)
-        made = head + body.encode("utf-8", "surrogateescape")
+        made = head + to_bytes(body)
     return made
 
 
@@ -77,7 +78,7 @@ def nameless_imports(source: bytes, language: str) -> list[str]:
     return [
         " ".join(text.split())
         for _, _, text in places_of_imports(source, language) or ()
-        if "*" in text or not imported(text.encode(), language)
+        if "*" in text or not imported(to_bytes(text), language)
     ]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.syntax.assertions import Stated, arguments, compared, negated
 from agentrunner.verification.syntax.edits import Edit, replaced
 from agentrunner.verification.syntax.languages import Parsed, field, is_comment, walk
@@ -255,7 +256,7 @@ def _java_turned(parsed: Parsed, name: Node, given: list[Node], member: bool) ->
         condition = given[0] if given[0].type != "string_literal" else given[-1]
         return (negated(parsed, condition),)
     opposite = _JAVA_TURNED.get(called)
-    if opposite is None or (not member and opposite.encode() not in parsed.source):
+    if opposite is None or (not member and to_bytes(opposite) not in parsed.source):
         return ()
     return (replaced(name, opposite),)
 

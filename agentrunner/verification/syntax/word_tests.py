@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.results.names import BRACKETED, own_name
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.programs import KILLS, program_language
@@ -70,7 +71,7 @@ def tests_by_words(source: bytes, path: str, name: str, line: int | None) -> lis
     """
     text = source.decode("latin-1")  # one character per byte, so offsets are those of the source
     lines = text.split("\n")
-    bare = BRACKETED.sub("", name.encode().decode("latin-1"))
+    bare = BRACKETED.sub("", to_bytes(name).decode("latin-1"))
     starts = _by_definition(lines, own_name(bare)) or _by_macro(lines, bare)
     starts = starts or _by_title(lines, bare)
     if not starts and line is not None and 0 < line <= len(lines):

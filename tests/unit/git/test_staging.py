@@ -20,6 +20,8 @@ from tests.kit.repository import committed, git
         (["-f"], "git add -A && git commit"),
         ([":(glob)x"], "git add -A && git commit"),
         (["a\x1b[31mb"], "git add -A && git commit"),
+        (["caf\ufffd.txt"], "git add -A && git commit"),
+        (["src/caf\ufffd.txt"], "git add src && git commit"),
         (["src/*.py"], "git add src && git commit"),
     ],
 )

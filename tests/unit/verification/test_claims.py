@@ -1,5 +1,7 @@
 """Which red tests have to turn, and which were red for another reason."""
 
+from dataclasses import replace
+
 import pytest
 
 from agentrunner.config.agents import PlannerSpec
@@ -12,6 +14,7 @@ from agentrunner.verification.claims import (
     claims_of,
     fresh,
     listed_but_green,
+    listed_for_nothing,
     pick,
     red_names,
     turned,
@@ -92,6 +95,27 @@ def test_strict_and_weak_results_know_listed_reds_only() -> None:
 
 def test_without_results_nothing_is_claimed() -> None:
     assert not claims_of(None, ["cart"]).claimed
+
+
+def test_what_is_listed_for_no_test_is_known_where_all_tests_have_names() -> None:
+    assert listed_for_nothing(["test_ok", "test_rate", "nothing"], BEFORE) == ["nothing"]
+    assert listed_for_nothing(["nothing"], None) == []
+    assert listed_for_nothing(["nothing"], replace(BEFORE, weak=True)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("tests.test_calc.CalcTest.test_mul", "test_mul"),
+        ("tests.test_calc.CalcTest.test_mul", "CalcTest.test_mul"),
+        ("cart > adds up", "adds up"),
+        ("TestCart/adds_up", "adds_up"),
+    ],
+)
+def test_a_short_name_means_a_test_with_every_tool(name: str, short: str) -> None:
+    before = results((name, "passed"), ("other", "failed"))
+    assert listed_but_green([short], before) == [short]
+    assert listed_but_green([short[1:]], before) == []
 
 
 def test_a_listed_red_that_is_green_is_a_mistake_in_the_list() -> None:

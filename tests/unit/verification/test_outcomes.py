@@ -192,3 +192,16 @@ def test_counts_are_unknown_where_nothing_told_them() -> None:
     assert counts_of(outcome_of(measured())) is None
     counts = counts_of(outcome_of(measured(1, RED)))
     assert counts == Counts(1, 2, 0, errors=1)
+
+
+def test_how_many_tests_a_list_has_is_told_where_it_is_cut() -> None:
+    old = [f"old{number}" for number in range(199)]
+    before = results(("a", "failed"), *((name, "failed") for name in old))
+    now = results(("a", "passed"), *((name, "failed") for name in old))
+    claims = Claims(frozenset("a"), frozenset(old))
+    found = outcome_of(measured(1, now), None, before, claims, one_stage=True)
+    assert found.green and found.known_red == old[:50]
+    assert (found.how_many("known_red"), found.how_many("turned")) == (199, 1)
+    red = outcome_of(measured(1, now), None, before)
+    assert (len(red.still_red), red.how_many("still_red")) == (50, 199)
+    assert red.how_many("known_red") == 0

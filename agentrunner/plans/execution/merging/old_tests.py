@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from agentrunner.git.private_clone import CloneStore, Identity
-from agentrunner.git.process import to_text
+from agentrunner.text.unicode import to_text
 from agentrunner.verification.inputs.changes import judge_changes, put_back
 from agentrunner.verification.inputs.finder import find_inputs
 from agentrunner.verification.inputs.tree import ReadFile

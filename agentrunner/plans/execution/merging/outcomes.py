@@ -14,6 +14,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.plans.execution.merging.merge_verdict import CheckOutput, CommitFindings
 from agentrunner.state.run_state import TestOutcome
 from agentrunner.storage.run_folder import make_private, write_private
+from agentrunner.text.unicode import clean
 
 
 class _SavedCheck(BaseModel):
@@ -49,7 +50,8 @@ class OutcomeBook:
         if look.test is not None:
             test = look.test.model_copy(update={"output": None})
             file = self._file(tree, sandbox)
-            write_private(file, test.model_dump_json().encode(), sync=False)
+            text = clean(json.dumps(test.model_dump(mode="json"), ensure_ascii=False))
+            write_private(file, text.encode(), sync=False)
         for check, seen in look.seen.items():
             kept = _SavedCheck(red=seen.red)
             file = self._file(tree, sandbox, check)
