@@ -130,6 +130,11 @@ def listed_but_green(listed: Iterable[str], before: Results | None) -> list[str]
     ]
 
 
+def is_listed(name: str, listed: Sequence[str]) -> bool:
+    """Whether a list of known reds has this test."""
+    return any(_matches(name, pattern) for pattern in listed)
+
+
 def _matches(name: str, pattern: str) -> bool:
     return name == pattern or name.endswith(f"::{pattern}") or fnmatchcase(name, pattern)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePath
 
-from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.model import Results, TestResult
 
 SHORTAGE = re.compile(
     r"(?im)^.*(?:temporary failure in name resolution|name or service not known"
@@ -22,22 +22,18 @@ SHORTAGE = re.compile(
 
 
 def lacking_surroundings(results: Results, wanted: str = "") -> str:
-    """The line that says what is missing, where for want of it no test ran; else "".
+    """The line that says what is missing, where for want of it no test ran; else ""."""
+    ran = [test for test in results.tests if test.outcome != "skipped"]
+    reasons = [surroundings_lacked_by(test, wanted) for test in ran]
+    return reasons[0] if reasons and all(reasons) else ""
 
-    Every test then broke outside of itself, as its file was loaded or its place was set up. A file
-    of tests that `wanted`, the text of the task, names may be what is to be mended.
+
+def surroundings_lacked_by(test: TestResult, wanted: str) -> str:
+    """The line that says what a test lacked before it could begin; else "".
+
+    It then broke outside of itself, as its file was loaded or its place was set up. A file of tests
+    that `wanted`, the text of the task, names may be what is to be mended.
     """
-    why = ""
-    for test in results.tests:
-        if test.outcome == "skipped":
-            continue
-        hit = SHORTAGE.search(test.message)
-        if test.outcome != "error" or hit is None or _named(test.file or test.name, wanted):
-            return ""
-        why = why or hit[0].strip()
-    return why
-
-
-def _named(file: str, wanted: str) -> bool:
-    name = PurePath(file.partition("::")[0]).name
-    return bool(name) and name in wanted
+    name = PurePath((test.file or test.name).partition("::")[0]).name
+    hit = SHORTAGE.search(test.message) if test.outcome == "error" else None
+    return hit[0].strip() if hit and not (name and name in wanted) else ""

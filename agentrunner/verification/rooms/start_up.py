@@ -16,8 +16,15 @@ from typing import Protocol
 
 from agentrunner.verification.results.counts import ESCAPES, Counts
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.rooms.lacking_packages import declared_in, lacking_package
-from agentrunner.verification.rooms.lacking_surroundings import lacking_surroundings
+from agentrunner.verification.rooms.lacking_packages import (
+    declared_in,
+    lacking_package,
+    package_lacked_by,
+)
+from agentrunner.verification.rooms.lacking_surroundings import (
+    lacking_surroundings,
+    surroundings_lacked_by,
+)
 from agentrunner.verification.rooms.misused_tools import misused
 
 UNRESOLVED = re.compile(
@@ -263,6 +270,16 @@ def why_no_test_says_anything(
     if why or not ran.exit_code or (ran.counts is not None and ran.counts.passed):
         return why
     return lacking_package(None, ran.tail, repo, wanted, failed)
+
+
+def tests_that_could_not_run(results: Results, repo: Path, wanted: str) -> dict[str, str]:
+    """Red tests that could say nothing here, with the reason; the others did say something."""
+    found: dict[str, str] = {}
+    for test in results.red:
+        why = package_lacked_by(test.message, repo, wanted) or surroundings_lacked_by(test, wanted)
+        if why:
+            found.setdefault(test.name, why)
+    return found
 
 
 def tool_lacking(shell: str, ran: ShellOutcome) -> str:
