@@ -28,6 +28,8 @@ AFTER = {
     ("tests_changed", "reject"): "validate",
     ("protected_path", "approve"): "validate",
     ("protected_path", "reject"): "validate",
+    ("tests_could_not_run", "approve"): "plan",
+    ("tests_could_not_run", "reject"): "plan",
 }
 """The next node for each answer. That node consumes the answer."""
 

@@ -22,14 +22,14 @@ from agentrunner.execution.context_length import context_budget
 from agentrunner.execution.decisions import keep, messages
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.planner_checks import asked_by_people, check_of, settled
-from agentrunner.execution.questions import answered, question, remark
+from agentrunner.execution.questions import answered, question, remark, subject_of
 from agentrunner.execution.seeing import CONTEXT_FILE, seeing
 from agentrunner.prompts import ContextBudget
 from agentrunner.prompts.context_budget import UNKNOWN, fitted
 from agentrunner.protocol import CriterionDraft, Message, PlanTask
 from agentrunner.state.lifecycle import TaskState
-from agentrunner.state.people import People
-from agentrunner.state.run_state import Baseline, Criterion, TaskContext
+from agentrunner.state.people import People, Question
+from agentrunner.state.run_state import Baseline, Criterion, TaskContext, Verdict
 from agentrunner.state.short_names import further, shortened
 from agentrunner.state.summary import FROM_PERSON
 from agentrunner.storage.run_folder import keep_sandbox
@@ -39,6 +39,8 @@ from agentrunner.verification.results.model import Results
 MAX_CRITERIA = 50
 MOST_RED, MOST_GREEN = 100, 40
 """How many names of red and of green tests a planner is shown."""
+NAMED = 3
+"""Names and reasons in a question about tests that cannot run."""
 LEAST_RED = 5
 """The same where its context is short."""
 SAME_WORDS = 0.6
@@ -56,9 +58,14 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
         return Command(update={"state": TaskState.PLANNING}, goto="plan")
     if answered(state, "plan"):
         return _plan_again(state)
+    if (end := _not_without_them(state)) is not None:
+        return end
     replied = messages(state, deps)
     own = criteria_of(deps.spec.criteria, deps.spec.task.test)
     baseline = await _baseline(state, deps, own)
+    if state.get("baseline") is None and (asked := await _in_part(state, deps, baseline)):
+        update: Update = {**replied, "baseline": baseline, "question": asked}
+        return Command(update=update, goto="approve")
     asking = cast("TaskContext", {**state, **replied, "criteria": own, "baseline": baseline})
     budget = await asyncio.to_thread(context_budget, asking, deps)
     names = await asyncio.to_thread(deps.verifier.before, baseline)
@@ -82,7 +89,7 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
         )
     deps.emit("plan", acceptance_criteria=criteria)
     deps.record(state, "plan", "plan", {"criteria": [c.model_dump(mode="json") for c in criteria]})
-    update: Update = {
+    update = {
         **replied,
         "counters": counters,
         "criteria": criteria,
@@ -209,6 +216,41 @@ async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -
             for sentence in await asyncio.to_thread(_missing_services, deps, found):
                 deps.emit("warning", code="suite-needs", message=sentence)
             return found
+
+
+async def _in_part(state: TaskContext, deps: Deps, baseline: Baseline) -> Question | None:
+    """Return the question about tests that could not run where others did; None without such.
+
+    It is asked when the baseline is new, so once in a run.
+    """
+    found = await asyncio.to_thread(deps.verifier.could_not_run, baseline)
+    if not found:
+        return None
+    names, reasons = list(found), list(dict.fromkeys(found.values()))
+    shown = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" * (len(names) > NAMED))
+    text = (
+        f"{len(names)} of the tests cannot run here, while others do: "
+        f"{'; '.join(reasons[:NAMED])} ({shown}). Go on without them? As long as they are red, so "
+        "is the test command, and the run may not end COMPLETE. task.setup.command can provide "
+        "what is missing."
+    )
+    subject = {"tests": names[:MOST_RED], "why": reasons[:MOST_RED]}
+    return question("tests_could_not_run", text, subject, state)
+
+
+def _not_without_them(state: TaskContext) -> Command[str] | None:
+    """Return the end of the run where a person does not go on without these tests; else None.
+
+    The next attempt measures anew.
+    """
+    answer = answered(state, "tests_could_not_run")
+    if answer is None or answer.decision == "approve":
+        return None
+    why = "; ".join(map(str, subject_of(state)["why"]))
+    said = f" A person did not go on without them: {answer.text}" if answer.text else ""
+    text = f"Some tests cannot run here: {why}.{said}"
+    verdict = Verdict(state="FAILED", reason="environment_not_ready", text=text)
+    return Command(update={"answer": None, "baseline": None, "verdict": verdict}, goto="note")
 
 
 def _missing_services(deps: Deps, baseline: Baseline) -> Sequence[str]:

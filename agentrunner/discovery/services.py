@@ -32,6 +32,8 @@ _OUTPUT = {
     "docker": re.compile(
         r"(?i)cannot connect to the docker daemon|docker\.errors\.DockerException|docker\.sock"
         r"|could not find a valid docker environment|is the docker daemon running"
+        r"|docker: unknown command|is not a docker command"
+        r"|docker(?:-compose)?: (?:command )?not found"
     ),
 }
 _PACKAGES = {

@@ -82,7 +82,7 @@ def _hand_over(
     fingerprint = deps.snapshots.dependency_fingerprint()
     git = git_places(deps, before.embedded)
     launch = _launch(state, deps, order, shown, route)
-    launch.lay_out(deps.folder.sandbox_dir)
+    launch.lay_out(deps.folder.sandbox_dir, links=deps.sandbox.isolates)
     if deps.stop.is_set():
         raise Stopped
     reach("before_claim")
@@ -115,6 +115,7 @@ def _launch(
         seconds=_wall_sec(state, deps, member.spec),
         env={**own, **order.env},
         network="full" if member.network.policy == "full" else "none",
+        home=deps.verifier.rooms.sealed.home_seen,
     )
 
 

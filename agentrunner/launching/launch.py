@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -20,6 +21,7 @@ from agentrunner.sandboxes.base import (
     Sandbox,
     SandboxError,
 )
+from agentrunner.sandboxes.homes import SANDBOX_HOME
 from agentrunner.storage.locks import FileLock
 from agentrunner.storage.run_folder import write_private
 from agentrunner.storage.worker_ledger import Claim
@@ -28,6 +30,8 @@ from agentrunner.workers.base import WorkerCommand
 
 KEEP_BYTES = 8 << 20
 """Of each stream: enough for any reply, and the events before it."""
+SHARED = frozenset({".cache", ".config", ".local", "bin", "lib", "share", "state"})
+"""Folders of a home in which several tools have their own, as freedesktop.org has it."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class CliLaunch:
     """What the task adds. It overrides the command's variables; the credential overrides both."""
     network: Network = "none"
     mounts: tuple[Mount, ...] = ()
+    home: Path | None = None
+    """A home that it finds and cannot change: what it writes there is thrown away with it."""
 
     def request(self) -> Request:
         """Return what the sandbox runs."""
@@ -56,11 +62,17 @@ class CliLaunch:
             timeout_sec=self.seconds,
             keep_bytes=KEEP_BYTES,
             mounts=self.mounts,
+            home=self.home,
+            home_layer=self.home is not None,
             door=self.route.door,
         )
 
-    def lay_out(self, home: Path) -> None:
-        """Make the folders and files of the command, which are below `home`. Blocks."""
+    def lay_out(self, home: Path, *, links: bool = True) -> None:
+        """Make the folders and files of the command, which are below `home`. Blocks.
+
+        A CLI that has its own folder for HOME finds links there to what the home holds. Not without
+        a sandbox: there that home has no place of its own.
+        """
         for folder in self.command.folders:
             make_own(folder, home)
         for path, text in self.command.files.items():
@@ -68,6 +80,9 @@ class CliLaunch:
                 raise ValueError(f"{path} is not below {home}")
             make_own(path.parent, home)
             write_private(path, text.encode("utf-8", "backslashreplace"), sync=False)
+        own = Path(self._environment().get("HOME", "/"))
+        if links and self.home is not None and own != home and own.is_relative_to(home):
+            _link(own, self.home, SANDBOX_HOME, home)
 
     def _environment(self) -> dict[str, str]:
         """Return the variables added to the sandbox's own; later values override earlier ones."""
@@ -134,6 +149,20 @@ def start_supervised(
         secrets=supervision.secrets,
     )
     return start(order, claim, repository)
+
+
+def _link(own: Path, found: Path, shown: Path, home: Path) -> None:
+    """Link what a folder of the host holds, by where a sandbox shows it, unless `own` has it.
+
+    Folders that several tools share are not links: what a CLI adds to them has to stay.
+    """
+    for entry in sorted(found.iterdir()):
+        place = own / entry.name
+        if entry.name in SHARED and entry.is_dir() and not entry.is_symlink():
+            make_own(place, home)
+            _link(place, entry, shown / entry.name, home)
+        elif not os.path.lexists(place):
+            place.symlink_to(shown / entry.name)
 
 
 def make_own(folder: Path, home: Path) -> None:

@@ -31,6 +31,7 @@ _NAMES = {
     "budget": "a budget is spent",
     "worker_failed": "the worker could not work",
     "planner": "the planner gave no answer",
+    "tests_could_not_run": "some tests cannot run here",
 }
 _FINDINGS = {
     "tests_gone": "tests that ran before are missing or skipped",

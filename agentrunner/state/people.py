@@ -18,6 +18,7 @@ QuestionKind = Literal[
     "worker_failed",
     "budget",
     "planner",
+    "tests_could_not_run",
 ]
 
 

@@ -142,6 +142,11 @@ ENDS = ("::", " > ", ".", "/")
 """What tools put between the parts of a test's name."""
 
 
+def is_listed(name: str, listed: Sequence[str]) -> bool:
+    """Whether a list of known reds has this test."""
+    return any(_matches(name, pattern) for pattern in listed)
+
+
 def _matches(name: str, pattern: str) -> bool:
     short = tuple(f"{end}{pattern}" for end in ENDS)
     return name == pattern or name.endswith(short) or fnmatchcase(name, pattern)

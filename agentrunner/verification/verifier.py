@@ -30,6 +30,7 @@ from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.claims import (
     Claims,
     claims_of,
+    is_listed,
     listed_but_green,
     listed_for_nothing,
     red_names,
@@ -48,7 +49,11 @@ from agentrunner.verification.results.model import Results
 from agentrunner.verification.rooms.decision_sandbox import TEST_COMMAND, DecisionSandbox, not_ready
 from agentrunner.verification.rooms.left_out import LeftOut, words_of_red
 from agentrunner.verification.rooms.room import Room, Rooms
-from agentrunner.verification.rooms.start_up import NO_TESTS, why_no_test_says_anything
+from agentrunner.verification.rooms.start_up import (
+    NO_TESTS,
+    tests_that_could_not_run,
+    why_no_test_says_anything,
+)
 from agentrunner.verification.stages import is_one_stage
 from agentrunner.verification.target import Measured, Target, target_of, test_target
 from agentrunner.verification.task_set_up import TaskSetUp
@@ -452,6 +457,19 @@ class Verifier:
             return again, []
         red = [name for name in red_names(first.results) if name not in claims.known]
         return again, [name for name in red if again.results.passed(name)]
+
+    def could_not_run(self, baseline: Baseline) -> dict[str, str]:
+        """Tests that could say nothing before the run, with the reason, where others could. Blocks.
+
+        Those that are listed as known reds are left out: of them a person knows.
+        """
+        before = self.before(baseline)
+        if before is None or self.test is None:
+            return {}
+        wanted = f"{self.spec.title}\n{self.spec.wanted}"
+        found = tests_that_could_not_run(before, Path(self.spec.repo), wanted)
+        listed = self.test.known_red
+        return {name: why for name, why in found.items() if not is_listed(name, listed)}
 
     def before(self, baseline: Baseline) -> Results | None:
         """The test command's results by name on the old tree. Blocks."""

@@ -57,9 +57,7 @@ print(code, *sorted({"pydantic.main", "agentrunner.results"} & set(sys.modules))
 
 
 @pytest.mark.parametrize("words", [("show", "nothing"), ("shwo",), ("show", "--jsn")])
-def test_an_error_on_a_terminal_waits_for_no_models(
-    words: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_an_error_on_a_terminal_waits_for_no_models(words: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     command = [sys.executable, "-c", MISTAKEN, *words]
     done = subprocess.run(

@@ -201,11 +201,13 @@ def _go(text: str) -> Counts | None:
     verbose = any(outcome == "PASS" for outcome, _ in tests)
     named = tests if verbose else [("PASS" if o == "ok" else "FAIL", p) for o, p in packages]
     failing = [name for outcome, name in tests if outcome == "FAIL"]
+    not_built = [] if verbose else _matches(r"^FAIL\s+\S+\s+\[setup failed\]", text)
     return Counts(
         sum(outcome == "PASS" for outcome, _ in named),
         sum(outcome == "FAIL" for outcome, _ in named),
         sum(outcome == "SKIP" for outcome, _ in named),
         failing[:MAX_NAMES],
+        len(not_built),
     )
 
 

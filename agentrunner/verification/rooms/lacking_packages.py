@@ -54,16 +54,20 @@ def lacking_package(
         return ""
     if not ran and sum(1 for _ in _missing(output)) < failed:
         return ""
+    reasons = [
+        package_lacked_by(text, repo, wanted) for text in [test.message for test in ran] or [output]
+    ]
+    return reasons[0] if all(reasons) else ""
+
+
+def package_lacked_by(message: str, repo: Path, wanted: str) -> str:
+    """Why a test with this message could say nothing: it fails for packages alone; else ""."""
     why = ""
-    for text in [test.message for test in ran] or [output]:
-        missing = dict.fromkeys(_missing(text))
-        if not missing:
+    for name, manifests in dict.fromkeys(_missing(message)):
+        place = "" if _names(wanted, name) else manifests(name, repo)
+        if not place:
             return ""
-        for name, manifests in missing:
-            place = "" if _names(wanted, name) else manifests(name, repo)
-            if not place:
-                return ""
-            why = why or f"the package {name} is named in {place}, and is not installed"
+        why = why or f"the package {name} is named in {place}, and is not installed"
     return why
 
 

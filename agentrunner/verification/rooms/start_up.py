@@ -16,7 +16,15 @@ from typing import Protocol
 
 from agentrunner.verification.results.counts import ESCAPES, Counts
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.rooms.lacking_packages import declared_in, lacking_package
+from agentrunner.verification.rooms.lacking_packages import (
+    declared_in,
+    lacking_package,
+    package_lacked_by,
+)
+from agentrunner.verification.rooms.lacking_surroundings import (
+    lacking_surroundings,
+    surroundings_lacked_by,
+)
 from agentrunner.verification.rooms.misused_tools import misused
 
 UNRESOLVED = re.compile(
@@ -27,6 +35,7 @@ UNRESOLVED = re.compile(
     r"(?:offline mode|[Cc]ould not transfer|[Uu]nknown host|[Nn]ame resolution|[Cc]onnect).*$"
     r"|^\[(?:FATAL|ERROR)\] Non-resolvable parent POM .*"
     r"(?:offline mode|[Cc]ould not transfer).*$"
+    r"|^\[ERROR\] Unresolveable build extension: (?!.*Could not find artifact).*?(?= @ *$| *$)"
     r"|^\[ERROR\] Could not create local repository at .*$"
     r"|^\s*> ?.*\bNo cached version (?:of \S+ )?available for offline mode\.?$"
     r"|^\s*> Could not (?:HEAD|GET) '\S+'\.\n.*$"
@@ -82,6 +91,10 @@ LAUNCHERS = (
     re.compile(r"(?m)^go: (?:errors parsing \S*go\.work:|download go\S+ for ).*$"),
     re.compile(r"(?m)^(?:go: )?reading go\.work: .*$"),
     re.compile(r"(?m)^.*current directory is contained in a module that is not one of the .*$"),
+    re.compile(r"(?m)^error: rustup could not choose a version of .*$"),
+    re.compile(r"(?m)^error: toolchain '\S+' is not (?:installed|installable).*$"),
+    re.compile(r"(?m)^\w+env: version [`'].+' is not installed.*$"),
+    re.compile(r"(?m)^(?:\w+: )?Cannot connect to the Docker daemon.*$"),
 )
 """Messages of a language's launcher about a missing installation or configuration of its own."""
 FETCHES = (
@@ -99,15 +112,24 @@ FETCHES = (
 NOT_FETCHED = (
     re.compile(
         r"(?m)^(?:go: |\S+\.go:\d+:\d+: )(?:\S+@v\S+: .*(?:\bdial tcp\b|lookup disabled|\bzip: )"
-        r"|open \S+/cache/download/).*$"
+        r"|\w+ \S+/cache/download/\S*: ).*$"
     ),
+    re.compile(r"(?m)^(?:go: |\S+\.go:\d+:\d+: ).*\bmissing go\.sum entry\b.*(?:\n\t.+)?$"),
     re.compile(r"(?m)^error: failed to download `.*$|^\s*download of \S+ failed$"),
     re.compile(r"(?m)^The git source \S+ is not yet checked out\b.*$"),
+    re.compile(
+        r"(?m)^(?P<fault>error: [^\n]*)\n(?:(?!error: )[^\n]*\n)*?[^\n]*"
+        r"(?:you're using offline mode \(|but --offline was specified)"
+    ),
     re.compile(r"(?m)^.*(?:you're using offline mode \(|but --offline was specified).*$"),
     re.compile(r"(?m)^\[ERROR\] error reading \S+/\.m2/\S+\.jar; .*$"),
 )
 """Messages of Go, Cargo, Bundler and Maven's compiler about a package that they could not fetch or
-unpack: it is in no cache, or only in part. One that no manifest names is red, in other words."""
+unpack: it is in no cache, or only in part. One that no manifest names is red, in other words. Where
+there is a `fault`, it says which package that is."""
+GO_SUM = "go.sum"
+"""What Go asks for where go.mod names a module and this file does not. A worker could mend it where
+that is the task."""
 INSTALLED_IN_PART = re.compile(
     r"(?m)^(?P<fault>(?:Error: )?Cannot find module '\S+')\s*\n"
     r"Require stack:\s*\n- \S*/node_modules/\S+$"
@@ -173,14 +195,14 @@ def why_not_started(
     a file that the command reads if `wanted`, the text of the PRD, names it.
     """
     ran = _Colourless(ran.exit_code, ESCAPES.sub("", ran.tail), ran.counts)
-    ran_none = ran.counts is None or not ran.counts.ran
+    ran_none = ran.counts is None or not ran.counts.sure
     if ran.exit_code in (126, 127):
         if not _is_own_that_fails(shell, repo, ran.tail):
             return ran.tail.strip().splitlines()[-1] if ran.tail.strip() else "command not found"
     elif ran.exit_code == 2 and UNREADABLE_FOR_SHELL.fullmatch(output := ran.tail.strip()):
         return f"the shell cannot read it: {output.splitlines()[0]}"
     elif ran.exit_code and ran_none and (why := _start_failed(shell, repo, ran)):
-        return why
+        return "" if GO_SUM in why and GO_SUM in wanted else why
     if not is_test:
         return ""
     if ran.exit_code and ran_none and (why := _file_lacking(shell, ran.tail, repo, wanted)):
@@ -241,11 +263,23 @@ def why_no_test_says_anything(
     """
     why = why_not_started(shell, ran, repo, is_test=True, wanted=wanted, cwd=cwd)
     if results is not None and results.tests:
-        return lacking_package(results, "", repo, wanted) if ran.exit_code else ""
+        if not ran.exit_code:
+            return ""
+        return lacking_package(results, "", repo, wanted) or lacking_surroundings(results, wanted)
     failed = ran.counts.failed if ran.counts is not None else 1
     if why or not ran.exit_code or (ran.counts is not None and ran.counts.passed):
         return why
     return lacking_package(None, ran.tail, repo, wanted, failed)
+
+
+def tests_that_could_not_run(results: Results, repo: Path, wanted: str) -> dict[str, str]:
+    """Red tests that could say nothing here, with the reason; the others did say something."""
+    found: dict[str, str] = {}
+    for test in results.red:
+        why = package_lacked_by(test.message, repo, wanted) or surroundings_lacked_by(test, wanted)
+        if why:
+            found.setdefault(test.name, why)
+    return found
 
 
 def tool_lacking(shell: str, ran: ShellOutcome) -> str:
@@ -268,7 +302,7 @@ def _start_failed(shell: str, repo: Path, ran: ShellOutcome) -> str:
             )
     for pattern in (*LAUNCHERS, *NOT_FETCHED, UNRESOLVED):
         if found := pattern.search(ran.tail):
-            return found[0].strip()
+            return " ".join((found.groupdict().get("fault") or found[0]).split())
     if partly := INSTALLED_IN_PART.search(ran.tail):
         return f"{partly['fault']}, which an installed package needs: node_modules is incomplete"
     if (member := MISSING_MEMBER.search(ran.tail)) and not _is_below(

@@ -22,6 +22,10 @@ from agentrunner.verification.results.files import MOST_READ, read_plain
 MOST_FOLDERS = 500
 MOST_LOOKED_AT = 5_000
 """Files and folders in which sources are looked for; in more there may be some."""
+NO_FOLDER = re.compile(
+    r"(?:.*: )?cd: (?:can't cd to (?P<plain>.+)|(?P<other>.+): (?:No such file or|Not a) directory)"
+)
+"""What shells say of a folder that they cannot enter."""
 MARKS = re.compile(r"^(?:\[(?:ERROR|FATAL)\] )+|(?: @ *)?(?: -> \[Help \d+\])?\s*$")
 """What Maven puts around a message."""
 
@@ -95,6 +99,12 @@ PROJECTS = (
         "py",
     ),
     Project(
+        ("tox",),
+        r"ERROR: No pyproject\.toml or setup\.py file found\..*",
+        ("pyproject.toml", "setup.py"),
+        "py",
+    ),
+    Project(
         ("bundle", "rspec", "rake", "ruby"),
         r"Could not locate Gemfile.*",
         ("Gemfile", "gems.rb"),
@@ -141,6 +151,10 @@ UNKNOWN = (
     Unknown(("vitest",), r"CACError: Unknown option `(\S+)`"),
     Unknown(("rspec",), r"invalid option: (\S+)"),
     Unknown(("unittest",), r".*: error: unrecognized arguments: (\S+).*"),
+    Unknown(
+        ("docker",),
+        r"docker: unknown command: docker (\S+)|docker: '(\S+)' is not a docker command\..*",
+    ),
     Unknown(("make", "gmake"), r"g?make: unrecognized option '(\S+)'"),
 )
 
@@ -149,7 +163,21 @@ def complaint(shell: str, output: str, repo: Path, cwd: str = ".") -> Complaint 
     """What a tool of the command says of the command itself; None where it says nothing of it."""
     runs = runs_of(shell, cwd, partial(read_plain, repo, most=MOST_READ))
     lines = [MARKS.sub("", line) for line in ESCAPES.sub("", output).splitlines()]
-    return next(_no_project(runs, lines, repo), None) or next(_unknown(runs, lines), None)
+    return (
+        next(_no_folder(shell, lines, repo / cwd), None)
+        or next(_no_project(runs, lines, repo), None)
+        or next(_unknown(runs, lines), None)
+    )
+
+
+def _no_folder(shell: str, lines: list[str], start: Path) -> Iterator[Complaint]:
+    """What the shell says of a folder that the command itself enters."""
+    for line in lines:
+        hit = NO_FOLDER.fullmatch(line)
+        folder = (hit["plain"] or hit["other"]) if hit else ""
+        entered = re.search(rf"\bcd\s+[\"']?{re.escape(folder)}(?![^\s\"';&|)])", shell)
+        if folder and entered and not (start / folder).is_dir():
+            yield Complaint(line.strip(), (posixpath.basename(folder.rstrip("/")),))
 
 
 def _no_project(runs: list[Run], lines: list[str], repo: Path) -> Iterator[Complaint]:

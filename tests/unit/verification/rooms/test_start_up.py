@@ -64,6 +64,18 @@ BUNDLER = (
     "definition.rb:486:in `materialize': Could not find greet-1.2.3 in {0} (Bundler::GemNotFound)\n"
 )
 GO = "app.go:3:8: {0}\n"
+NO_SUM = """\
+# x.test/app
+app.go:3:8: missing go.sum entry for module providing package x.test/y (imported by x.test/app); \
+to add:
+\tgo get x.test/app
+FAIL\tx.test/app [setup failed]
+"""
+EXTENSION = (
+    "[ERROR] [ERROR] Some problems were encountered while processing the POMs:\n"
+    "[ERROR] Unresolveable build extension: Plugin x.y:z:1 or one of its dependencies could not be"
+    " resolved: {0} @ \n @ \n[ERROR] The build could not read 1 project -> [Help 1]\n"
+)
 CRATE = "error: failed to get `y` as a dependency of package `app v0.1.0`\n\nCaused by:\n{0}\n"
 LOCKED = """\
 Could not find gem 'greet (>= 2)' in locally installed gems.
@@ -120,6 +132,40 @@ NOT_STARTED = {
     "a module of Go": ("go test ./...", 1, GO.format('x.test/y@v1.2.3: Get "p": dial tcp: no')),
     "a module of Go that is there in part": (
         "go test ./...", 1, GO.format("open /a/pkg/mod/cache/download/y/@v/v1.lock: read-only"),
+    ),
+    "a module of Go of which the cache cannot take the folder": (
+        "go test ./...", 1,
+        GO.format("mkdir /home/agent/go/pkg/mod/cache/download/x.test: read-only file system"),
+    ),
+    "a module of Go without its sum": ("go test ./...", 1, NO_SUM),
+    "a module of Go without the sum of its go.mod": (
+        "go test ./...", 1,
+        "go: x.test/y@v1.2.3: missing go.sum entry for go.mod file; to add it:\n\tgo mod tidy\n",
+    ),
+    "an extension of Maven": ("mvn test", 1, EXTENSION.format(OFFLINE)),
+    "an extension of Maven, without a network": (
+        "mvn test", 1, EXTENSION.format("Failed to read artifact descriptor for x.y:z:jar:1"),
+    ),
+    "Rust's tool without a version": (
+        "cargo test", 1,
+        "error: rustup could not choose a version of cargo to run, because one wasn't specified\n",
+    ),
+    "a version of Rust that is not there": (
+        "cargo test", 1, "error: toolchain '1.70.0-x86_64-unknown-linux-gnu' is not installed\n",
+    ),
+    "a version of Python that pyenv lacks": (
+        "pytest", 1, "pyenv: version `3.9.1' is not installed (set by /repo/.python-version)\n",
+    ),
+    "a folder that is not there": ("cd backend && pytest", 2, "sh: 1: cd: can't cd to backend\n"),
+    "a folder that is not there, in bash": (
+        "cd backend/x && pytest", 1, "bash: line 1: cd: backend/x: No such file or directory\n",
+    ),
+    "Docker without Compose": (
+        "docker compose run tests", 1,
+        "docker: unknown command: docker compose\n\nRun 'docker --help' for more information\n",
+    ),
+    "Docker without an engine": (
+        "docker run x", 125, "docker: Cannot connect to the Docker daemon at unix:///x. Is the\n",
     ),
     "a crate": ("cargo test", 101, CRATE.format("  download of config.json failed")),
     "a crate, offline": (
@@ -190,6 +236,12 @@ RED = {
     "a library that is not built": ("./app", 127, LIBRARY.format("./app")),
     "a library behind make": ("make test", 2, LIBRARY.format("build/app")),
     "a program behind make": ("make test", 2, MAKE.format("./build/check")),
+    "an extension of Maven that nobody has published": (
+        "mvn test", 1, EXTENSION.format("Could not find artifact x.y:z:jar:1 in central (https:)"),
+    ),
+    "a folder that a script of the project enters": (
+        "make test", 2, "sh: 1: cd: can't cd to out\n",
+    ),
     "a module of the project": ("python3 -m pytest", 1, "E  No module named 'shop'"),
     "a class of the project": (
         "java -cp . Shop", 1, "Error: Could not find or load main class Shop\n",
@@ -242,6 +294,35 @@ def test_a_script_that_the_prd_asks_for_is_red() -> None:
     shell, code, tail = NOT_STARTED["a script of Python that is not there"]
     prd = "Write nope.py, which runs all tests."
     assert not why_not_started(shell, Ran(code, tail), Path("/repo"), is_test=True, wanted=prd)
+
+
+@pytest.mark.parametrize(
+    ("shell", "code", "tail", "prd"),
+    [
+        ("cd backend && pytest", 2, "sh: 1: cd: can't cd to backend\n", "A backend that adds."),
+        ("go test ./...", 1, NO_SUM, "Bring go.sum up to date."),
+    ],
+)
+def test_what_the_prd_asks_for_is_red(shell: str, code: int, tail: str, prd: str) -> None:
+    repo = Path(__file__).parent
+    assert why_not_started(shell, Ran(code, tail), repo, is_test=True)
+    assert not why_not_started(shell, Ran(code, tail), repo, is_test=True, wanted=prd)
+
+
+def test_the_reason_is_the_tool_s_own_line() -> None:
+    told = why_not_started("go test ./...", Ran(1, NO_SUM), Path("/repo"), is_test=True)
+    assert told.startswith("app.go:3:8: missing go.sum entry for module")
+    assert told.endswith("to add: go get x.test/app")
+    ran = Ran(1, EXTENSION.format(OFFLINE))
+    told = why_not_started("mvn test", ran, Path("/repo"), is_test=True)
+    assert told.startswith("[ERROR] Unresolveable build extension: Plugin x.y:z:1")
+    assert told.endswith("in offline mode")
+    tail = (
+        "error: no matching package named `serde` found\nlocation searched: crates.io index\n"
+        "As a reminder, you're using offline mode (--offline) which can sometimes cause failures\n"
+    )
+    told = why_not_started("cargo test", Ran(101, tail), Path("/repo"), is_test=True)
+    assert told == "error: no matching package named `serde` found"
 
 
 @pytest.mark.parametrize("name", RED)

@@ -1,0 +1,39 @@
+"""What a sandbox does not give and tests ask for before the first of them runs.
+
+It is told by the words of the operating system, which are the same for all languages: a network, a
+place to write, a display. A test that itself asks for one of them is red, like any other.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+
+from agentrunner.verification.results.model import Results, TestResult
+
+SHORTAGE = re.compile(
+    r"(?im)^.*(?:temporary failure in name resolution|name or service not known"
+    r"|network is unreachable|no route to host|\b(?:ENOTFOUND|EAI_AGAIN|ENETUNREACH)\b"
+    r"|failed to lookup address information|no space left on device|disk quota exceeded"
+    r"|read-only file system|(?:open|connect to|access)(?: X server)? display"
+    r"|no display name and ).*$"
+)
+"""The line with such words."""
+
+
+def lacking_surroundings(results: Results, wanted: str = "") -> str:
+    """The line that says what is missing, where for want of it no test ran; else ""."""
+    ran = [test for test in results.tests if test.outcome != "skipped"]
+    reasons = [surroundings_lacked_by(test, wanted) for test in ran]
+    return reasons[0] if reasons and all(reasons) else ""
+
+
+def surroundings_lacked_by(test: TestResult, wanted: str) -> str:
+    """The line that says what a test lacked before it could begin; else "".
+
+    It then broke outside of itself, as its file was loaded or its place was set up. A file of tests
+    that `wanted`, the text of the task, names may be what is to be mended.
+    """
+    name = PurePath((test.file or test.name).partition("::")[0]).name
+    hit = SHORTAGE.search(test.message) if test.outcome == "error" else None
+    return hit[0].strip() if hit and not (name and name in wanted) else ""

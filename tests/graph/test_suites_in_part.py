@@ -1,0 +1,80 @@
+"""A suite of which some tests ran and others could not: a person is asked once, before a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kit.metas import Item, assess, finish, give_up, plan, work
+from tests.kit.project import Project
+from tests.kit.runs import Run
+
+FILES = {
+    "calc.py": "def add(a, b):\n    return a - b\n",
+    "requirements.txt": "zzreq==1\n",
+    "tests/__init__.py": "",
+    "tests/test_calc.py": """\
+import unittest
+
+from calc import add
+
+
+class AddTest(unittest.TestCase):
+    def test_add(self):
+        self.assertEqual(add(2, 3), 5)
+
+    def test_zero(self):
+        self.assertEqual(add(0, 0), 0)
+""",
+    "tests/test_far.py": "import zzreq\n",
+}
+FIX = "sed -i 's/a - b/a + b/' calc.py"
+TEST = "python3 -m unittest"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(Project.make(tmp_path, FILES))
+
+
+def begin(run: Run, test: Any = TEST, last: Sequence[Item] = (give_up(),)) -> None:
+    run.start([plan(), work(), *last], FIX, test=test)
+
+
+def test_it_is_asked_before_a_worker_is_paid_and_never_again(run: Run) -> None:
+    begin(run)
+    assert (run.result["exit_code"], run.kind) == (4, "tests_could_not_run")
+    assert (run.calls(), run.result["worker_runs"]) == ([], 0)
+    assert run.subject["tests"] == ["tests.test_far"]
+    assert "zzreq is named in requirements.txt" in run.result["waiting"]["text"]
+    assert "zzreq" in run.note()
+    run.approve(run.question)
+    assert (run.ending, run.result["worker_runs"]) == (("FAILED", "aborted", 1), 1)
+    assert [record.data["kind"] for record in run.log("answer")] == ["tests_could_not_run"]
+
+
+def test_no_ends_it_and_another_try_measures_anew(run: Run) -> None:
+    begin(run, last=[finish(), assess()])
+    run.reject("I install it first.", run.question)
+    assert run.ending == ("FAILED", "environment_not_ready", 1)
+    assert "I install it first." in run.result["text"]
+    assert (run.calls(), run.result["worker_runs"]) == ([], 0)
+    (run.project.repo / "zzreq.py").write_text("")
+    run.resume()
+    assert run.ending == ("COMPLETE", "complete", 0), run.result["missing"]
+
+
+def test_a_known_red_is_not_asked_about(run: Run) -> None:
+    begin(run, {"command": TEST, "known_red": ["tests.test_far"]})
+    assert (run.ending, run.result["worker_runs"]) == (("FAILED", "aborted", 1), 1)
+
+
+@pytest.mark.parametrize("module", ["shop", "calc.more"])
+def test_a_module_that_is_still_to_be_written_is_red(run: Run, module: str) -> None:
+    (run.project.repo / "tests/test_far.py").write_text(f"import {module}\n")
+    run.project.git("commit", "-qam", "far")
+    begin(run)
+    assert (run.ending, run.result["worker_runs"]) == (("FAILED", "aborted", 1), 1)

@@ -1,0 +1,44 @@
+"""A network, a place to write or a display that is missing before any test runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
+from agentrunner.verification.rooms.lacking_surroundings import lacking_surroundings
+
+NAME = "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>"
+DISK = "OSError: [Errno 30] Read-only file system: '/data'"
+X = "_tkinter.TclError: no display name and no $DISPLAY environment variable"
+
+
+def broken(
+    message: str, outcome: TestOutcomeKind = "error", file: str = "t/test_a.py"
+) -> TestResult:
+    return TestResult("t.test_a", outcome, file=file, message=f"{message}\nTraceback …\n")
+
+
+@pytest.mark.parametrize("message", [NAME, DISK, X])
+def test_where_no_test_ran_it_is_no_red_suite(message: str) -> None:
+    skipped = TestResult("t.test_b", "skipped")
+    assert lacking_surroundings(Results("unittest", (broken(message), skipped))) == message
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        (broken(NAME, "failed"),),
+        (broken(NAME), TestResult("t.test_b", "passed")),
+        (broken(NAME), broken("AssertionError: 1 != 2", "failed")),
+        (broken("ModuleNotFoundError: No module named 'shop'"),),
+        (broken(DISK), broken("ModuleNotFoundError: No module named 'shop'")),
+        (),
+    ],
+)
+def test_a_test_that_ran_or_broke_for_another_reason_is_red(tests: tuple[TestResult, ...]) -> None:
+    assert lacking_surroundings(Results("unittest", tests)) == ""
+
+
+def test_a_file_that_the_task_names_is_to_be_mended() -> None:
+    found = Results("unittest", (broken(NAME),))
+    assert lacking_surroundings(found, "test_a.py must not need a network.") == ""
