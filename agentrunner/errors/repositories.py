@@ -305,14 +305,16 @@ class RepositoryGone(InfraError):
 
 class WorktreeGone(InfraError):
     """The run worked in a private work tree outside of the checkout, and that is gone: somebody
-    removed it, or it was a task of a plan, whose work tree is taken away once it has landed.
+    removed it, or it was a task of a plan, whose work tree is taken away once it has landed, and
+    is put aside with the plan.
     """
 
     code = "worktree-gone"
     advice = """
     `agentrunner diff RUN` still has what was done, as a patch. Start the task again; what a
     plan's task did is on the plan's branch, which `agentrunner plan status` names, and can be
-    taken back there (`git revert`).
+    taken back there (`git revert`). A plan that was put aside goes on after `agentrunner plan
+    switch NAME`, with `agentrunner plan run`.
     """
 
 
