@@ -265,7 +265,11 @@ def end_at_limit(
         else "Nothing could be executed; only a person can decide."
     )
     text = f"{withdrawn_checks(criteria)}{text}"
-    missing = list(dict.fromkeys([*judgement.missing, *refused]))
+    missing = judgement.missing
+    # A finding stands there with what settles it.
+    missing += [
+        text for text in dict.fromkeys(refused) if not any(one.startswith(text) for one in missing)
+    ]
     return Verdict(state="NEEDS_REVIEW", reason=reason, text=text, missing=missing)
 
 

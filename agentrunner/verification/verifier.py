@@ -217,8 +217,7 @@ class Verifier:
         if green := listed_but_green(self.test.known_red, measured.results):
             raise EnvironmentNotReady(
                 f"{green[0]} is listed as a known red and is green.",
-                path="task.test.known_red",
-                place=self._place_of_known_red(green[0]),
+                path=self._place_of_known_red(green[0]),
                 remedy=f"take {green[0]} off the list",
                 nothing_spent=True,
             )
@@ -241,11 +240,11 @@ class Verifier:
         return outcome, list(measured.written)
 
     def _place_of_known_red(self, name: str) -> str:
-        """The line of the task file where a known red is listed."""
+        """The file and line where a known red is listed; the setting where that is not known."""
         key, places = "task.test.known_red", self.spec.places
         listed = self.test.known_red if self.test else []
         own = places.get(f"{key}[{listed.index(name)}]") if name in listed else None
-        return own or places.get(key) or places.get("task.test", "")
+        return own or places.get(key) or key
 
     def _warn_about_left_out_files(self, outcome: TestOutcome) -> None:
         if named := self.left_out.named(words_of_red(outcome, [])):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from agentrunner.errors import UsageError
+from agentrunner.errors import EnvironmentNotReady, UsageError
 from tests.kit.metas import assess, finish, give_up, plan, work
 from tests.kit.project import BROKEN, FIX, PYTEST, Project
 from tests.kit.runs import Run
@@ -82,6 +83,17 @@ def test_a_listed_known_red_may_stay_red_and_not_go(
     assert run.result["state"] == state, run.result["missing"]
     if state != "COMPLETE":
         assert FETCH in json.dumps(run.result["findings"])
+
+
+def test_a_list_that_is_wrong_is_told_before_anything_is_spent(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, {**BROKEN, "tests/test_net.py": OFFLINE}))
+    listed = ["*test_no_more", "test_zero"]
+    with pytest.raises(EnvironmentNotReady, match="test_zero is listed as a known red") as caught:
+        run.start([plan()], FIX, test={"command": PYTEST, "known_red": listed})
+    assert re.search(r"task\.yaml:\d+$", caught.value.path)
+    run.start([plan(), give_up()], FIX, test={"command": PYTEST, "known_red": listed[:1]})
+    told = "No test is called *test_no_more, which is listed as a known red"
+    assert ("known-red-unknown", told) in run.warnings()
 
 
 def test_what_was_asked_for_is_refused(tmp_path: Path) -> None:

@@ -51,7 +51,9 @@ def test_a_changed_one_is_for_a_person(run: Run) -> None:
     assert run.result["state"] == "NEEDS_REVIEW"
     (finding,) = [one for one in run.result["findings"] if one["code"] == "unkept"]
     assert finding["paths"] == ["data.bin"]
-    assert any("data.bin" in text for text in run.result["missing"])
+    (missing,) = [text for text in run.result["missing"] if "data.bin" in text]
+    assert "agentrunner accept" in missing
+    assert run.accept()["state"] == "COMPLETE"
 
 
 def test_one_that_the_worker_made_is_verified_like_any_other(run: Run) -> None:

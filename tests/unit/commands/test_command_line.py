@@ -488,6 +488,8 @@ def test_logs_prints_all_that_the_test_command_printed(shell: Shell) -> None:
     ]
     assert shell("logs", "--tests", "--json", "--round", "1") == 0
     assert shell.lines[0]["red"] == [] and shell.lines[0]["output"] == "one\n"
+    assert shell("logs", "--tests", "--round", "0") == 0
+    assert shell.out == "before\n"
     assert shell("logs", "--tests", "--round", "3") == 2
     assert "error[no-test-output]: users-api-7f3a has no output of the test command" in shell.err
     assert "it ran in: before the run, 1, 2" in shell.err
