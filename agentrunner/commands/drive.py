@@ -134,10 +134,10 @@ def _run_to_end(work: Work, console: Console, first: Callable[[], object]) -> in
 
 def _forget(state_dir: Path, run_id: str) -> None:
     """Remove a run that an option or its task file kept from its first step."""
-    from agentrunner.engine import queries
+    from agentrunner.engine import retention
 
     with contextlib.suppress(AgentRunnerError, OSError):
-        queries.forget(state_dir, run_id)
+        retention.forget(state_dir, run_id)
 
 
 def _remember(state_dir: Path, run_id: str) -> None:

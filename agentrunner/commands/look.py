@@ -386,7 +386,7 @@ def gc(
     """
     import asyncio
 
-    from agentrunner.engine import queries
+    from agentrunner.engine import retention
     from agentrunner.screens.layout import count, flat
     from agentrunner.storage.index import RunIndex
     from agentrunner.storage.state_size import disk_bytes, gigabytes
@@ -395,13 +395,13 @@ def gc(
     most = None if max_size is None else _size(max_size)
     repos = {row.run_id: row.repo for row in RunIndex(place).runs()}
     if not yes and interactive(Output(json=as_json, no_input=no_input)):
-        found = queries.collect_garbage(
+        found = retention.collect_garbage(
             place, datetime.now(UTC), older_than_days=older_than, max_bytes=most, dry=True
         )
         if found["removed"] and not _may_delete(found["removed"], repos):
             tell("Nothing was deleted.")
             return 0
-    done = queries.collect_garbage(
+    done = retention.collect_garbage(
         place, datetime.now(UTC), older_than_days=older_than, max_bytes=most
     )
     if as_json:

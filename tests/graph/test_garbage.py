@@ -9,7 +9,7 @@ import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from agentrunner.engine.queries import collect_garbage
+from agentrunner.engine.retention import collect_garbage
 from tests.kit.metas import assess, consult, finish, plan, work
 from tests.kit.plan_project import PlanProject, Work
 from tests.kit.project import Project

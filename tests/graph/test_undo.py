@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from agentrunner import cli
-from agentrunner.engine.queries import collect_garbage, diff, show, undo
+from agentrunner.engine.queries import diff, show, undo
+from agentrunner.engine.retention import collect_garbage
 from agentrunner.errors import LockHeld, UsageError
 from agentrunner.screens.summary import summary_screen
 from agentrunner.storage.index import RunIndex

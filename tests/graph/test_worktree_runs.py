@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner import cli
-from agentrunner.engine import queries
+from agentrunner.engine import queries, retention
 from agentrunner.errors import LockHeld, UsageError
 from agentrunner.execution.deps import Clock
 from agentrunner.git.worktree import worktree_place
@@ -240,10 +240,10 @@ def test_garbage_collection_takes_the_work_tree(project: Project) -> None:
     assert len(places(project)) == 1
     orphan = places(project)[0].parent / "probe-none"
     orphan.mkdir()
-    queries.collect_garbage(project.state_dir, Clock().now())
+    retention.collect_garbage(project.state_dir, Clock().now())
     assert orphan in places(project)
     os.utime(orphan, (0, 0))
-    queries.collect_garbage(project.state_dir, Clock().now(), older_than_days=0)
+    retention.collect_garbage(project.state_dir, Clock().now(), older_than_days=0)
     assert places(project) == []
 
 

@@ -20,7 +20,7 @@ from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.engine.queries import collect_garbage
+from agentrunner.engine.retention import collect_garbage
 from agentrunner.storage.locks import repository_lock
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
