@@ -247,8 +247,8 @@ def _not_without_them(state: TaskContext) -> Command[str] | None:
     if answer is None or answer.decision == "approve":
         return None
     why = "; ".join(map(str, subject_of(state)["why"]))
-    said = f" A person did not go on without them: {answer.text}" if answer.text else ""
-    text = f"Some tests cannot run here: {why}.{said}"
+    reason = f" A person did not go on without them: {answer.text}" if answer.text else ""
+    text = f"Some tests cannot run here: {why}.{reason}"
     verdict = Verdict(state="FAILED", reason="environment_not_ready", text=text)
     return Command(update={"answer": None, "baseline": None, "verdict": verdict}, goto="note")
 

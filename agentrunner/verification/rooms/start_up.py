@@ -16,14 +16,14 @@ from typing import Protocol
 
 from agentrunner.verification.results.counts import ESCAPES, Counts
 from agentrunner.verification.results.model import Results
+from agentrunner.verification.rooms.lacking_conditions import (
+    condition_lacked_by,
+    lacking_conditions,
+)
 from agentrunner.verification.rooms.lacking_packages import (
     declared_in,
     lacking_package,
     package_lacked_by,
-)
-from agentrunner.verification.rooms.lacking_surroundings import (
-    lacking_surroundings,
-    surroundings_lacked_by,
 )
 from agentrunner.verification.rooms.misused_tools import misused
 
@@ -265,7 +265,7 @@ def why_no_test_says_anything(
     if results is not None and results.tests:
         if not ran.exit_code:
             return ""
-        return lacking_package(results, "", repo, wanted) or lacking_surroundings(results, wanted)
+        return lacking_package(results, "", repo, wanted) or lacking_conditions(results, wanted)
     failed = ran.counts.failed if ran.counts is not None else 1
     if why or not ran.exit_code or (ran.counts is not None and ran.counts.passed):
         return why
@@ -276,7 +276,7 @@ def tests_that_could_not_run(results: Results, repo: Path, wanted: str) -> dict[
     """Red tests that could say nothing here, with the reason; the others did say something."""
     found: dict[str, str] = {}
     for test in results.red:
-        why = package_lacked_by(test.message, repo, wanted) or surroundings_lacked_by(test, wanted)
+        why = package_lacked_by(test.message, repo, wanted) or condition_lacked_by(test, wanted)
         if why:
             found.setdefault(test.name, why)
     return found

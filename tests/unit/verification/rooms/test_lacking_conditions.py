@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
-from agentrunner.verification.rooms.lacking_surroundings import lacking_surroundings
+from agentrunner.verification.rooms.lacking_conditions import lacking_conditions
 
 NAME = "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>"
 DISK = "OSError: [Errno 30] Read-only file system: '/data'"
@@ -21,7 +21,7 @@ def broken(
 @pytest.mark.parametrize("message", [NAME, DISK, X])
 def test_where_no_test_ran_it_is_no_red_suite(message: str) -> None:
     skipped = TestResult("t.test_b", "skipped")
-    assert lacking_surroundings(Results("unittest", (broken(message), skipped))) == message
+    assert lacking_conditions(Results("unittest", (broken(message), skipped))) == message
 
 
 @pytest.mark.parametrize(
@@ -36,9 +36,9 @@ def test_where_no_test_ran_it_is_no_red_suite(message: str) -> None:
     ],
 )
 def test_a_test_that_ran_or_broke_for_another_reason_is_red(tests: tuple[TestResult, ...]) -> None:
-    assert lacking_surroundings(Results("unittest", tests)) == ""
+    assert lacking_conditions(Results("unittest", tests)) == ""
 
 
 def test_a_file_that_the_task_names_is_to_be_mended() -> None:
     found = Results("unittest", (broken(NAME),))
-    assert lacking_surroundings(found, "test_a.py must not need a network.") == ""
+    assert lacking_conditions(found, "test_a.py must not need a network.") == ""

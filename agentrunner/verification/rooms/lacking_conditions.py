@@ -21,14 +21,14 @@ SHORTAGE = re.compile(
 """The line with such words."""
 
 
-def lacking_surroundings(results: Results, wanted: str = "") -> str:
+def lacking_conditions(results: Results, wanted: str = "") -> str:
     """The line that says what is missing, where for want of it no test ran; else ""."""
     ran = [test for test in results.tests if test.outcome != "skipped"]
-    reasons = [surroundings_lacked_by(test, wanted) for test in ran]
+    reasons = [condition_lacked_by(test, wanted) for test in ran]
     return reasons[0] if reasons and all(reasons) else ""
 
 
-def surroundings_lacked_by(test: TestResult, wanted: str) -> str:
+def condition_lacked_by(test: TestResult, wanted: str) -> str:
     """The line that says what a test lacked before it could begin; else "".
 
     It then broke outside of itself, as its file was loaded or its place was set up. A file of tests
