@@ -146,7 +146,7 @@ def test_a_model_that_is_not_there_is_named(run: Run, clock: VirtualClock) -> No
     runner = {"worker": faulty(says("model"), does(FIX), model="gpt-none")}
     run.start(HAPPY, test=TEST, runner=runner)
     assert "the model gpt-none" in run.result["waiting"]["text"]
-    assert "runner.worker.model" in run.result["waiting"]["text"]
+    assert "--model NAME" in run.result["waiting"]["text"]
 
 
 # -- sessions -----------------------------------------------------------------------------------
