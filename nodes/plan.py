@@ -34,6 +34,7 @@ from agentrunner.state.short_names import further, shortened
 from agentrunner.state.summary import FROM_PERSON
 from agentrunner.storage.run_folder import keep_sandbox
 from agentrunner.verification.checks import stands_in_suite
+from agentrunner.verification.findings import first_few
 from agentrunner.verification.results.model import Results
 
 MAX_CRITERIA = 50
@@ -227,12 +228,11 @@ async def _in_part(state: TaskContext, deps: Deps, baseline: Baseline) -> Questi
     if not found:
         return None
     names, reasons = list(found), list(dict.fromkeys(found.values()))
-    shown = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" * (len(names) > NAMED))
     text = (
         f"{len(names)} of the tests cannot run here, while others do: "
-        f"{'; '.join(reasons[:NAMED])} ({shown}). Go on without them? As long as they are red, so "
-        "is the test command, and the run may not end COMPLETE. task.setup.command can provide "
-        "what is missing."
+        f"{'; '.join(reasons[:NAMED])} ({first_few(names, NAMED)}). Go on without them? As long "
+        "as they are red, so is the test command, and the run may not end COMPLETE. "
+        "task.setup.command can provide what is missing."
     )
     subject = {"tests": names[:MOST_RED], "why": reasons[:MOST_RED]}
     return question("tests_could_not_run", text, subject, state)

@@ -25,7 +25,7 @@ HELP = (
     ("/answer [N] TEXT", "answer a question of the planner"),
     ("/run", "carry the plan out while you talk"),
     ("/status", "how the work stands"),
-    ("/pause  /resume", "begin no further task; go on"),
+    ("/pause  /resume", "begin no further task; continue"),
     ("/stop", "end the tasks that are at work; /run resumes them"),
     ("/quit", "leave; the plan is kept"),
 )

@@ -294,11 +294,11 @@ def answered(
     left = sum(one.answer is None and is_living(one, plan) for one in store.questions())
     more = f" {left} more to go." if left else ""
     if chat:
-        after = "Work that is under way goes on with it, else /run does."
+        after = "Work that is under way continues with it; otherwise /run does."
         if not found.task_id:
             after = f"{_REACHES_TASKS}\nThe planner gets it with what you say next."
     elif found.task_id:
-        after = "Next:  agentrunner plan run   goes on with it"
+        after = "Next:  agentrunner plan run   continues with it"
     else:
         after = f'{_REACHES_TASKS}\nNext:  agentrunner plan "go on"   tells the planner, too'
     return f"Question {found.id} is answered.{more}\n{after}"

@@ -145,13 +145,13 @@ def plan_text() -> str:
 
     steps = [
         ("agentrunner watch --plan", "see it work, and answer it there"),
-        ("agentrunner plan answer ID TEXT", "when a task asks; the others go on"),
-        ("agentrunner plan stop", "stop the tasks; plan run goes on"),
+        ("agentrunner plan answer ID TEXT", "when a task asks; the others continue"),
+        ("agentrunner plan stop", "stop the tasks; plan run resumes them"),
     ]
     return "\n".join(
         [
             *sentences(
-                "The plan goes on by itself; this terminal may be closed.",
+                "The plan runs on its own; this terminal may be closed.",
                 "Where all that is left waits for you, it ends: answer, then plan run --detach.",
             ),
             "",

@@ -62,7 +62,7 @@ class RunStories:
             story = run.story
             if story.waits_until is not None:
                 until = story.waits_until.astimezone()
-                words[task_id] = f"goes on at {until:%H:%M:%S}: {story.waits_for}"
+                words[task_id] = f"continues at {until:%H:%M:%S}: {story.waits_for}"
                 continue
             silent = (now - run.last).total_seconds()
             awaited = (now - (run.awaited or run.last)).total_seconds()

@@ -60,7 +60,7 @@ def watch_plan(repo: str | None, output: Output) -> int:
         else:
             _print_events(folder, console)
     except KeyboardInterrupt:
-        tell("\nThe plan goes on.  agentrunner watch --plan", sys.stderr)
+        tell("\nThe plan continues.  agentrunner watch --plan", sys.stderr)
         return INTERRUPTED
     finally:
         console.finish()
@@ -104,7 +104,7 @@ def _restart(folder: PlanFolder, answered: set[int], repo: Path, output: Output)
     there = replace(output, detach=True, notify=None, events=None)
     try:
         order = as_before(repo, output.state_dir)
-        return drive_plan(order, there, message="The plan goes on by itself.") == 0
+        return drive_plan(order, there, message="The plan continues by itself.") == 0
     except AgentRunnerError as error:
         show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
         return False

@@ -129,7 +129,7 @@ class PlanSteering:
         if not self.running:
             return "Nothing is under way."
         self._paused = True
-        return "No further task is begun; those at work go on to their end. /resume goes on."
+        return "No further task is begun; those at work run to their end. /resume continues."
 
     def resume(self) -> str:
         if not self._paused and self.running:
@@ -149,7 +149,7 @@ class PlanSteering:
         return "Stopped. /run resumes the tasks."
 
     def status(self) -> str:
-        paused = "\n\nPaused: no further task is begun. /resume goes on."
+        paused = "\n\nPaused: no further task is begun. /resume continues."
         return self._look() + (paused if self.running and self._paused else "")
 
     async def _run(self, halt: asyncio.Event) -> None:
@@ -157,7 +157,7 @@ class PlanSteering:
             end = await self._execute(halt, lambda: not self._paused)
         except Exception as surprise:  # noqa: BLE001 - a full disk, say: nobody waits for this task
             error = named(surprise)
-            end = f"The plan cannot go on: {error.message}"
+            end = f"The plan cannot continue: {error.message}"
             if error.remedy:
                 end += f" Try: {error.remedy}"
             end = _wrapped(end)

@@ -57,7 +57,7 @@ def watch(
     except KeyboardInterrupt:
         if not output.json:
             goes_on = is_driven(environment.state_dir(output.state_dir), run_id)
-            now = f"goes on.  agentrunner watch {run_id}"
+            now = f"continues.  agentrunner watch {run_id}"
             if not goes_on:
                 now = f"waits for you.  agentrunner answer {run_id}"
             tell(f"\n{run_id} {now}", sys.stderr)
@@ -84,11 +84,11 @@ def _find_run(name: str | None, output: Output) -> str:
             return ""
         if not interactive(output):
             raise AmbiguousRun(
-                "both the plan and a run go on here.",
+                "both the plan and a run are at work here.",
                 remedy="agentrunner watch --plan, or agentrunner watch RUN",
             )
         asked = {"p": "the plan", "r": "a run"}
-        if ask_which("Both the plan and a run go on here.", asked, Console(output)) == "p":
+        if ask_which("Both the plan and a run are at work here.", asked, Console(output)) == "p":
             return ""
     try:
         return run_for("watch", None, output.state_dir, output)
@@ -190,10 +190,10 @@ class _Watch:
         if answer is None:
             self._left.add(question.id)
             if driven:
-                tell("Left waiting; the view goes on, and Ctrl-C ends it.", sys.stderr)
+                tell("Left waiting; the view continues, and Ctrl-C ends it.", sys.stderr)
             return False
         there = replace(self._output, detach=True, quiet=False, notify=None, events=None)
-        code = give(self._run_id, answer, there, left_alone=lambda _: "It goes on by itself.")
+        code = give(self._run_id, answer, there, left_alone=lambda _: "It continues by itself.")
         return code in (0, UsageError.exit_code)  # a wrong answer is asked for again
 
     def _answer_watcher(self, question: Question, driven: bool) -> Callable[[], None]:

@@ -48,6 +48,7 @@ from agentrunner.git.stat_cache import (
     Seen,
     StatCache,
     blob_of,
+    facts_of,
     flags_of,
     key_of,
     mode_of,
@@ -358,10 +359,7 @@ class _SnapshotRun:
             known = stand_ins(self.git) or set()
             text = "".join(f"{name}\n" for name in sorted(known | self.stand_ins))
             replace(self.place / "stand-ins", text.encode())
-        facts = {
-            to_text(path): " ".join(map(str, KEY.unpack(key)[:4]))
-            for path, key in sorted(unseen.items())
-        }
+        facts = {to_text(path): facts_of(key) for path, key in sorted(unseen.items())}
         if facts != seen_files(self.git):
             replace(self.place / "ignored-seen.json", json.dumps(facts).encode())
 
@@ -382,8 +380,7 @@ def changed_since(work_tree: Path, facts: Mapping[str, str]) -> list[str]:
     for path, before in facts.items():
         now = ""
         with contextlib.suppress(OSError, ValueError):
-            key = key_of((work_tree / path).lstat())
-            now = " ".join(map(str, KEY.unpack(key)[:4]))
+            now = facts_of(key_of((work_tree / path).lstat()))
         if now != before:
             found.append(path)
     return sorted(found)

@@ -53,6 +53,11 @@ def seen_file(key: FileKey, blob: bytes, flags: int) -> Seen:
     return key + blob + bytes((flags,))
 
 
+def facts_of(key: FileKey) -> str:
+    """Return size, mtime, ctime and inode in words, to be kept in JSON."""
+    return " ".join(map(str, KEY.unpack(key)[:4]))
+
+
 def size_of(key: FileKey) -> int:
     """Return the size of a file in bytes."""
     return int.from_bytes(key[:8], "little")

@@ -140,7 +140,7 @@ class LiveView:
         story, silent = self.story, now - self._last_event
         if story.waits_until is not None:
             ends = story.waits_until.astimezone(self._timezone)
-            left = f"goes on at {ends:%H:%M:%S}, in {clock(self._wait_ends - now)}"
+            left = f"continues at {ends:%H:%M:%S}, in {clock(self._wait_ends - now)}"
             return [self._round_alternatives(), (left,), (flat(story.waits_for),)]
         if story.asks:
             asked = f"waits for you: {flat(story.asks)}"
@@ -206,7 +206,7 @@ def header_lines(
         lines += labelled(label, text, width)
     where = _where_edits_appear(story.header.get("landing") or {}) + " Undo: agentrunner undo"
     if story.header.get("part_of"):
-        where = "It is a task of a plan: agentrunner plan run goes on with what comes of it."
+        where = "It is a task of a plan: agentrunner plan run continues with what comes of it."
     keys = "Ctrl-C stops the worker, keeps the run; in another window: agentrunner watch"
     if watched:
         keys = "Another process drives it. Ctrl-C ends this view, not the run."

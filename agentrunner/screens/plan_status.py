@@ -220,7 +220,7 @@ def _next(look: PlanStatus, width: int, *, chat: bool, followed: bool) -> list[s
     elif unfinished and not look.driven:
         asked = any(question.task_id for question in look.questions)
         begun = any(task.at_work for task in look.tasks.values())
-        what = "then goes on with it" if asked else "goes on with it" if begun else "carries it out"
+        what = "then continues it" if asked else "continues it" if begun else "carries it out"
         lines.append((f"{lead}run", what))
     rows = [(f"  {command}", f"  {command:<{len(lead) + 16}} {what}") for command, what in lines]
     return [whole if len(whole) <= width else short for short, whole in rows]

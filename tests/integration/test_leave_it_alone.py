@@ -132,7 +132,7 @@ def test_a_question_that_is_left_in_one_terminal_is_asked_in_the_other(shell: Sh
         with shell.terminal("watch") as looks:
             looks.until(PROMPT)
             looks.type("\x03")  # as its first lines say, that ends the view
-            looks.until("goes on.  agentrunner watch")
+            looks.until("continues.  agentrunner watch")
             assert looks.end() == 130
         with shell.terminal("watch") as watches:
             watches.until(PROMPT)
@@ -162,7 +162,7 @@ def test_a_detached_run_needs_no_terminal(shell: Shell) -> None:
         watches.until("Sure?")
         watches.until(PROMPT)
         watches.type("yes\r")
-        watches.until("It goes on by itself.")
+        watches.until("It continues by itself.")
         watches.until("COMPLETE")
         assert watches.end() == 0
     printed = Path(begun["output"])
@@ -205,7 +205,7 @@ def test_a_plan_is_drawn_and_asks_while_it_goes_on(tmp_path: Path) -> None:
         watching.until("TASK-0001 asks (question 3):")
         watching.until(PROMPT)
         watching.type("again\r")
-        watching.until("The plan goes on by itself.")
+        watching.until("The plan continues by itself.")
         watching.until("TASK-0001 asks (question 4):")
         watching.until(PROMPT)
         watching.type("\r")

@@ -154,7 +154,7 @@ def _files(
     kinds = {one.path: one.kind for one in changes}
     patch = snapshots.patch(before, after, kinds, text=True)
     sections = _FILE.split(patch)[1:]
-    paths = sorted(kinds, key=lambda path: to_bytes(path))
+    paths = sorted(kinds, key=to_bytes)
     if len(sections) != len(paths):  # cannot be told apart: then one after the other
         sections = [
             "".join(_FILE.split(snapshots.patch(before, after, [path], text=True))[1:])

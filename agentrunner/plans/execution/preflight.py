@@ -103,7 +103,7 @@ def check_no_branch(clone: CloneStore) -> None:
         raise NotInPlace(
             f"The plan has begun on a branch, and {clone.repo} is no git repository any more.",
             path="--in-place",
-            remedy=f"{MAKE_ONE} makes it one, and goes on with the branch",
+            remedy=f"{MAKE_ONE} makes it one, and continues with the branch",
         )
 
 

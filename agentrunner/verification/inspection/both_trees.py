@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,3 +42,8 @@ class BothTrees:
     def changed(self) -> list[str]:
         """Those of them that are others now, or gone."""
         return [one for one in self.code if self.old[one] != self.new.get(one)]
+
+
+def alone(name: str) -> str:
+    """Return a pattern of a name or an option where it is no part of a longer one."""
+    return rf"(?<![\w-]){re.escape(name)}(?![\w-])"

@@ -9,7 +9,7 @@ from agentrunner.text.sentences import sentences
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.wanted_moves import renames_in
-from agentrunner.verification.inspection.both_trees import BothTrees
+from agentrunner.verification.inspection.both_trees import BothTrees, alone
 from agentrunner.verification.syntax.tokens import without_comments
 
 GONE = "{} is gone, and the requirements say: {}"
@@ -50,7 +50,7 @@ def gone_though_kept(trees: BothTrees, product: Collection[str], wanted: str) ->
             if name in trees.old and name not in trees.new:
                 return GONE.format(name, shown)
             continue
-        word = _alone(re.split(r"[.:]", name)[-1])
+        word = alone(re.split(r"[.:]", name)[-1])
         was = any(_says(word, path, trees.read_old) for path in trees.changed)
         if was and not any(_says(word, path, trees.read) for path in product):
             others = set(trees.code).difference(trees.changed)
@@ -74,10 +74,6 @@ def _kept_in(wanted: str) -> Iterator[tuple[str, str]]:
             and not JA_DENIED.search(sentence[hit_old.start() :])
         ):
             yield from ((name, shown) for name in renamed)
-
-
-def _alone(name: str) -> str:
-    return rf"(?<![\w-]){re.escape(name)}(?![\w-])"
 
 
 def _says(word: str, path: str, read: ReadFile) -> bool:

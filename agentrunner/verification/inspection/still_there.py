@@ -10,7 +10,7 @@ from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.wanted_removals import removed_options
 from agentrunner.verification.inputs.words_of_change import ARTICLE, NAMED_FILE, UNSURE
-from agentrunner.verification.inspection.both_trees import BothTrees
+from agentrunner.verification.inspection.both_trees import BothTrees, alone
 from agentrunner.verification.syntax.tokens import without_comments
 
 STILL_HERE = "{} is still there, and the requirements say: {}"
@@ -58,5 +58,5 @@ def _calls(name: str, path: str, read: ReadFile) -> bool:
 
 def _mentions(text: str, paths: Collection[str], read: ReadFile) -> int:
     """How often files have a text that stands alone."""
-    alone = re.compile(to_bytes(rf"(?<![\w-]){re.escape(text)}(?![\w-])"))
-    return sum(len(alone.findall(read(path) or b"")) for path in paths)
+    found = re.compile(to_bytes(alone(text)))
+    return sum(len(found.findall(read(path) or b"")) for path in paths)

@@ -114,7 +114,9 @@ NOT_FETCHED = (
         r"(?m)^(?:go: |\S+\.go:\d+:\d+: )(?:\S+@v\S+: .*(?:\bdial tcp\b|lookup disabled|\bzip: )"
         r"|\w+ \S+/cache/download/\S*: ).*$"
     ),
-    re.compile(r"(?m)^(?:go: |\S+\.go:\d+:\d+: ).*\bmissing go\.sum entry\b.*(?:\n\t.+)?$"),
+    re.compile(
+        r"(?m)^(?:go: |\S+\.go:\d+:\d+: ).*\bmissing (?P<file>go\.sum) entry\b.*(?:\n\t.+)?$"
+    ),
     re.compile(r"(?m)^error: failed to download `.*$|^\s*download of \S+ failed$"),
     re.compile(r"(?m)^The git source \S+ is not yet checked out\b.*$"),
     re.compile(
@@ -126,10 +128,8 @@ NOT_FETCHED = (
 )
 """Messages of Go, Cargo, Bundler and Maven's compiler about a package that they could not fetch or
 unpack: it is in no cache, or only in part. One that no manifest names is red, in other words. Where
-there is a `fault`, it says which package that is."""
-GO_SUM = "go.sum"
-"""What Go asks for where go.mod names a module and this file does not. A worker could mend it where
-that is the task."""
+there is a `fault`, it says which package that is. A `file` that the task names may be what the
+worker is to write."""
 INSTALLED_IN_PART = re.compile(
     r"(?m)^(?P<fault>(?:Error: )?Cannot find module '\S+')\s*\n"
     r"Require stack:\s*\n- \S*/node_modules/\S+$"
@@ -201,8 +201,8 @@ def why_not_started(
             return ran.tail.strip().splitlines()[-1] if ran.tail.strip() else "command not found"
     elif ran.exit_code == 2 and UNREADABLE_FOR_SHELL.fullmatch(output := ran.tail.strip()):
         return f"the shell cannot read it: {output.splitlines()[0]}"
-    elif ran.exit_code and ran_none and (why := _start_failed(shell, repo, ran)):
-        return "" if GO_SUM in why and GO_SUM in wanted else why
+    elif ran.exit_code and ran_none and (why := _start_failed(shell, repo, ran, wanted)):
+        return why
     if not is_test:
         return ""
     if ran.exit_code and ran_none and (why := _file_lacking(shell, ran.tail, repo, wanted)):
@@ -288,7 +288,7 @@ def tool_lacking(shell: str, ran: ShellOutcome) -> str:
     return hit[0].strip() if hit and _is_runner(shell, hit["module"]) else ""
 
 
-def _start_failed(shell: str, repo: Path, ran: ShellOutcome) -> str:
+def _start_failed(shell: str, repo: Path, ran: ShellOutcome, wanted: str) -> str:
     """The message of a loader, a launcher, make or the kernel; "" where a program did start."""
     for hit in LOADER.finditer(ran.tail):
         if not _is_own(hit["program"], repo):
@@ -301,8 +301,10 @@ def _start_failed(shell: str, repo: Path, ran: ShellOutcome) -> str:
                 " network here; task.setup.command can install it"
             )
     for pattern in (*LAUNCHERS, *NOT_FETCHED, UNRESOLVED):
-        if found := pattern.search(ran.tail):
-            return " ".join((found.groupdict().get("fault") or found[0]).split())
+        found = pattern.search(ran.tail)
+        parts = found.groupdict() if found else {}
+        if found and not ((file := parts.get("file")) and file in wanted):
+            return " ".join((parts.get("fault") or found[0]).split())
     if partly := INSTALLED_IN_PART.search(ran.tail):
         return f"{partly['fault']}, which an installed package needs: node_modules is incomplete"
     if (member := MISSING_MEMBER.search(ran.tail)) and not _is_below(

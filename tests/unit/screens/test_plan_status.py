@@ -70,7 +70,7 @@ def test_where_the_work_is_comes_last_once_all_is_done(where: dict[str, object],
 def test_who_is_behind_another_task_says_so_and_titles_have_what_is_left() -> None:
     screen = status_screen(look_at(STATUSES), width=80)
     assert "BLOCKED by TASK-0022" in screen
-    assert "then goes on" not in screen, "it is at work"
+    assert "then continues" not in screen, "it is at work"
 
 
 def test_the_live_tree_says_who_is_at_work_and_on_what() -> None:

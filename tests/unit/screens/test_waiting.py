@@ -40,7 +40,7 @@ def test_the_live_view_counts_down() -> None:
         view.feed(event, 0.0)
     (line,) = view.feed(WAITING, 10.0)
     assert line.startswith("14:12:00  waiting") and REASON in line and line.endswith("4 m 50 s")
-    assert "goes on at 14:16:50, in 4:50" in view.status(10.0)
+    assert "continues at 14:16:50, in 4:50" in view.status(10.0)
     assert "in 4:20" in view.status(40.0)
     assert "in 0:00" in view.status(999.0)
     view.tick(50.0, NOON + timedelta(seconds=280))  # it was asleep meanwhile
