@@ -10,7 +10,12 @@ from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.wanted_moves import renames_in
 from agentrunner.verification.inspection.both_trees import BothTrees, alone
-from agentrunner.verification.syntax.tokens import without_comments
+from agentrunner.verification.syntax.tokens import (
+    content,
+    lexical_family,
+    tokens,
+    without_comments,
+)
 
 GONE = "{} is gone, and the requirements say: {}"
 MUST = (
@@ -50,7 +55,7 @@ def gone_though_kept(trees: BothTrees, product: Collection[str], wanted: str) ->
             if name in trees.old and name not in trees.new:
                 return GONE.format(name, shown)
             continue
-        word = alone(re.split(r"[.:]", name)[-1])
+        word = re.split(r"[.:]", name)[-1]
         was = any(_says(word, path, trees.read_old) for path in trees.changed)
         if was and not any(_says(word, path, trees.read) for path in product):
             others = set(trees.code).difference(trees.changed)
@@ -76,11 +81,26 @@ def _kept_in(wanted: str) -> Iterator[tuple[str, str]]:
             yield from ((name, shown) for name in renamed)
 
 
-def _says(word: str, path: str, read: ReadFile) -> bool:
-    return bool(re.search(to_bytes(word), without_comments(path, read(path) or b"")))
+def _says(name: str, path: str, read: ReadFile) -> bool:
+    """Whether the code of a file has a name, itself or as a whole text: `{"old": new}`.
+
+    Of an option it is enough that a text has it: `"-q, --quiet"`. What a longer text or a comment
+    says of a name makes none.
+    """
+    source = read(path) or b""
+    family = lexical_family(path, source)
+    found = tokens(source, family) if family is not None else ()
+    if not found or name.startswith("-"):
+        return bool(re.search(to_bytes(alone(name)), without_comments(path, source)))
+    shown = to_bytes(name).decode("latin-1")  # as tokens have it
+    return any(
+        content(one.text) == shown if one.kind == "string" else one.text.lstrip("$@") == shown
+        for one in found
+    )
 
 
-def _declares(word: str, path: str, read: ReadFile) -> bool:
+def _declares(name: str, path: str, read: ReadFile) -> bool:
     """Whether a file may be the one that makes a name."""
+    word = alone(name)
     made = rf"\b(?:{MAKES})\b[^\n]*{word}|{word}\s*[:=]"
     return bool(re.search(to_bytes(made), without_comments(path, read(path) or b"")))

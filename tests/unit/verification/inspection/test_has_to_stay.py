@@ -47,6 +47,15 @@ def test_an_old_name_that_has_to_stay(asked: str, refused: bool) -> None:
     assert not _gone(RENAMED | {"compat.py": "from names import to_snake as snake\n"}, asked)
 
 
+def test_a_text_about_a_name_makes_none_and_a_table_of_old_names_does() -> None:
+    asked = "Rename `snake` to `to_snake`. The old name stays as an alias."
+    code = "def to_snake(text):\n    return text.lower()\n"
+    for talk in ('"""Was `snake` before."""\n', 'HINT = "snake is to_snake now"\n'):
+        assert _gone({"names.py": talk + code}, asked), talk
+    for table in ('OLD = {"snake": to_snake}\n', "globals()['snake'] = to_snake\n"):
+        assert not _gone({"names.py": code + table}, asked), table
+
+
 def test_a_name_that_another_file_makes_is_there() -> None:
     asked = "`loud` stays."
     old = {"a.py": "loud = 1\n", "b.py": "def loud(): pass\n"}
