@@ -42,6 +42,9 @@ MOST_RED, MOST_GREEN = 100, 40
 """How many names of red and of green tests a planner is shown."""
 NAMED = 3
 """Names and reasons in a question about tests that cannot run."""
+STAY_RED = "They stay red, and what they ask is not verified."
+NOT_LOADED = "As long as one of their files cannot be loaded, the run cannot end COMPLETE."
+"""What a yes to it means."""
 LEAST_RED = 5
 """The same where its context is short."""
 SAME_WORDS = 0.6
@@ -227,11 +230,12 @@ async def _in_part(state: TaskContext, deps: Deps, baseline: Baseline) -> Questi
     found = await asyncio.to_thread(deps.verifier.could_not_run, baseline)
     if not found:
         return None
+    before = await asyncio.to_thread(deps.verifier.before, baseline)
+    after = STAY_RED if before is not None and before.complete else NOT_LOADED
     names, reasons = list(found), list(dict.fromkeys(found.values()))
     text = (
         f"{len(names)} of the tests cannot run here, while others do: "
-        f"{'; '.join(reasons[:NAMED])} ({first_few(names, NAMED)}). Go on without them? As long "
-        "as they are red, so is the test command, and the run may not end COMPLETE. "
+        f"{'; '.join(reasons[:NAMED])} ({first_few(names, NAMED)}). Go on without them? {after} "
         "task.setup.command can provide what is missing."
     )
     subject = {"tests": names[:MOST_RED], "why": reasons[:MOST_RED]}

@@ -20,7 +20,7 @@ def cost_line(result: Result) -> str:
     begun = bool(rows or result.meta_calls or result.worker_runs)
     if (rows or not begun) and not any(map(_cost_something, rows)):
         # Calls of an outage cost as little as those of a planner that is no model.
-        return "none: no model answered" if rows else "none: no model was asked"
+        return "none: no tokens were used" if rows else "none: no model was asked"
     planner = [row for row in rows if row.role != "worker"]
     worker = [row for row in rows if row.role == "worker"]
     of_planner = _with_source(_tokens(usage.meta), planner)

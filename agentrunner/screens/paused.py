@@ -50,7 +50,10 @@ _FINDINGS = {
     "setup_failed": "the set-up fails on what is handed over",
 }
 """By code of a finding: what an approval is about, where that is not what decides."""
-_YES_AND_NO = {"worker_failed": ("try again", "end it: FAILED")}
+_YES_AND_NO = {
+    "worker_failed": ("try again", "end it: FAILED"),
+    "tests_could_not_run": ("continue without them", "end it: FAILED"),
+}
 """What a yes and a no do, where they are not about a text to be approved."""
 OURS = ("budget", "planner")
 """Questions in words that do not come from the planner."""

@@ -50,10 +50,22 @@ def test_it_is_asked_before_a_worker_is_paid_and_never_again(run: Run) -> None:
     assert (run.calls(), run.result["worker_runs"]) == ([], 0)
     assert run.subject["tests"] == ["tests.test_far"]
     assert "zzreq is named in requirements.txt" in run.result["waiting"]["text"]
+    assert "the run cannot end COMPLETE" in run.result["waiting"]["text"]
     assert "zzreq" in run.note()
     run.approve(run.question)
     assert (run.ending, run.result["worker_runs"]) == (("FAILED", "aborted", 1), 1)
     assert [record.data["kind"] for record in run.log("answer")] == ["tests_could_not_run"]
+
+
+def test_after_a_yes_the_work_is_proven_and_the_others_are_known_reds(run: Run) -> None:
+    far = "import unittest\n\n\nclass FarTest(unittest.TestCase):\n    def test_far(self):\n"
+    run.project.write({"tests/test_far.py": f"{far}        import zzreq\n"})
+    run.project.git("commit", "-qam", "far")
+    begin(run, last=[finish(), assess()])
+    assert "what they ask is not verified" in run.result["waiting"]["text"]
+    run.approve(run.question)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert run.result["test"]["known_red"] == ["tests.test_far.FarTest.test_far"]
 
 
 def test_no_ends_it_and_another_try_measures_anew(run: Run) -> None:

@@ -38,7 +38,7 @@ def worker(**amount: Any) -> BillRow:
 
 def test_calls_that_nobody_answered_cost_nothing_and_were_made() -> None:
     away = BillRow("planner", "openai-chat:m", "", Amount(calls=4))
-    assert cost_line(result(away)) == "none: no model answered"
+    assert cost_line(result(away)) == "none: no tokens were used"
     assert bill_lines(result(away))[0].startswith("planner (openai-chat:m): 4 calls")
     assert cost_line(result()) == "none: no model was asked"
 
