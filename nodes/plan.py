@@ -19,7 +19,7 @@ from agentrunner.errors import EnvironmentNotReady
 from agentrunner.errors.replies import ReplyInvalid
 from agentrunner.execution.asking import ask, keeping
 from agentrunner.execution.context_length import context_budget
-from agentrunner.execution.decisions import keep, messages
+from agentrunner.execution.decisions import KNOWN_RED, keep, messages
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.planner_checks import asked_by_people, check_of, settled
 from agentrunner.execution.questions import answered, question, remark, subject_of
@@ -42,9 +42,6 @@ MOST_RED, MOST_GREEN = 100, 40
 """How many names of red and of green tests a planner is shown."""
 NAMED = 3
 """Names and reasons in a question about tests that cannot run."""
-STAY_RED = "They stay red, and what they ask is not verified."
-NOT_LOADED = "As long as one of their files cannot be loaded, the run cannot end COMPLETE."
-"""What a yes to it means."""
 LEAST_RED = 5
 """The same where its context is short."""
 SAME_WORDS = 0.6
@@ -64,6 +61,7 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
         return _plan_again(state)
     if (end := _not_without_them(state)) is not None:
         return end
+    await _without_them(state, deps)
     replied = messages(state, deps)
     own = criteria_of(deps.spec.criteria, deps.spec.task.test)
     baseline = await _baseline(state, deps, own)
@@ -230,12 +228,11 @@ async def _in_part(state: TaskContext, deps: Deps, baseline: Baseline) -> Questi
     found = await asyncio.to_thread(deps.verifier.could_not_run, baseline)
     if not found:
         return None
-    before = await asyncio.to_thread(deps.verifier.before, baseline)
-    after = STAY_RED if before is not None and before.complete else NOT_LOADED
     names, reasons = list(found), list(dict.fromkeys(found.values()))
     text = (
         f"{len(names)} of the tests cannot run here, while others do: "
-        f"{'; '.join(reasons[:NAMED])} ({first_few(names, NAMED)}). Go on without them? {after} "
+        f"{'; '.join(reasons[:NAMED])} ({first_few(names, NAMED)}). Go on without them? They stay "
+        "red, and what they ask is not verified. "
         "task.setup.command can provide what is missing."
     )
     subject = {"tests": names[:MOST_RED], "why": reasons[:MOST_RED]}
@@ -255,6 +252,17 @@ def _not_without_them(state: TaskContext) -> Command[str] | None:
     text = f"Some tests cannot run here: {why}.{reason}"
     verdict = Verdict(state="FAILED", reason="environment_not_ready", text=text)
     return Command(update={"answer": None, "baseline": None, "verdict": verdict}, goto="note")
+
+
+async def _without_them(state: TaskContext, deps: Deps) -> None:
+    """Take the tests for known reds that a person said to go on without."""
+    answer, baseline = answered(state, "tests_could_not_run"), state.get("baseline")
+    if answer is None or baseline is None:
+        return
+    names = list(await asyncio.to_thread(deps.verifier.could_not_run, baseline))
+    data = {"names": names, "reason": answer.text, "by": answer.by}
+    deps.record(state, KNOWN_RED, f"known-red-{answer.id}", data)
+    deps.verifier.accept_reds(names)
 
 
 def _missing_services(deps: Deps, baseline: Baseline) -> Sequence[str]:

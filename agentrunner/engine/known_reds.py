@@ -9,6 +9,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.attempts import looking_again
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import NotAKnownRed, NoTestNames, UnknownTest
+from agentrunner.execution.decisions import KNOWN_RED
 from agentrunner.state.decisions import in_one_line, with_decision
 from agentrunner.state.people import PersonDecision
 from agentrunner.state.run_state import TaskContext
@@ -19,15 +20,13 @@ from agentrunner.verification.measure import kept_results
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.wanted import mapped_by, wanted_by
 
-RECORD = "known_red"
-"""The kind of their records in the run log."""
 MOST_SHOWN = 10
 """Candidates that a refusal lists."""
 
 
 def accepted_reds(log: RunLog) -> list[str]:
     """Return whole names of all tests that people accepted as known reds in this run. Blocks."""
-    records = log.records(RECORD)
+    records = log.records(KNOWN_RED)
     return list(dict.fromkeys(str(name) for record in records for name in record.data["names"]))
 
 

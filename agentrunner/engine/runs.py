@@ -32,6 +32,7 @@ from agentrunner.engine.resources import check_sandbox, with_image
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.errors.repositories import RepositoryGone
 from agentrunner.errors.runs import InputsChanged, NotAcceptable, UnknownCriterion
+from agentrunner.execution.decisions import KNOWN_RED
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.execution.silence import AGAIN
 from agentrunner.git.snapshots import Change
@@ -282,11 +283,11 @@ def _known_reds(
     """Record known reds in the run log, and return the attempt that judges with them. Blocks."""
     names = reds.known_reds(folder, spec, state, tests)
     log, at = RunLog(folder.log_file), options.clock.stamp()
-    number = len(log.records(reds.RECORD)) + 1
+    number = len(log.records(KNOWN_RED)) + 1
     fresh, decision = reds.with_known_reds(state, spec, names, reason, at=at, by=by, number=number)
     attempt, loop = fresh["run"].attempt, fresh["counters"].loops
     data = {"names": names, "reason": reason, "by": by}
-    log.append(reds.RECORD, decision.id, data, attempt=attempt, loop=loop, at=at)
+    log.append(KNOWN_RED, decision.id, data, attempt=attempt, loop=loop, at=at)
     attempts.keep_decision(folder, attempt, loop, decision)
     return fresh
 

@@ -11,6 +11,8 @@ from agentrunner.state.run_state import TaskContext
 from agentrunner.state.summary import FROM_PERSON
 from agentrunner.storage.run_log import Record
 
+KNOWN_RED = "known_red"
+"""The kind of the run log's records of tests that people take for known reds."""
 GRANTED_UNASKED = "resume-"
 """How the keys of grants begin that were given with `resume --budget`."""
 

@@ -1,9 +1,10 @@
-"""The command with which a person commits what a run left in the folder."""
+"""The commands with which a person commits what a run left in the folder."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
 
 MOST_PATHS = 4
 MOST_CHARACTERS = 36
@@ -11,12 +12,32 @@ MOST_RECORDED = 500
 """With so many paths a result names not all."""
 
 
-def commit_command(paths: Sequence[str], git: str = "git") -> str:
-    """Return the command that commits these paths of a repository, new and removed ones too.
+def commit_commands(paths: Sequence[str], git: str = "git", folder: str | None = None) -> list[str]:
+    """Return the commands that commit these paths of a repository, new and removed ones too.
 
-    `git` is how git is called there. Many files are named by their folders at the top, and where
-    those are many as well, all that was changed is taken.
+    `git` is how git is called there. What lies in a repository of its own below `folder`, such as a
+    submodule, is committed there, and first. Many files are named by their folders at the top, and
+    where those are many as well, all that was changed is taken.
     """
+    parts: dict[str, list[str]] = {}
+    for path in paths:
+        parts.setdefault(_repository_of(path, Path(folder)) if folder else "", []).append(path)
+    commands = [
+        _commit([path[len(name) + 1 :] for path in inside], f"{git} -C {shlex.quote(name)}")
+        for name, inside in parts.items()
+        if name
+    ]
+    own = parts.get("", [])
+    return [*commands, _commit(own, git)] if own or not commands else commands
+
+
+def _repository_of(path: str, folder: Path) -> str:
+    """Return the innermost folder above the path that has a `.git`; "" for `folder` itself."""
+    above = map(str, PurePosixPath(path).parents)
+    return next((name for name in above if name != "." and (folder / name / ".git").exists()), "")
+
+
+def _commit(paths: Sequence[str], git: str) -> str:
     whole = len(paths) < MOST_RECORDED
     for names in (paths, list(dict.fromkeys(path.split("/")[0] for path in paths))):
         listed = " ".join(shlex.quote(name) for name in names)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import assert_never, cast
 
 from agentrunner.config.budget_kinds import BUDGET_KINDS
-from agentrunner.git.staging import commit_command
+from agentrunner.git.staging import commit_commands
 from agentrunner.notes.note_model import (
     CriterionRow,
     Label,
@@ -321,7 +321,9 @@ def _to_use(reading: NoteSources, look: tuple[Line, ...]) -> tuple[Line, ...]:
         branch, name = shlex.quote(made.branch), made.id[:10]
         take = f"git merge {branch}" if outside else f"git show {name}"
         return (*look, line("do_merge" if outside else "do_look_commit", command=take))
-    commit = line("do_commit", command=commit_command(reading.result.changed_files))
+    result = reading.result
+    commands = commit_commands(result.changed_files, folder=result.repo)
+    commit = line("do_commit", command=" && ".join(commands))
     return (*look, commit) if reading.in_git and look else look
 
 

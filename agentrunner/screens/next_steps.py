@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, assert_never
 
-from agentrunner.git.staging import commit_command
+from agentrunner.git.staging import commit_commands
 from agentrunner.screens.layout import fit, flat, pasteable, wrap
 from agentrunner.state.lifecycle import end_of
 from agentrunner.text.terminal import cell_width
@@ -64,8 +64,8 @@ def _steps_to_use(result: Result, name: str, git: str) -> list[tuple[str, str]]:
     else:
         steps.append((f"agentrunner undo{name}", "put it back"))
     if git and not commit:
-        command = commit_command(result.changed_files, git)
-        steps.append((command, "nothing was committed for you"))
+        commands = commit_commands(result.changed_files, git, result.repo)
+        steps += [(command, "nothing was committed for you") for command in commands]
     return steps
 
 
@@ -87,7 +87,9 @@ def _known_reds(result: Result, name: str) -> list[tuple[str, str]]:
     test = result.test
     if test is None or not test.still_red or test.newly_red or test.gone:
         return []
-    if any(one.critical and one.status != "passed" for one in result.acceptance_criteria):
+    criteria = [one for one in result.acceptance_criteria if one.critical]
+    # One that the whole command stands for is held back by these tests alone.
+    if any(one.status != "passed" and one.evidence != "tested" for one in criteria):
         return []
     command = f'agentrunner accept{name} --known-red NAME --reason "..."'
     return [(command, "red for another reason")]

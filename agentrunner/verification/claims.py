@@ -1,7 +1,9 @@
 """Which red tests have to turn green, and which were red for another reason. Pure.
 
 A test that was red before the run is *claimed*: it has to pass by name. It is a *known red* where
-a person listed it, or where nothing that was asked for names it by test, file or subject.
+a person listed it, or where nothing that was asked for names it by test, file or subject. What
+stands for a file that could not be loaded is a known red only where a person listed it: nobody
+knows what the tests in it ask.
 """
 
 from __future__ import annotations
@@ -55,6 +57,7 @@ def claims_of(
     if only_listed or before.weak:
         return Claims(frozenset(rest), frozenset(listed_red), frozenset(listed_red))
     named = asked_for(rest, wanted, mapped) or rest.keys()
+    named |= {name for name, test in rest.items() if test.unloaded}
     others = rest.keys() - named
     return Claims(frozenset(named), frozenset(listed_red | others), frozenset(listed_red))
 
@@ -132,7 +135,7 @@ def listed_but_green(listed: Iterable[str], before: Results | None) -> list[str]
 
 def listed_for_nothing(listed: Iterable[str], before: Results | None) -> list[str]:
     """Patterns of a list of known reds that match no test at all, where every test has a name."""
-    if before is None or before.weak or not before.complete:
+    if before is None or before.weak or not before.all_named:
         return []
     names = [test.name for test in before.tests]
     return [one for one in listed if not any(_matches(name, one) for name in names)]

@@ -457,6 +457,10 @@ class Verifier:
         red = [name for name in red_names(first.results) if name not in claims.known]
         return again, [name for name in red if again.results.passed(name)]
 
+    def accept_reds(self, names: Sequence[str]) -> None:
+        """Take more tests for known reds, by their whole names, as a person said."""
+        self.accepted_red = list(dict.fromkeys([*self.accepted_red, *names]))
+
     def could_not_run(self, baseline: Baseline) -> dict[str, str]:
         """Tests that could say nothing before the run, with the reason, where others could. Blocks.
 

@@ -50,22 +50,46 @@ def test_it_is_asked_before_a_worker_is_paid_and_never_again(run: Run) -> None:
     assert (run.calls(), run.result["worker_runs"]) == ([], 0)
     assert run.subject["tests"] == ["tests.test_far"]
     assert "zzreq is named in requirements.txt" in run.result["waiting"]["text"]
-    assert "the run cannot end COMPLETE" in run.result["waiting"]["text"]
+    assert "what they ask is not verified" in run.result["waiting"]["text"]
     assert "zzreq" in run.note()
     run.approve(run.question)
     assert (run.ending, run.result["worker_runs"]) == (("FAILED", "aborted", 1), 1)
     assert [record.data["kind"] for record in run.log("answer")] == ["tests_could_not_run"]
 
 
-def test_after_a_yes_the_work_is_proven_and_the_others_are_known_reds(run: Run) -> None:
-    far = "import unittest\n\n\nclass FarTest(unittest.TestCase):\n    def test_far(self):\n"
-    run.project.write({"tests/test_far.py": f"{far}        import zzreq\n"})
-    run.project.git("commit", "-qam", "far")
+IN_A_TEST = "    def test_far(self):\n        import zzreq\n"
+
+
+@pytest.mark.parametrize(
+    ("far", "name"),
+    [
+        (FILES["tests/test_far.py"], "tests.test_far"),
+        (f"import unittest\n\n\nclass FarTest(unittest.TestCase):\n{IN_A_TEST}",
+         "tests.test_far.FarTest.test_far"),
+    ],
+    ids=["a file", "a test"],
+)  # fmt: skip
+def test_after_a_yes_the_work_is_proven_and_the_others_are_known_reds(
+    run: Run, far: str, name: str
+) -> None:
+    run.project.write({"tests/test_far.py": far})
+    run.project.git("commit", "-qam", "far", "--allow-empty")
     begin(run, last=[finish(), assess()])
-    assert "what they ask is not verified" in run.result["waiting"]["text"]
     run.approve(run.question)
-    assert run.ending == ("COMPLETE", "complete", 0)
-    assert run.result["test"]["known_red"] == ["tests.test_far.FarTest.test_far"]
+    assert run.ending == ("COMPLETE", "complete", 0), run.result["missing"]
+    assert run.result["test"]["known_red"] == [name]
+    assert [record.data["names"] for record in run.log("known_red")] == [[name]]
+
+
+def test_what_could_not_be_loaded_is_a_known_red_for_nobody_but_a_person(run: Run) -> None:
+    run.project.write({"tests/test_far.py": "import shop\n"})
+    run.project.git("commit", "-qam", "far")
+    begin(run, last=[finish(), give_up()])
+    assert run.result["state"] != "COMPLETE"
+    assert [one["name"] for one in run.result["test"]["red"]] == ["tests.test_far"]
+    run.project.git("checkout", "--", "calc.py")
+    begin(run, {"command": TEST, "known_red": ["tests.test_far"]}, [finish(), assess()])
+    assert run.ending == ("COMPLETE", "complete", 0), run.result["missing"]
 
 
 def test_no_ends_it_and_another_try_measures_anew(run: Run) -> None:

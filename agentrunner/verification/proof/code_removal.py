@@ -452,7 +452,7 @@ def _why_not_red_on_old_code(
 
 def _not_reached(names: Sequence[str], ran: Measured) -> list[str]:
     """Tests that have no result, as another one ended the run."""
-    if ran.results is None or ran.results.complete:
+    if ran.results is None or ran.results.all_named:
         return []
     return [name for name in names if not ran.results.named(name)]
 

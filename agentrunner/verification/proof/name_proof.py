@@ -418,7 +418,7 @@ def _turned_names(exam: Examination, case: Case, held: Results | None) -> list[s
         return []
     found = turned(case.before, held, exam.claims(case).claimed)
     # A file that could not be loaded reported no test names, but its tests existed all the same.
-    if case.was_red and (case.before is None or not case.before.complete):
+    if case.was_red and (case.before is None or not case.before.all_named):
         files = {test.name: test.file for test in held.tests}
         found += [
             name

@@ -1,15 +1,16 @@
 """Reads the reports of our own reporters: one JSON object per line, in order of events.
 
-`start` (tool, cwd), `begin` (name), `test` (name, outcome, file, line, message), `lost` (tests are
-missing because of what is named), `exchanged` (a function of the tool, the test), `end` (cut, how
-often the tool was inspected for that). A report without its end was cut by a crash.
+`start` (tool, cwd), `begin` (name), `test` (name, outcome, file, line, message), `lost` (the name
+of a test of the report that stands for others, which have no names), `exchanged` (a function of the
+tool, the test), `end` (cut, how often the tool was inspected for that). A report without its end
+was cut by a crash.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentrunner.verification.results.files import Report, reports
@@ -89,6 +90,7 @@ def _add_report(
     """Add what one report contains; return whether it is complete."""
     running: dict[str, tuple[str, int | None]] = {}
     folder, ended, whole = "", False, not report.cut
+    lost: set[str] = set()
     for event in _events(report.content):
         kind, name, file, line = _fields(event)
         looks.add(event, naming, folder)
@@ -100,7 +102,11 @@ def _add_report(
             begun_at = running.pop(name, ("", None))
             path = by_path(file or begun_at[0], "", folder) if file or begun_at[0] else ""
             message = str(event.get("m") or "")
-            found.append(made(naming(name, path, folder), str(event.get("o")), path, line, message))
+            test = made(naming(name, path, folder), str(event.get("o")), path, line, message)
+            found.append(replace(test, unloaded=name in lost))
+            lost.discard(name)
+        elif kind == "lost" and name:
+            lost.add(name)
         elif kind == "lost":
             whole = False
         elif kind == "end":
@@ -110,7 +116,7 @@ def _add_report(
             return False
     for name, (file, line) in list(running.items())[:100] if not ended else ():
         found.append(made(naming(name, file, folder), "error", file, line, CUT_SHORT))
-    return whole and ended
+    return whole and ended and not lost
 
 
 def _events(content: bytes) -> Iterable[dict[str, object]]:

@@ -39,6 +39,9 @@ class TestResult:
     line: int | None = None
     message: str = ""
     """The assertion or error of a red test, at most 2,000 characters."""
+    unloaded: bool = False
+    """Whether it stands for a file, package or class that could not be loaded: the tests in it have
+    no names."""
 
     @property
     def red(self) -> bool:
@@ -66,7 +69,7 @@ class Results:
     weak: bool = False
     """Whether it was read from printed text, which the product can print as well."""
     complete: bool = True
-    """False where the report is cut, or says that tests are missing in it."""
+    """False where the report is cut, or tests are missing in it that nothing stands for."""
     looked: int = 0
     """How often the tool's own process was inspected; 0 where that is not possible."""
     exchanged: tuple[Exchanged, ...] = ()
@@ -92,6 +95,11 @@ class Results:
         """Whether a name is reported and every result of it passed."""
         found = self.named(name)
         return bool(found) and all(test.outcome == "passed" for test in found)
+
+    @cached_property
+    def all_named(self) -> bool:
+        """Whether every test has a name here: the report is complete and all files were loaded."""
+        return self.complete and not any(test.unloaded for test in self.tests)
 
     @property
     def red(self) -> tuple[TestResult, ...]:

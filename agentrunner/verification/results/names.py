@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
 
@@ -81,6 +82,11 @@ def made(
     if message and kind in ("failed", "error"):
         text = MESSAGE_CONTROL.sub("?", message[: MOST_MESSAGE + 1].strip())[:MOST_MESSAGE]
     return TestResult(clean(name), kind, clean(file), line, text)
+
+
+def unloaded(name: str, file: str = "", line: int | None = None, message: str = "") -> TestResult:
+    """A result that stands for a file or package that could not be loaded."""
+    return replace(made(name, "error", file, line, message), unloaded=True)
 
 
 def below(folder: str, started: str) -> str:

@@ -1,7 +1,8 @@
 """What a sandbox does not give and tests ask for before the first of them runs.
 
 It is told by the words of the operating system, which are the same for all languages: a network, a
-place to write, a display. A test that itself asks for one of them is red, like any other.
+place to write, a display; and by those of compiler and linker about a library of the system. A test
+that itself asks for one of them is red, like any other.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ SHORTAGE = re.compile(
     r"|failed to lookup address information|no space left on device|disk quota exceeded"
     r"|read-only file system|(?:open|connect to|access)(?: X server)? display"
     r"|no display name and ).*$"
+    r"|^.*fatal error: \S+: No such file or directory(?=\n.*#\s*include\s*<)"
+    r"|^.*ld: cannot find -l\S+.*$|^Package \S+ was not found in the pkg-config search path.*$"
 )
-"""The line with such words."""
+"""The line with such words. A header between quotes is the project's own, maybe not yet written."""
 
 
 def lacking_conditions(results: Results, wanted: str = "") -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.git.staging import commit_command
+from agentrunner.git.staging import commit_commands
 from tests.kit.repository import committed, git
 
 
@@ -26,7 +26,7 @@ from tests.kit.repository import committed, git
     ],
 )
 def test_command(paths: list[str], command: str) -> None:
-    assert commit_command(paths) == command
+    assert commit_commands(paths) == [command]
 
 
 def test_git_takes_new_changed_and_removed_files(tmp_path: Path) -> None:
@@ -34,6 +34,24 @@ def test_git_takes_new_changed_and_removed_files(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("2\n")
     (tmp_path / "b").unlink()
     (tmp_path / "n w").write_text("3\n")
-    add = commit_command(["a", "b", "n w"], f"git -C {tmp_path}").partition(" && ")[0]
+    (command,) = commit_commands(["a", "b", "n w"], f"git -C {tmp_path}")
+    add = command.partition(" && ")[0]
     subprocess.run(["sh", "-c", add], check=True)
     assert git(tmp_path, "status", "--porcelain").splitlines() == ["M  a", "D  b", 'A  "n w"']
+
+
+def test_what_lies_in_a_submodule_is_committed_there(tmp_path: Path) -> None:
+    committed(tmp_path / "lib", {"x.c": "1\n"})
+    committed(tmp_path, {"a": "1\n"})
+    (tmp_path / "a").write_text("2\n")
+    (tmp_path / "lib/x.c").write_text("2\n")
+    where = f"git -C {tmp_path}"
+    commands = commit_commands(["a", "lib/x.c"], where, str(tmp_path))
+    assert commands == [
+        f"{where} -C lib add x.c && {where} -C lib commit",
+        f"{where} add a && {where} commit",
+    ]
+    for command in commands:
+        subprocess.run(["sh", "-c", command.partition(" && ")[0]], check=True)
+    assert git(tmp_path / "lib", "status", "--porcelain").splitlines() == ["M  x.c"]
+    assert commit_commands(["lib/x.c"], where, str(tmp_path)) == commands[:1]

@@ -130,7 +130,11 @@ def test_a_yes_is_offered_only_where_it_can_count() -> None:
     assert "agentrunner accept" in summary_screen(result(**review, test=known))
     red = {"state": "FAILED", "exit_code": 1, "reason": "loop_limit"}
     still = {**FAILED_TEST, "still_red": ["test_a"], "newly_red": []}
-    assert "accept --known-red NAME" in summary_screen(result(**red, test=still))
+    whole = [criterion("AC-1", "The tests pass", "failed", "tested")]
+    for criteria in ([], whole):
+        assert "accept --known-red NAME" in summary_screen(
+            result(**red, test=still, acceptance_criteria=criteria)
+        )
     for test, criteria in (({**still, "newly_red": ["test_b"]}, []), (still, failed)):
         screen = summary_screen(result(**red, test=test, acceptance_criteria=criteria))
         assert "accept" not in screen

@@ -13,7 +13,7 @@ from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import reports
 from agentrunner.verification.results.lines import CUT_SHORT
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
-from agentrunner.verification.results.names import MOST_MESSAGE, made
+from agentrunner.verification.results.names import MOST_MESSAGE, made, unloaded
 from agentrunner.verification.results.shell import edited
 from agentrunner.verification.results.tools.base import Tool, added
 from agentrunner.verification.results.tools.go_sources import Sources
@@ -104,18 +104,22 @@ def _events(ran: Ran) -> Results | None:
     complete, any_report = True, False
     for report in reports(ran.place, "go-*.jsonl"):
         any_report = True
-        complete &= _one(report.content, found) and not report.cut
+        complete &= _one(report.content, found, ran.stderr) and not report.cut
     return Results("go", tuple(found), complete=complete) if any_report else None
 
 
-def _one(content: bytes, found: list[TestResult]) -> bool:
+def _one(content: bytes, found: list[TestResult], stderr: str) -> bool:
     packages: dict[str, _Package] = {}
     complete = True
+    built = _compiled(stderr)
     for event in _parsed(content):
         name, test = str(event.get("Package") or ""), str(event.get("Test") or "")
         action, output = event.get("Action"), event.get("Output")
         if event.get("FailedBuild") and action == "fail":
             packages.setdefault(name, _Package()).broken = True
+        if action == "build-output" and isinstance(output, str):
+            path = str(event.get("ImportPath") or "").partition(" ")[0]
+            built[path] = (built.get(path, "") + output)[:MOST_MESSAGE]
         if not name or action in ("build-output", "build-fail"):
             continue
         package = packages.setdefault(name, _Package())
@@ -137,10 +141,19 @@ def _one(content: bytes, found: list[TestResult]) -> bool:
             outcome, message = ("failed", _message(output)) if crashed else ("error", CUT_SHORT)
             found.append(made(f"{name}.{test}", outcome, message=message))
         if (package.final == "fail" and not package.red) or package.broken:
-            found.append(made(name, "error", message="".join(package.output)[-MOST_MESSAGE:]))
-            complete = False
-        complete &= bool(package.final) and not package.running and not package.broken
+            message = built.get(name, "") or "".join(package.output)[-MOST_MESSAGE:]
+            found.append(unloaded(name, message=message))
+        complete &= bool(package.final or package.broken) and not package.running
     return complete
+
+
+def _compiled(stderr: str) -> dict[str, str]:
+    """What the compiler said of each package. Before Go 1.24 it is no event."""
+    parts = re.split(r"(?m)^# (\S+)(?: \[\S+\])?$", stderr)
+    return {
+        name: text.strip()[:MOST_MESSAGE]
+        for name, text in zip(parts[1::2], parts[2::2], strict=True)
+    }
 
 
 def _keep_output(package: _Package, test: str, output: str) -> None:
@@ -186,8 +199,7 @@ def _text(ran: Ran) -> Results | None:
         elif hit := PACKAGE.match(line):
             found += [made(f"{hit[1]}.{test}", outcome) for test, outcome in waiting]
             if line.startswith("FAIL") and not any(outcome == "failed" for _, outcome in waiting):
-                found.append(made(hit[1], "error"))
-                complete = False
+                found.append(unloaded(hit[1]))
             waiting = []
     if not found:
         return None

@@ -10,7 +10,7 @@ from typing import Any
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import reports
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
-from agentrunner.verification.results.names import below, made
+from agentrunner.verification.results.names import below, made, unloaded
 from agentrunner.verification.results.reporters import text_of
 from agentrunner.verification.results.shell import edited, quoted
 from agentrunner.verification.results.tools.base import Tool, added
@@ -111,8 +111,7 @@ def _suites(content: dict[str, Any], started: str) -> tuple[list[TestResult], bo
             found.append(made(name, state, file, line if isinstance(line, int) else None, message))
         red = any(test.get("status") == "failed" for test in tests)
         if suite.get("status") == "failed" and not red:
-            found.append(made(file, "error", file, message=str(suite.get("message") or "")))
-            whole = False
+            found.append(unloaded(file, file, message=str(suite.get("message") or "")))
     total = content.get("numTotalTestSuites")
     run = content.get("numPassedTests"), content.get("numFailedTests")
     if content.get("success") is False and not any(test.red for test in found) and any(run):

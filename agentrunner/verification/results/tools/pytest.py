@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import reports
@@ -108,12 +109,12 @@ def _junit(ran: Ran) -> Results | None:
         complete &= whole and not report.cut
     if not any_report:
         return None
-    complete &= ran.exit_code in (0, 1) and not any(_of_collection(test) for test in found)
-    return Results("pytest", tuple(found), complete=complete)
+    return Results("pytest", tuple(found), complete=complete and ran.exit_code in (0, 1))
 
 
-def _of_collection(test: TestResult) -> bool:
-    return test.outcome == "error" and "::" not in test.name
+def _of_collection(test: TestResult) -> TestResult:
+    """The same; one of a whole file, which could not be collected, stands for its tests."""
+    return replace(test, unloaded=test.outcome == "error" and "::" not in test.name)
 
 
 def _case(case: Case) -> TestResult:
@@ -126,7 +127,7 @@ def _case(case: Case) -> TestResult:
     if not case.file or not case.classname:
         # For a collection error this is a module's name, and maybe its file.
         name = case.file or (case.classname or case.name).replace(".", "/") + ".py"
-        return made(name, outcome, name, message=case.message)
+        return _of_collection(made(name, outcome, name, message=case.message))
     name = "::".join(part for part in (case.file, rest, case.name) if part)
     line = None if case.line is None else case.line + 1
     return made(name, outcome, case.file, line, case.message)
@@ -147,13 +148,13 @@ def _text(ran: Ran) -> Results | None:
             if word == "SKIPPED":
                 continue  # `SKIPPED [1] file:line: reason` has no name.
             name, _, message = name.partition(" - ")
-            lists[1].append(made(name, WORDS[word], name.partition("::")[0], message=message))
+            found = made(name, WORDS[word], name.partition("::")[0], message=message)
+            lists[1].append(_of_collection(found))
         else:
             lists[0].append(made(name, WORDS[word], name.partition("::")[0]))
-    found = list(lists[0] if len(lists[0]) >= len(lists[1]) else lists[1])
-    verbose = {test.name for test in found}
-    found += [test for test in lists[1] if test.red and test.name not in verbose]
-    if not found:
+    tests = list(lists[0] if len(lists[0]) >= len(lists[1]) else lists[1])
+    verbose = {test.name for test in tests}
+    tests += [test for test in lists[1] if test.red and test.name not in verbose]
+    if not tests:
         return None
-    complete = ran.exit_code in (0, 1) and not any(_of_collection(test) for test in found)
-    return Results("pytest", tuple(found), weak=True, complete=complete)
+    return Results("pytest", tuple(tests), weak=True, complete=ran.exit_code in (0, 1))

@@ -30,6 +30,7 @@ def test_what_was_captured_is_read_as_it_was(name: str) -> None:
     assert (results.reader, results.weak, results.complete) == (
         expected["reader"], expected["weak"], expected["complete"],
     )  # fmt: skip
+    assert results.all_named == expected.get("all_named", results.complete)
     assert any(test.red and test.message for test in results.tests) or results.weak
 
 

@@ -103,7 +103,7 @@ def test_a_file_that_cannot_be_loaded(tree: Path, tool: str) -> None:
     write(tree, {f"test/{name}": "import './nothing.js';\n"})
     seen = reported(tree, "npm test")
     assert seen.exit_code != 0
-    assert seen.results is not None and not seen.results.complete
+    assert seen.results is not None and not seen.results.all_named
     if tool != "mocha":  # it ends before anything is reported
         assert [(n, o) for n, o in seen.outcomes] == [(f"test/{name}", "error")]
 
@@ -145,7 +145,7 @@ def test_mocha_keeps_its_reporter_and_tells_of_hooks_and_cuts(tree: Path) -> Non
     seen = reported(tree, "npx mocha 'test/a.js'")
     assert seen.stdout == plain(tree, "npx mocha 'test/a.js'").stdout or "1 failing" in seen.stdout
     assert ('test/a.js > a > "before all" hook for "never"', "error") in seen.outcomes
-    assert seen.results is not None and not seen.results.complete
+    assert seen.results is not None and not seen.results.all_named
     seen = reported(tree, "npx mocha --bail --reporter=tap test/b.js")
     assert seen.outcomes == [("test/b.js > one", "failed")]
     assert seen.results is not None and not seen.results.complete

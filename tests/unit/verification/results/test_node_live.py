@@ -95,7 +95,7 @@ def test_a_file_that_fails_and_one_that_ends_itself(tree: Path) -> None:
     )
     seen = reported(tree, "node --test a.test.mjs b.test.mjs")
     assert ("a.test.mjs", "error") in seen.outcomes
-    assert seen.results is not None and not seen.results.complete
+    assert seen.results is not None and not seen.results.all_named
     assert not seen.results.passed("b.test.mjs > never")
 
 

@@ -106,7 +106,7 @@ def test_a_file_that_cannot_be_imported_is_an_error_of_its_own(tree: Path) -> No
     for means, code, outcomes in ((0, 1, [lost, other]), (1, 2, [lost])):
         seen = reported(tree, shell, means=means)
         assert (seen.exit_code, seen.outcomes) == (code, outcomes)
-        assert seen.results is not None and not seen.results.complete
+        assert seen.results is not None and not seen.results.all_named
         assert "nothing_of_that_name" in seen.results.tests[0].message
         if means == 0:
             first, *_ = seen.results.tests[0].message.splitlines()

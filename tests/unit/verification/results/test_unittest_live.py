@@ -71,7 +71,7 @@ def test_every_outcome_by_name(tree: Path, python: str) -> None:
     assert seen.exit_code == before.returncode == 1
     assert seen.stderr.splitlines()[0] == before.stderr.splitlines()[0]
     assert set(seen.outcomes) - PASSING == EXPECTED
-    assert seen.results is not None and not seen.results.complete
+    assert seen.results is not None and not seen.results.all_named
     bad = seen.results.named(f"{PATH}.TestA.test_bad")[0]
     assert (bad.file, bad.line) == ("tests/test_a.py", 5)
     assert "sums differ" in bad.message
@@ -135,14 +135,14 @@ def test_a_process_that_ends_itself_leaves_what_was_known(tree: Path, ending: st
     )
     seen = reported(tree, f"{PY} -m unittest")
     assert seen.outcomes == [("test_a.T.test_a", "passed"), ("test_a.T.test_b", "error")]
-    assert seen.results is not None and not seen.results.complete
+    assert seen.results is not None and not seen.results.all_named
 
 
 def test_files_that_cannot_be_imported_and_early_stops(tree: Path) -> None:
     write(tree, {"test_a.py": "import os\nimport nothing_of_that_name\n"})
     seen = reported(tree, f"{PY} -m unittest")
     assert seen.outcomes == [("test_a", "error")]
-    assert seen.results is not None and not seen.results.complete
+    assert seen.results is not None and not seen.results.all_named
     (lost,) = seen.results.tests
     assert lost.message.splitlines()[0] == (
         "ModuleNotFoundError: No module named 'nothing_of_that_name'"

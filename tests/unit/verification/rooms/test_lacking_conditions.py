@@ -11,6 +11,10 @@ NAME = "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in na
 DISK = "OSError: [Errno 30] Read-only file system: '/data'"
 X = "_tkinter.TclError: no display name and no $DISPLAY environment variable"
 
+HEADER = "./db.go:3:11: fatal error: sql.h: No such file or directory"
+INCLUDED = f"{HEADER}\n    3 | // #include <sql.h>\n      |           ^~~~~~~"
+LINKER = "/usr/bin/ld: cannot find -lsql: No such file or directory"
+
 
 def broken(
     message: str, outcome: TestOutcomeKind = "error", file: str = "t/test_a.py"
@@ -37,6 +41,15 @@ def test_where_no_test_ran_it_is_no_red_suite(message: str) -> None:
 )
 def test_a_test_that_ran_or_broke_for_another_reason_is_red(tests: tuple[TestResult, ...]) -> None:
     assert lacking_conditions(Results("unittest", tests)) == ""
+
+
+@pytest.mark.parametrize(("message", "line"), [(INCLUDED, HEADER), (LINKER, LINKER)])
+def test_a_library_of_the_system_is_lacking_and_a_header_of_the_project_is_not(
+    message: str, line: str
+) -> None:
+    assert lacking_conditions(Results("go", (broken(message),))) == line
+    own = broken(INCLUDED.replace("<sql.h>", '"sql.h"'))
+    assert lacking_conditions(Results("go", (own,))) == ""
 
 
 def test_a_file_that_the_task_names_is_to_be_mended() -> None:
