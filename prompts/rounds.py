@@ -40,7 +40,17 @@ class Round:
         return tokens(self.report) + tokens(self.change) + tokens(self.sources)
 
     def text(self, language: Language, block: Block) -> str:
-        """Return the message."""
+        """Return the message. It is rendered once for each pair of language and markers."""
+        heads = (language, block("report", "", self.key))
+        if heads not in self._texts:
+            self._texts[heads] = self._rendered(language, block)
+        return self._texts[heads]
+
+    @cached_property
+    def _texts(self) -> dict[tuple[Language, str], str]:
+        return {}
+
+    def _rendered(self, language: Language, block: Block) -> str:
         return render(
             "round",
             language,

@@ -74,7 +74,6 @@ async def ask(
     async def record(call: PlannerCall) -> None:
         cost = accounting.add(call)
         await asyncio.to_thread(_record, state, deps, call, cost)
-        await asyncio.to_thread(_warn_of_cut, state, deps, call)
 
     candidates = deps.panel.role_candidates(role_of(type)).candidates
     free = all(
@@ -306,7 +305,9 @@ class AskFailed(TaskFailed):
 
 
 def _record(state: TaskContext, deps: Deps, call: PlannerCall, cost: Mapping[str, Any]) -> None:
-    """Save the whole exchange in files, and a line about it in log and events."""
+    """Save the whole exchange in files, and a line about it in log and events; warn of a server
+    that cut it. Blocks.
+    """
     name = f"meta/{call.number:04d}-{call.type}"
     messages = [{"role": m.role, "content": m.content} for m in call.messages]
     asked = json.dumps(messages, ensure_ascii=False)
@@ -340,3 +341,4 @@ def _record(state: TaskContext, deps: Deps, call: PlannerCall, cost: Mapping[str
         error=call.error or None,
         looks=list(call.looks),
     )
+    _warn_of_cut(state, deps, call)

@@ -91,6 +91,8 @@ class Deps:
     cooled: dict[str, str] = field(default_factory=dict)
     """What the present node adds to the channel `cooling`; the wrapper around the nodes saves
     it."""
+    read_rounds: dict[str, object] = field(default_factory=dict)
+    """The saved rounds that `execution.seeing` has read, by their keys."""
     calls: MadeCalls = field(init=False)
     """The calls of the planner, as the log has them."""
 

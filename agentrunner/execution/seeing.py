@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from agentrunner.config.agents import See, seen_by
 from agentrunner.config.kinds import planner_kind
@@ -307,12 +307,20 @@ def _trees(state: TaskContext) -> tuple[str, str]:
 
 
 def _saved_rounds(deps: Deps) -> list[_SavedRound]:
-    found = []
+    """Return all rounds. None of them ever changes, so that each is read once."""
+    read = deps.read_rounds
+    keys = []
     for record in deps.log.records("round"):
-        saved = json.loads(deps.folder.read(FileRef.model_validate(record.data["file"])))
-        round_ = saved.pop("round")
-        found.append(_SavedRound(Round(**{**round_, "cut": tuple(round_["cut"])}), **saved))
-    return found
+        keys.append(record.key)
+        if record.key not in read:
+            saved = dict(record.data)
+            if (file := saved.get("file")) is not None:  # as older versions saved it
+                saved = json.loads(deps.folder.read(FileRef.model_validate(file)))
+            round_ = saved.pop("round")
+            read[record.key] = _SavedRound(
+                Round(**{**round_, "cut": tuple(round_["cut"])}), **saved
+            )
+    return [cast("_SavedRound", read[key]) for key in keys]
 
 
 def _still_shown(kept: Sequence[_SavedRound], budget: ContextBudget) -> dict[str, str]:
@@ -348,11 +356,10 @@ def _with_ended_round(
     for number, one in enumerate(kept):
         if one.round.key == key:
             return kept[: number + 1]
-    ended = _new_round(key, kept, state, deps, facts, see, listed, budget)
-    text = json.dumps(asdict(ended), ensure_ascii=False)
-    file = deps.folder.write(f"rounds/{key}.json", text)
-    deps.record(state, "round", key, {"file": file.model_dump()})
-    return [*kept, ended]
+    deps.record(
+        state, "round", key, asdict(_new_round(key, kept, state, deps, facts, see, listed, budget))
+    )
+    return _saved_rounds(deps)
 
 
 def _new_round(

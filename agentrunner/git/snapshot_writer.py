@@ -451,8 +451,11 @@ def _first_paths(paths: Iterable[bytes]) -> list[str]:
 
 def note_worker(worked: Path) -> None:
     """Record that a worker runs, or has just run, in the folder that `worked` is about."""
-    worked.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    replace(worked, b"")
+    try:
+        os.utime(worked, follow_symlinks=False)
+    except FileNotFoundError:
+        worked.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace(worked, b"")
 
 
 def command(python: str, git: Git, work_tree: Path, options: TakeOptions) -> list[str]:

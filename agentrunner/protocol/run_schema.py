@@ -8,7 +8,9 @@ it does not tie a payload to its type, and criterion ids are text, since the pla
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from functools import lru_cache
 
 from agentrunner.protocol.message import VERSION, MessageType
 from agentrunner.protocol.schema import Choices, message_schema
@@ -26,6 +28,13 @@ def run_schema(choices: Choices | None, *, looks: bool = False) -> Schema:
     """
     if choices is not None:
         choices = replace(choices, criteria=(), own_checks=(), at_fault=(), whole_run=True)
+    schema: Schema = json.loads(_run_schema(choices, looks=looks))
+    return schema
+
+
+@lru_cache(maxsize=32)
+def _run_schema(choices: Choices | None, *, looks: bool) -> str:
+    """The schema as JSON, which is the same for all calls of a run."""
     payloads = [
         message_schema(type_, choices, looks=looks)["properties"]["payload"] for type_ in MESSAGES
     ]
@@ -34,9 +43,10 @@ def run_schema(choices: Choices | None, *, looks: bool = False) -> Schema:
         "version": {"type": "integer", "enum": [VERSION]},
         "payload": {"anyOf": payloads},
     }
-    return {
+    schema = {
         "type": "object",
         "properties": properties,
         "required": list(properties),
         "additionalProperties": False,
     }
+    return json.dumps(schema)

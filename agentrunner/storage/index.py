@@ -16,7 +16,7 @@ from pathlib import Path
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import AmbiguousRun, UnknownRun
 from agentrunner.state.lifecycle import state_word
-from agentrunner.storage.run_folder import RunFolder, make_private, runs_root, write_private
+from agentrunner.storage.run_folder import RunFolder, make_private, overwrite, runs_root
 from agentrunner.storage.worker_ledger import read_json
 
 BUSY_TIMEOUT_SEC = 10.0
@@ -71,7 +71,7 @@ def _row_in(folder: Path) -> RunRow | None:
 
 def note_in(folder: RunFolder, row: RunRow) -> None:
     """Write the present row of a run that goes on, only into its folder."""
-    write_private(folder.index_file, json.dumps(vars(row)).encode(), sync=False)
+    overwrite(folder.index_file, json.dumps(vars(row)))
 
 
 class RunIndex:
