@@ -144,14 +144,17 @@ async def resume(
     budget: Sequence[str] = (),
     planner: str | None = None,
     planner_model: str | None = None,
+    model: str | None = None,
     by: str = "",
 ) -> Result:
     """Continue a run; one that ended FAILED or NEEDS_REVIEW starts its next attempt.
 
-    `message` is a text for the planner, of the person `by`; `budget` are grants like "usd=+5".
+    `message` is a text for the planner, of the person `by`; `budget` are grants like "usd=+5";
+    `model` is the worker's from now on.
     """
     given: dict[str, Any] = {"max_loops": max_loops, "message": message, "on_change": on_change}
-    given |= {"planner": planner, "planner_model": planner_model, "budget": budget, "by": by}
+    given |= {"planner": planner, "planner_model": planner_model, "model": model}
+    given |= {"budget": budget, "by": by}
     return await _runs.resume(run_id, how or options(), **given)
 
 

@@ -30,7 +30,7 @@ from agentrunner.execution.egress import (
 from agentrunner.execution.launch import start_worker
 from agentrunner.execution.live_usage import LiveUsage
 from agentrunner.execution.login import again_with_login
-from agentrunner.execution.recover import earlier_tries, given_up, recovered
+from agentrunner.execution.recover import as_answered, earlier_tries, given_up, recovered
 from agentrunner.execution.tries import after_loss
 from agentrunner.execution.worker_record import (
     booked_tokens,
@@ -69,6 +69,7 @@ async def run_worker(state: TaskContext, deps: Deps) -> Command[str]:
         return end
     order = state["order"]
     assert order is not None
+    order = as_answered(state, deps, order)
     began = deps.clock.monotonic()
     process = None
     fresh = _never_ran(deps, order)

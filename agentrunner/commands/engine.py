@@ -33,6 +33,7 @@ class RunVerbs(Protocol):
         budget: Sequence[str] = (),
         planner: str | None = None,
         planner_model: str | None = None,
+        model: str | None = None,
         by: str = "",
     ) -> Result:
         """Resume a run, or start its next attempt."""

@@ -51,6 +51,10 @@ def resume(
         str | None,
         typer.Option("--planner-model", metavar="NAME", help="The planner's model from now on."),
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="NAME", help="The worker's model from now on."),
+    ] = None,
     detach: opt.Detach = False,
     *,
     output: Output,
@@ -71,6 +75,7 @@ def resume(
             by=user_name(),
             planner=planner,
             planner_model=planner_model,
+            model=model,
         )
 
     return drive(work, opt.detached(output, detach))

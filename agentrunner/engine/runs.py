@@ -29,6 +29,7 @@ from agentrunner.engine.policies import capped, capped_again
 from agentrunner.engine.queries import changes_not_seen
 from agentrunner.engine.resolve import check_test_folder, resolve
 from agentrunner.engine.resources import check_sandbox, with_image
+from agentrunner.engine.worker_change import tried_with, with_worker_model
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.errors.repositories import RepositoryGone
 from agentrunner.errors.runs import InputsChanged, NotAcceptable, UnknownCriterion
@@ -105,16 +106,18 @@ async def resume(
     asked: str = "",
     planner: str | None = None,
     planner_model: str | None = None,
+    model: str | None = None,
 ) -> Result:
     """Continue a run; a FAILED or NEEDS_REVIEW one starts its next attempt.
 
     `instead` is a new version of the task: it is planned anew, on its files as they are. `message`
     is a text of the person `by`; `asked` is the question it answers, where that was asked outside
     of the run. `planner` and `planner_model` say who plans and judges from now on; where the run
-    waits because the planner gave no answer, it is asked again. `budget` are grants like "usd=+5";
-    where the run waits with a spent limit they are the answer. Raises UsageError where its inputs
-    changed and `on_change` does not say what to do, and for grants that cannot be given; Busy where
-    another process drives the run.
+    waits because the planner gave no answer, it is asked again. `model` is the worker's from now
+    on; where the run waits because the worker failed, the same order is tried with it. `budget`
+    are grants like "usd=+5"; where the run waits with a spent limit they are the answer. Raises
+    UsageError where its inputs changed and `on_change` does not say what to do, and for grants that
+    cannot be given; Busy where another process drives the run.
     """
     folder = RunFolder.open(options.state_dir, run_id)
     spec = load_task_of(folder)
@@ -130,6 +133,9 @@ async def resume(
     changes_planner = planner is not None or planner_model is not None
     if changes_planner:
         spec = renewed(spec, folder, options.environ, options.policy, planner, planner_model)
+    if model is not None:
+        spec = with_worker_model(spec, model)
+        spec = capped_again(spec, folder, options.environ, options.policy)
     with driving(folder, options):
         # Read under the lock: whoever held it until now may have continued the run.
         state = await _latest(folder, spec, options)
@@ -146,6 +152,9 @@ async def resume(
         resolved = _resolved(spec, options)
         if changes_planner:
             answer = answer or await _asked_again(folder, by)
+        if model is not None:
+            answer = answer or await tried_with(folder, model, by)
+        if changes_planner or model is not None:
             save_spec(folder, spec)
         if instead is not None:
             resolved = await with_image(resolved, options.confirm)

@@ -73,8 +73,8 @@ class WorkerModelRefused(TaskFailed):
 
     code = "worker-model"
     advice = """
-    Give the account that model, then `agentrunner resume`. Another model is another
-    run: name it in `runner.worker.model`, or leave that out.
+    Give the account that model, then `agentrunner resume`; or go on with another one:
+    `agentrunner resume RUN --model NAME`.
     """
 
 

@@ -111,6 +111,15 @@ def given_up(state: TaskContext) -> Command[str] | None:
     return Command(update={"answer": None, "order": None, "verdict": verdict}, goto="note")
 
 
+def as_answered(state: TaskContext, deps: Deps, order: WorkerOrder) -> WorkerOrder:
+    """Return the order; with another model where a person named one as the worker failed."""
+    answer = answered(state, "worker_failed")
+    member = deps.member(order.member)
+    if answer is None or answer.text != f"model: {member.spec.runner.worker.model}":
+        return order
+    return order.model_copy(update={"model": member.spec.runner.worker.model})
+
+
 def cure_of(deps: Deps, order: WorkerOrder, run: WorkerRun) -> str:
     """Return what a person may do, in one or two sentences."""
     member = deps.member(order.member)
@@ -122,8 +131,8 @@ def cure_of(deps: Deps, order: WorkerOrder, run: WorkerRun) -> str:
         which = f"the model {named}" if named else "its model"
         which += f" (runner.worker.model, from {origin})" if origin else ""
         return (
-            f"Give its account {which}, then approve. This run keeps its model. For another one: "
-            "`agentrunner cancel`, then `agentrunner run` on the same task with `--model NAME`."
+            f"Give its account {which}, then approve. With another model: "
+            "`agentrunner resume --model NAME`."
         )
     if run.outcome == "rate_limit":
         return "Raise the quota, or wait; then approve, and it is tried again."

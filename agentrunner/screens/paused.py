@@ -55,6 +55,8 @@ _YES_AND_NO = {
     "tests_could_not_run": ("continue without them", "end it: FAILED"),
 }
 """What a yes and a no do, where they are not about a text to be approved."""
+_MODEL_REFUSED = '"code":"worker-model"'
+"""In the subject of such a question, which is canonical JSON."""
 OURS = ("budget", "planner")
 """Questions in words that do not come from the planner."""
 SHOWN = 600
@@ -175,6 +177,9 @@ def _next(result: Result, waiting: InboxItem, target: str, width: int) -> list[s
             (f"agentrunner approve{name} --id {flat(waiting.id)}", yes),
             (f'agentrunner reject{name} --id {flat(waiting.id)} --reason "..."', no),
         ]
+        if waiting.kind == "worker_failed" and _MODEL_REFUSED in waiting.subject:
+            again = f"agentrunner resume {flat(str(result.run_id))} --model NAME"
+            steps.insert(1, (again, "try it with another model"))
     elif waiting.kind == "budget":
         more, stop = waiting.options or ["NAME=+AMOUNT", "stop"]
         steps = [

@@ -14,6 +14,7 @@ import pytest
 from agentrunner.execution.failure_policy import FAULT_BACKOFF_SEC
 from agentrunner.execution.quota import QUOTA_BACKOFF_SEC, SETTLE_SEC
 from agentrunner.storage.index import RunIndex
+from agentrunner.storage.run_log import read_lines
 from tests.kit.faulty import calls_of, does, faulty, faulty_worker, says
 from tests.kit.metas import Item, plan, work
 from tests.kit.runs import FIX, TEST, Run
@@ -146,7 +147,19 @@ def test_a_model_that_is_not_there_is_named(run: Run, clock: VirtualClock) -> No
     runner = {"worker": faulty(says("model"), does(FIX), model="gpt-none")}
     run.start(HAPPY, test=TEST, runner=runner)
     assert "the model gpt-none" in run.result["waiting"]["text"]
-    assert "--model NAME" in run.result["waiting"]["text"]
+    assert "resume --model NAME" in run.result["waiting"]["text"]
+
+
+def test_the_same_order_is_tried_with_another_model(run: Run, clock: VirtualClock) -> None:
+    runner = {"worker": faulty(says("model"), does(FIX), model="gpt-none")}
+    run.start(HAPPY, test=TEST, runner=runner)
+    run.resume(model="gpt-new")
+    assert run.ending == ("COMPLETE", "complete", 0), run.result["missing"]
+    started = [
+        one for one in read_lines(run.folder.events_file) if one["event"] == "worker_started"
+    ]
+    assert [one["model"] for one in started] == ["gpt-none", "gpt-new"]
+    assert [order.data["worker_run_id"] for order in run.log("worker_run")] == ["1-001", "1-001w1"]
 
 
 # -- sessions -----------------------------------------------------------------------------------

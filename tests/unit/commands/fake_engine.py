@@ -58,6 +58,7 @@ class FakeEngine:
         budget: Sequence[str] = (),
         planner: str | None = None,
         planner_model: str | None = None,
+        model: str | None = None,
         by: str = "",
     ) -> Result:
         given = {
