@@ -9,7 +9,7 @@ from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.canaries.red_lines import RedLines
 from agentrunner.verification.canaries.script_canary import unequal_test
 from agentrunner.verification.results.names import own_name
-from agentrunner.verification.syntax.canary import changed_literal
+from agentrunner.verification.syntax.canary import changed_literal, leaves_row
 from agentrunner.verification.syntax.edits import Canary, Edit, applied, combined
 from agentrunner.verification.syntax.ends import failing_end
 from agentrunner.verification.syntax.languages import language_of
@@ -136,7 +136,9 @@ def _edits(
     for name in wanted:
         span = find_test(source, language, name)
         canary = make(source, language, span, red.get(name, ())) if span else None
-        if canary is not None and not set(canary.edits) & set(edits):
+        if canary is None or span is None or leaves_row(source, language, span, name, canary):
+            continue
+        if not set(canary.edits) & set(edits):
             edits += canary.edits
             kinds[name] = canary.kind
     return edits, kinds

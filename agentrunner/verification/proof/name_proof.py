@@ -357,7 +357,7 @@ async def _reworded_tests(
     if unread:  # whether it says something else, only the old code can tell
         ran = await exam.run(case.target, world.mixed)
         red = [name for name in unread if ran.results and not ran.results.passed(name)]
-        reworded = [*red, *(name for name in reworded if name not in unread)]
+        reworded = [*(name for name in reworded if name not in unread), *red]
     return reworded[:MOST_NAMES]
 
 

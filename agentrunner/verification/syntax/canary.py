@@ -5,6 +5,7 @@ An honest product does not produce that value, so a sound test tool reports the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from tree_sitter import Node
@@ -17,8 +18,10 @@ from agentrunner.verification.syntax.test_finder import located
 from agentrunner.verification.syntax.test_spans import Found, TestSpan
 from agentrunner.verification.syntax.values import another, assigned, is_literal, leaf
 
-__all__ = ["changed_literal", "failing_end"]
+__all__ = ["changed_literal", "failing_end", "leaves_row"]
 
+_COPY = re.compile(r"#\d+$")
+"""What Go adds to the name of a sub-test that occurs again."""
 _Change = Callable[[Parsed, Found, Stated], Iterator[list[Edit]]]
 
 
@@ -61,6 +64,41 @@ def changed_literal(
     return _first_canary(parsed, found, span, by_value, were_red) or _first_canary(
         parsed, found, span, changes, [*were_red, *stated]
     )
+
+
+def leaves_row(source: bytes, language: str, span: TestSpan, name: str, canary: Canary) -> bool:
+    """Return whether a canary leaves the row of this test as it was.
+
+    Such a row, of a table of cases, has the test's own part of its name as a text, and nothing that
+    was changed. A row whose expected value is worked out has no literal to be changed.
+    """
+    parsed = parse(source, language)
+    found = located(parsed, span) if parsed is not None else None
+    if parsed is None or found is None or len(span.parts) < 2:
+        return False
+    own = _COPY.sub("", name.rpartition("/")[2])
+    for row in _rows(found.whole):
+        if any(text.replace(" ", "_") == own for text in _names_of(parsed, row)):
+            return not any(
+                row.start_byte <= edit.start and edit.end <= row.end_byte for edit in canary.edits
+            )
+    return False
+
+
+def _rows(whole: Node) -> Iterator[Node]:
+    """Yield the rows of all tables of a Go function."""
+    for table in walk(whole):
+        body = field(table, "body") if table.type == "composite_literal" else None
+        yield from body.named_children if body is not None else ()
+
+
+def _names_of(parsed: Parsed, row: Node) -> Iterator[str]:
+    """Yield the texts among the key and the cells of a row, by which its test may be called."""
+    key = field(row, "key")
+    for cell in [*([key] if key is not None else []), *leaf_row(row)]:
+        value = leaf(field(cell, "value") or cell)
+        if value is not None and "string" in value.type:
+            yield parsed.text(value)[1:-1]
 
 
 def changed_where_red(

@@ -29,6 +29,10 @@ PACKAGE = re.compile(r"^(?:ok  |FAIL|\?   )\t(\S+)(?:\t| \[)")
 WORDS = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
 
 
+OF_TEST = re.compile(r"\.(?=(?:Test|Fuzz|Example|Benchmark)(?![a-z]))")
+"""The dot between a package and a test."""
+
+
 class Go(Tool):
     """Results by package and test, as in `example.com/shop/cart.TestSum/two`."""
 
@@ -73,10 +77,9 @@ class Go(Tool):
 
 
 def _split(name: str) -> tuple[str, str]:
-    """The package and the test in a name."""
-    slash = name.rfind("/", 0, (name.find(".Test") + 1) or None) + 1
-    package, _, test = name[slash:].partition(".")
-    return name[:slash] + package, test
+    """The package and the test in a name; "" for the test in the name of a package."""
+    hit = OF_TEST.search(name)
+    return (name[: hit.start()], name[hit.end() :]) if hit else (name, "")
 
 
 def _with_files(results: Results, ran: Ran) -> Results:

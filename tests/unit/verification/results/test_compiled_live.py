@@ -66,6 +66,20 @@ def test_go(tree: Path) -> None:
     assert reported(tree, narrowed, env=env).outcomes == [(f"{S}/cart.TestGood", "passed")]
 
 
+def test_a_fuzz_test_of_go_has_its_file_and_a_package_is_no_test(tree: Path) -> None:
+    need("go")
+    fuzz = (
+        'package shop\n\nimport "testing"\n\nfunc FuzzSum(f *testing.F) {\n\tf.Add(1)\n'
+        "\tf.Fuzz(func(t *testing.T, n int) {})\n}\n"
+    )
+    write(tree, {**GO, "fuzz_test.go": fuzz})
+    seen = reported(tree, "go test .", env={"GOPROXY": "off"})
+    assert seen.results is not None
+    files = {test.name: test.file for test in seen.results.tests}
+    assert files[f"{S}.FuzzSum"] == files[f"{S}.FuzzSum/seed#0"] == "fuzz_test.go"
+    assert select("go test ./...", ["example.com/shop"], ".", reading(tree)) is None
+
+
 def test_go_packages_that_break(tree: Path) -> None:
     need("go")
     write(tree, GO)

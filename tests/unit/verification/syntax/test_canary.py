@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.verification.syntax import all_tests, changed_literal, failing_end, find_test
+from agentrunner.verification.syntax.canary import leaves_row
 from agentrunner.verification.syntax.substance import is_empty_test
 
 
@@ -232,3 +233,36 @@ def test_a_span_of_another_source_makes_nothing() -> None:
     span = all_tests(source, "python")[0][1]
     assert failing_end(b"# more\n" + source, "python", span) is None
     assert changed_literal(b"# more\n" + source, "python", span) is None
+
+
+TABLE = b"""package shop
+
+func TestPrice(t *testing.T) {
+	now := time.Now()
+	for _, tt := range []struct {
+		name string
+		want int64
+	}{
+		{name: "as of now", want: now.Unix()},
+		{"a past one", 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := price(tt.name); got != tt.want {
+				t.Errorf("%d", got)
+			}
+		})
+	}
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "is_left"), [("as_of_now", True), ("a_past_one", False), ("a_past_one#01", False)]
+)
+def test_the_row_of_a_table_that_has_no_literal_is_not_asked(name: str, is_left: bool) -> None:
+    name = f"shop.TestPrice/{name}"
+    span = find_test(TABLE, "go", name)
+    assert span is not None
+    canary = changed_literal(TABLE, "go", span)
+    assert canary is not None and b'"a past one", 2' in canary.source
+    assert leaves_row(TABLE, "go", span, name, canary) == is_left
