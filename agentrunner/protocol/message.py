@@ -30,6 +30,16 @@ PAYLOADS: dict[ReplyType, type[Payload]] = {
 }
 
 
+def says_done(payload: Payload) -> bool:
+    """Whether a message calls anything done, or takes back what decides it."""
+    if isinstance(payload, NextAction):
+        return payload.decision.action == "mark_complete" or bool(payload.changed_checks)
+    if isinstance(payload, CompletionAssessment):
+        passed = payload.all_criteria_satisfied or payload.passed_ids()
+        return bool(passed) or any(one.quote for one in payload.quotes)
+    return False
+
+
 @dataclass(frozen=True)
 class Message:
     """A parsed reply, valid in form. Whether its content is true is not checked here."""

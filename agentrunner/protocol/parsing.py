@@ -18,6 +18,7 @@ from agentrunner.errors.replies import (
     ReplyMissing,
     ReplyNotFound,
     ReplyRefusal,
+    ReplySyntax,
     ReplyTooLarge,
     ReplyUnsupportedVersion,
     ReplyWrongType,
@@ -34,7 +35,14 @@ from agentrunner.protocol.candidates import (
     without_ticks,
 )
 from agentrunner.protocol.loading import load_document
-from agentrunner.protocol.message import PAYLOADS, VERSION, Message, MessageType, ReplyType
+from agentrunner.protocol.message import (
+    PAYLOADS,
+    VERSION,
+    Message,
+    MessageType,
+    ReplyType,
+    says_done,
+)
 from agentrunner.protocol.taking import taken
 from agentrunner.protocol.wire import MAX_PATH, Warnings, shown, tidy
 
@@ -64,10 +72,10 @@ def parse_reply(
     """Parse a planner's reply as the message that was requested.
 
     The message may be JSON or YAML, flat or wrapped, bare, fenced, in back-ticks, after a thought
-    or a CLI's header, and have prose around it where its begin and end are certain. Nothing is
-    repaired or guessed: what cannot be read for certain raises
-    ProtocolError, and no other exception. `finish_reason` is how the reply ended according to the
-    model API.
+    or a CLI's header, and have prose around it where its begin and end are certain. Prose after it
+    may deny it: a message that calls something done is not read then. Nothing is repaired or
+    guessed: what cannot be read for certain raises ProtocolError, and no other exception.
+    `finish_reason` is how the reply ended according to the model API.
     """
     return _parse(text, expected, finish_reason, lenient=False)
 
@@ -128,8 +136,8 @@ def _parse(text: str | bytes, expected: ReplyType, finish_reason: str, *, lenien
         return whole
     candidates, has_fence = fenced(answer_region.text)
     rest = tail(answer_region.text)
-    if not has_fence:
-        rest = without_outro(rest or "") or rest or inline(answer_region.text)
+    between = None if has_fence else _between_prose(answer_region.text, rest)
+    rest = between or rest
     # A document that was already refused as such isn't parsed again from its middle.
     if (
         rest not in (None, answer_region.text)
@@ -145,7 +153,17 @@ def _parse(text: str | bytes, expected: ReplyType, finish_reason: str, *, lenien
         message.payload != found[0].payload for message in found
     ):
         raise ReplyAmbiguous("", f"{len(found)} different answers; give exactly one")
+    if between is not None and says_done(found[-1].payload):
+        raise ReplySyntax("", "text around an answer that calls something done; give it alone")
     return found[-1]
+
+
+def _between_prose(text: str, rest: str | None) -> str | None:
+    """Return the only object of a text that goes on after it; None where there is no such.
+
+    Whoever quotes a worker's words writes so, too: it says nothing that is for the worker's good.
+    """
+    return without_outro(rest) if rest is not None else inline(text)
 
 
 def _check_complete(finish_reason: str) -> None:
