@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
 from agentrunner.text.sentences import sentences
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.inputs.wanted_moves import renames_in
+from agentrunner.verification.inputs.wanted_moves import module_of, renames_in
 from agentrunner.verification.inspection.both_trees import BothTrees, alone
-from agentrunner.verification.syntax.tokens import (
-    content,
-    lexical_family,
-    tokens,
-    without_comments,
-)
+from agentrunner.verification.inspection.offered_names import Files, is_lost
+from agentrunner.verification.syntax.tokens import without_comments
 
 GONE = "{} is gone, and the requirements say: {}"
 MUST = (
@@ -30,8 +27,24 @@ STAYS = (
 )
 KEEPS = r"(?:keep(?:s|ing)?|leav(?:e|es|ing)|retain(?:s|ing)?|preserv(?:e|es|ing))"
 NAMED = r"`(?P<name>-{0,2}[A-Za-z_][\w./:-]*)(?:\(\))?`"
+REMOVE = r"(?:remove|delete|drop|rename|lose)"
+GO = (
+    r"(?:be\s+(?:removed|deleted|dropped|renamed|lost)|disappear|vanish|go\s+away"
+    r"|stop\s+working|break)"
+)
+NOT_REMOVED = re.compile(
+    rf"(?i)(?:\b(?:do|must|should|may|shall|can)\s*not|n['’]t|\bnever|\bwithout)\s+"
+    rf"{REMOVE[:-1]}|removing|deleting|dropping|renaming|losing)\s+(?:the\s+)?(?:\w+\s+)?{NAMED}"
+)
+NAMED_NOT_REMOVED = re.compile(
+    rf"(?i){NAMED}\s+(?:(?:must|should|may|shall|can)\s*not|(?:must|should|may)\s+never)\s+{GO}\b"
+)
+PLACE = re.compile(r"[^`.;]{0,30}\b(?:from|in|of|at|through|via)\s+`(?P<place>[\w./:-]+)`")
+"""Where a name has to stay, after it: "stays importable from `shop.cart`"."""
 NAMED_STAYS = re.compile(rf"(?i){NAMED}\s+{STAYS}")
-KEEPS_NAMED = re.compile(rf"(?i)\b{KEEPS}\s+(?:the\s+)?(?:\w+\s+)?{NAMED}")
+KEEPS_NAMED = re.compile(
+    rf"(?i)\b{KEEPS}\s+(?:the\s+)?(?:\w+\s+)?{NAMED}(?!\s+(?:out|away|off|from)\b)"
+)
 OLD_NAME = re.compile(
     rf"(?i)\bold\s+(?:\w+\s+)?(?:names?|spellings?)\s+{STAYS}"
     rf"|\b{KEEPS}\s+(?:the\s+)?old\s+(?:\w+\s+)?(?:names?|spellings?)\b"
@@ -44,59 +57,73 @@ DENIED = re.compile(r"(?i)\b(?:no|not|never|without|if|unless|nothing|nobody)\b|
 JA_DENIED = re.compile(r"残さ|ない|不要|ません")
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What has to stay by a text."""
+
+    name: str
+    shown: str
+    """The sentence that says so."""
+    place: str = ""
+    """The module in which it has to stay, as the sentence writes it."""
+
+
 def gone_though_kept(trees: BothTrees, product: Collection[str], wanted: str) -> str:
     """What the text wants kept that the old product has and the new one has not; else "".
 
     `product` are the paths of the product that the work changed or made. Blocks. Raises GitFailed
     and OSError.
     """
-    for name, shown in _kept_in(wanted):
+    for one in _kept_in(wanted):
+        name, shown = one.name, one.shown
         if name in trees.old or "/" in name:
-            if name in trees.old and name not in trees.new:
+            if name in trees.old and (name not in trees.new or _is_emptied(name, trees)):
                 return GONE.format(name, shown)
             continue
         word = re.split(r"[.:]", name)[-1]
-        was = any(_says(word, path, trees.read_old) for path in trees.changed)
-        if was and not any(_says(word, path, trees.read) for path in product):
-            others = set(trees.code).difference(trees.changed)
+        home = [path for path in trees.changed if one.place and _is_of(path, one.place)]
+        if home and not is_lost(word, Files(home, trees.read_old), Files((), trees.read)):
+            home = []  # it was never there
+        there = [path for path in product if not home or _is_of(path, one.place)]
+        if is_lost(word, Files(home or trees.changed, trees.read_old), Files(there, trees.read)):
+            others = () if home else set(trees.code).difference(trees.changed)
             if not any(_declares(word, path, trees.read) for path in others):
                 return GONE.format(f"`{name}`", shown)
     return ""
 
 
-def _kept_in(wanted: str) -> Iterator[tuple[str, str]]:
-    """What has to stay by a text, and the sentence that says so."""
+def _is_emptied(path: str, trees: BothTrees) -> bool:
+    """Whether a file had content, and has nothing but comments now."""
+    was, now = (
+        without_comments(path, read(path) or b"").strip() for read in (trees.read_old, trees.read)
+    )
+    return bool(was) and not now
+
+
+def _is_of(path: str, place: str) -> bool:
+    """Whether a file is the module of this name: `shop.cart`, `shop/cart.py`, `./cart`."""
+    name = module_of(place.removeprefix("./"))
+    forms = {name, name.replace(".", "/"), name.replace("::", "/")}
+    return any(f"/{module_of(path)}".endswith(f"/{form}") for form in forms)
+
+
+def _kept_in(wanted: str) -> Iterator[Kept]:
+    """What has to stay by a text."""
     renamed = renames_in(wanted)
     for sentence in sentences(wanted, semicolons=True):
         shown = " ".join(sentence.split())[:120]
-        for hit in (*NAMED_STAYS.finditer(sentence), *KEEPS_NAMED.finditer(sentence)):
-            if not DENIED.search(sentence[: hit.end()]):
-                yield hit["name"], shown
+        hits = [*NAMED_STAYS.finditer(sentence), *KEEPS_NAMED.finditer(sentence)]
+        hits = [one for one in hits if not DENIED.search(sentence[: one.end()])]
+        for hit in (*hits, *NOT_REMOVED.finditer(sentence), *NAMED_NOT_REMOVED.finditer(sentence)):
+            place = PLACE.match(sentence, hit.end())
+            yield Kept(hit["name"], shown, place["place"] if place else "")
         hit_old = OLD_NAME.search(sentence)
         if (
             hit_old
             and not DENIED.search(sentence[: hit_old.end()])
             and not JA_DENIED.search(sentence[hit_old.start() :])
         ):
-            yield from ((name, shown) for name in renamed)
-
-
-def _says(name: str, path: str, read: ReadFile) -> bool:
-    """Whether the code of a file has a name, itself or as a whole text: `{"old": new}`.
-
-    Of an option it is enough that a text has it: `"-q, --quiet"`. What a longer text or a comment
-    says of a name makes none.
-    """
-    source = read(path) or b""
-    family = lexical_family(path, source)
-    found = tokens(source, family) if family is not None else ()
-    if not found or name.startswith("-"):
-        return bool(re.search(to_bytes(alone(name)), without_comments(path, source)))
-    shown = to_bytes(name).decode("latin-1")  # as tokens have it
-    return any(
-        content(one.text) == shown if one.kind == "string" else one.text.lstrip("$@") == shown
-        for one in found
-    )
+            yield from (Kept(name, shown) for name in renamed)
 
 
 def _declares(name: str, path: str, read: ReadFile) -> bool:

@@ -71,3 +71,101 @@ def test_an_option_and_a_file_that_have_to_stay() -> None:
     both = {"cli.py": 'p.add_argument("--noisy", "--loud")\n'}
     assert not _gone(both, asked)
     assert _gone(both, asked, lost="notes.txt").startswith("notes.txt is gone")
+
+
+ASKED = "Rename `snake` to `to_snake`. The old name stays as an alias."
+RENAMED_ALONE = "def to_snake(text):\n    return text.lower()\n"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "def path(text):\n    snake = to_snake(text)\n    return snake\n",
+        "def joined(snake, other):\n    return 1\n",
+    ],
+)
+def test_a_name_within_a_function_is_offered_to_nobody(more: str) -> None:
+    assert _gone({"names.py": RENAMED_ALONE + more}, ASKED)
+
+
+def test_a_name_in_an_old_list_is_no_alias_and_one_that_is_made_when_asked_for_is() -> None:
+    old = {"names.py": f'__all__ = ["snake"]\n{OLD["names.py"]}'}
+    new = {"names.py": f'__all__ = ["snake"]\n{RENAMED_ALONE}'}
+    lazy = 'def __getattr__(name):\n    if name == "snake":\n        return to_snake\n'
+    for text, lost in ((new["names.py"], True), (new["names.py"] + lazy, False)):
+        trees = BothTrees.of(
+            cast(Snapshots, TextTrees(old, {"names.py": text})), "old", "new", list(old)
+        )
+        assert bool(gone_though_kept(trees, ["names.py"], ASKED)) is lost
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Rename `snake` to `to_snake`. Do not remove `snake`.",
+        "Rename `snake` to `to_snake` without removing the old `snake`.",
+        "Rename `snake` to `to_snake`; `snake` must not go away.",
+        "Rename `snake` to `to_snake`. `snake()` may never stop working.",
+    ],
+)
+def test_a_name_that_may_not_go_has_to_stay(asked: str) -> None:
+    assert _gone(RENAMED, asked).startswith("`snake` is gone")
+    assert not _gone(ALIAS, asked)
+
+
+def test_a_name_that_is_to_be_kept_out_may_go() -> None:
+    assert not _gone(RENAMED, "Rename `snake` to `to_snake`. Keep `snake` out of names.py.")
+
+
+def test_a_name_has_to_stay_where_the_text_wants_it() -> None:
+    asked = "Move `snake` to words.py. `snake` stays importable from `names`."
+    moved = {"words.py": OLD["names.py"], "names.py": "X = 1\n"}
+    assert _gone(moved, asked)
+    assert not _gone(moved | {"names.py": "from words import snake\n"}, asked)
+    assert not _gone(moved, "Move `snake` to words.py. `snake` stays as it is.")
+
+
+@pytest.mark.parametrize(
+    ("text", "lost"),
+    [
+        ('p.add_argument("--noisy", help="replaces --loud")\n', True),
+        ('p.add_argument("--noisy", help="--loud is gone")\n', True),
+        ('p.add_argument("-l", "--loud", "--noisy")\n', False),
+        ('o.option("-l, --loud <how>")\n', False),
+        ('USAGE = """usage: p [--loud] FILE\n"""\n', False),
+        ('HELP = """options:\n  -l --loud  Be loud\n"""\n', False),
+    ],
+)
+def test_a_help_that_names_an_option_offers_none(text: str, lost: bool) -> None:
+    assert bool(_gone({"cli.py": text}, "Add `--noisy`; `--loud` keeps working.")) is lost
+
+
+def test_an_option_that_is_written_without_its_dashes() -> None:
+    old = {"a.go": 'package a\n\nvar l = flag.Bool("loud", false, "be loud")\n'}
+    other, both = 'flag.Bool("noisy", false, "as loud")', 'f("loud", "noisy")'
+    for text, lost in ((other, True), (both, False)):
+        new = {"a.go": f"package a\n\nvar l = {text}\n"}
+        trees = BothTrees.of(cast(Snapshots, TextTrees(old, new)), "old", "new", list(old))
+        assert bool(gone_though_kept(trees, ["a.go"], "Add `--noisy`. `--loud` stays.")) is lost
+
+
+def test_a_file_that_is_emptied_has_not_stayed() -> None:
+    asked = "Move all to words.py. `names.py` stays and re-exports it."
+    assert _gone({"names.py": "# moved\n"}, asked).startswith("names.py is gone")
+    assert not _gone({"names.py": "from words import snake\n"}, asked)
+
+
+@pytest.mark.parametrize(
+    ("old", "lost"),
+    [
+        ("def known(words):\n    items = sorted(words)\n    return items\n", False),
+        ("def known(items):\n    return sorted(items)\n", True),
+        ("class A:\n    def f(self):\n        self.items = 1\n", True),
+        ("def known(words):\n    return dict(items=words)\n", True),
+        ("def known(words):\n    return {'items': words}\n", True),
+    ],
+)
+def test_a_variable_of_a_function_need_not_stay(old: str, lost: bool) -> None:
+    files, new = {"a.py": old}, {"a.py": "def known(words):\n    return words\n"}
+    trees = BothTrees.of(cast(Snapshots, TextTrees(files, new)), "old", "new", list(files))
+    assert bool(gone_though_kept(trees, ["a.py"], "`items` is kept sorted.")) is lost
