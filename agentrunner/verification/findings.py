@@ -213,6 +213,18 @@ def tests_gone(target: Target, names: Sequence[str]) -> Finding:
     )
 
 
+def unloaded_gone(target: Target, names: Sequence[str]) -> Finding:
+    """A finding: what could not be loaded before the run has lost tests, or is left out now."""
+    return Finding(
+        code="tests_gone",
+        message=f"{_label(target)} could not load these before, and they are gone now or left out:"
+        f" {first_few(names)}",
+        tests=list(names[:MOST_PATHS]),
+        remedy="agentrunner approve, where they are not wanted any more; task.test.may_change names"
+        " their files in advance",
+    )
+
+
 def unasked_work(what: str) -> Finding:
     """A finding: something that was asked for is not there, or no test asks it."""
     return Finding(

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from agentrunner.sandboxes.base import Mount
 from agentrunner.state.state_model import FileRef
@@ -190,10 +191,14 @@ def kept_results(folder: RunFolder, ref: FileRef | None) -> Results | None:
     if ref is None:
         return None
     head, *rows = folder.read(ref).decode().splitlines()
-    tests = tuple(TestResult(**json.loads(row)) for row in rows)
+    tests = tuple(_test(json.loads(row)) for row in rows)
     facts = json.loads(head)
     exchanged = tuple(Exchanged(**one) for one in facts.pop("exchanged", ()))
     return Results(tests=tests, exchanged=exchanged, **facts)
+
+
+def _test(row: dict[str, Any]) -> TestResult:
+    return TestResult(**{**row, "files": tuple(row.get("files", ()))})
 
 
 def _is_consistent(measured: Measured) -> bool:

@@ -42,6 +42,8 @@ class TestResult:
     unloaded: bool = False
     """Whether it stands for a file, package or class that could not be loaded: the tests in it have
     no names."""
+    files: tuple[str, ...] = ()
+    """Of one that is unloaded: the files of its tests, where `file` can't tell them."""
 
     @property
     def red(self) -> bool:

@@ -33,6 +33,10 @@ CHANGING_PART = re.compile(
 )
 CASE_OF_TEST = re.compile(r"^((?:\S+\.py::\S+|\w+(?:\.\w+)+)) (?:\[[^\]]*\](?: \(.*\))?|\(.*\))$")
 PARAMETERS = re.compile(r"(?<=\w)\[.*\]$|(?<=\w)\[[^\[\]]*\](?= \[|\s*\()", re.DOTALL)
+IN_BRACKETS = re.compile(r"^\w+ \(([\w.]+)\)$")
+"""What could not be set up: `setUpClass (tests.test_db.DbTest)`."""
+HOOK = re.compile(r' > "(?:before|after) (?:all|each)" hook[^>]*$')
+"""The hook of a group, as Mocha names it."""
 NUMBERED = re.compile(r"(?<=[\[-])([^\W\d]\w*?)(\d+)(?=[\]-])")
 """Pytest's own id of a value that has no text: the argument's name and its place in the list."""
 NUMBER_AS_NAME = re.compile(r"(?<= > )\d+$")
@@ -62,6 +66,22 @@ def is_of_others(name: str, names: Iterable[str]) -> bool:
     Tools report such a name where the file could not be loaded, or the group itself fails.
     """
     return any(one.startswith((f"{name}.", f"{name}:", f"{name} > ")) for one in names)
+
+
+def stands_for(one: TestResult, test: TestResult) -> bool:
+    """Whether `one`, which could not be loaded, stands for this test.
+
+    By the file, or by a name that begins with its own: of a module, package or class, which a
+    set-up names in brackets, or of the group whose hook failed.
+    """
+    if one.file and test.file:
+        folder = one.file.removesuffix("/__init__.py")
+        if test.file == one.file or test.file.startswith(f"{folder}/"):
+            return True
+    inside = IN_BRACKETS.search(one.name)
+    hook = HOOK.search(one.name)
+    name = inside[1] if inside else one.name[: hook.start()] if hook else one.name
+    return test.file in one.files or is_of_others(name, [test.name])
 
 
 def clean(name: str) -> str:

@@ -81,6 +81,12 @@ function text(error) {
   return full.slice(0, MOST).split('\n').map((line) => line.trim()).filter(Boolean).join(' ');
 }
 
+// The test that was tried again, for a test that is a further try of it.
+function first(test) {
+  const before = test.retriedTest && test.retriedTest();
+  return before ? first(before) : test;
+}
+
 module.exports = class {
   constructor(runner, options) {
     const write = (event) => {
@@ -90,9 +96,11 @@ module.exports = class {
         told.file = '';
       }
     };
-    let seen = 0;
+    const seen = new Set();
     const result = (test, o, error) => {
-      seen += 1;
+      // A hook that fails stands for the tests of its group that do not run for it.
+      if (test.type !== 'hook') seen.add(first(test));
+      else if (test.parent && test.parent.eachTest) test.parent.eachTest((one) => seen.add(one));
       const f = relative(test.file);
       const place = error ? placeIn(error, f) : '';
       const m = error ? text(error).slice(0, MOST - place.length) + place : '';
@@ -112,7 +120,7 @@ module.exports = class {
       if (test.type === 'hook') write({ k: 'lost', n: named(test) });
       result(test, test.type === 'hook' ? 'error' : 'failed', error);
     });
-    runner.on('end', () => write({ k: 'end', cut: seen < (runner.total || 0) }));
+    runner.on('end', () => write({ k: 'end', cut: seen.size < (runner.total || 0) }));
     this.usual = new (usual())(runner, options);
     if (typeof this.usual.done === 'function') {
       this.done = (failures, callback) => this.usual.done(failures, callback);

@@ -590,11 +590,21 @@ def file_of(test):
             path = os.path.join(*name_of(case).split(".")) + ".py"
             return path.replace(os.sep, "/") if os.path.isfile(path) else ""
         if type(case).__module__.startswith("unittest."):
-            return ""
+            path = module_file(name_of(case))
+            if not path:
+                return ""
         path = os.path.relpath(path)
         return "" if path.startswith("..") else path.replace(os.sep, "/")
     except Exception:
         return ""
+
+
+def module_file(name):
+    """The file of the class or module that `setUpClass (tests.test_a.TestA)` names; "" if none."""
+    place = name[:-1].rpartition(" (")[2] if name.endswith(")") else ""
+    while place and place not in sys.modules:
+        place = place.rpartition(".")[0]
+    return getattr(sys.modules.get(place), "__file__", None) or ""
 
 
 def in_body(test, error):

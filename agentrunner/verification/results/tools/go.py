@@ -87,6 +87,10 @@ def _with_files(results: Results, ran: Ran) -> Results:
     sources = Sources(ran.paths, ran.source)
     tests = []
     for test in results.tests:
+        if test.unloaded:
+            files = (posixpath.relpath(path, ran.cwd) for path in sources.files_of(test.name))
+            tests.append(replace(test, files=tuple(files)))
+            continue
         path = "" if test.file else sources.file_of(*_split(test.name))
         file = posixpath.relpath(path, ran.cwd) if path else test.file
         tests.append(replace(test, file=file))

@@ -40,6 +40,10 @@ class Sources:
             }
         return self._functions[folder].get(test.partition("/")[0], "")
 
+    def files_of(self, package: str) -> tuple[str, ...]:
+        """All test files of a package; () where it is not found."""
+        return tuple(self._files.get(self._folder_of(package), ()))
+
     def _folder_of(self, package: str) -> str:
         """The folder of a package; "" where no module of the tree has it."""
         for module in sorted(self._modules, key=len, reverse=True):

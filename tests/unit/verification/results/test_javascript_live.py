@@ -145,7 +145,9 @@ def test_mocha_keeps_its_reporter_and_tells_of_hooks_and_cuts(tree: Path) -> Non
     seen = reported(tree, "npx mocha 'test/a.js'")
     assert seen.stdout == plain(tree, "npx mocha 'test/a.js'").stdout or "1 failing" in seen.stdout
     assert ('test/a.js > a > "before all" hook for "never"', "error") in seen.outcomes
-    assert seen.results is not None and not seen.results.all_named
+    assert seen.results is not None and seen.results.complete and not seen.results.all_named
+    seen = reported(tree, "npx mocha --bail 'test/a.js'")
+    assert seen.results is not None and not seen.results.named("test/a.js > good")[1:]
     seen = reported(tree, "npx mocha --bail --reporter=tap test/b.js")
     assert seen.outcomes == [("test/b.js > one", "failed")]
     assert seen.results is not None and not seen.results.complete

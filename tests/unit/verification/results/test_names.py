@@ -7,6 +7,8 @@ from agentrunner.verification.results.names import (
     made,
     put_aside,
     stable,
+    stands_for,
+    unloaded,
     unstable_names,
 )
 
@@ -129,3 +131,26 @@ def test_a_red_test_is_put_aside_when_it_is_only_skipped_or_expected_to_fail_now
     assert put_aside(before, now) == ["a", "b", "c"]
     twice = Results("x", (made("a", "skipped"), made("a", "passed")))
     assert put_aside(before, twice) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "test", "of"),
+    [
+        ("tests.test_far", "tests/test_far.py", "tests.test_far.FarTest.test_a", ""),
+        ("tests.far", "", "tests.far.test_a.FarTest.test_a", ""),
+        ("setUpClass (tests.test_db.DbTest)", "", "tests.test_db.DbTest.test_a", ""),
+        ("t/test_far.py", "t/test_far.py", "t/test_far.py::test_a", "t/test_far.py"),
+        ("t/__init__.py", "t/__init__.py", "t/test_far.py::test_a", "t/test_far.py"),
+        ("x/far", "", "x/far.TestPay", "far/far_test.go"),
+        ("far.test.js", "far.test.js", "far.test.js > total > is paid", "far.test.js"),
+        ('t/a.js > far > "before all" hook for "a"', "", "t/a.js > far > a", ""),
+        ('t/a.js > far > "after each" hook in "far"', "", "t/a.js > far > b", ""),
+    ],
+)
+def test_what_could_not_be_loaded_stands_for_its_own_tests_alone(
+    name: str, file: str, test: str, of: str
+) -> None:
+    one = unloaded(name, file)
+    assert stands_for(one, made(test, "passed", of))
+    others = ("tests.test_near.T.test_a", "x/near.TestPay", "x.TestPay", "t/b.js > far > a")
+    assert not any(stands_for(one, made(other, "passed", "other.py")) for other in others)

@@ -1,0 +1,87 @@
+"""Tests of files, packages and classes that could not be loaded before the run.
+
+No report names them, so what they are is read off their text. Pure, but for reading two trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.moves import not_moved
+from agentrunner.verification.results.model import Results, TestResult
+from agentrunner.verification.results.names import gone, stands_for
+from agentrunner.verification.syntax.definitions import definition, definitions
+from agentrunner.verification.syntax.languages import SCRIPTS, language_of
+from agentrunner.verification.target import in_repo
+
+MayGo = Callable[[str, str], bool]
+"""Whether a test of this name and file may be gone."""
+
+
+def lost_unloaded(
+    before: Results,
+    now: Results,
+    cwd: str,
+    trees: tuple[ReadFile, ReadFile],
+    changed: Iterable[str],
+    renames: Sequence[tuple[str, str]],
+    may_go: MayGo,
+) -> list[str]:
+    """What could not be loaded before and is gone now, left out, or asks less by its text.
+
+    `trees` reads the tree before the run and the one after it; `changed` are paths of the latter
+    that are new or different, where a test may stand word for word. Blocks.
+    """
+    missing = [test for test in before.tests if test.unloaded and test.red]
+    if not missing:
+        return []
+    files = list(dict.fromkeys(in_repo(file, cwd) for one in missing for file in files_of(one)))
+    was = _by_text(before, files, trees[0])
+    is_now = _by_text(now, dict.fromkeys([*files, *changed]), trees[1])
+    found = not_moved(gone(was, is_now), was, is_now, ".", *trees, renames)
+    by_name = {test.name: test.file for test in was.tests}
+    lost = [name for name in found if not may_go(name, by_name[name])]
+    for one in missing:
+        paths = [in_repo(file, cwd) for file in files_of(one)]
+        is_deleted = bool(paths) and all(trees[1](path) is None for path in paths)
+        if is_deleted and any(test.file in paths for test in was.tests):
+            continue  # its tests are judged one by one
+        if not _is_still_run(one, now) and not may_go(one.name, paths[0] if paths else ""):
+            lost.append(one.name)
+    return lost
+
+
+def stood_in_text(test: TestResult, cwd: str, read: ReadFile) -> bool:
+    """Whether a test stood in its file; without a grammar whether the file was there. Blocks."""
+    path = in_repo(test.file, cwd) if test.file else ""
+    language, source = language_of(path), read(path) if path else None
+    if source is None or language is None:
+        return source is not None
+    return definition(source, language, test.name) is not None
+
+
+def files_of(one: TestResult) -> tuple[str, ...]:
+    """The files of the tests that it stands for, as far as they are known."""
+    return one.files or ((one.file,) if one.file else ())
+
+
+def _is_still_run(one: TestResult, now: Results) -> bool:
+    """Whether it is still red, or tests that it stands for run."""
+    return any(
+        (test.red or test.outcome == "passed") and (test.name == one.name or stands_for(one, test))
+        for test in now.tests
+    )
+
+
+def _by_text(results: Results, paths: Iterable[str], read: ReadFile) -> Results:
+    """The tests that stand in these files, as if each of them passed."""
+    tests = []
+    for path in paths:
+        language = language_of(path)
+        source = read(path) if language is not None else None
+        if language is not None and source is not None:
+            joint = " > " if language in SCRIPTS else "::"
+            names = definitions(source, language)
+            tests += [TestResult(f"{path}{joint}{name}", "passed", path) for name in names]
+    return Results(results.reader, tuple(tests))
