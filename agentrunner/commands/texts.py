@@ -145,13 +145,27 @@ def explain(
             remedy=f"did you mean {near[0]}?" if near else "agentrunner explain",
         )
     text = page(kinds[code]).rstrip("\n")
-    show(json.dumps({"code": code, "text": text}, ensure_ascii=False) if as_json else text)
+    if as_json:
+        show(json.dumps({"code": code, "text": text}, ensure_ascii=False))
+    else:
+        _show_in_terminal(text)
     return 0
+
+
+def _show_in_terminal(text: str) -> None:
+    """Show a page of Markdown: in a terminal with lines that fit it and paged, else as it is."""
+    from agentrunner.commands.console import columns_of
+    from agentrunner.commands.paging import page
+    from agentrunner.screens.page import broken_to
+
+    if columns := columns_of(sys.stdout):
+        page(broken_to(text, columns), sys.stdout)
+    else:
+        show(text)
 
 
 def _show_page(name: str, *, as_json: bool) -> int:
     """Show a page by its path below `docs/`, as messages and help name it."""
-    from agentrunner.commands.paging import page
     from agentrunner.text.terminal import sanitize
 
     folder = _pages()
@@ -165,10 +179,8 @@ def _show_page(name: str, *, as_json: bool) -> int:
     text = sanitize(pages[wanted].read_text("utf-8")).rstrip("\n")
     if as_json:
         show(json.dumps({"page": wanted, "text": text}, ensure_ascii=False))
-    elif sys.stdout.isatty():
-        page(text, sys.stdout)
     else:
-        show(text)
+        _show_in_terminal(text)
     return 0
 
 
