@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,12 @@ from agentrunner.state.red_tests import as_values, path_of
 from agentrunner.state.run_state import CheckOutcome, Criterion
 from agentrunner.verification.checks import ReadFile, read_check
 from agentrunner.verification.measure import Measurer
-from agentrunner.verification.outcomes import Colour, check_outcome
+from agentrunner.verification.outcomes import Colour, check_outcome, stands_for_others
 from agentrunner.verification.results.registry import readers_of
 from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox, not_ready
 from agentrunner.verification.rooms.room import Room
 from agentrunner.verification.rooms.start_up import tool_lacking, why_not_started
+from agentrunner.verification.stages import is_one_stage
 from agentrunner.verification.target import TEST, Measured, Target, target_of
 
 Emit = Callable[..., Any]
@@ -78,11 +79,13 @@ class CheckRunner:
         colours: Mapping[str, Colour] | None = None,
         first: bool = False,
         must: bool = False,
+        listed: Collection[str] = (),
     ) -> CheckOutcome | None:
         """Run or read one criterion's check; None where it has no check of its own.
 
         `first` means the tree before the run. With `must` EnvironmentNotReady is raised where the
-        check cannot start. The event `check` is emitted where `was` is given.
+        check cannot start. The event `check` is emitted where `was` is given. `listed` are known
+        reds by a person: the check of one test is not red for those of them that cannot be loaded.
         """
         check = criterion.check
         if check is None or (check.kind == "test" and not check.name):
@@ -104,7 +107,13 @@ class CheckRunner:
             )  # fmt: skip
         else:
             awaited = criterion.awaits is not None
-            outcome = await self._run_check(target, room, read, what, before, first, must, awaited)
+            known = frozenset(listed if check.kind == "test" else ())
+            if before == "red" and was is not None and criterion.id in was:
+                old = await asyncio.to_thread(self.measurer.kept, was[criterion.id].results)
+                before = "green" if stands_for_others(old, known) else before
+            outcome = await self._run_check(
+                target, room, read, what, before, first, must, awaited, known
+            )
         if was is not None:
             self.emit(
                 "check", target=criterion.id, command=what, exit_code=outcome.exit_code,
@@ -123,6 +132,7 @@ class CheckRunner:
         first: bool,
         must: bool,
         awaited: bool,
+        known: Collection[str],
     ) -> CheckOutcome:
         self.awaits(target)
         run = self.measurer.find_reporter if first else self.measurer.run
@@ -137,7 +147,12 @@ class CheckRunner:
         # A check that counted once and cannot run now is red: else breaking it would pass it.
         counted = not first and (before != "unknown" or awaited)
         unsure = first or (target.author == "planner" and not counted)
-        outcome = check_outcome(measured, what, why, before, ref, unsure=unsure)
+        excused = not (why or measured.passed or measured.ran.timed_out) and stands_for_others(
+            measured.results, known
+        )
+        if excused:
+            excused = await asyncio.to_thread(is_one_stage, target.shell, target.cwd, read)
+        outcome = check_outcome(measured, what, why, before, ref, unsure=unsure, excused=excused)
         return with_writes(outcome, measured) if first else outcome
 
     def awaits(self, target: Target, why: str = "") -> None:

@@ -31,9 +31,11 @@ def check_outcome(
     results: FileRef | None = None,
     *,
     unsure: bool | None = None,
+    excused: bool = False,
 ) -> CheckOutcome:
     """The outcome of a criterion's check; `why` says why it never started, "" where it did.
 
+    An `excused` red exit counts as green: `stands_for_others` was found of it.
     A check that never started counts as not run with `unsure`, else as failed. Without `unsure`
     a planner's check counts as not run and a person's as failed.
     """
@@ -45,10 +47,10 @@ def check_outcome(
             _why_not_believed(by_name) if by_name else disbelief(ran.exit_code, ran.counts, None)
         )
     detail = why or doubt or (f"timed out after {target.timeout_sec:g} s" * ran.timed_out)
-    if not (measured.passed or detail) and (output := sanitize(ran.tail).strip()):
+    if not (measured.passed or excused or detail) and (output := sanitize(ran.tail).strip()):
         detail = f"exit {ran.exit_code}: {output.splitlines()[-1][:200]}"
     silent = target.author == "planner" if unsure is None else unsure
-    green = measured.passed and not doubt
+    green = (measured.passed and not doubt) or excused
     return CheckOutcome(
         criterion_id=target.id,
         what=what,
@@ -206,6 +208,17 @@ def _excused(
     if not measured.passed and (results.weak or not results.complete or not one_stage):
         return []
     return red if red and claims.known.issuperset(red) else []
+
+
+def stands_for_others(results: Results | None, listed: Collection[str]) -> bool:
+    """Whether a red run of some tests is red only for files or packages that a person listed.
+
+    Those could not be loaded, and hold none of the tests that were asked for: these passed.
+    """
+    if results is None or results.weak or not results.complete or not results.red:
+        return False
+    passed = any(test.outcome == "passed" for test in results.tests)
+    return passed and all(test.unloaded and test.name in listed for test in results.red)
 
 
 def _counts(results: Results) -> Counts:

@@ -7,7 +7,7 @@ request for completion needs beyond that is added by `Prover.prove` (see `proof.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
@@ -139,7 +139,8 @@ class Verifier:
         read = await asyncio.to_thread(self.trees.reader, baseline.tree)
         async with self.rooms.where_needed(baseline.tree, self._executes(criteria, read)) as room:
             test, writes = await self._first_test(room, read, criteria)
-            checks = await self._first_checks(criteria, room, read, must_start=True)
+            listed = await asyncio.to_thread(self._listed, test, criteria)
+            checks = await self._first_checks(criteria, room, read, must_start=True, listed=listed)
         return baseline.model_copy(
             update={
                 "test": test,
@@ -160,7 +161,10 @@ class Verifier:
         read = await asyncio.to_thread(self.trees.reader, baseline.tree)
         needed = self._executes(criteria, read, test=False)
         async with self.rooms.where_needed(baseline.tree, needed) as room:
-            found = await self._first_checks(criteria, room, read, must_start=must_start)
+            listed = await asyncio.to_thread(self._listed, baseline.test, criteria)
+            found = await self._first_checks(
+                criteria, room, read, must_start=must_start, listed=listed
+            )
         mine = {outcome.criterion_id for outcome in found}
         others = [one for one in baseline.check_outcomes if one.criterion_id not in mine]
         return baseline.model_copy(
@@ -255,12 +259,18 @@ class Verifier:
             )  # fmt: skip
 
     async def _first_checks(
-        self, criteria: Sequence[Criterion], room: Room, read: ReadFile, *, must_start: bool
+        self,
+        criteria: Sequence[Criterion],
+        room: Room,
+        read: ReadFile,
+        *,
+        must_start: bool,
+        listed: Collection[str],
     ) -> list[CheckOutcome]:
         found = []
         for criterion in criteria:
             outcome = await self.check_runner.check(
-                criterion, room, read, [], first=True, must=must_start
+                criterion, room, read, [], first=True, must=must_start, listed=listed
             )
             if outcome is None:
                 continue
@@ -323,11 +333,13 @@ class Verifier:
             findings += failed
             test = await self._test_now(room, read, baseline, criteria, careful=careful)
             before = {one.criterion_id: one for one in baseline.check_outcomes}
+            listed = await asyncio.to_thread(self._listed, baseline.test, criteria)
             checks = []
             for criterion in criteria:
                 outcome = await self.check_runner.check(
-                    criterion, room, read, total.all, was=before, colours=baseline.checks
-                )
+                    criterion, room, read, total.all,
+                    was=before, colours=baseline.checks, listed=listed,
+                )  # fmt: skip
                 if outcome is not None:
                     checks.append(outcome)
         handed_over = own.only(set(own.all).difference(lacking))
@@ -397,6 +409,11 @@ class Verifier:
             mapped=mapped_by(criteria),
             only_listed=self.spec.completion == "strict" or not criteria,
         )
+
+    def _listed(self, before: TestOutcome | None, criteria: Sequence[Criterion]) -> frozenset[str]:
+        """The known reds by a person's list or yes, given the tests before the run. Blocks."""
+        results = self.measurer.kept(before.results) if before else None
+        return self.claims(results, criteria).listed
 
     async def _test_now(
         self,

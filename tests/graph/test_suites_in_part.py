@@ -92,6 +92,26 @@ def test_what_could_not_be_loaded_is_a_known_red_for_nobody_but_a_person(run: Ru
     assert run.ending == ("COMPLETE", "complete", 0), run.result["missing"]
 
 
+BY_CHECKS = {"test": TEST, "runner": {"meta": {"kind": "checklist", "max_loops": 1}}}
+KEEPS_ZERO = "- [ ] Zero stays (check: test `test_zero`)\n"
+ADDS = "# Add\n\nIt adds.\n\n- [ ] It adds (check: test `test_add`)\n"
+
+
+def test_after_a_yes_a_check_that_is_one_test_is_decided_by_that_test(run: Run) -> None:
+    run.start(None, FIX, prd={"text": ADDS + KEEPS_ZERO}, **BY_CHECKS)
+    run.approve(run.question)
+    assert run.ending == ("COMPLETE", "complete", 0), run.result["missing"]
+    grades = {one["id"]: one["grade"] for one in run.result["acceptance_criteria"]}
+    assert grades == {"AC-1": "proven", "AC-2": "kept"}
+
+
+def test_a_yes_to_what_cannot_run_does_not_make_the_test_of_a_check_green(run: Run) -> None:
+    run.start(None, "echo '# seen' >> calc.py", prd={"text": ADDS}, **BY_CHECKS)
+    run.approve(run.question)
+    assert run.result["state"] != "COMPLETE"
+    assert [one["status"] for one in run.result["acceptance_criteria"]] == ["failed"]
+
+
 def test_no_ends_it_and_another_try_measures_anew(run: Run) -> None:
     begin(run, last=[finish(), assess()])
     run.reject("I install it first.", run.question)
