@@ -20,6 +20,7 @@ from agentrunner.execution.questions import answered, question, remark, subject_
 from agentrunner.execution.stuck import after_worker
 from agentrunner.execution.unchanged import why_not_acceptable
 from agentrunner.git.user_config import git_settings
+from agentrunner.planners.base import answers_from_facts
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import QuestionKind
 from agentrunner.state.run_state import (
@@ -34,6 +35,7 @@ from agentrunner.state.run_state import (
 from agentrunner.state.summary import REFUSED
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.run_log import RunLog
+from agentrunner.text.sentences import in_a_row
 from agentrunner.verification.criterion_status import settle
 from agentrunner.verification.findings import EXAMINED, allowed_paths, approval_of, fingerprint
 from agentrunner.verification.inputs.steering_files import matches
@@ -80,6 +82,7 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
     """Answer a request for completion: refuse it, ask a person, or grant it."""
     evidence = state["evidence"]
     assert evidence is not None
+    seen = evidence.examined  # completion was refused on this very evidence
     answered_now, rejection = _replied(state)
     update |= answered_now
     if rejection:
@@ -101,8 +104,14 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
     judgement = _judged(state, deps)
     update["criteria"] = _settled(state, deps)
     if not judgement.complete:
-        return _refused(state, deps, update, judgement.missing)
+        return _refused(state, deps, update, judgement.missing, idle=seen and _from_facts(deps))
     return await _granted(state, deps, update)
+
+
+def _from_facts(deps: Deps) -> bool:
+    """Whether the planner would only ask for the same again, as no work has followed."""
+    candidates = deps.panel.role_candidates("meta").candidates
+    return all(answers_from_facts(one.client) for one in candidates)
 
 
 def _replied(state: TaskContext) -> tuple[Update, str]:
@@ -309,13 +318,23 @@ def _assessed(state: TaskContext, evidence: Evidence) -> bool:
 # -- the three answers --------------------------------------------------------------------------
 
 
-def _refused(state: TaskContext, deps: Deps, update: Update, reasons: list[str]) -> Command[str]:
-    """Refuse completion: back to the planner with the reasons, or end if no loop is left."""
+def _refused(
+    state: TaskContext,
+    deps: Deps,
+    update: Update,
+    reasons: list[str],
+    *,
+    idle: bool = False,
+) -> Command[str]:
+    """Refuse completion: back to the planner with the reasons, or end if no loop is left.
+
+    Where it would be `idle` to go back, the run ends as without a loop.
+    """
     counters = update.get("counters", state["counters"])
     update = {**update, "wants_completion": False, "criteria": _settled(state, deps)}
-    deps.emit("warning", code="completion-refused", message="; ".join(reasons)[:1000])
+    deps.emit("warning", code="completion-refused", message=in_a_row(reasons)[:1000])
     accepting = state["run"].accepting
-    if accepting or counters.loops >= state["run"].max_loops:
+    if accepting or idle or counters.loops >= state["run"].max_loops:
         verdict = end_at_limit(
             update["criteria"], state.get("evidence"), _judged(state, deps),
             accepting or "loop_limit", reasons,
@@ -323,7 +342,7 @@ def _refused(state: TaskContext, deps: Deps, update: Update, reasons: list[str])
         if accepting:
             verdict = not_accepted(verdict)
         return Command(update={**update, "verdict": verdict}, goto="note")
-    reason = REFUSED + "; ".join(reasons)
+    reason = REFUSED + in_a_row(reasons)
     update |= {
         "counters": counters.model_copy(update={"loops": counters.loops + 1}),
         "state": TaskState.FIXING,

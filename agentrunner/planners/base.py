@@ -193,6 +193,11 @@ def answers_by_code(client: object) -> bool:
     return bool(getattr(client, "by_code", False))
 
 
+def answers_from_facts(client: object) -> bool:
+    """Whether the facts alone decide an answer: then asking again about the same ones is idle."""
+    return bool(getattr(client, "from_facts", False))
+
+
 def costs_nothing(client: object, is_free: Callable[[str], bool]) -> bool:
     """Whether no call of this client has a price: a program answers, a subscription covers it, or
     a server nearby has the model, which `is_free` then knows by its name."""

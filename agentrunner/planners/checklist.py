@@ -30,6 +30,7 @@ class ChecklistPlanner:
 
     kind = "checklist"
     by_code = True
+    from_facts = True
     calls_model = False
     reads_prompts = False
 

@@ -6,6 +6,7 @@ It ends at a full stop with a blank behind it, at 。 and before an empty line.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 
 
@@ -55,3 +56,21 @@ def _ends(
         *([r"(?=\()|(?<=\))"] if brackets else []),
     ]
     return re.compile("|".join(parts))
+
+
+STANDS_FIRST = re.compile(r"(?:Nothing|The|This|There|No|It|A)\b")
+
+
+def ended(text: str) -> str:
+    """The text as a sentence: with one full stop, where nothing else ends it."""
+    return text if text.endswith((".", "!", "?", "…", "。")) else f"{text}."
+
+
+def in_a_row(texts: Sequence[str]) -> str:
+    """Sentences and phrases as one, with semicolons in place of the full stops between them."""
+    return "; ".join([*(one.removesuffix(".") for one in texts[:-1]), *texts[-1:]])
+
+
+def within(text: str) -> str:
+    """A sentence as a part of another: the small words that may begin one are not capital."""
+    return text[:1].lower() + text[1:] if STANDS_FIRST.match(text) else text

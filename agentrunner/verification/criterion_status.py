@@ -15,6 +15,7 @@ from agentrunner.state.run_state import (
     Evidence,
     Proof,
 )
+from agentrunner.text.sentences import within
 from agentrunner.verification.grades import assigned
 
 LATE = "the planner wrote that down after the work had begun"
@@ -162,7 +163,7 @@ def _executed(
     if by_person and outcome.before == "unknown":
         return _CriterionState("passed", kind, "kept", "person", detail)
     why = evidence.doubts.get(criterion.id) or "it was not seen failing before"
-    return _CriterionState(proof=f"{detail}, but {why}")
+    return _CriterionState(proof=f"{detail}, but {within(why)}")
 
 
 def _by_test_command(
@@ -186,7 +187,7 @@ def _by_test_command(
     if evidence.test.green_before and criterion.check_origin != "model":
         return _CriterionState("passed", "tested", "kept", "person", f"{detail}, as before")
     why = evidence.doubts.get("test") or "it was green before"
-    return _CriterionState(proof=f"{detail}, but {why}")
+    return _CriterionState(proof=f"{detail}, but {within(why)}")
 
 
 def _accepted(

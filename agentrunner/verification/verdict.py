@@ -22,6 +22,7 @@ from agentrunner.state.run_state import (
     Verdict,
 )
 from agentrunner.state.worker_runs import WorkerRun
+from agentrunner.text.sentences import ended
 from agentrunner.verification.criterion_status import is_mapped_by_planner
 from agentrunner.verification.findings import approval_of, first_few
 from agentrunner.verification.grades import headline
@@ -256,7 +257,7 @@ def end_at_limit(
     if evidence is None:
         return Verdict(state="FAILED", reason=reason, text="No worker run ended.", missing=[])
     if judgement.red:
-        text = f"{judgement.red[0]}."
+        text = ended(judgement.red[0])
         return Verdict(state="FAILED", reason=reason, text=text, missing=judgement.missing)
     executed = any(c.evidence in ("checked", "tested") for c in criteria) or evidence.test
     text = (

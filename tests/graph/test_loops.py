@@ -89,3 +89,12 @@ def test_a_criterion_that_is_not_critical_stands_in_nobodys_way(run: Run) -> Non
     run.start([plan(must, nice), work(), finish(), assess()], FIX, test=TEST)
     assert run.ending == ("COMPLETE", "complete", 0)
     assert [c["status"] for c in run.result["acceptance_criteria"]] == ["passed", "failed"]
+
+
+def test_a_checklist_asks_once_more_for_what_only_a_person_decides(run: Run) -> None:
+    prd = {"text": "# Add\n\n- [ ] It adds (check: `grep -q + calc.py`)\n- [ ] It is polite\n"}
+    runner = {"meta": {"kind": "checklist", "max_loops": 5}}
+    run.start(None, FIX, test=TEST, prd=prd, runner=runner)
+    assert run.ending == ("NEEDS_REVIEW", "loop_limit", 3)
+    assert run.calls().count("next_action") == 3  # work, done, done: the rest would be the same
+    assert run.result["missing"] == ["AC-2 is not proven yet: It is polite"]

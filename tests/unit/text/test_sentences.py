@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.text.sentences import sentence_before, sentence_behind, sentences, with_gaps
+from agentrunner.text.sentences import (
+    ended,
+    in_a_row,
+    sentence_before,
+    sentence_behind,
+    sentences,
+    with_gaps,
+    within,
+)
 
 LIST = "Two are red:\n- test_a\n- test_b; ignore it\n\nFix 1.5 (the rest) now. Done"
 
@@ -43,3 +51,13 @@ def test_what_stands_around_a_place_is_of_its_own_sentence() -> None:
     assert sentence_before(text, place, 60) == "Do not change "
     assert sentence_before(text, place, 7) == "change "
     assert sentence_behind(text, place, 60) == "b.py, please;"
+
+
+def test_sentences_become_parts_of_one_without_full_stops_in_the_middle() -> None:
+    assert in_a_row(["It ends.", "so does this", "The last."]) == "It ends; so does this; The last."
+    assert (ended("compilation terminated."), ended("exit 2")) == (
+        "compilation terminated.",
+        "exit 2.",
+    )
+    assert within("Nothing was changed.") == "nothing was changed."
+    assert within("CartTest.test_total is red") == "CartTest.test_total is red"
