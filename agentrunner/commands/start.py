@@ -419,16 +419,18 @@ def _schema_warnings(spec: TaskSpec) -> list[str]:
 
 def criteria_of(name: str, spec: TaskSpec, width: int) -> str:
     """Return the table of `validate`."""
+    from agentrunner.config.agents import AUTO
     from agentrunner.config.kinds import planner_kind
     from agentrunner.screens.table import criteria_table
 
+    kind = spec.runner.meta.kind
     return criteria_table(
         name,
         _criteria_rows(spec),
         strict=spec.completion == "strict",
         has_test=spec.task.test is not None,
         width=width,
-        by_code=planner_kind(spec.runner.meta.kind).by_code,
+        by_code=None if kind == AUTO else planner_kind(kind).by_code,
     )
 
 

@@ -130,6 +130,19 @@ def _lacking(
     return missing
 
 
+def script_hidden(member: Member, script: str, sandbox: str) -> InfraError:
+    """Return the error for a command whose script is on this machine and not in the sandbox."""
+    places = member.spec.places
+    names = ("runner.worker.command", "runner.worker")
+    return WorkerMissing(
+        f"{script} is on this machine, and not in the sandbox.",
+        path=next((places[name] for name in names if name in places), names[0]),
+        details=(("sandbox", sandbox),),
+        remedy=f"runner.sandbox.read_paths: [{script}]; or put it into the repository",
+        nothing_spent=True,
+    )
+
+
 def worker_missing(member: Member, problem: str = "") -> InfraError:
     """Return the error for a candidate whose program is found nowhere, with where it is named."""
     own = member.spec.runner.worker.command is not None

@@ -15,7 +15,7 @@ from agentrunner.config.agents import AUTO
 from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery.versions import CACHE, sandbox_version
 from agentrunner.engine.known_reds import accepted_reds
-from agentrunner.engine.resolve import worker_missing
+from agentrunner.engine.resolve import script_hidden, worker_missing
 from agentrunner.environment import home_of
 from agentrunner.errors.sandboxes import BadImageName
 from agentrunner.execution.deps import Clock, Deps
@@ -148,13 +148,29 @@ async def _workers_in(
     found = [await _found(sandbox, member, state_dir / CACHE) for member in members]
     if not any(found):
         first = members[0]
+        if script := await _hidden_script(sandbox, first):
+            raise script_hidden(first, script, sandbox.describe())
         where = f"neither on this machine nor in the sandbox ({sandbox.describe()})"
         raise worker_missing(first, f"{first.worker.program()} is {where}.")
     return tuple(member for member in found if member is not None)
 
 
+async def _hidden_script(sandbox: Sandbox, member: Member) -> str:
+    """Return the script of a command that the sandbox does not have; "" where it has it."""
+    find: Callable[[], Path | None] = getattr(member.worker, "script", lambda: None)
+    script = await asyncio.to_thread(find)
+    if script is None or not sandbox.isolates:
+        return ""
+    seek = ("sh", "-c", 'test -r "$1"', "sh", str(script))
+    workdir = Path(member.spec.repo)
+    result = await sandbox.run(Request(command=seek, workdir=workdir, timeout_sec=60))
+    return str(script) if result.exit_code else ""
+
+
 async def _found(sandbox: Sandbox, member: Member, versions: Path) -> Member | None:
     """Return the candidate with the version that will work; None where its program is nowhere."""
+    if await _hidden_script(sandbox, member):
+        return None
     if member.probe.path is not None:
         return member
     seek = ("sh", "-c", 'command -v "$1"', "sh", member.worker.program())

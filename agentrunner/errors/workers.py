@@ -55,14 +55,15 @@ class WorkerLost(InfraError):
 
 
 class WorkerMissing(InfraError):
-    """The worker's program is not found. It is looked for outside the repository only. Nothing
-    was spent.
+    """The worker's program is not found, or the script that it is to run is on this machine and not
+    in the sandbox. A program is looked for outside the repository only. Nothing was spent.
     """
 
     code = "worker-missing"
     advice = """
     Install it, or give its path in `runner.worker.command`; `agentrunner doctor`
-    shows what is found.
+    shows what is found. A script goes into the repository or into
+    `runner.sandbox.read_paths`.
     """
 
 

@@ -23,12 +23,13 @@ def criteria_table(
     strict: bool,
     has_test: bool,
     width: int = WIDTH,
-    by_code: bool = False,
+    by_code: bool | None = False,
 ) -> str:
     """Show the result of `validate`: each criterion with its line and what is executed for it.
 
     A row has `id`, `critical`, `line` (or None) and `runs` ("" if nothing can be executed).
-    `by_code` is for a planner without a model: it asks a person about what nothing decides.
+    `by_code` is for a planner without a model: it asks a person about what nothing decides. It is
+    None where the planner is still to be chosen.
     """
     if not rows:
         return "\n".join(_no_criteria(name, has_test, width, by_code))
@@ -41,7 +42,7 @@ def criteria_table(
         line = f"  line {row['line']:>{digits}}" if row["line"] else ""
         rank = "critical" if row["critical"] else "optional"
         lead = f"  {cell(str(row['id']), id_width)}  {rank}{line}  "
-        text = flat(str(row["runs"])) or _nothing(row, strict or by_code, has_test)
+        text = flat(str(row["runs"])) or _nothing(row, strict, has_test, by_code)
         lines += hung(lead, text, width)
     return "\n".join(lines)
 
@@ -51,9 +52,11 @@ NO_CRITERIA = f"It {_NONE}"
 """Also among the warnings of `validate --json`."""
 
 
-def _no_criteria(name: str, has_test: bool, width: int, by_code: bool) -> list[str]:
+def _no_criteria(name: str, has_test: bool, width: int, by_code: bool | None) -> list[str]:
     """Explain that a readable task without criteria is never simply valid."""
     alone = "A person" if by_code else "The planner's word"
+    if by_code is None:
+        alone += ", or without a model a person,"
     decides = f"{'The test command' if has_test else alone} alone decides."
     remedy = "List what must be true under a heading like this one (or 「受け入れ条件」):"
     return [
@@ -65,13 +68,14 @@ def _no_criteria(name: str, has_test: bool, width: int, by_code: bool) -> list[s
     ]
 
 
-def _nothing(row: Row, strict: bool, has_test: bool) -> str:
+def _nothing(row: Row, strict: bool, has_test: bool, by_code: bool | None) -> str:
     if not row["critical"]:
         return "nothing to execute"
-    if strict:
+    if strict or by_code:
         return "nothing to execute: a person must accept it"
     alone = "the planner's word" + (", besides the tests" if has_test else " only")
-    return f"nothing to execute: {alone} (--strict: a person must accept)"
+    when = "--strict, or no model plans" if by_code is None else "--strict"
+    return f"nothing to execute: {alone} ({when}: a person must accept)"
 
 
 def dry_run_screen(

@@ -20,6 +20,7 @@ from agentrunner.workers.plain import PlainWorker
 
 _PLACEHOLDER = re.compile(r"\{(prompt_file|prompt|repo|home)\}")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_INTERPRETER = re.compile(r"(?:(?:ba|da|k|z)?sh|python|node|deno|bun|ruby|perl|php)[\d.]*")
 _MAX_ARGUMENT_BYTES = 128 * 1024 - 1
 """Linux refuses a longer single argument (MAX_ARG_STRLEN, including its closing NUL)."""
 
@@ -66,6 +67,20 @@ class CommandWorker(PlainWorker):
         words = _words(self._template[2]) if self._shell else list(self._template)
         named = [word for word in words if not _ASSIGNMENT.match(word)]
         return "sh" if not named or _PLACEHOLDER.search(named[0]) else named[0]
+
+    def script(self) -> Path | None:
+        """Return the script outside of the repository that an interpreter is to run, if any.
+
+        `sh /srv/agent.sh` has one: it is on this machine, and not in every sandbox.
+        """
+        words = _words(self._template[2]) if self._shell else list(self._template)
+        while words and _ASSIGNMENT.match(words[0]):
+            words = words[1:]
+        if len(words) < 2 or not _INTERPRETER.fullmatch(Path(words[0]).name):
+            return None
+        path = Path(words[1])
+        inside = self._repo is not None and path.is_relative_to(self._repo)
+        return path if path.is_absolute() and path.is_file() and not inside else None
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
         """Fill in the template, each placeholder once; paths are quoted in a shell string.

@@ -440,6 +440,19 @@ def test_a_missing_worker_is_named_before_anything_is_made(run: Run) -> None:
     assert not (run.project.state_dir / "runs").exists()
 
 
+def test_a_script_that_the_sandbox_does_not_have_is_named_before_a_round(run: Run) -> None:
+    script = run.project.state_dir.parent / "agent.sh"
+    script.write_text("true\n")
+    worker = {"worker": {"command": ["sh", str(script)]}}
+    with pytest.raises(InfraError, match="is on this machine, and not in") as raised:
+        run.start([plan(), give_up()], runner=worker)
+    assert (raised.value.code, raised.value.nothing_spent) == ("worker-missing", True)
+    assert raised.value.remedy.startswith(f"runner.sandbox.read_paths: [{script}]")
+    shown = {**worker, "sandbox": {"read_paths": [str(script)]}}
+    run.start([plan(), work(), give_up()], runner=shown)
+    assert run.result["worker_runs"] == 1
+
+
 def test_a_test_folder_that_nothing_can_have_made_is_a_mistake_of_the_task(run: Run) -> None:
     test = {"command": "true", "cwd": "nope"}
     with pytest.raises(UsageError, match="nope is no folder of") as raised:

@@ -122,3 +122,12 @@ def test_a_task_without_criteria_is_never_just_valid(golden: Callable[[str, str]
     ]
     assert not any("is valid" in screen for screen in screens)
     golden("screens/validate-none.txt", "\n\n".join(screens) + "\n")
+
+
+def test_where_the_planner_is_still_to_be_chosen_it_may_be_a_person_who_decides() -> None:
+    table = criteria_table("a.md", CRITERIA, strict=False, has_test=True, by_code=None)
+    assert "(--strict, or no model plans: a person must accept)" in " ".join(table.split())
+    alone = criteria_table("a.md", [], strict=False, has_test=False, by_code=None)
+    assert "The planner's word, or without a model a person, alone decides." in " ".join(
+        alone.split()
+    )

@@ -181,3 +181,26 @@ def test_a_program_of_the_repository_is_found_where_its_path_is_given(tmp_path: 
         assert (CommandWorker(spec, tmp_path).probe().path == script) is found
         script.chmod(0o644)  # cannot be started
         assert CommandWorker(spec, tmp_path).probe().path is None
+
+
+def test_the_script_of_an_interpreter_is_known_where_it_is_outside_of_the_repository(
+    tmp_path: Path,
+) -> None:
+    repo, outside = tmp_path / "repo", tmp_path / "agent.sh"
+    repo.mkdir()
+    for path in (outside, repo / "agent.sh"):
+        path.write_text("")
+    commands = {
+        ("sh", str(outside)): outside,
+        f"A=1 sh {outside} x": outside,
+        ("python3.11", str(outside), "-v"): outside,
+        ("sh", "-c", str(outside)): None,
+        ("sh", str(repo / "agent.sh")): None,
+        ("sh", "agent.sh"): None,
+        ("cat", str(outside)): None,
+        ("sh", str(tmp_path / "none.sh")): None,
+    }
+    for command, script in commands.items():
+        written = command if isinstance(command, str) else list(command)
+        spec = WorkerSpec.model_validate({"kind": "command", "command": written})
+        assert CommandWorker(spec, repo).script() == script, command
