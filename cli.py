@@ -11,6 +11,7 @@ import io
 import itertools
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -348,6 +349,8 @@ def _usage(error: typer.TyperException, line: Sequence[str] = ()) -> UsageError:
     elif " Did you mean " in message:
         message, _, near = message.partition(" Did you mean ")
         remedy = f"did you mean {near.strip('?').split(',')[0]}?".replace("'", "")
+    if swallowing := _swallowing(message, line):
+        message, remedy = swallowing, ""
     context = getattr(error, "ctx", None)
     # An option without its value is reported without the command that it stands in.
     command = f" {line[0]}" if line and line[0] in COMMANDS else ""
@@ -355,6 +358,15 @@ def _usage(error: typer.TyperException, line: Sequence[str] = ()) -> UsageError:
     if context and (sentence := _unquoted(message, context)):
         message, remedy = "a goal of several words goes in quotes.", f'{path} "{sentence}"'
     return UsageError(message, remedy=remedy or f"{path} --help")
+
+
+def _swallowing(message: str, line: Sequence[str]) -> str:
+    """That an option has no value, where the option that is missed was taken for it; else ""."""
+    missed = re.findall(r"--[\w-]+", message) if message.startswith("Missing option") else []
+    for word, after in itertools.pairwise(line):
+        if word.startswith("--") and "=" not in word and after in missed:
+            return f"{word} has no value: {after} stands where it would be."
+    return ""
 
 
 def _unquoted(message: str, context: Any) -> str:

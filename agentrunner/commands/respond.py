@@ -60,6 +60,7 @@ def resume(
     output: Output,
 ) -> int:
     """Continue a run, or start the next attempt of one that ended."""
+    _check_own_words(message, "--message")
 
     def work(engine: RunVerbs, options: Options) -> Awaitable[Result]:
         run_id = run_for("resume", run, output.state_dir, output)
@@ -122,6 +123,7 @@ def _answer(
 ) -> Answer:
     from agentrunner.state.people import Answer
 
+    _check_own_words(text, "--reason" if decision != "answer" else "TEXT")
     # The engine determines the kind of question under the run's lock.
     return Answer(
         id=identifier or "",
@@ -302,6 +304,7 @@ def accept(
 ) -> int:
     """Say yes, after looking, to what nothing can prove. Never for what was green or is claimed."""
     line: list[str] = []
+    _check_own_words(reason, "--reason")
     named = list(words or [])
     if interactive(output) and not any(not word.upper().startswith("AC-") for word in named):
         named.insert(0, run_for("accept", None, output.state_dir, output))
@@ -332,6 +335,16 @@ def accept(
     for text in filter(None, line):
         tell(f"For the task file, no file was edited:  {flat(text)}", sys.stderr)
     return code
+
+
+def _check_own_words(text: str | None, where: str) -> None:
+    """Refuse the dots of a command that was pasted as a screen shows it: they say nothing."""
+    if text and not text.strip(" .…"):
+        raise UsageError(
+            f'"{flat(text)}" stands for your own words.',
+            path=where,
+            remedy="write there what is to be kept and read",
+        )
 
 
 def _check_alone(unchanged: bool) -> None:

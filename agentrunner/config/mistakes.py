@@ -81,6 +81,14 @@ def _complaint(details: ErrorDetails, tree: YamlTree, model: type[BaseModel]) ->
     whole = "the task file" if model is TaskFile else "the file"
     name, kind = dotted(path) or whole, details["type"]
     if kind == "extra_forbidden":
+        if nested := _nested(path, model):
+            return mistake(
+                tree,
+                path,
+                f"{path[-1]} is written as a path; in a file each part is a key of its own.",
+                error=UnknownKey,
+                remedy=f"write {nested}",
+            )
         return mistake(
             tree,
             path,
@@ -147,6 +155,23 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     """Return `did you mean X?`, or "" if nothing is similar."""
     near = difflib.get_close_matches(word, list(known), n=1)
     return f"did you mean {near[0]}?" if near else ""
+
+
+def _nested(path: Path, root: type[BaseModel]) -> str:
+    """Return a key as messages name it, `task.test.known_red`, as a file has it; "" if it is none.
+
+    The front matter of a PRD holds the keys of `task` without that word.
+    """
+    key, above = str(path[-1]), path[:-1]
+    if "." not in key:
+        return ""
+    parts = key.split(".")
+    if parts[0] == "task" and above == ("task",):
+        parts = parts[1:]
+    if dotted((*above, *parts)) not in all_keys(root) and ".".join(parts) not in all_keys(root):
+        return ""
+    *outer, last = parts
+    return "".join(f"{one}: {{" for one in outer) + f"{last}: …" + "}" * len(outer)
 
 
 def _did_you_mean(path: Path, root: type[BaseModel]) -> str:

@@ -94,6 +94,15 @@ MISTAKES = {
         fault=Fault(404, "The model does not exist"), in_sandbox=True,
     ),
     "key-of-a-task-unknown": Mistake(("validate", "task.yaml"), task("  tset: pytest\n")),
+    "key-as-a-path": Mistake(
+        ("validate", "users-api.md"), front('task.test.known_red: ["test_fee"]')
+    ),
+    "key-as-a-path-in-a-section": Mistake(
+        ("validate", "task.yaml"), task("runner:\n  sandbox.read_paths: [x]\n")
+    ),
+    "option-without-value": Mistake(("accept", "cart", "--known-red", "--reason", "red since May")),
+    "reason-as-printed": Mistake(("accept", "cart", "AC-1", "--reason", "...")),
+    "remark-as-printed": Mistake(("resume", "cart", "-m", "...")),
     "tab-in-yaml": Mistake(("validate", "task.yaml"), task("runner:\n\tworker: codex-cli\n")),
     "worker-unknown": Mistake((*RUN, "--worker", "codexx")),
     "planner-unknown": Mistake((*RUN, "--planner", "chatgpt")),
