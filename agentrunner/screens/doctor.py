@@ -64,7 +64,7 @@ def doctor_screen(
     `columns` are the terminal's; 0 without one, where no remedy is broken. In a narrow one only
     what needs a person is told in full.
     """
-    lines = [flat(report.head), ""]
+    lines = [*hanging("", report.head, columns), ""]
     for title, findings in report.sections:
         lines.append(paint.bold(flat(title)))
         longest = max((len(finding.name) for finding in findings), default=0)

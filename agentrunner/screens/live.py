@@ -200,7 +200,10 @@ def header_lines(
 ) -> list[str]:
     """Return what will be done, where, by whom and in which limits, before anything is spent."""
     title = " · ".join(flat(part) for part in (story.task_id, story.title) if part)
-    top = spread(title, f"run {flat(story.run_id)}", width)
+    run = f"run {flat(story.run_id)}"
+    if cell_width(f"{title}  {run}") > width and flat(story.run_id).startswith(story.task_id):
+        title = flat(story.title)  # the run's id has that of the task in it
+    top = spread(title, run, width)
     lines = ["", paint.bold(top)]
     for label, text in header_rows(story.header, home):
         lines += labelled(label, text, width)

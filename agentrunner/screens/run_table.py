@@ -232,24 +232,31 @@ def _row_lines(row: Row, now: datetime, width: int, paint: Paint) -> list[str]:
     more = (
         facts["LAST"] if state not in _AT_WORK else facts["ROUNDS"] and f"round {facts['ROUNDS']}"
     )
+    lines = []
+    if cells > width:
+        lines, head = [f"  {name}"], f"    {_coloured(state, state, paint)}"
+        cells = 4 + cell_width(state)
     if more and cells + 2 + cell_width(more) <= width:
         head, cells = f"{head}  {more}", cells + 2 + cell_width(more)
-    title, lines = flat(str(row.get("title") or "")), [head]
+    title = flat(str(row.get("title") or ""))
+    lines.append(head)
     if title and width - cells - 2 >= cell_width(title):
-        lines = [f"{head}  {title}"]
+        lines[-1] += f"  {title}"
     elif title:
         lines.append(f"    {cell(title, width - 4)}".rstrip())
     verb, what = _NEXT_COMMAND.get(state, ("show", ""))
     command = f"agentrunner {verb} {name}"
-    lines.append(_step(command, what, width))
-    return lines
+    return [*lines, *_step(command, what, width)]
 
 
-def _step(command: str, what: str, width: int) -> str:
-    """Return a command, and its purpose if there is room."""
+def _step(command: str, what: str, width: int) -> list[str]:
+    """Return a command and its purpose: beside it, or below where there is no room."""
     line = f"    {command}"
     whole = f"{line:<43}  {what}"
-    return whole if what and cell_width(whole) < width else line
+    fitting = [one for one in (whole, f"{line}  {what}") if cell_width(one) < width]
+    if fitting or not what:
+        return [fitting[0] if what else line]
+    return [line, f"      {what}"]
 
 
 def _first_steps(width: int) -> list[str]:
@@ -260,9 +267,9 @@ def _first_steps(width: int) -> list[str]:
         ("agentrunner doctor", "what is ready on this machine"),
         ("agentrunner help", "all commands"),
     )
-    return [_step(*step, width).removeprefix("  ").replace("    ", "  ", 1) for step in steps]
+    return [line.removeprefix("  ") for step in steps for line in _step(*step, width)]
 
 
 def _closing_lines(width: int) -> list[str]:
-    return [_step('agentrunner "what you want"', "the next task", width).removeprefix("  "),
-            _step("agentrunner help", "all commands", width).removeprefix("  ")]  # fmt: skip
+    steps = (('agentrunner "what you want"', "the next task"), ("agentrunner help", "all commands"))
+    return [line.removeprefix("  ") for step in steps for line in _step(*step, width)]

@@ -50,6 +50,13 @@ def test_what_needs_you_comes_first_and_each_has_its_command(width: int, golden:
     assert screen.index("Needs you") < screen.index("At work") < screen.index("Ended")
 
 
+def test_a_long_name_has_its_state_on_a_line_of_its_own() -> None:
+    row = {**ROWS[0], "run_id": "spaces-in-a-title-become-dashes-mxt3"}
+    lines = overview_screen([row], NOW, width=44).split("\n")
+    assert f"  {row['run_id']}" in lines
+    assert any(line.startswith(("    running", "    waiting for you")) for line in lines)
+
+
 def test_where_nothing_was_done_the_first_steps_are_shown(golden: Golden) -> None:
     golden("screens/overview-none.txt", overview_screen([], NOW) + "\n")
 

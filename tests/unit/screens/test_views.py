@@ -6,8 +6,8 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from agentrunner.screens.layout import Paint
-from agentrunner.screens.live import LiveView
+from agentrunner.screens.layout import PLAIN, Paint
+from agentrunner.screens.live import LiveView, header_lines
 from agentrunner.screens.log import LogView
 from agentrunner.screens.plain import PlainView
 from agentrunner.screens.story import Story
@@ -200,3 +200,12 @@ def test_a_providers_json_is_no_message_in_a_log_either() -> None:
     }
     (line,) = PlainView().feed(event, 0.0)
     assert 'error="OpenAI API error: 503 Busy now"' in line and "{" not in line
+
+
+def test_where_the_head_is_too_narrow_the_title_stands_and_not_the_id_twice() -> None:
+    story = Story(task_id="spaces-become-dashes", run_id="spaces-become-dashes-mxt3")
+    story.title = "Spaces become dashes"
+    head = header_lines(story, 70, PLAIN, "")[1]
+    assert head.startswith("Spaces become dashes ")
+    assert head.endswith("run spaces-become-dashes-mxt3")
+    assert header_lines(story, 100, PLAIN, "")[1].startswith("spaces-become-dashes · Spaces")
