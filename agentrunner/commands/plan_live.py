@@ -226,15 +226,16 @@ class PlanQuestions:
                     await asyncio.wait_for(self._stop.wait(), DRAW_SEC)
 
     async def _ask(self, question: OpenQuestion) -> None:
-        from agentrunner.screens.layout import wrap
+        from agentrunner.screens.layout import apart_from_command, pasteable, wrap
 
         who = "The plan" if question.task_id == "budget" else question.task_id
         with self._view.prompting():
             width = width_of(sys.stderr)
             lines = [f"{who} asks (question {question.id}):"]
-            for text in question.text.split("\n"):
-                lines += wrap(text, width, "    ")
-            _write("\n" + "\n".join([lines[0], *lines[1:]]) + "\n")
+            text, below = apart_from_command(question.text, width - 4)
+            lines += wrap(text, width, "    ")
+            lines += pasteable(below, width, "    ") if below else []
+            _write("\n" + "\n".join(lines) + "\n")
             watching = asyncio.create_task(self._watch(question.id))
             try:
                 await self._typed_answer(question)

@@ -246,6 +246,17 @@ def pasteable(command: str, width: int, indent: str = "") -> list[str]:
     return [*(f"{part} \\" for part in parts[:-1]), parts[-1]]
 
 
+_COMMAND_AT_END = re.compile(r"\s*`(agentrunner [^`\n]+)`\s*$")
+
+
+def apart_from_command(text: str, room: int) -> tuple[str, str]:
+    """Return a text and the command at its end that lines of `room` cells would break, else ""."""
+    last = _COMMAND_AT_END.search(text)
+    if last is None or any(last[1] in line for line in wrap(text, room)):
+        return text, ""
+    return text[: last.start()], last[1]
+
+
 def worked_and_waited(worked: object, waited: object) -> list[str]:
     """Return `18 m 41 s`, and `waited 2 h 3 m` if it waited long; [] if it did not work."""
     times = [float(one) if isinstance(one, int | float) else 0.0 for one in (worked, waited)]

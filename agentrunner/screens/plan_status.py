@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from agentrunner.plans.plan import ROOT, PlanTaskStatus
 from agentrunner.screens.layout import (
     PLAIN,
     Paint,
+    apart_from_command,
     clock,
     count,
     fit,
@@ -171,16 +171,11 @@ def _coloured(status: PlanTaskStatus, text: str, paint: Paint) -> str:
     return paint.dim(text) if quiet else paint.warn(text)
 
 
-_COMMAND_AT_END = re.compile(r"\s*`(agentrunner [^`\n]+)`\s*")
-
-
 def _asked(who: str, text: str, width: int, label: int) -> list[str]:
     """Format a question; a command at its end that would be broken stands below, to be copied."""
-    *_, last = [None, *_COMMAND_AT_END.finditer(text)]
-    if last is None or last.end() < len(text) or label + 6 + cell_width(last[1]) <= width:
-        return labelled(who, text, width, label_width=label)
-    lines = labelled(who, text[: last.start()], width, label_width=label)
-    return [*lines, *pasteable(last[1], width, "    ")]
+    words, command = apart_from_command(text, width - label - 2)
+    lines = labelled(who, words, width, label_width=label)
+    return [*lines, *pasteable(command, width, "    ")] if command else lines
 
 
 def _question_lines(look: PlanStatus, width: int) -> list[str]:

@@ -18,7 +18,16 @@ from agentrunner.plans.plan import (
     PotentialConflict,
 )
 from agentrunner.plans.store import OpenQuestion, StoredTask
-from agentrunner.screens.layout import PLAIN, Paint, count, flat, labelled, wrap
+from agentrunner.screens.layout import (
+    PLAIN,
+    Paint,
+    apart_from_command,
+    count,
+    flat,
+    labelled,
+    pasteable,
+    wrap,
+)
 from agentrunner.state.lifecycle import end_of
 from agentrunner.text.terminal import cell_width, shorten
 
@@ -164,8 +173,10 @@ def question_lines(questions: Sequence[OpenQuestion], width: int, *, chat: bool)
     lines = ["", *wrap(f"Questions for you ({command} N TEXT):", width)]
     for one in questions:
         about = f"{one.task_id}: " if one.task_id else ""
-        first, *rest = wrap(about + one.text, width, "      ")
+        text, below = apart_from_command(about + one.text, width - 6)
+        first, *rest = wrap(text, width, "      ")
         lines += [f"{one.id:>4}  {first.strip()}", *rest]
+        lines += pasteable(below, width, "    ") if below else []
     return lines
 
 

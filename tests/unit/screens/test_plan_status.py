@@ -11,6 +11,7 @@ from agentrunner.plans.plan import PlanTaskStatus
 from agentrunner.plans.store import OpenQuestion
 from agentrunner.results import PlanResult
 from agentrunner.screens.plan_status import status_screen
+from agentrunner.screens.plan_tree import question_lines
 from agentrunner.text.terminal import cell_width
 from tests.kit.plan_project import Work, plan_of
 
@@ -102,6 +103,6 @@ def test_a_command_at_the_end_of_a_question_can_be_copied(width: int) -> None:
     text = f"What should the next attempt know? Or, if it is good as it is: `{command}`"
     asked = [OpenQuestion(1, "", text, "TASK-0001")]
     screen = status_screen(replace(look_at([S.FAILED]), questions=asked), width=width)
-    assert max(map(cell_width, screen.split("\n"))) <= width
-    joined = screen.replace(" \\\n    ", " ")
-    assert command in joined
+    for shown in (screen, "\n".join(question_lines(asked, width, chat=False))):
+        assert max(map(cell_width, shown.split("\n"))) <= width
+        assert command in shown.replace(" \\\n    ", " ")
