@@ -134,7 +134,8 @@ def judge(
         note = f"exit {code}: {meaning or why}" + (f"; {line}" if meaning and line else "")
         return replace(seen, kind="fails", summary=note)
     if counts is not None and counts.ran:
-        counted = f"{counts.passed} passed, {counts.failed} failed, {took}"
+        of = "of the packages " * counts.packages
+        counted = f"{of}{counts.passed} passed, {counts.failed} failed, {took}"
         if ran.exit_code == 0 or counts.failed:
             return replace(seen, kind="red" if counts.failed else "passes", summary=counted)
         clause = f"; {meaning or line or 'nothing says why'}"

@@ -27,6 +27,8 @@ class Counts:
     failing: list[str] = field(default_factory=list)
     errors: int = 0
     """Those of the failed that broke outside of a test, maybe beside one that was counted."""
+    packages: bool = False
+    """Whether packages were counted and not tests, as the tool names no more."""
 
     @property
     def ran(self) -> int:
@@ -52,6 +54,7 @@ def read_counts(*outputs: str) -> Counts | None:
         skipped=sum(counts.skipped for counts in found),
         failing=[name for counts in found for name in counts.failing][:MAX_NAMES],
         errors=sum(counts.errors for counts in found),
+        packages=all(counts.packages for counts in found),
     )
 
 
@@ -208,6 +211,7 @@ def _go(text: str) -> Counts | None:
         sum(outcome == "SKIP" for outcome, _ in named),
         failing[:MAX_NAMES],
         len(not_built),
+        packages=not verbose,
     )
 
 
