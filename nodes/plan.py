@@ -229,11 +229,14 @@ async def _in_part(state: TaskContext, deps: Deps, baseline: Baseline) -> Questi
     if not found:
         return None
     names, reasons = list(found), list(dict.fromkeys(found.values()))
+    alone = len(names) == 1
+    stays = (
+        "it? It stays red, and what it asks" if alone else "them? They stay red, and what they ask"
+    )
     text = (
         f"{len(names)} of the tests cannot run here, while others do: "
-        f"{'; '.join(reasons[:NAMED])} ({first_few(names, NAMED)}). Go on without them? They stay "
-        "red, and what they ask is not verified. "
-        "task.setup.command can provide what is missing."
+        f"{'; '.join(reasons[:NAMED])} ({first_few(names, NAMED)}). Go on without {stays} is not "
+        "verified. task.setup.command can provide what is missing."
     )
     subject = {"tests": names[:MOST_RED], "why": reasons[:MOST_RED]}
     return question("tests_could_not_run", text, subject, state)

@@ -6,6 +6,7 @@ Progress and logs go to stderr, the last screen to stdout; with --json stdout ha
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -78,10 +79,22 @@ def form_of(stream: TextIO) -> tuple[int, Paint, int]:
     return width_of(stream), paint_for(stream), columns_of(stream)
 
 
+@contextlib.contextmanager
+def to_whoever_reads() -> Iterator[None]:
+    """Write to a reader that may be gone: a pipe's end, or a terminal that was closed."""
+    try:
+        yield
+    except BrokenPipeError:
+        pass
+    except OSError as error:
+        if error.errno != errno.EIO:  # what a terminal gives that is not there any more
+            raise
+
+
 def show(text: str, stream: TextIO | None = None) -> None:
     """Write a screen. A reader that went away is no error, as with any filter."""
     target = stream or sys.stdout
-    with contextlib.suppress(BrokenPipeError):
+    with to_whoever_reads():
         target.write(f"{text}\n")
         target.flush()
 
@@ -109,7 +122,7 @@ def ring(stream: TextIO, text: str, environ: Mapping[str, str]) -> None:
     off = environ.get("AGENTRUNNER_BELL", "").lower() in ("off", "0", "no", "false")
     if off or not stream.isatty() or environ.get("TERM") == "dumb":
         return
-    with contextlib.suppress(BrokenPipeError):
+    with to_whoever_reads():
         stream.write(f"\a\x1b]9;{flat(text)[:NOTIFIED_CHARS]}\a")
         stream.flush()
 
@@ -288,7 +301,7 @@ class Console:
             return
         blank = f"\r{' ' * self._cells}\r" if self._status else ""
         self._status = status
-        with contextlib.suppress(BrokenPipeError):
+        with to_whoever_reads():
             self._progress.write(blank + "".join(f"{line}\n" for line in lines) + status)
             self._progress.flush()
 

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentrunner.commands.console import paint_for, width_of
+from agentrunner.commands.console import paint_for, to_whoever_reads, width_of
 from agentrunner.commands.terminal_block import Block
 from agentrunner.errors import AgentRunnerError
 from agentrunner.screens.story import Story, moment
@@ -277,7 +277,7 @@ class PlanQuestions:
 
 
 def _write(text: str) -> None:
-    with contextlib.suppress(BrokenPipeError):
+    with to_whoever_reads():
         sys.stderr.write(text)
         sys.stderr.flush()
 

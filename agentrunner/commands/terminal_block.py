@@ -6,12 +6,12 @@ killed, nothing needs to be restored, since the cursor is never hidden.
 
 from __future__ import annotations
 
-import contextlib
 import re
 import shutil
 from collections.abc import Sequence
 from typing import TextIO
 
+from agentrunner.commands.console import to_whoever_reads
 from agentrunner.screens.layout import MAX_WIDTH
 from agentrunner.text.terminal import cell_width
 
@@ -66,7 +66,7 @@ class Block:
 
     def _write(self, text: str) -> None:
         if text:
-            with contextlib.suppress(BrokenPipeError):
+            with to_whoever_reads():
                 self._stream.write(text)
                 self._stream.flush()
 

@@ -50,7 +50,7 @@ def test_it_is_asked_before_a_worker_is_paid_and_never_again(run: Run) -> None:
     assert (run.calls(), run.result["worker_runs"]) == ([], 0)
     assert run.subject["tests"] == ["tests.test_far"]
     assert "zzreq is named in requirements.txt" in run.result["waiting"]["text"]
-    assert "what they ask is not verified" in run.result["waiting"]["text"]
+    assert "what it asks is not verified" in run.result["waiting"]["text"]
     assert "zzreq" in run.note()
     run.approve(run.question)
     assert (run.ending, run.result["worker_runs"]) == (("FAILED", "aborted", 1), 1)

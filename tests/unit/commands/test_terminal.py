@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import re
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from agentrunner.commands.console import Console, Output, ring, show
 from tests.kit.files import write
 from tests.kit.terminals import Terminal
 from tests.unit.commands.fake_engine import TASK
@@ -111,3 +114,18 @@ def test_a_plan_is_edited_in_the_person_s_editor(tmp_path: Path) -> None:
 def test_ci_is_never_asked(name: str, tmp_path: Path) -> None:
     _, said, _ = in_terminal(tmp_path, "plan", "q\n", **{name: "true"})
     assert said == ([] if name == "CI" else [None])
+
+
+def test_a_terminal_that_was_closed_is_nobody_who_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    near, far = pty.openpty()
+    stream = os.fdopen(far, "w")
+    monkeypatch.setattr(sys, "stderr", stream)
+    console = Console(Output())
+    os.close(near)
+    try:
+        console.write(["a line"])
+        show("The run is kept.", stream)
+        ring(stream, "needs you", {"TERM": "xterm"})
+    finally:
+        with contextlib.suppress(OSError):  # what nobody read is still in the buffer
+            stream.close()
