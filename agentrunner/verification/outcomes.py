@@ -47,7 +47,9 @@ def check_outcome(
             _why_not_believed(by_name) if by_name else disbelief(ran.exit_code, ran.counts, None)
         )
     detail = why or doubt or (f"timed out after {target.timeout_sec:g} s" * ran.timed_out)
-    if not (measured.passed or excused or detail) and (output := sanitize(ran.tail).strip()):
+    if excused:
+        detail = "passes, beside known reds"
+    elif not (measured.passed or detail) and (output := sanitize(ran.tail).strip()):
         detail = f"exit {ran.exit_code}: {output.splitlines()[-1][:200]}"
     silent = target.author == "planner" if unsure is None else unsure
     green = (measured.passed and not doubt) or excused

@@ -92,7 +92,10 @@ def test_what_could_not_be_loaded_is_a_known_red_for_nobody_but_a_person(run: Ru
     assert run.ending == ("COMPLETE", "complete", 0), run.result["missing"]
 
 
-BY_CHECKS = {"test": TEST, "runner": {"meta": {"kind": "checklist", "max_loops": 1}}}
+BY_CHECKS: dict[str, Any] = {
+    "test": TEST,
+    "runner": {"meta": {"kind": "checklist", "max_loops": 1}},
+}
 KEEPS_ZERO = "- [ ] Zero stays (check: test `test_zero`)\n"
 ADDS = "# Add\n\nIt adds.\n\n- [ ] It adds (check: test `test_add`)\n"
 
