@@ -36,8 +36,11 @@ MOVES_PARTS = re.compile(
     r"|(?:pull|factor)(?:s|ed|ing)?\s+out)\b|移動|移[すし]|切り出|分割"
 )
 """A verb by which code goes to another module."""
-STAYS = re.compile(r"(?i)\b(?:stays?|remains?|unchanged|must not|out of scope|keep(?:s|ing)?)\b")
-"""What a sentence says of code that goes nowhere."""
+STAYS = re.compile(
+    r"(?i)(?<!nothing )(?<!none )"
+    r"\b(?:stays?|remains?|unchanged|must not|out of scope|keep(?:s|ing)?)\b"
+)
+"""What a sentence says of code that goes nowhere, unless nothing stays."""
 BARE_RENAMES = re.compile(
     r"\b(?:[Rr]enam(?:e|es|ed|ing)|(?P<more>and))\s+(?:the\s+)?"
     r"(?:(?P<kind>function|method|class|type)\s+)?"

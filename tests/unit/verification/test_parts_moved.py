@@ -68,6 +68,7 @@ def test_a_test_of_javascript_imports_from_where_a_function_stands_now() -> None
         ("`f` を `a/new.py` に移動しないこと。", False),
         ("`f` rounds up.", False),
         ("Move `g` to `a/new.py`; `f` stays in `a/old.py`.", False),
+        ("`f` moves to `a/new.py` (tests import it there; nothing stays in `a/old.py`).", True),
         ("Move `f` to `b/new.py`.", False),
     ],
 )
