@@ -82,7 +82,9 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
     """Answer a request for completion: refuse it, ask a person, or grant it."""
     evidence = state["evidence"]
     assert evidence is not None
-    seen = evidence.examined  # completion was refused on this very evidence
+    # Completion was refused on this very evidence, and in this attempt: a new one may have been told
+    # more by a person.
+    seen = evidence.examined and state["counters"].loops > 0
     answered_now, rejection = _replied(state)
     update |= answered_now
     if rejection:

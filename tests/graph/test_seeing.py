@@ -74,12 +74,12 @@ def test_resume_sends_the_same_bytes(run: Run) -> None:
     run.start(script, FIX, test=TEST)
     assert run.result["state"] == "FAILED"
     first = run.messages
-    rounds = {path: path.read_bytes() for path in (run.folder.root / "rounds").iterdir()}
+    rounds = run.log("round")
     assert len(rounds) == 2
     run.resume()
     again = run.messages
     assert again[: len(first)] == first
-    assert {path: path.read_bytes() for path in rounds} == rounds
+    assert run.log("round")[:2] == rounds
     whole = len(first[-1]) - 1  # all but the state of now
     assert again[len(first)][:whole] == first[-1][:whole]
 
