@@ -36,7 +36,7 @@ from agentrunner.storage.worker_ledger import Ledger
 from agentrunner.text.redaction import Redactor
 from agentrunner.verification.checks import command_of
 from agentrunner.verification.measure import Measurer
-from agentrunner.verification.proof.proving import make_prover
+from agentrunner.verification.proof.run_prover import RunProver
 from agentrunner.verification.results.commands import runs_of
 from agentrunner.verification.results.files import MOST_READ, read_plain
 from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox
@@ -266,7 +266,7 @@ async def open_workshop(
             snapshots=snapshots,
             ledger=Ledger(folder),
             verifier=verifier,
-            prover=make_prover(verifier, folder.root / "proof"),
+            prover=RunProver(verifier, folder.root / "proof"),
             panel=planner,
             members=resolved.members,
             sandbox=sandbox,

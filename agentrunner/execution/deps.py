@@ -27,7 +27,7 @@ from agentrunner.storage.worker_ledger import Ledger
 from agentrunner.text.redaction import Redactor
 from agentrunner.text.times import stamp
 from agentrunner.text.unicode import clean
-from agentrunner.verification.proof.proving import Prover
+from agentrunner.verification.proof.run_prover import RunProver
 from agentrunner.verification.verifier import Verifier
 from agentrunner.workers.member import Member
 
@@ -70,7 +70,7 @@ class Deps:
     snapshots: Snapshots
     ledger: Ledger
     verifier: Verifier
-    prover: Prover
+    prover: RunProver
     panel: Panel
     members: tuple[Member, ...]
     """The workers' candidates in order of preference; at least one."""

@@ -1,6 +1,7 @@
 """Examines a tree when completion is asked for; adds graded proofs, findings and doubts.
 
 proving        the whole examination, command by command; `examination` runs commands on its trees
+run_prover     the same for a run, imported when a verdict first needs it
 name_proof     commands whose tests have names; `exit_proof` those that only have an exit code
 old_inputs     with inputs as they were; `unexplained_files`: changes that nothing explains
 carried_tests, searched_places, data_changes, set_up_again  tests, files, data, packages that change

@@ -149,11 +149,6 @@ class Prover:
             }
         )
 
-    async def forget(self) -> None:
-        """Remove what is kept of examinations: the run has ended."""
-        if self.kept is not None:
-            await self.kept.end()
-
     async def _cases(
         self,
         criteria: Sequence[Criterion],
