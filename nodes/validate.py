@@ -82,8 +82,8 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
     """Answer a request for completion: refuse it, ask a person, or grant it."""
     evidence = state["evidence"]
     assert evidence is not None
-    # Completion was refused on this very evidence, and in this attempt: a new one may have been told
-    # more by a person.
+    # Completion was refused on this very evidence, and in this attempt: in a new one a person may
+    # have said more.
     seen = evidence.examined and state["counters"].loops > 0
     answered_now, rejection = _replied(state)
     update |= answered_now
