@@ -82,9 +82,7 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
     """Answer a request for completion: refuse it, ask a person, or grant it."""
     evidence = state["evidence"]
     assert evidence is not None
-    # Completion was refused on this very evidence, and in this attempt: in a new one a person may
-    # have said more.
-    seen = evidence.examined and state["counters"].loops > 0
+    again = _was_refused(state)
     answered_now, rejection = _replied(state)
     update |= answered_now
     if rejection:
@@ -106,8 +104,16 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
     judgement = _judged(state, deps)
     update["criteria"] = _settled(state, deps)
     if not judgement.complete:
-        return _refused(state, deps, update, judgement.missing, idle=seen and _from_facts(deps))
+        return _refused(state, deps, update, judgement.missing, idle=again and _from_facts(deps))
     return await _granted(state, deps, update)
+
+
+def _was_refused(state: TaskContext) -> bool:
+    """Whether completion was refused in this attempt, and no work has followed: an order of work
+    clears the remarks.
+    """
+    refused = any(text.startswith(REFUSED) for text in state.get("remarks", []))
+    return refused and state["counters"].loops > 0
 
 
 def _from_facts(deps: Deps) -> bool:
@@ -169,8 +175,9 @@ async def _examined(state: TaskContext, deps: Deps, evidence: Evidence) -> Evide
     baseline = state.get("baseline") or Baseline(tree=evidence.tree)
     number = state["counters"].worker_runs
     key = f"{number}-{evidence.tree[:12]}-{len(approved)}"
+    prover = await asyncio.to_thread(lambda: deps.prover.prover)
     examined = without_credit(
-        await deps.prover.prove(
+        await prover.prove(
             state["criteria"], baseline, evidence, allowed, approved,
             step=f"{key}-{state['counters'].loops}",
         )

@@ -41,10 +41,10 @@ class Round:
 
     def text(self, language: Language, block: Block) -> str:
         """Return the message. It is rendered once for each pair of language and markers."""
-        heads = (language, block("report", "", self.key))
-        if heads not in self._texts:
-            self._texts[heads] = self._rendered(language, block)
-        return self._texts[heads]
+        which = (language, block("report", "", self.key))
+        if which not in self._texts:
+            self._texts[which] = self._rendered(language, block)
+        return self._texts[which]
 
     @cached_property
     def _texts(self) -> dict[tuple[Language, str], str]:

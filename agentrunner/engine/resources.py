@@ -43,6 +43,7 @@ from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox
 from agentrunner.verification.rooms.room import Rooms
 from agentrunner.verification.rooms.sealed import Sealed
 from agentrunner.verification.verifier import Verifier
+from agentrunner.workers.base import RunsScript
 from agentrunner.workers.member import Member
 
 
@@ -145,41 +146,45 @@ async def _workers_in(
 
     The version of a worker that only the sandbox has is asked for there.
     """
-    found = [await _found(sandbox, member, state_dir / CACHE) for member in members]
+    hidden = [await _hidden_script(sandbox, member) for member in members]
+    seen = [member for member, script in zip(members, hidden, strict=True) if script is None]
+    found = [await _found(sandbox, member, state_dir / CACHE) for member in seen]
     if not any(found):
         first = members[0]
-        if script := await _hidden_script(sandbox, first):
-            raise script_hidden(first, script, sandbox.describe())
+        if hidden[0] is not None:
+            raise script_hidden(first, str(hidden[0]), sandbox.describe())
         where = f"neither on this machine nor in the sandbox ({sandbox.describe()})"
         raise worker_missing(first, f"{first.worker.program()} is {where}.")
     return tuple(member for member in found if member is not None)
 
 
-async def _hidden_script(sandbox: Sandbox, member: Member) -> str:
-    """Return the script of a command that the sandbox does not have; "" where it has it."""
-    find: Callable[[], Path | None] = getattr(member.worker, "script", lambda: None)
-    script = await asyncio.to_thread(find)
-    if script is None or not sandbox.isolates:
-        return ""
-    seek = ("sh", "-c", 'test -r "$1"', "sh", str(script))
-    workdir = Path(member.spec.repo)
-    result = await sandbox.run(Request(command=seek, workdir=workdir, timeout_sec=60))
-    return str(script) if result.exit_code else ""
+async def _hidden_script(sandbox: Sandbox, member: Member) -> Path | None:
+    """Return the script that a worker is to run and that its sandbox does not have, if any."""
+    worker = member.worker
+    if not sandbox.isolates or not isinstance(worker, RunsScript):
+        return None
+    script = await asyncio.to_thread(worker.script)
+    if script is None:
+        return None
+    return None if await _is_there(sandbox, member, 'test -r "$1"', str(script)) else script
 
 
 async def _found(sandbox: Sandbox, member: Member, versions: Path) -> Member | None:
     """Return the candidate with the version that will work; None where its program is nowhere."""
-    if await _hidden_script(sandbox, member):
-        return None
     if member.probe.path is not None:
         return member
-    seek = ("sh", "-c", 'command -v "$1"', "sh", member.worker.program())
-    workdir = Path(member.spec.repo)
-    result = await sandbox.run(Request(command=seek, workdir=workdir, timeout_sec=60))
-    if result.exit_code != 0:
+    if not await _is_there(sandbox, member, 'command -v "$1"', member.worker.program()):
         return None
     version = await sandbox_version(sandbox, member, versions)
     return replace(member, probe=replace(member.probe, version=version))
+
+
+async def _is_there(sandbox: Sandbox, member: Member, test: str, what: str) -> bool:
+    """Whether a shell in the sandbox finds something by a test on $1."""
+    seek = ("sh", "-c", test, "sh", what)
+    workdir = Path(member.spec.repo)
+    result = await sandbox.run(Request(command=seek, workdir=workdir, timeout_sec=60))
+    return result.exit_code == 0
 
 
 async def with_image(resolved: ResolvedRun, confirm: Callable[[str], bool] | None) -> ResolvedRun:

@@ -133,9 +133,6 @@ async def resume(
     changes_planner = planner is not None or planner_model is not None
     if changes_planner:
         spec = renewed(spec, folder, options.environ, options.policy, planner, planner_model)
-    if model is not None:
-        spec = with_worker_model(spec, model)
-        spec = capped_again(spec, folder, options.environ, options.policy)
     with driving(folder, options):
         # Read under the lock: whoever held it until now may have continued the run.
         state = await _latest(folder, spec, options)
@@ -149,6 +146,9 @@ async def resume(
                 remedy=f"agentrunner resume {run_id}",
             )
         grants, answer = await _grants(folder, spec, budget)
+        if model is not None:
+            spec = with_worker_model(spec, model, state)
+            spec = capped_again(spec, folder, options.environ, options.policy)
         resolved = _resolved(spec, options)
         if changes_planner:
             answer = answer or await _asked_again(folder, by)

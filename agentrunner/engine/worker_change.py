@@ -1,22 +1,35 @@
-"""Changing the model of the worker of a run that is resumed, as a person asks."""
+"""Changing the model of a worker of a run that is resumed, as a person asks."""
 
 from __future__ import annotations
 
+from agentrunner.config.agents import named_workers
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine import attempts
+from agentrunner.errors import UsageError
+from agentrunner.execution.recover import tries_model
 from agentrunner.state.people import Answer
+from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.run_folder import RunFolder
 
 
-def with_worker_model(spec: TaskSpec, model: str) -> TaskSpec:
-    """Return the task with another model for its worker; of several, for the first."""
-    worker = spec.runner.worker.model_copy(update={"model": model})
-    changes: dict[str, object] = {"worker": worker}
-    if spec.runner.workers:
-        changes["workers"] = [worker, *spec.runner.workers[1:]]
+def with_worker_model(spec: TaskSpec, model: str, state: TaskContext) -> TaskSpec:
+    """Return the task with another model for the worker whose order waits, else for the first.
+
+    Raises UsageError for what is no name of a model.
+    """
+    if not model or model.split() != [model]:
+        raise UsageError("A model's name is one word.", path="--model", remedy="--model NAME")
+    runner, order = spec.runner, state.get("order")
+    workers = list(runner.workers or [runner.worker])
+    names = [name for name, _ in named_workers(workers)]
+    place = names.index(order.member) if order and order.member in names else 0
+    workers[place] = workers[place].model_copy(update={"model": model})
+    changes: dict[str, object] = {"worker": workers[0]}
+    if runner.workers:
+        changes["workers"] = workers
     # What names it now is written nowhere.
     places = {name: at for name, at in spec.places.items() if name != "runner.worker.model"}
-    runner = spec.runner.model_copy(update=changes)
+    runner = runner.model_copy(update=changes)
     return spec.model_copy(update={"runner": runner, "places": places})
 
 
@@ -28,5 +41,5 @@ async def tried_with(folder: RunFolder, model: str, by: str) -> Answer | None:
     if asked is None or asked.kind != "worker_failed":
         return None
     return Answer(
-        id=asked.id, kind="worker_failed", decision="approve", text=f"model: {model}", by=by
+        id=asked.id, kind="worker_failed", decision="approve", text=tries_model(model), by=by
     )

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agentrunner.config.spec import TaskSpec
+from agentrunner.execution.saved_rounds import SavedRounds
 from agentrunner.gateway.prices import Prices
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.launching.route import Cassette
@@ -91,13 +92,14 @@ class Deps:
     cooled: dict[str, str] = field(default_factory=dict)
     """What the present node adds to the channel `cooling`; the wrapper around the nodes saves
     it."""
-    read_rounds: dict[str, object] = field(default_factory=dict)
-    """The saved rounds that `execution.seeing` has read, by their keys."""
     calls: MadeCalls = field(init=False)
     """The calls of the planner, as the log has them."""
+    rounds: SavedRounds = field(init=False)
+    """What prompts tell of the past, as the log has it."""
 
     def __post_init__(self) -> None:
         self.calls = MadeCalls(self.log)
+        self.rounds = SavedRounds(self.log, self.folder)
 
     def member(self, name: str) -> Member:
         """Return the candidate of this name, or the first for one that is no longer a candidate."""

@@ -114,10 +114,15 @@ def given_up(state: TaskContext) -> Command[str] | None:
 def as_answered(state: TaskContext, deps: Deps, order: WorkerOrder) -> WorkerOrder:
     """Return the order; with another model where a person named one as the worker failed."""
     answer = answered(state, "worker_failed")
-    member = deps.member(order.member)
-    if answer is None or answer.text != f"model: {member.spec.runner.worker.model}":
+    model = deps.member(order.member).spec.runner.worker.model
+    if answer is None or model is None or answer.text != tries_model(model):
         return order
-    return order.model_copy(update={"model": member.spec.runner.worker.model})
+    return order.model_copy(update={"model": model})
+
+
+def tries_model(name: str) -> str:
+    """Return the answer to a failed worker that tries its order with another model."""
+    return f"model: {name}"
 
 
 def cure_of(deps: Deps, order: WorkerOrder, run: WorkerRun) -> str:

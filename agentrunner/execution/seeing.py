@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 from agentrunner.config.agents import See, seen_by
 from agentrunner.config.kinds import planner_kind
@@ -18,6 +18,7 @@ from agentrunner.discovery.seeing.reds import sources_of
 from agentrunner.execution.context_length import context_budget
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.looking import Looking
+from agentrunner.execution.saved_rounds import SavedRound
 from agentrunner.planners.panel import role_candidates
 from agentrunner.prompts import ContextBudget, PromptType, Round, Seen
 from agentrunner.prompts.as_yaml import to_yaml
@@ -46,22 +47,6 @@ _MARK = re.compile(r"^(?:\s*>)?\s*(?:[+-](?![+-])|\d+:)?\s*")
 CONTEXT_FILE = "repository.json"
 """File name in the run's folder: what the planner was shown of the repository, and of which
 tree."""
-
-
-@dataclass(frozen=True)
-class _SavedRound:
-    """A round as it is saved in the run's folder."""
-
-    round: Round
-    shown: dict[str, str]
-    """Digests of what was shown up to it."""
-    runs: list[str]
-    """Worker runs that were shown up to it."""
-    before: str
-    """Its change lies between this tree and `after`."""
-    after: str
-    tests: dict[str, str] = field(default_factory=dict)
-    """Long names of tests that it showed first, by their ids."""
 
 
 @dataclass
@@ -158,7 +143,7 @@ class Seeing(Looking):
         """
         if reads_nothing(self.deps.spec):
             return {}
-        kept = _saved_rounds(self.deps)
+        kept = self.deps.rounds.all()
         repository = known_repository(self.deps) if self.see != "nothing" else None
         if repository and self.budget.known:  # it may have been saved before that was known
             repository = fitted(repository, self.budget.repository)
@@ -194,7 +179,7 @@ class Seeing(Looking):
         type_: PromptType,
         facts: Mapping[str, Any],
         shown: Mapping[str, str],
-        kept: Sequence[_SavedRound],
+        kept: Sequence[SavedRound],
         listed: Mapping[str, str],
     ) -> dict[str, Any]:
         """Return the present state, with names of tests that stood only in folded rounds."""
@@ -211,7 +196,7 @@ class Seeing(Looking):
         again = {one: self.names[one] for one in sorted(in_use - known) if one in self.names}
         return {**in_lines(view), **({"test_ids": again} if again else {})}
 
-    def _shown_change(self, type_: PromptType, whole: Diff, kept: Sequence[_SavedRound]) -> str:
+    def _shown_change(self, type_: PromptType, whole: Diff, kept: Sequence[SavedRound]) -> str:
         """Return the whole change as a decision reads it, without what reports show; a judge gets
         all of it in one place.
         """
@@ -219,7 +204,7 @@ class Seeing(Looking):
             return whole.text
         return not_reported(whole.files, [one.round for one in kept], self.budget)
 
-    def _whole_change(self, kept: Sequence[_SavedRound]) -> Diff:
+    def _whole_change(self, kept: Sequence[SavedRound]) -> Diff:
         """Return the whole change; empty where a round that is still shown has just that."""
         before, now = _trees(self.state)
         if not before or not now or before == now:
@@ -228,7 +213,7 @@ class Seeing(Looking):
             return Diff()
         return _diff(self.deps, before, now, self.budget.change, self.budget)
 
-    def _reported_whole(self, kept: Sequence[_SavedRound]) -> str:
+    def _reported_whole(self, kept: Sequence[SavedRound]) -> str:
         """Return the diff of a round that is still shown and was all that changed; else ""."""
         ends = _trees(self.state)
         rounds = (one for one in kept[-STAY:] if (one.before, one.after) == ends)
@@ -306,24 +291,7 @@ def _trees(state: TaskContext) -> tuple[str, str]:
     return before, now
 
 
-def _saved_rounds(deps: Deps) -> list[_SavedRound]:
-    """Return all rounds. None of them ever changes, so that each is read once."""
-    read = deps.read_rounds
-    keys = []
-    for record in deps.log.records("round"):
-        keys.append(record.key)
-        if record.key not in read:
-            saved = dict(record.data)
-            if (file := saved.get("file")) is not None:  # as older versions saved it
-                saved = json.loads(deps.folder.read(FileRef.model_validate(file)))
-            round_ = saved.pop("round")
-            read[record.key] = _SavedRound(
-                Round(**{**round_, "cut": tuple(round_["cut"])}), **saved
-            )
-    return [cast("_SavedRound", read[key]) for key in keys]
-
-
-def _still_shown(kept: Sequence[_SavedRound], budget: ContextBudget) -> dict[str, str]:
+def _still_shown(kept: Sequence[SavedRound], budget: ContextBudget) -> dict[str, str]:
     """Return digests of what the conversation still shows, so without folded rounds."""
     first = folded_until([one.round for one in kept], budget)
     still: dict[str, str] = {}
@@ -339,14 +307,14 @@ def _still_shown(kept: Sequence[_SavedRound], budget: ContextBudget) -> dict[str
 
 
 def _with_ended_round(
-    kept: list[_SavedRound],
+    kept: list[SavedRound],
     state: TaskContext,
     deps: Deps,
     facts: Mapping[str, Any],
     see: See,
     listed: Mapping[str, str],
     budget: ContextBudget,
-) -> list[_SavedRound]:
+) -> list[SavedRound]:
     """Return the rounds up to the one that ends here, which is described once and saved.
 
     A question that is asked again after a pause or a crash finds it, so that it stays in the same
@@ -359,13 +327,13 @@ def _with_ended_round(
     deps.record(
         state, "round", key, asdict(_new_round(key, kept, state, deps, facts, see, listed, budget))
     )
-    return _saved_rounds(deps)
+    return deps.rounds.all()
 
 
 def _new_round(
-    key: str, kept: Sequence[_SavedRound], state: TaskContext, deps: Deps, facts: Mapping[str, Any],
+    key: str, kept: Sequence[SavedRound], state: TaskContext, deps: Deps, facts: Mapping[str, Any],
     see: See, listed: Mapping[str, str], budget: ContextBudget,
-) -> _SavedRound:  # fmt: skip
+) -> SavedRound:  # fmt: skip
     last = kept[-1] if kept else None
     number = str(state["counters"].decisions)
     decision = next((r.data for r in deps.log.records("decision")[::-1] if r.key == number), None)
@@ -401,7 +369,7 @@ def _new_round(
         sources=sources,
         cut=change.left_out,
     )
-    return _SavedRound(shown_round, digests(sections(facts)), runs, before, now, new)
+    return SavedRound(shown_round, digests(sections(facts)), runs, before, now, new)
 
 
 def _reds(state: TaskContext) -> list[RedTest]:

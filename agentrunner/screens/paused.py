@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from agentrunner.errors.workers import WorkerModelRefused
 from agentrunner.results import InboxItem, Result
 from agentrunner.screens.approval import subject_lines, verbatim
 from agentrunner.screens.layout import (
@@ -55,8 +56,6 @@ _YES_AND_NO = {
     "tests_could_not_run": ("continue without them", "end it: FAILED"),
 }
 """What a yes and a no do, where they are not about a text to be approved."""
-_MODEL_REFUSED = '"code":"worker-model"'
-"""In the subject of such a question, which is canonical JSON."""
 OURS = ("budget", "planner")
 """Questions in words that do not come from the planner."""
 SHOWN = 600
@@ -177,7 +176,7 @@ def _next(result: Result, waiting: InboxItem, target: str, width: int) -> list[s
             (f"agentrunner approve{name} --id {flat(waiting.id)}", yes),
             (f'agentrunner reject{name} --id {flat(waiting.id)} --reason "..."', no),
         ]
-        if waiting.kind == "worker_failed" and _MODEL_REFUSED in waiting.subject:
+        if waiting.kind == "worker_failed" and _is_about_model(waiting):
             again = f"agentrunner resume {flat(str(result.run_id))} --model NAME"
             steps.insert(1, (again, "try it with another model"))
     elif waiting.kind == "budget":
@@ -197,6 +196,10 @@ def _next(result: Result, waiting: InboxItem, target: str, width: int) -> list[s
     if result.part_of:
         return next_lines([*steps, ("agentrunner plan run", "then the plan continues")], width)
     return next_lines([*steps, (f"agentrunner cancel{name}", "end here")], width)
+
+
+def _is_about_model(waiting: InboxItem) -> bool:
+    return bool(json.loads(waiting.subject).get("code") == WorkerModelRefused.code)
 
 
 def _check_steps(waiting: InboxItem, name: str) -> list[tuple[str, str]]:

@@ -201,24 +201,15 @@ def looks_at_nothing(target: Target, paths: Sequence[str]) -> Finding:
     )
 
 
-def tests_gone(target: Target, names: Sequence[str]) -> Finding:
-    """A finding: tests that passed before are missing or skipped now."""
-    return Finding(
-        code="tests_gone",
-        message=f"{_label(target)} ran these before and does not run them now, or skips them:"
-        f" {first_few(names)}",
-        tests=list(names[:MOST_PATHS]),
-        remedy="agentrunner approve, where they are not wanted any more; task.test.may_change names"
-        " their files in advance",
-    )
+RAN_BEFORE = "ran these before and does not run them now, or skips them"
+NOT_LOADED_BEFORE = "could not load these before, and they are gone now or left out"
 
 
-def unloaded_gone(target: Target, names: Sequence[str]) -> Finding:
-    """A finding: what could not be loaded before the run has lost tests, or is left out now."""
+def tests_gone(target: Target, names: Sequence[str], what: str) -> Finding:
+    """A finding: tests are missing or skipped now; `what` says what became of them."""
     return Finding(
         code="tests_gone",
-        message=f"{_label(target)} could not load these before, and they are gone now or left out:"
-        f" {first_few(names)}",
+        message=f"{_label(target)} {what}: {first_few(names)}",
         tests=list(names[:MOST_PATHS]),
         remedy="agentrunner approve, where they are not wanted any more; task.test.may_change names"
         " their files in advance",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.supervisor.watching import OutputWatch as OutputWatch
@@ -235,3 +235,11 @@ class Worker(Protocol):
 
     def read(self, ended: Ended) -> WorkerReading:
         """Return the facts in the captured output; never raises, whatever a worker printed."""
+
+
+@runtime_checkable
+class RunsScript(Protocol):
+    """What a worker has besides, where its program is to run a script of this machine."""
+
+    def script(self) -> Path | None:
+        """Return the script, if it is not in the repository; it may be missing in a sandbox."""

@@ -78,9 +78,9 @@ class CommandWorker(PlainWorker):
             words = words[1:]
         if len(words) < 2 or not _INTERPRETER.fullmatch(Path(words[0]).name):
             return None
-        path = Path(words[1])
-        inside = self._repo is not None and path.is_relative_to(self._repo)
-        return path if path.is_absolute() and path.is_file() and not inside else None
+        repo = self._repo or Path("/")
+        path = Path(os.path.normpath(repo / words[1]))  # it runs in the repository
+        return path if path.is_file() and not path.is_relative_to(repo) else None
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
         """Fill in the template, each placeholder once; paths are quoted in a shell string.

@@ -169,6 +169,16 @@ def test_checklist_starts_no_worker_for_what_only_a_person_decides(run: Run) -> 
     assert "Friendlier, please." in prompt.read_text("utf-8")
 
 
+def test_checklist_goes_on_after_a_yes_that_does_not_complete_the_run(run: Run) -> None:
+    runner = {"meta": {"kind": "checklist", "max_loops": 3}}
+    run.project.write({"calc.py": "def add(a, b):\n    return a + b\n", "own.txt": "mine\n"})
+    run.project.git("commit", "-qam", "mended")
+    run.start(None, "echo x >> own.txt", test=TEST, runner=runner, protect=["own.txt"])
+    assert (run.kind, run.result["worker_runs"]) == ("protected_path", 2)
+    run.approve(run.question)  # nothing was proven by that: the next worker is told so
+    assert run.result["worker_runs"] == 3
+
+
 def test_a_criterion_of_the_task_is_kept_whatever_the_plan_says(run: Run) -> None:
     mine = {"id": "AC-1", "description": "There is a readme.", "check": "test -e README.md"}
     model = {"id": "AC-1", "description": "There is no readme.", "check": {"kind": "test"}}

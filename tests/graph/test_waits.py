@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from agentrunner.errors import UsageError
 from agentrunner.execution.failure_policy import FAULT_BACKOFF_SEC
 from agentrunner.execution.quota import QUOTA_BACKOFF_SEC, SETTLE_SEC
 from agentrunner.storage.index import RunIndex
@@ -160,6 +161,20 @@ def test_the_same_order_is_tried_with_another_model(run: Run, clock: VirtualCloc
     ]
     assert [one["model"] for one in started] == ["gpt-none", "gpt-new"]
     assert [order.data["worker_run_id"] for order in run.log("worker_run")] == ["1-001", "1-001w1"]
+
+
+def test_the_worker_that_waits_gets_the_other_model(run: Run, clock: VirtualClock) -> None:
+    first = faulty(says("rate_limit", reset_at=at(90_000)), model="gpt-a", name="first")
+    second = faulty(says("model"), does(FIX), model="gpt-b", name="second")
+    run.start(HAPPY, test=TEST, runner={"workers": [first, second]})
+    assert run.kind == "worker_failed"
+    with pytest.raises(UsageError, match="one word"):
+        run.resume(model="two words")
+    assert run.kind == "worker_failed"
+    run.resume(model="gpt-new")
+    assert run.ending == ("COMPLETE", "complete", 0), run.result["missing"]
+    models = [order["model"] for order in read_lines(run.folder.events_file) if "model" in order]
+    assert models[-1] == "gpt-new" and "gpt-b" in models
 
 
 # -- sessions -----------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ proving        the whole examination, command by command; `examination` runs com
 run_prover     the same for a run, imported when a verdict first needs it
 name_proof     commands whose tests have names; `exit_proof` those that only have an exit code
 old_inputs     with inputs as they were; `unexplained_files`: changes that nothing explains
+unloaded_tests what could not be loaded before, by its text
 carried_tests, searched_places, data_changes, set_up_again  tests, files, data, packages that change
 code_removal   whether the worker's own test shows the work; `mutation` how much of it tests cover
 named_work     whether tests ask what the requirements name; `trees_without_work`: the new tree less

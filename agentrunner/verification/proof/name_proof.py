@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from agentrunner.state.run_state import Proof
 from agentrunner.verification.canaries.claimed_tests import NO_CANARY
 from agentrunner.verification.canaries.fixture_canary import answered_from_data
 from agentrunner.verification.claims import fresh, turned
 from agentrunner.verification.findings import (
+    NOT_LOADED_BEFORE,
+    RAN_BEFORE,
     not_lasting,
     only_in_tests,
     tests_gone,
     tool_changed,
     unasked_work,
-    unloaded_gone,
 )
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.moves import moved_to, not_moved
@@ -38,15 +39,18 @@ from agentrunner.verification.proof.old_inputs import hold_with_old_data
 from agentrunner.verification.proof.pinned_answers import stopped_for_pinned_answers
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
 from agentrunner.verification.proof.silenced_tools import find_silenced_tools
-from agentrunner.verification.proof.unloaded_tests import lost_unloaded, stood_in_text
+from agentrunner.verification.proof.unloaded_tests import (
+    find_lost_unloaded,
+    had_no_name,
+    without_listed,
+)
 from agentrunner.verification.proof.work_for_tests import right_only_in_tests
-from agentrunner.verification.results.model import Results, TestResult
+from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import (
     gone,
     is_of_others,
     put_aside,
     stable,
-    stands_for,
     unstable_names,
 )
 from agentrunner.verification.subject_words import about, is_about_something, shares_a_word
@@ -73,10 +77,10 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     """
     target, world, report = case.target, exam.world, exam.report
     lost = await _lost_tests(exam, case, now)
-    if lost and report.stopped_by(tests_gone(target, lost), target.id):
+    if lost and report.stopped_by(tests_gone(target, lost, RAN_BEFORE), target.id):
         return
-    unread = await _lost_unloaded(exam, case, now)
-    if unread and report.stopped_by(unloaded_gone(target, unread), target.id):
+    unread = await find_lost_unloaded(exam, case, now)
+    if unread and report.stopped_by(tests_gone(target, unread, NOT_LOADED_BEFORE), target.id):
         return
     if (as_worded := await hold_as_worded(exam, case, now)) is None:
         return
@@ -94,7 +98,7 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     as_worded = [name for name in as_worded if name not in stood]
     stood += await exam.confirmed_red(case, as_worded)
     others = _not_seen_before(case.before, now, stood)
-    others = await asyncio.to_thread(_without_listed, exam, case, now, others)
+    others = await asyncio.to_thread(without_listed, exam, case, now, others)
     others += await _reworded_tests(exam, case, now, held)
     followed = await find_followed_data(exam, case, now)
     others += [name for name in followed.names if name not in others]
@@ -277,25 +281,6 @@ async def _lost_tests(exam: Examination, case: Case, now: Results) -> list[str]:
     return await _unsettled(exam, case, now, [*gone(case.before, now, unstable), *red])
 
 
-async def _lost_unloaded(exam: Examination, case: Case, now: Results) -> list[str]:
-    """What could not be loaded before, and is gone, left out or asks less; nobody settled it."""
-    before, world = case.before, exam.world
-    if before is None:
-        return []
-    claimed = exam.claims(case).claimed
-    snapshots, may_go = exam.verifier.snapshots, exam.differential.may_go
-    return await asyncio.to_thread(
-        lost_unloaded,
-        before,
-        now,
-        case.target.cwd,
-        (snapshots.reader(world.old), snapshots.reader(world.new)),
-        sorted(exam.total.all),
-        exam.renames(),
-        lambda name, file: may_go(name, file, passed=name not in claimed),
-    )
-
-
 def _is_still_run(name: str, now: Results) -> bool:
     """Whether a test still runs, by the stable part of its name, or tests of a file so named do."""
     parts = {stable(one) for one in now.names}
@@ -451,20 +436,9 @@ def _turned_names(exam: Examination, case: Case, held: Results | None) -> list[s
             name
             for name in fresh(case.before, held)
             if in_tree(tests[name].file, case.target.cwd, exam.world.old_paths)
-            and _had_no_name(tests[name], case.before, claimed)
+            and had_no_name(tests[name], case.before, claimed)
         ]
     return list(dict.fromkeys(found))
-
-
-def _had_no_name(test: TestResult, before: Results | None, claimed: Collection[str]) -> bool:
-    """Whether a test may have been there without a name, and has to turn green.
-
-    What stands for it could not be loaded and is claimed, or the report was cut.
-    """
-    if before is None or not before.complete:
-        return True
-    missing = [one for one in before.red if one.unloaded and one.name in claimed]
-    return any(stands_for(one, test) for one in missing)
 
 
 def _not_seen_before(before: Results | None, now: Results, stood: Sequence[str]) -> list[str]:
@@ -473,29 +447,6 @@ def _not_seen_before(before: Results | None, now: Results, stood: Sequence[str])
         name
         for name in now.names
         if name not in stood and now.passed(name) and not (before and before.passed(name))
-    ]
-
-
-def _without_listed(exam: Examination, case: Case, now: Results, names: Sequence[str]) -> list[str]:
-    """Those of `names` that no person called red for another reason. Blocks.
-
-    What turns there says nothing of the work. Tests of what could not be loaded are found in the
-    text that it had before.
-    """
-    before, listed = case.before, exam.claims(case).listed
-    if before is None or not listed:
-        return list(names)
-    missing = [one for one in before.red if one.unloaded and one.name in listed]
-    read = exam.verifier.snapshots.reader(exam.world.old)
-    tests = {test.name: test for test in now.tests}
-    return [
-        name
-        for name in names
-        if name not in listed
-        and not any(
-            stands_for(one, tests[name]) and stood_in_text(tests[name], case.target.cwd, read)
-            for one in missing
-        )
     ]
 
 

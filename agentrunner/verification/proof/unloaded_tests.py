@@ -1,14 +1,17 @@
 """Tests of files, packages and classes that could not be loaded before the run.
 
-No report names them, so what they are is read off their text. Pure, but for reading two trees.
+No report names them, so what they are is read off their text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.moves import not_moved
+from agentrunner.verification.proof.case import Case
+from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.results.names import gone, stands_for
 from agentrunner.verification.syntax.definitions import definition, definitions
@@ -17,6 +20,59 @@ from agentrunner.verification.target import in_repo
 
 MayGo = Callable[[str, str], bool]
 """Whether a test of this name and file may be gone."""
+
+
+async def find_lost_unloaded(exam: Examination, case: Case, now: Results) -> list[str]:
+    """What could not be loaded before, and is gone, left out or asks less; nobody settled it."""
+    before, world = case.before, exam.world
+    if before is None:
+        return []
+    claimed = exam.claims(case).claimed
+    snapshots, may_go = exam.verifier.snapshots, exam.differential.may_go
+    return await asyncio.to_thread(
+        lost_unloaded,
+        before,
+        now,
+        case.target.cwd,
+        (snapshots.reader(world.old), snapshots.reader(world.new)),
+        sorted(exam.total.all),
+        exam.renames(),
+        lambda name, file: may_go(name, file, passed=name not in claimed),
+    )
+
+
+def without_listed(exam: Examination, case: Case, now: Results, names: Sequence[str]) -> list[str]:
+    """Those of `names` that no person called red for another reason. Blocks.
+
+    What turns there says nothing of the work. Tests of what could not be loaded are found in the
+    text that it had before.
+    """
+    before, listed = case.before, exam.claims(case).listed
+    if before is None or not listed:
+        return list(names)
+    missing = [one for one in before.red if one.unloaded and one.name in listed]
+    read = exam.verifier.snapshots.reader(exam.world.old)
+    tests = {test.name: test for test in now.tests}
+    return [
+        name
+        for name in names
+        if name not in listed
+        and not any(
+            stands_for(one, tests[name]) and stood_in_text(tests[name], case.target.cwd, read)
+            for one in missing
+        )
+    ]
+
+
+def had_no_name(test: TestResult, before: Results | None, claimed: Collection[str]) -> bool:
+    """Whether a test may have been there without a name, and has to turn green.
+
+    What stands for it could not be loaded and is claimed, or the report was cut.
+    """
+    if before is None or not before.complete:
+        return True
+    missing = [one for one in before.red if one.unloaded and one.name in claimed]
+    return any(stands_for(one, test) for one in missing)
 
 
 def lost_unloaded(
