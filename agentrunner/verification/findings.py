@@ -202,7 +202,7 @@ def looks_at_nothing(target: Target, paths: Sequence[str]) -> Finding:
 
 
 RAN_BEFORE = "ran these before and does not run them now, or skips them"
-NOT_LOADED_BEFORE = "could not load these before, and they are gone now or left out"
+NOT_LOADED_BEFORE = "could not load these before, and they are gone, left out or changed now"
 
 
 def tests_gone(target: Target, names: Sequence[str], what: str) -> Finding:

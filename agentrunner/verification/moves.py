@@ -68,7 +68,7 @@ def moved_to(
             continue
         if (text := _definition_of(by_name[name], cwd, read_old)) is None:
             continue
-        places = [by_text.get((form, _parameters(name)), []) for form in _forms(text, renames)]
+        places = [by_text.get((form, _parameters(name)), []) for form in forms_of(text, renames)]
         if names := next(filter(None, places), None):
             pairs[name] = names.pop(0)
     return pairs
@@ -85,7 +85,7 @@ def renamed_in(text: str, names: tuple[str, str]) -> str:
     return re.sub(rf"(?<!\w){re.escape(names[0])}(?!\w)", names[1], text)
 
 
-def _forms(text: str, renames: Sequence[tuple[str, str]]) -> Iterator[str]:
+def forms_of(text: str, renames: Sequence[tuple[str, str]]) -> Iterator[str]:
     """A definition as it was, with each name renamed, with all moved modules, and with all names
     renamed."""
     yield text
@@ -349,7 +349,7 @@ def says_the_same(
     language = language_of(path)
     tests = definitions(before, language) if language else {}
     if language is None or not tests:
-        forms = set(_forms(_whole(before, path), renames))
+        forms = set(forms_of(_whole(before, path), renames))
         return any(
             before == source or _whole(source, other) in forms for other, source in others.items()
         )
@@ -360,7 +360,7 @@ def says_the_same(
         for name, text in definitions(source, language).items()
     }
     for name, text in tests.items():
-        if not any((name, form) in found for form in _forms(_placed(text, path), renames)):
+        if not any((name, form) in found for form in forms_of(_placed(text, path), renames)):
             return False
     return True
 

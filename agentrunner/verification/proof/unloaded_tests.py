@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.moves import not_moved
+from agentrunner.verification.moves import forms_of, not_moved
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import Results, TestResult
@@ -84,7 +84,7 @@ def lost_unloaded(
     renames: Sequence[tuple[str, str]],
     may_go: MayGo,
 ) -> list[str]:
-    """What could not be loaded before and is gone now, left out, or asks less by its text.
+    """What could not be loaded before and is gone, left out, or asks something else by its text now.
 
     `trees` reads the tree before the run and the one after it; `changed` are paths of the latter
     that are new or different, where a test may stand word for word. Blocks.
@@ -96,6 +96,7 @@ def lost_unloaded(
     was = _by_text(before, files, trees[0])
     is_now = _by_text(now, dict.fromkeys([*files, *changed]), trees[1])
     found = not_moved(gone(was, is_now), was, is_now, ".", *trees, renames)
+    found += _reworded(was, _still_missing(missing, now, cwd), trees, renames)
     by_name = {test.name: test.file for test in was.tests}
     lost = [name for name in found if not may_go(name, by_name[name])]
     for one in missing:
@@ -106,6 +107,35 @@ def lost_unloaded(
         if not _is_still_run(one, now) and not may_go(one.name, paths[0] if paths else ""):
             lost.append(one.name)
     return lost
+
+
+def _still_missing(missing: Sequence[TestResult], now: Results, cwd: str) -> set[str]:
+    """The files of what cannot be loaded now either: no run says what their tests ask."""
+    names = {test.name for test in now.tests if test.unloaded}
+    return {in_repo(file, cwd) for one in missing if one.name in names for file in files_of(one)}
+
+
+def _reworded(
+    was: Results,
+    files: Collection[str],
+    trees: tuple[ReadFile, ReadFile],
+    renames: Sequence[tuple[str, str]],
+) -> list[str]:
+    """Tests of these files that stand there with another text, but for moves and new names."""
+    found = []
+    for path in files:
+        language, sources = language_of(path), [read(path) for read in trees]
+        old, new = (
+            definitions(one, language) if language and one is not None else {} for one in sources
+        )
+        found += [
+            test.name
+            for test in was.tests
+            if test.file == path
+            and (own := _own_name(test)) in new
+            and new[own] not in forms_of(old[own], renames)
+        ]
+    return found
 
 
 def stood_in_text(test: TestResult, cwd: str, read: ReadFile) -> bool:
@@ -137,7 +167,15 @@ def _by_text(results: Results, paths: Iterable[str], read: ReadFile) -> Results:
         language = language_of(path)
         source = read(path) if language is not None else None
         if language is not None and source is not None:
-            joint = " > " if language in SCRIPTS else "::"
             names = definitions(source, language)
-            tests += [TestResult(f"{path}{joint}{name}", "passed", path) for name in names]
+            tests += [TestResult(f"{path}{_joint(path)}{name}", "passed", path) for name in names]
     return Results(results.reader, tuple(tests))
+
+
+def _joint(path: str) -> str:
+    return " > " if language_of(path) in SCRIPTS else "::"
+
+
+def _own_name(test: TestResult) -> str:
+    """The name of such a test within its file."""
+    return test.name[len(test.file + _joint(test.file)) :]

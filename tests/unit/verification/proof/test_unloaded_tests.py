@@ -50,6 +50,15 @@ def test_a_file_that_is_deleted_has_lost_all_of_its_tests(now: tuple[TestResult,
     assert _lost({"test_far.py": ""}, now) == ["test_far.py::test_pay", "test_far.py::test_show"]
 
 
+def test_one_that_asks_something_else_is_lost_unless_it_runs_now() -> None:
+    weaker = FAR.replace("assert zzbank.pay(1)", "assert True")
+    assert _lost({"test_far.py": weaker}) == ["test_far.py::test_pay"]
+    assert _lost({"test_far.py": weaker}, may_go="test_pay") == []
+    assert _lost({"test_far.py": f"# of the bank\n{FAR}"}) == []
+    loaded = made("test_far.py::test_pay", "failed", "test_far.py")
+    assert _lost({"test_far.py": weaker}, (OTHER, loaded)) == []
+
+
 def test_one_that_is_left_out_now_is_lost_and_one_whose_tests_run_is_not() -> None:
     assert _lost({}, (OTHER,)) == ["test_far.py"]
     assert _lost({}, (OTHER, made("test_far.py", "skipped", "test_far.py"))) == ["test_far.py"]
