@@ -131,11 +131,13 @@ def test_a_yes_is_offered_only_where_it_can_count() -> None:
     red = {"state": "FAILED", "exit_code": 1, "reason": "loop_limit"}
     still = {**FAILED_TEST, "still_red": ["test_a"], "newly_red": []}
     whole = [criterion("AC-1", "The tests pass", "failed", "tested")]
-    for criteria in ([], whole):
+    for test, criteria in ((still, []), ({**still, "turned": ["test_c"]}, whole)):
         assert "accept --known-red NAME" in summary_screen(
-            result(**red, test=still, acceptance_criteria=criteria)
+            result(**red, test=test, acceptance_criteria=criteria)
         )
-    for test, criteria in (({**still, "newly_red": ["test_b"]}, []), (still, failed)):
+    for test, criteria in (
+        ({**still, "newly_red": ["test_b"]}, []), (still, failed), (still, whole),
+    ):  # fmt: skip
         screen = summary_screen(result(**red, test=test, acceptance_criteria=criteria))
         assert "accept" not in screen
     nothing = summary_screen(result(**review, changed_files=[]))
