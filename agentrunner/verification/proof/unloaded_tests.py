@@ -84,7 +84,7 @@ def lost_unloaded(
     renames: Sequence[tuple[str, str]],
     may_go: MayGo,
 ) -> list[str]:
-    """What could not be loaded before and is gone, left out or asks something else now, by its text.
+    """What could not be loaded before, and is gone, left out or asks something else by its text.
 
     `trees` reads the tree before the run and the one after it; `changed` are paths of the latter
     that are new or different, where a test may stand word for word. Blocks.
