@@ -7,7 +7,10 @@ tool on this machine was configured with or recorded itself.
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import subprocess
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -46,6 +49,24 @@ _OF_MAVEN = re.compile(
 """What a POM fetches from; the addresses of its project, its developers and releases are others."""
 _CARGO_INDEX = re.compile(r"^(?P<host>[\w.-]+)-[0-9a-f]{16}$")
 
+_PIP_SAYS = (
+    "from pip._internal.models.index import PyPI as own\n"
+    "from pip._internal.configuration import Configuration\n"
+    "settings = Configuration(isolated=False)\n"
+    "settings.load()\n"
+    "print(*(value for key, value in settings.items() if key.endswith('index-url')))\n"
+    "print(own.simple_url, 'https://' + own.file_storage_domain)\n"
+)
+"""Pip shows its own index by no command. A pip that is built otherwise says nothing here."""
+_TOOLS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (
+        ("pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt"),
+        ("python3", "-I", "-c", _PIP_SAYS),
+    ),
+    (("package.json",), ("npm", "config", "get", "registry")),
+)
+"""Manifests without a lock file, and the command by which their tool says where it looks."""
+_TOOL_SEC = 10.0
 
 _COULD_NOT_FETCH = re.compile(
     r"(?i)fail|fetch|could not|cannot|can't|unable|request|lookup|not resolve"
@@ -81,7 +102,42 @@ def registries_of(repo: Path, environ: Mapping[str, str]) -> list[str]:
         urls += _urls_of_go(environ)
     if (repo / "Cargo.lock").exists():
         urls += _urls_of_cargo(environ)
+    if not urls:
+        urls += _urls_of_tools(repo, environ)
     return list(dict.fromkeys(_hosts(urls)))
+
+
+def _urls_of_tools(repo: Path, environ: Mapping[str, str]) -> Iterator[str]:
+    """What the tools of the manifests say, asked where they run none of the repository's code."""
+    for manifests, (name, *words) in _TOOLS:
+        if not any(file.is_file() for pattern in manifests for file in repo.glob(pattern)):
+            continue
+        program = shutil.which(name, path=_path_outside(repo, environ))
+        if program is None or Path(program).resolve().is_relative_to(repo.resolve()):
+            continue
+        try:
+            said = subprocess.run(
+                [program, *words],
+                cwd="/",
+                env=dict(environ),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_TOOL_SEC,
+                check=True,
+            )
+        except (OSError, subprocess.SubprocessError):
+            continue
+        yield from re.findall(r"https://\S+", said.stdout.decode("utf-8", "replace"))
+
+
+def _path_outside(repo: Path, environ: Mapping[str, str]) -> str:
+    """Return PATH without the folders of a repository, such as those of its own environment."""
+    folders = environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(
+        folder
+        for folder in folders
+        if folder.startswith("/") and not Path(folder).is_relative_to(repo.absolute())
+    )
 
 
 def _addresses(repo: Path, name: str, pattern: str) -> Iterator[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -123,3 +125,34 @@ def test_addresses_of_a_project_s_own_are_no_registries(tmp_path: Path) -> None:
 )
 def test_a_tool_that_was_refused_names_the_host(output: str, hosts: list[str]) -> None:
     assert asked_for(output) == [f"{host}:443" for host in hosts]
+
+
+def test_pip_and_npm_say_it_where_no_file_does(tmp_path: Path) -> None:
+    repo, user = tmp_path / "repo", tmp_path / "user"
+    repo.mkdir()
+    user.mkdir()
+    (repo / "requirements.txt").write_text("thing\n")
+    (repo / "package.json").write_text("{}")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "python3").symlink_to(sys.executable)
+    npm = programs / "npm"
+    npm.write_text('#!/bin/sh\necho https://npm.example/ "$*"\n')
+    npm.chmod(0o755)
+    environ = {
+        "HOME": str(user),
+        "PATH": f"{programs}:{os.defpath}",
+        "PIP_INDEX_URL": "https://u:p@pip.example/simple",
+    }
+    hosts = registries_of(repo, environ)
+    assert hosts[0] == "pip.example:443" and hosts[-1] == "npm.example:443"
+    assert len(hosts) == 4  # pip's own index and its files, whatever pip calls them
+
+
+def test_a_tool_inside_the_repository_is_not_asked(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text("{}")
+    npm = tmp_path / "npm"
+    npm.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\necho https://npm.example/\n")
+    npm.chmod(0o755)
+    assert registries_of(tmp_path, {"HOME": str(tmp_path), "PATH": str(tmp_path)}) == []
+    assert not (tmp_path / "ran").exists()
