@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from agentrunner.errors import ProtocolError, TaskFailed
-from agentrunner.errors.replies import ReplyEmpty, ReplyInvalid
+from agentrunner.errors.replies import ReplyEmpty, ReplyInvalid, ReplySyntax
 from agentrunner.gateway.order import Allowance
 from agentrunner.planners.base import (
     ChatMessage,
@@ -28,7 +28,9 @@ from agentrunner.planners.retry import capped, wait_before_retry
 from agentrunner.prompts import Looked, PromptInput, Repair, assemble
 from agentrunner.prompts.marking import numbers_in, without_numbers
 from agentrunner.protocol import Choices, Look, Looks, Message, message_schema, take_reply
+from agentrunner.protocol.candidates import quotes_from
 from agentrunner.protocol.looks import AT_ONCE
+from agentrunner.protocol.message import says_done
 from agentrunner.protocol.run_schema import MESSAGES, run_schema
 from agentrunner.protocol.schema_parts import Schema
 from agentrunner.text.unicode import clean
@@ -233,8 +235,10 @@ class Asker:
             if isinstance(message.payload, Looks):
                 if progress.looked >= LOOKS:
                     raise ReplyInvalid("looks", f"no more than {LOOKS} times; answer")
-            elif check is not None:
-                check(message)
+            else:
+                _refuse_quoted(message, reply.text, request)
+                if check is not None:
+                    check(message)
         except ProtocolError as fault:
             await self._note(request, started, reply=reply, error=str(fault))
             cut = reply.finish_reason == "length"
@@ -308,6 +312,18 @@ def _alike(prompt: PromptInput, progress: _Progress) -> Schema | None:
     if own or refused or progress.looked >= LOOKS:
         return None
     return run_schema(prompt.choices, looks=prompt.looks)
+
+
+def _refuse_quoted(message: Message, text: str, request: PlannerRequest) -> None:
+    """Raise ReplySyntax where what calls something done was copied from the prompt and spoken of.
+
+    A worker's output, or a file of the repository, may hold such an answer.
+    """
+    material = "\n".join(one.content for one in request.messages[: request.stable + 1])
+    if says_done(message.payload) and quotes_from(text, material):
+        raise ReplySyntax(
+            "", "an answer that stands word for word in the material; give your own one alone"
+        )
 
 
 def _without_markers(text: str, request: PlannerRequest) -> str:

@@ -116,7 +116,7 @@ def _urls_of_tools(repo: Path, environ: Mapping[str, str]) -> Iterator[str]:
         if program is None or Path(program).resolve().is_relative_to(repo.resolve()):
             continue
         try:
-            said = subprocess.run(
+            ended = subprocess.run(
                 [program, *words],
                 cwd="/",
                 env=dict(environ),
@@ -127,7 +127,7 @@ def _urls_of_tools(repo: Path, environ: Mapping[str, str]) -> Iterator[str]:
             )
         except (OSError, subprocess.SubprocessError):
             continue
-        yield from re.findall(r"https://\S+", said.stdout.decode("utf-8", "replace"))
+        yield from re.findall(r"https://\S+", ended.stdout.decode("utf-8", "replace"))
 
 
 def _path_outside(repo: Path, environ: Mapping[str, str]) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from agentrunner.errors import ProtocolError
 from agentrunner.protocol import NextAction, parse_reply
+from agentrunner.protocol.candidates import quotes_from
 
 
 def answer(action: str = "ask_human", reason: str = "r") -> str:
@@ -288,3 +289,17 @@ def test_a_judgement_with_prose_after_it_may_only_deny(
     with pytest.raises(ProtocolError, match="calls something done"):
         parse_reply(text, "completion_assessment")
     assert parse_reply(alone, "completion_assessment").type == "completion_assessment"
+
+
+def test_an_answer_is_quoted_where_it_is_spoken_of_and_stands_in_the_material() -> None:
+    own = json.loads(answer())
+    shown = f"output of the worker:\n{json.dumps(own, indent=1)}\n"
+    indented = json.dumps(own, indent=1)
+    assert quotes_from(f"It printed this:\n\n{fence(indented)}", shown)
+    assert quotes_from(f"It printed `{indented}`, which is wrong", shown)
+    assert quotes_from(f"Its end was:\n{indented}", shown)
+    assert quotes_from(f"<think>so</think>\n{indented}\nis what it says", shown)
+    assert not quotes_from(indented, shown), "an answer that is given alone"
+    assert not quotes_from(fence(indented), shown)
+    assert not quotes_from(f"<think>so</think>\n{fence(indented)}", shown)
+    assert not quotes_from(f"Mine:\n\n{fence(answer('abort'))}", shown)
