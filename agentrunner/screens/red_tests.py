@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from agentrunner.screens.layout import WIDTH, flat, wrap
@@ -25,17 +25,20 @@ def red_lines(
     most: int = MOST,
     whole: bool = False,
     rest: str = "agentrunner logs --tests",
-    label: str = "red",
+    known: Container[str] = (),
 ) -> list[str]:
     """Return the first `most` red tests of `total`, then a count of the rest; [] if none is known.
 
     Each takes a line: name, place, and the first line of its message. With `whole` the message is
-    below, in up to four lines. `rest` is the command that shows everything, `label` what they are.
+    below, in up to four lines. `rest` is the command that shows everything. Names in `known` were
+    red before and need not turn: they come last, under a label of their own.
     """
-    shown = reds[:most]
+    shown = sorted(reds, key=lambda red: red["name"] in known)[:most]
     lines: list[str] = []
-    for index, red in enumerate(shown):
-        lines += _entry(red, label if index == 0 else "", width, whole)
+    label = ""
+    for red in shown:
+        was, label = label, "known" if red["name"] in known else "red"
+        lines += _entry(red, "" if label == was else label, width, whole)
     left = max(total, len(reds)) - len(shown)
     if shown and left > 0:
         lines.append(shorten(f"{' ' * _INDENT}and {left} more: {rest}", width))

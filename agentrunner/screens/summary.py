@@ -89,8 +89,8 @@ def summary_screen(
         total = max(test.failed or 0, len(reds))
         most = MOST if all_rows else min(MOST, free)
         most -= not all_rows and total > most >= free and most > 1  # the count takes a line too
-        label = "known" if _is_excused(test) else "red"
-        tests += red_lines(reds, total, width, most=most, whole=all_rows, rest=rest, label=label)
+        known = test.known_red
+        tests += red_lines(reds, total, width, most=most, whole=all_rows, rest=rest, known=known)
     return "\n".join([*lines, *tests, *facts, *end])
 
 

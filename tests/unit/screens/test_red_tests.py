@@ -85,6 +85,15 @@ def test_names_without_messages_count_as_well() -> None:
     assert shown_red(None) == [] and red_lines([], 5) == []
 
 
+def test_known_reds_come_last_under_their_own_label() -> None:
+    lines = red_lines([red(1), red(2), red(3)], 3, known=[red(1)["name"], red(3)["name"]])
+    assert [line.split(": ")[0].split() for line in lines] == [
+        ["red", "tests/test_a.py::test_2", "(line", "2)"],
+        ["known", "tests/test_a.py::test_1", "(line", "1)"],
+        ["tests/test_a.py::test_3", "(line", "3)"],
+    ]
+
+
 def test_logs_of_a_round_say_why() -> None:
     view = LogView(width=80)
     ran = {"ts": "2026-11-21T05:00:00Z", "target": "test", "exit_code": 1, "outcome": "failed"}
