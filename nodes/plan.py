@@ -201,7 +201,7 @@ async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -
     if known is not None:
         if known.test is not None or known.checks:
             return known
-        await deps.verifier.set_up.in_repo()  # the task was changed, maybe this too
+        await deps.verifier.set_up.anew(known.tree)  # the task was changed, maybe this too
         return await deps.verifier.look_again(known, criteria)
     origin = (await asyncio.to_thread(deps.snapshots.take)).tree
     while True:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentrunner.config.spec import SetupSpec, TaskSpec
+from agentrunner.errors import EnvironmentNotReady
 from agentrunner.state.run_state import Finding
 from agentrunner.verification.check_runner import Emit
 from agentrunner.verification.delivered_tree import installs_anew
@@ -32,16 +33,44 @@ class TaskSetUp:
     emit: Emit
 
     async def in_repo(self) -> None:
-        """Run the set-up in the repository, once per sandbox.
+        """Run the set-up in the repository, once per sandbox, before any worker.
 
-        Raises EnvironmentNotReady where it fails.
+        Its home is emptied first: a set-up that was killed may have left a part there. Raises
+        EnvironmentNotReady where it fails.
         """
-        home = await asyncio.to_thread(lambda: self.rooms.sealed.home)
+        home = await asyncio.to_thread(self.rooms.sealed.empty_home)
         if self.spec.task.setup is None:
             return
         ran = await self._run(self.spec.task.setup, home)
         if ran.exit_code != 0:
-            raise set_up_failed(self.spec, ran, self.sandbox.describe(), self.sandbox.environ)
+            raise self._failed(ran)
+
+    async def anew(self, tree: str) -> None:
+        """Run the set-up of a task that has changed since workers were in the repository.
+
+        It runs on `tree`, that before the run, in a room, and what it makes replaces what was
+        sealed. Then it runs in the repository, for the workers to come; since it may run what
+        one of them wrote, it gets nothing of our environment there, its home is thrown away, and
+        where it fails the run goes on. Raises EnvironmentNotReady where it fails in the room.
+        """
+        setup, sealed = self.spec.task.setup, self.rooms.sealed
+        if setup is None:
+            return
+        async with self.rooms.open(tree) as room:
+            await asyncio.to_thread(room.own_home.mkdir, mode=0o700)
+            ran = await self._run(setup, room.own_home, room.copy)
+            if ran.exit_code != 0:
+                raise self._failed(ran)
+            scratch = room.copy.path.parent / "thrown-away"
+            await asyncio.to_thread(scratch.mkdir, mode=0o700)
+            await self._run(setup, scratch, trusted=False)
+            snapshots = self.rooms.snapshots
+            await asyncio.to_thread(
+                lambda: sealed.replace(room.copy.path, room.own_home, snapshots.ignored_folders())
+            )
+
+    def _failed(self, ran: CommandOutcome) -> EnvironmentNotReady:
+        return set_up_failed(self.spec, ran, self.sandbox.describe(), self.sandbox.environ)
 
     def needed_again(self, total: Changes) -> bool:
         """Whether these changes require the set-up to be run again, in each room."""
@@ -56,7 +85,7 @@ class TaskSetUp:
         if setup is None or not room.clock or not self.needed_again(total):
             return room, []
         await asyncio.to_thread(room.own_home.mkdir, mode=0o700)
-        ran = await self._run(setup, room.own_home, room.copy)
+        ran = await self._run(setup, room.own_home, room.copy, trusted=False)
         room = room.with_own_home()
         if ran.exit_code == 0:
             return room, []
@@ -64,10 +93,15 @@ class TaskSetUp:
         return room, [set_up_fails(last[0][:300], withheld(setup), asked_for(ran.tail))]
 
     async def _run(
-        self, setup: SetupSpec, home: Path, copy: CopyOfRepo | None = None
+        self,
+        setup: SetupSpec,
+        home: Path,
+        copy: CopyOfRepo | None = None,
+        *,
+        trusted: bool = True,
     ) -> CommandOutcome:
         self.emit("awaiting", who="setup", what=setup.command)
-        ran = await run_set_up(self.sandbox, self.spec, copy=copy, home=home)
+        ran = await run_set_up(self.sandbox, self.spec, copy=copy, home=home, trusted=trusted)
         assert ran is not None
         self.emit(
             "check", target="setup", command=setup.command,

@@ -11,12 +11,14 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from agentrunner.git.ignored_content import holds_packages
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.sandboxes.homes import written_caches
+from agentrunner.sandboxes.layers import remove_tree
 from agentrunner.storage.run_folder import make_private, write_private
 from agentrunner.verification.rooms.room_git import seal_git
 
@@ -60,8 +62,32 @@ class Sealed:
             rows.append(SealedFolder(name, copied, holds_packages(source)))
         write_private(self._folder / SEEN, json.dumps(snapshots.ignored_seen()).encode())
         seal_git(self._repo, self.git)
-        text = json.dumps([asdict(one) for one in rows]).encode()
-        write_private(self._folder / MANIFEST, text)
+        _write_manifest(self._folder, rows)
+
+    def replace(self, room: Path, home: Path, names: Iterable[str]) -> None:
+        """Take the ignored folders `names` of a room, and its home, in place of what was sealed.
+
+        A folder that is too large to be copied stays what it was. Raises OSError, with the earlier
+        copy as it was.
+        """
+        new = self._folder.with_name(f"{self._folder.name}.new")
+        shutil.rmtree(new, ignore_errors=True)
+        make_private(new)
+        large = [one for one, _ in self.folders() if not one.copied]
+        rows = list(large)
+        for name in sorted({*names}.difference(one.name for one in large)):
+            source = room / name
+            if source.is_dir() and not source.is_symlink():
+                copy_folder(source, new / str(len(rows)))
+                rows.append(SealedFolder(name, copied=True, packages=holds_packages(source)))
+        shutil.copy2(self._folder / SEEN, new / SEEN)
+        _write_manifest(new, rows)
+        shutil.rmtree(self._folder)
+        new.rename(self._folder)
+        self.empty_home().rmdir()
+        home.rename(self._home)
+        if written_caches(home).is_dir():
+            written_caches(home).rename(written_caches(self._home))
 
     def files_seen(self) -> dict[str, str] | None:
         """What `Snapshots.ignored_seen` was then; None in a run that an older version began."""
@@ -77,16 +103,25 @@ class Sealed:
         return self._folder.parent / "sealed-git"
 
     @property
+    def _home(self) -> Path:
+        return self._folder.parent / "set-up-home"
+
+    @property
     def home(self) -> Path:
         """The home of the set-up before the run; created where it is missing."""
-        home = self._folder.parent / "set-up-home"
-        make_private(home)
-        return home
+        make_private(self._home)
+        return self._home
+
+    def empty_home(self) -> Path:
+        """The same home without what a set-up that was stopped has left there and in caches."""
+        for folder in (self._home, written_caches(self._home)):
+            remove_tree(str(folder))
+        return self.home
 
     @property
     def home_seen(self) -> Path | None:
         """The same home; None where that set-up wrote nothing into it."""
-        home = self._folder.parent / "set-up-home"
+        home = self._home
         return home if home.is_dir() and any(home.iterdir()) else None
 
     @property
@@ -111,6 +146,11 @@ class Sealed:
             (one, self._folder / str(number) if one.copied else self._repo / one.name)
             for number, one in enumerate(found)
         ]
+
+
+def _write_manifest(folder: Path, rows: Sequence[SealedFolder]) -> None:
+    """Write it last: it says that the copy is whole."""
+    write_private(folder / MANIFEST, json.dumps([asdict(one) for one in rows]).encode())
 
 
 def fits(folder: Path) -> bool:

@@ -26,11 +26,12 @@ async def run_set_up(
     *,
     copy: CopyOfRepo | None = None,
     home: Path | None = None,
+    trusted: bool,
 ) -> CommandOutcome | None:
     """Run the task's set-up command, in `copy` where one is given; None where there is no set-up.
 
-    What it writes into its home stays in `home`. In a copy it may run what a worker wrote, so there
-    it gets nothing of our environment.
+    What it writes into its home stays in `home`. It is `trusted` where it can run no code that a
+    worker wrote; else it gets nothing of our environment.
     """
     setup = spec.task.setup
     if setup is None:
@@ -42,7 +43,7 @@ async def run_set_up(
         hosts=setup.network,
         copy=copy,
         home=home,
-        env=_environment(sandbox, setup, trusted=copy is None),
+        env=_environment(sandbox, setup, trusted=trusted),
         name="setup",
     )
 

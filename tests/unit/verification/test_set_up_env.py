@@ -38,8 +38,8 @@ async def test_a_reference_is_for_the_user_s_own_code_alone(tmp_path: Path, spec
     )
     environ = {"OURS": "s3cret"}
     box = DecisionSandbox(sandbox, Path(spec.repo), folder, str, environ, spec.task.env)
-    first = await run_set_up(box, spec)
-    again = await run_set_up(box, spec, copy=CopyOfRepo(copy, ()))
+    first = await run_set_up(box, spec, trusted=True)
+    again = await run_set_up(box, spec, copy=CopyOfRepo(copy, ()), trusted=False)
     test = await box.run(ASK)
     assert first is not None
     assert again is not None

@@ -58,7 +58,7 @@ class CommitSandbox:
 
     async def _set_up(self) -> SetUpFailed | None:
         """Run the set-up command, if any; return the failure, or None where it succeeds."""
-        ran = await run_set_up(self.sandbox, self.spec, copy=self._room.copy)
+        ran = await run_set_up(self.sandbox, self.spec, copy=self._room.copy, trusted=False)
         if ran is None or ran.exit_code == 0:
             return None
         return SetUpFailed(
