@@ -201,7 +201,8 @@ async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -
     if known is not None:
         if known.test is not None or known.checks:
             return known
-        await deps.verifier.set_up.anew(known.tree)  # the task was changed, maybe this too
+        worked = state["counters"].worker_runs > 0
+        await deps.verifier.set_up.anew(known.tree, worked=worked)  # it may have changed, too
         return await deps.verifier.look_again(known, criteria)
     origin = (await asyncio.to_thread(deps.snapshots.take)).tree
     while True:
