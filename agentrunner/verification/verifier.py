@@ -331,7 +331,7 @@ class Verifier:
         async with self.rooms.where_needed(room_tree, self._executes(criteria, read)) as room:
             room, failed = await self.set_up.in_room(room, total)
             findings += failed
-            test = await self._test_now(room, read, baseline, criteria, careful=careful)
+            test = await self._test_now(room, read, baseline, criteria, total, careful=careful)
             before = {one.criterion_id: one for one in baseline.check_outcomes}
             listed = await asyncio.to_thread(self._listed, baseline.test, criteria)
             checks = []
@@ -421,6 +421,7 @@ class Verifier:
         read: ReadFile,
         baseline: Baseline,
         criteria: Sequence[Criterion],
+        total: Changes,
         *,
         careful: bool,
     ) -> TestOutcome | None:
@@ -446,7 +447,9 @@ class Verifier:
         outcome = await asyncio.to_thread(summarise, measured)
         doubtful = careful or bool(outcome.newly_red)
         if doubtful and not outcome.green and measured.results and not measured.ran.timed_out:
-            again, flaky = await self._run_red_again(target, room.tree, read, measured, claims)
+            again, flaky = await self._run_red_again(
+                target, room.tree, total, read, measured, claims
+            )
             if flaky:
                 outcome = (await asyncio.to_thread(summarise, again)).model_copy(
                     update={"flaky": flaky[:50]}
@@ -460,7 +463,13 @@ class Verifier:
         return outcome
 
     async def _run_red_again(
-        self, target: Target, tree: str, read: ReadFile, first: Measured, claims: Claims
+        self,
+        target: Target,
+        tree: str,
+        total: Changes,
+        read: ReadFile,
+        first: Measured,
+        claims: Claims,
     ) -> tuple[Measured, list[str]]:
         """Run a red test command once more, in another room; return that run and the flaky names.
 
@@ -468,6 +477,7 @@ class Verifier:
         """
         self.awaits(target, ONCE_MORE)
         async with self.rooms.open(tree) as room:
+            room, _ = await self.set_up.in_room(room, total)
             again = await self.measurer.run(target, room, read)
         if again.results is None or first.results is None:
             return again, []

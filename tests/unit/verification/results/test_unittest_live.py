@@ -219,7 +219,10 @@ def test_a_runner_that_breaks_is_not_complete(tree: Path) -> None:
 def test_what_is_not_written_yet_is_told_from_what_cannot_be_loaded(
     tree: Path, asked: str, name: str, file: str, unloaded: bool
 ) -> None:
-    write(tree, {**SUITE, "tests/test_far.py": "import no_such\n", "far/__init__.py": "no_such\n"})
+    write(
+        tree,
+        {**SUITE, "tests/test_far.py": "import no_such\n", "far/__init__.py": "import no_such\n"},
+    )
     seen = reported(tree, f"{PY} -m unittest {asked}")
     assert seen.results is not None
     (one,) = seen.results.tests
