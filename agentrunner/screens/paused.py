@@ -46,6 +46,7 @@ _FINDINGS = {
     "work_pinned": "the work may fit the tests alone",
     "dependencies_changed": "dependencies were changed",
     "checkout_lacks": "a checkout may lack files",
+    "submodule_changed": "work in a submodule is not handed over",
     "not_held": "files cannot be handed over",
     "unkept": "files are too large to be verified",
     "setup_failed": "the set-up fails on what is handed over",

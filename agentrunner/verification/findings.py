@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Sequence
+from shlex import quote
 
+from agentrunner.git.staging import commit_commands
 from agentrunner.state.run_state import CheckOutcome, Evidence, Finding, TestOutcome
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.results.model import Exchanged
@@ -90,6 +92,21 @@ def not_kept(paths: Sequence[str]) -> list[Finding]:
             " runner.sandbox.keep_files_up_to keeps larger ones from the next run on",
         )
     ]
+
+
+def left_in_submodule(name: str, paths: Sequence[str]) -> Finding:
+    """A finding about work in a submodule, in a state that no remote of it has."""
+    commands = commit_commands([path[len(name) + 1 :] for path in paths], f"git -C {quote(name)}")
+    settled = f"{commands[0]} && git -C {quote(name)} push && git add {quote(name)}"
+    return Finding(
+        code="submodule_changed",
+        message=f"{name} is a repository of its own, of which this one holds no more than the name"
+        " of a commit. The run changed files there, and no remote of it is known to have a commit"
+        f" with what it left, so who checks this one out does not get it: {first_few(paths)}",
+        paths=list(paths)[:MOST_PATHS],
+        remedy=f"`{settled}`, then agentrunner resume; or agentrunner approve, where it is to stay"
+        " in this checkout alone",
+    )
 
 
 def not_held(paths: Sequence[str]) -> list[Finding]:

@@ -16,6 +16,7 @@ from agentrunner.config.sandbox import KEPT
 from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.git.submodules import by_submodule, remote_has, submodules_in
 from agentrunner.state.red_tests import as_values, path_of, shown_red
 from agentrunner.state.run_state import (
     Baseline,
@@ -40,6 +41,7 @@ from agentrunner.verification.findings import (
     findings_about,
     first_few,
     ignored_lost,
+    left_in_submodule,
     not_held,
     not_kept,
 )
@@ -328,6 +330,7 @@ class Verifier:
         unkept = await asyncio.to_thread(self.snapshots.unkept_between, baseline.tree, tree)
         findings += not_kept(sorted({*self.trees.unkept, *unkept}))
         findings += not_held(self.trees.skipped)
+        findings += await asyncio.to_thread(self._in_submodules, own, baseline.tree, tree)
         async with self.rooms.where_needed(room_tree, self._executes(criteria, read)) as room:
             room, failed = await self.set_up.in_room(room, total)
             findings += failed
@@ -359,6 +362,18 @@ class Verifier:
             lines_added=own.lines_added,
             lines_removed=own.lines_removed,
         )
+
+    def _in_submodules(self, own: Changes, before: str, tree: str) -> list[Finding]:
+        """A finding for each submodule in which workers left what its remote does not have."""
+        known = submodules_in(self.rooms.sealed.git / "index")
+        folder, old = self.snapshots.work_tree, self.snapshots.list(before)
+        found = by_submodule(own.all, known, folder, old)
+        entries = self.snapshots.list(tree) if found else {}
+        return [
+            left_in_submodule(name, paths)
+            for name, paths in found.items()
+            if not remote_has(self.snapshots.git, folder, name, entries)
+        ]
 
     def _executes(
         self, criteria: Sequence[Criterion], read: ReadFile, *, test: bool = True

@@ -24,7 +24,7 @@ from agentrunner.plans.execution.merging.merge_queue import (
     merge_work,
 )
 from agentrunner.plans.execution.merging.proofs import of_its_own
-from agentrunner.plans.execution.merging.run_work import RunWork, run_work
+from agentrunner.plans.execution.merging.run_work import RunWork, run_work, tests_taken
 from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
 from agentrunner.results import Result
 from agentrunner.storage.run_folder import make_private
@@ -145,6 +145,11 @@ class WorkTrees:
         self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
     ) -> MergeOutcome:
         made = await run_work(self._state_dir, task_run.run_id)
+        earlier = [
+            await tests_taken(self._state_dir, one.run_id)
+            for one in self._task_runs.of(task_run.task_id)
+            if one.run_id not in ("", task_run.run_id)
+        ]
         work = TaskWork(
             task_run.task_id,
             title,
@@ -156,6 +161,8 @@ class WorkTrees:
             of_its_own(made.proofs, map(CriterionSpec.model_validate, task_run.broken)),
             made.sandbox,
             task_run.allowed,
+            made.taken.union(*earlier),
+            made.passed,
         )
         landed = await merge_work(
             self._clone,
