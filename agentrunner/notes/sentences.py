@@ -155,7 +155,11 @@ def decide(
         ill = failed or reading.result.reason == "stuck"
         trouble = worker_trouble(reading.context.get("recent") or ()) if ill else ""
         lines += [line("words", text=trouble)] if trouble else []
-        lines += [_finding(one) for one in _findings(reading) if one.blocks or not failed]
+        lines += [
+            _finding(one)
+            for one in _findings(reading)
+            if one.blocks or not failed or one.code == "checkout_lacks"
+        ]
         lines += [] if failed else [_look_line(row) for row in criteria if _is_judged_only(row)]
         lines += [
             line("decide_open", id=row.id, text=row.description)
@@ -322,9 +326,9 @@ def _to_use(reading: NoteSources, look: tuple[Line, ...]) -> tuple[Line, ...]:
         take = f"git merge {branch}" if outside else f"git show {name}"
         return (*look, line("do_merge" if outside else "do_look_commit", command=take))
     result = reading.result
-    commands = commit_commands(result.changed_files, folder=result.repo)
+    commands = commit_commands(result.to_commit, folder=result.repo)
     commit = line("do_commit", command=" && ".join(commands))
-    return (*look, commit) if reading.in_git and look else look
+    return (*look, commit) if reading.in_git and look and result.to_commit else look
 
 
 def _accept(run: str, criteria: Sequence[CriterionRow]) -> Line:

@@ -47,6 +47,8 @@ _FINDINGS = {
     "dependencies_changed": "dependencies were changed",
     "checkout_lacks": "a checkout may lack files",
     "not_held": "files cannot be handed over",
+    "links_out": "links lead out of what is handed over",
+    "not_in_git": "git ignores what was asked for",
     "unkept": "files are too large to be verified",
     "setup_failed": "the set-up fails on what is handed over",
 }

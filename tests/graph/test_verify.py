@@ -134,7 +134,7 @@ def mutants_of(run: Run, capsys: pytest.CaptureFixture[str], seconds: str = "120
 
 @pytest.fixture
 def sums(tmp_path: Path) -> Callable[..., Run]:
-    def begun(more: dict[str, str], work_: str, test: object, **task: object) -> Run:
+    def begun(more: dict[str, str], work_: str, test: object, **task: Any) -> Run:
         run = Run(Project.make(tmp_path / "sums", {**SUMS, **more}))
         script = [plan({"id": "AC-1", "description": "four(n) is truthy."}), work(), finish()]
         run.start([*script, assess()], work_, test=test, prd={"text": "four(n) is truthy."}, **task)
