@@ -202,7 +202,7 @@ def _facts(
     missing_text = "; ".join(missing_sentences(result))  # already shown above
     seen = [
         text
-        for text in (*_judged(result), *findings, *warnings)
+        for text in (*_judged(result), *findings, *warnings, *_mapped(result))
         if flat(text) != flat(missing_text)
     ]
     look = list(dict.fromkeys(seen))
@@ -252,6 +252,17 @@ def _counts(passed: int | None, failed: int | None) -> str:
     if passed is None and failed is None:
         return ""
     return f"{passed or 0} passed" + (f", {failed} failed" if failed else "")
+
+
+def _mapped(result: Result) -> list[str]:
+    """Return which criteria rest on tests that only the planner said to be about them."""
+    ids = [
+        one.id
+        for one in result.acceptance_criteria
+        if one.mapped_by == "planner" and (one.status, one.evidence) == ("passed", "tested")
+    ]
+    whose = "its test is" if len(ids) == 1 else "their tests are"
+    return [f"{', '.join(ids)}: {whose} mapped by the planner"] if ids else []
 
 
 def _judged(result: Result) -> list[str]:
