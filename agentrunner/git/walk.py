@@ -41,6 +41,8 @@ class Walk:
         self.embedded: list[bytes] = []
         self.skipped: list[bytes] = []
         self.ignored: list[bytes] = []
+        self.empty: list[bytes] = []
+        """Folders with nothing at all in them, which no tree can hold."""
 
     def run(self) -> None:
         """Walk the whole folder, level by level, so that one call judges a whole level.
@@ -63,6 +65,8 @@ class Walk:
         except OSError:
             self.skipped.append(folder)
             return
+        if folder and not entries:
+            self.empty.append(folder)
         for entry in entries:
             name = entry.name
             path = prefix + name

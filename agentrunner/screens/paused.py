@@ -48,6 +48,8 @@ _FINDINGS = {
     "checkout_lacks": "a checkout may lack files",
     "submodule_changed": "work in a submodule is not handed over",
     "not_held": "files cannot be handed over",
+    "links_out": "links lead out of what is handed over",
+    "not_in_git": "git ignores what was asked for",
     "unkept": "files are too large to be verified",
     "setup_failed": "the set-up fails on what is handed over",
 }

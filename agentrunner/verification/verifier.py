@@ -38,18 +38,22 @@ from agentrunner.verification.claims import (
 )
 from agentrunner.verification.delivered_tree import DeliveredTree
 from agentrunner.verification.findings import (
+    empty_folders,
     findings_about,
     first_few,
     ignored_lost,
+    is_any_red,
     left_in_submodule,
+    links_out,
     not_held,
+    not_in_git,
     not_kept,
 )
 from agentrunner.verification.measure import Measurer
 from agentrunner.verification.outcomes import Colour, outcome_of
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.rooms.decision_sandbox import TEST_COMMAND, DecisionSandbox, not_ready
-from agentrunner.verification.rooms.left_out import LeftOut, words_of_red
+from agentrunner.verification.rooms.left_out import LeftOut, is_folder_named, words_of_red
 from agentrunner.verification.rooms.room import Room, Rooms
 from agentrunner.verification.rooms.start_up import (
     NO_TESTS,
@@ -253,7 +257,16 @@ class Verifier:
         return own or places.get(key) or key
 
     def _warn_about_left_out_files(self, outcome: TestOutcome) -> None:
-        if named := self.left_out.named(words_of_red(outcome, [])):
+        words = words_of_red(outcome, [])
+        empty = [one for one in self.snapshots.empty_at_first() if is_folder_named(one, words)]
+        if empty:
+            self.emit(
+                "warning", code="left-out",
+                message=f"The tests are red and name {', '.join(empty[:5])}: an empty folder, which"
+                " git does not hold, so no clean room has it. A file in it, such as .gitkeep,"
+                " or task.setup.command can make it",
+            )  # fmt: skip
+        if named := self.left_out.named(words):
             self.emit(
                 "warning", code="left-out",
                 message=f"The tests are red and name {', '.join(named[:5])}: git ignores it and it"
@@ -331,6 +344,10 @@ class Verifier:
         findings += not_kept(sorted({*self.trees.unkept, *unkept}))
         findings += not_held(self.trees.skipped)
         findings += await asyncio.to_thread(self._in_submodules, own, baseline.tree, tree)
+        left_out, trees = self.left_out, self.trees
+        findings += links_out(await asyncio.to_thread(left_out.links_out, tree, own.all))
+        carried = await asyncio.to_thread(self.delivered.carried, tree, baseline.tree, total)
+        findings += not_in_git(carried)
         async with self.rooms.where_needed(room_tree, self._executes(criteria, read)) as room:
             room, failed = await self.set_up.in_room(room, total)
             findings += failed
@@ -350,6 +367,11 @@ class Verifier:
             named = await asyncio.to_thread(self.left_out.changed, words)
             lacking = [*lacking, *(path for path in named if path not in lacking)]
         findings += findings_about(test, lacking, checks)
+        red = is_any_red(test, checks)
+        empty = await asyncio.to_thread(
+            left_out.empty_folders, trees.empty, baseline.tree, all_of_them=red
+        )
+        findings += empty_folders(empty, red=red)
         return Evidence(
             tree=tree,
             tree_after=tree,
