@@ -128,10 +128,10 @@ class FileLock:
     def _busy(self) -> LockHeld:
         holder = self._read()
         who = f"run {holder.run_id}" if holder.run_id else "another process"
+        state = "at work in another process" if who == self.what else f"held by {who}"
         details = (("process", f"{holder.pid} on {holder.host}"), ("since", holder.at))
-        own = self.what == who
         return LockHeld(
-            f"{self.what} is at work in another process" if own else f"{self.what} is held by {who}",
+            f"{self.what} is {state}",
             details=details if holder.pid else (),
             remedy=self.remedy,
             nothing_spent=True,

@@ -84,7 +84,8 @@ REFUSED = (
     r"""Unauthorized: Incorrect API key provided\"}}"\nexit 1\n'"""
 )
 MODEL_REFUSED = REFUSED.replace(
-    "401 Unauthorized: Incorrect API key provided", "404 Not Found: The model gpt-foo does not exist"
+    "401 Unauthorized: Incorrect API key provided",
+    "404 Not Found: The model gpt-foo does not exist",
 )
 AWAY = REFUSED.replace(
     "unexpected status 401 Unauthorized: Incorrect API key provided",
@@ -186,6 +187,7 @@ MISTAKES = {
     ),
     "sentence-without-quotes": Mistake(("fix", "the", "failing", "test", "--no-input")),
     "heading-criteria": Mistake(("validate", "p.md"), {"p.md": prd("Criteria")}),
+    "heading-in-japanese": Mistake(("validate", "p.md"), {"p.md": prd("要件")}),
     "heading-success-criteria": Mistake(
         ("validate", "p.md"), {"p.md": prd("Success criteria")}
     ),
@@ -196,8 +198,8 @@ MISTAKES = {
         ("validate", "p.md"), {"p.md": prd("Acceptance criteria", "test")}
     ),
     "line-ends-of-windows": Mistake(
-        ("validate", "p.md"), shell=f"printf '{prd('Acceptance criteria')}' | sed 's/$/\\r/' > p.md",
-        exits=(0,),
+        ("validate", "p.md"), exits=(0,),
+        shell=f"printf '{prd('Acceptance criteria')}' | sed 's/$/\\r/' > p.md",
     ),
     "prd-outside": Mistake(
         ("run", "../prds/users-api.md", *STEERED[2:], "--dry-run"), exits=(0,), in_sandbox=True,
