@@ -264,8 +264,8 @@ class Console:
 
     def _ring(self, text: str) -> None:
         """Ring, and notify through the terminal, as the person may be looking elsewhere."""
-        if not (self.output.log_on_stdout or self.output.json):
-            ring(self._progress, f"AgentRunner {self.run_id or ''}: {text}", os.environ)
+        if self.run_id and not (self.output.log_on_stdout or self.output.json):
+            ring(self._progress, f"AgentRunner {self.run_id}: {text}", os.environ)
 
     def _send(self, kind: Literal["needs_you", "ended"], text: object, **facts: Any) -> None:
         if self._notifier is None or not self.run_id:

@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import sys
 import traceback
 from collections.abc import Mapping
@@ -21,6 +22,8 @@ from agentrunner.screens.errors import error_screen
 from agentrunner.text.redaction import Redactor
 from agentrunner.text.times import stamp_now
 
+LEAST_ROOM = 65_536
+"""Bytes free on a disk below which an I/O error there means that it is full."""
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 
 
@@ -45,11 +48,12 @@ def _as_machine_error(error: Exception, folder: Path) -> InfraError | None:
     """Return the error for a full disk, an unwritable state folder or a locked file: not bugs."""
     number = error.errno if isinstance(error, OSError) else None
     sqlite = str(getattr(error, "sqlite_errorname", ""))
-    if number in (errno.ENOSPC, errno.EDQUOT) or sqlite == "SQLITE_FULL":
+    full = number in (errno.ENOSPC, errno.EDQUOT) or sqlite == "SQLITE_FULL"
+    if full or (sqlite.startswith("SQLITE_IOERR") and _has_no_room(folder)):
         where = getattr(error, "filename", None) or folder
         return DiskFull(
-            f"There is no room left: {error}",
-            remedy=f"df -h {os.fsdecode(where)}, then agentrunner resume",
+            f"There is no room left below {os.fsdecode(where)}: {error}",
+            remedy=f"df -h {folder}; make room (agentrunner gc), then the same again",
         )
     named_file = os.fsdecode(getattr(error, "filename", None) or "")
     place = Path(named_file or "/")
@@ -66,6 +70,14 @@ def _as_machine_error(error: Exception, folder: Path) -> InfraError | None:
     if sqlite.startswith("SQLITE_BUSY"):
         return LockHeld(f"Another program holds a file below {folder}: {error}")
     return None
+
+
+def _has_no_room(folder: Path) -> bool:
+    """Whether the disk is full; SQLite calls what it cannot map or extend an I/O error."""
+    try:
+        return shutil.disk_usage(folder).free < LEAST_ROOM
+    except OSError:
+        return False
 
 
 def _write_traceback(error: Exception, folder: Path, environ: Mapping[str, str]) -> Path:

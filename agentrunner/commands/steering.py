@@ -55,13 +55,13 @@ def plan_execution(
         )
         order = PlanInstructions(repo, shared, options, parallel=len(os.sched_getaffinity(0)))
 
-        before = ""
+        before: dict[object, str] = {}
 
         def hear(event: Mapping[str, Any]) -> None:
-            nonlocal before
-            if line := event_line(event, chat=True, before=before):
+            task = event.get("task_id")
+            if line := event_line(event, chat=True, before=before.get(task, "")):
                 tell(_wrapped(line))
-                before = line
+                before[task] = line
 
         result = await executor.execute_plan(order, hear, may_start)
         left = set(result.tasks.values()) - {"COMPLETE"}

@@ -171,7 +171,8 @@ class LiveView:
     def _quiet(self, silent: float) -> str:
         limit = (self.story.header.get("limits") or {}).get("idle_timeout_sec")
         stop = f", stopped at {minutes(limit)}" if limit and self.story.round else ""
-        return f"no sign of life for {whole(silent)}{stop}"
+        who = f"{flat(self.story.worker)}: silent" if self.story.at_work else "no sign of life"
+        return f"{who} for {whole(silent)}{stop}"
 
     def _format(self, line: StoryLine) -> list[str]:
         if line.quiet:

@@ -81,7 +81,12 @@ def doing_words(story: Story, silent: float, awaited: float) -> str:
         return awaited_words(story.awaited, awaited)
     if story.doing:
         return f"{flat(story.worker)}, {whole(silent)} ago: {flat(story.doing)}"
-    return f"last event {whole(silent)} ago"
+    return f"{awaited_name(story)}, last event {whole(silent)} ago"
+
+
+def awaited_name(story: Story) -> str:
+    """Return who is awaited where nobody has said anything: the worker, or our own work."""
+    return f"{flat(story.worker)} works" if story.at_work else "AgentRunner works"
 
 
 def _planner_words(awaited: Mapping[str, object], seconds: float) -> str:

@@ -128,9 +128,10 @@ class FileLock:
     def _busy(self) -> LockHeld:
         holder = self._read()
         who = f"run {holder.run_id}" if holder.run_id else "another process"
+        state = "at work in another process" if who == self.what else f"held by {who}"
         details = (("process", f"{holder.pid} on {holder.host}"), ("since", holder.at))
         return LockHeld(
-            f"{self.what} is held by {who}",
+            f"{self.what} is {state}",
             details=details if holder.pid else (),
             remedy=self.remedy,
             nothing_spent=True,
@@ -178,4 +179,5 @@ def repository_lock(state_dir: Path, repo: Path, remedy: str = OUTSIDE) -> FileL
 
 def run_lock(folder: RunFolder) -> FileLock:
     """Return the lock of the process that drives a run."""
-    return FileLock(folder.run_lock, f"run {folder.run_id}")
+    remedy = f"agentrunner watch {folder.run_id}, or agentrunner cancel {folder.run_id}"
+    return FileLock(folder.run_lock, f"run {folder.run_id}", remedy)

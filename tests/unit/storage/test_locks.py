@@ -169,6 +169,6 @@ def test_the_run_lock_is_in_the_run_folder(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "t-0000")
     lock = run_lock(folder)
     lock.acquire(here())
-    with pytest.raises(LockHeld, match="run t-0000 is held by run t-0000"):
+    with pytest.raises(LockHeld, match="run t-0000 is at work in another process"):
         run_lock(folder).acquire(here())
     lock.close()
