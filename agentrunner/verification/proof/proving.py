@@ -99,7 +99,10 @@ class Prover:
                 and one.check_origin == "task"
             )
             snapshots = self.verifier.snapshots
-            missing = await asyncio.to_thread(missing_names, snapshots, old, new, wanted, checked)
+            by_people = [one.description for one in self.verifier.spec.criteria]
+            missing = await asyncio.to_thread(
+                missing_names, snapshots, old, new, wanted, checked, by_people
+            )
             if missing:
                 report.findings.append(missing_work(missing))
             if cases:  # without, nothing asks for the trees of an examination
