@@ -312,6 +312,20 @@ class RunEntry(Contract):
     part_of: str | None
 
 
+class Undone(Contract):
+    """What an undo of a run's files has done.
+
+    `refused` were edited since and are as they were. `not_kept` cannot be put back: nobody has what
+    was in them before the run.
+    """
+
+    files: list[str]
+    refused: list[str]
+    not_kept: list[str]
+    undo_taken_back: bool
+    """Whether it took back an earlier undo."""
+
+
 class PlanQuestionEntry(Contract):
     """A question of a plan that waits for a person."""
 
