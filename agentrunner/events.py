@@ -10,9 +10,11 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from agentrunner.config.spec import PolicySource
 from agentrunner.results import DRAFT, PlanResult, RedTestEntry, Result
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import QuestionKind
+from agentrunner.state.run_state import Criterion
 from agentrunner.state.worker_runs import Outcome
 
 
@@ -37,13 +39,113 @@ class RunEvent(Event):
     run_id: str | None
 
 
+class Part(BaseModel):
+    """An object within an event."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
+
+
+class HeaderLanding(Part):
+    """Where the work goes as a commit, and what was taken along."""
+
+    branch: str
+    base: str
+    """The commit that it begins from; "" in the checkout."""
+    carried: list[str]
+    """Files that were taken along with changes that are not committed, the first of them."""
+    carried_more: int
+    left: list[str]
+    """Submodules and other repositories that were not taken along."""
+    worktree: str | None
+
+
+class HeaderInput(Part):
+    """A file that counts as tests or product, or of which that is not clear."""
+
+    path: str
+    why: str
+    kind: str
+    parts: list[str] = []
+    region: bool = False
+
+
+class HeaderInputs(Part):
+    """What decides what the tests say, each list with the number of those it leaves out."""
+
+    tests: list[HeaderInput]
+    product: list[HeaderInput]
+    unsure: list[HeaderInput]
+    tests_more: int = 0
+    product_more: int = 0
+    unsure_more: int = 0
+
+
+class HeaderLimits(Part):
+    """How long and how much at most; null: no limit."""
+
+    max_loops: int
+    run_time_sec: float
+    """Of one worker run."""
+    wall_sec: float | None
+    meta_calls: int | None
+    worker_runs: int | None
+    tokens: int | None
+    usd: float | None
+
+
+class Header(Part):
+    """Who works, where, with what, and how long at most."""
+
+    repo: str
+    branch: str | None
+    landing: HeaderLanding | None
+    """None for no commit."""
+    part_of: Literal["plan"] | None
+    planner: str
+    worker: str
+    key: str
+    """Which secrets stay out of the sandbox; "" where none does."""
+    box: str
+    """The sandbox."""
+    network: str
+    reach: str
+    """What workers reach from their sandbox."""
+    setup: str | None
+    tests: str | None
+    tests_where: str | None
+    """Where the test command comes from."""
+    env: dict[str, str]
+    inputs: HeaderInputs | None
+    """None if nothing is executed, or there are too many files."""
+    limits: HeaderLimits
+    """Of this attempt."""
+    completion: Literal["evidence", "strict", "judged"]
+    policies: list[PolicySource]
+    notices: list[str]
+
+
+class PlannedCriterion(Criterion):
+    """A criterion as planned, with its check."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class CallUsage(Part):
+    """Tokens of a call, as its provider or the gateway counted them."""
+
+    input_tokens: int | None
+    cached_tokens: int | None
+    output_tokens: int | None
+
+
 class RunStarted(RunEvent):
-    """A run begins. `header`: who, where, with what, how long at most."""
+    """A run begins."""
 
     event: Literal["run_started"]
     task_id: str
     title: str
-    header: dict[str, Any]
+    header: Header
+    """Who works, where, with what, and how long at most."""
 
 
 class RunResumed(RunEvent):
@@ -51,7 +153,7 @@ class RunResumed(RunEvent):
 
     event: Literal["run_resumed"]
     attempt: int
-    header: dict[str, Any]
+    header: Header
 
 
 class StateChanged(RunEvent):
@@ -103,10 +205,10 @@ class PlannerCalled(RunEvent):
     type: str
     attempt: int
     duration_ms: float
-    usage: dict[str, Any] | None
+    usage: CallUsage | None
     usd: float | None = None
     """None: nobody can tell."""
-    error: Any = None
+    error: str | None = None
     looks: list[str] = []
     """What it looked at in place of an answer: `read src/a.py from 1 to 80`."""
 
@@ -115,7 +217,7 @@ class CriteriaPlanned(RunEvent):
     """The acceptance criteria as planned."""
 
     event: Literal["plan"]
-    acceptance_criteria: list[dict[str, Any]]
+    acceptance_criteria: list[PlannedCriterion]
 
 
 class DecisionMade(RunEvent):
@@ -193,7 +295,7 @@ class CompletionAssessed(RunEvent):
     event: Literal["assessment"]
     satisfied: bool
     summary: str
-    by_criterion: Any
+    by_criterion: dict[str, Literal["passed", "failed"]]
 
 
 class WaitBegun(RunEvent):
