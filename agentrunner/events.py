@@ -116,7 +116,7 @@ class Header(Part):
     planner: str
     """For people, with what it sees."""
     worker: str
-    """For people: all candidates in order."""
+    """For people: all candidates, the preferred one first."""
     key: str
     """Which secrets stay out of the sandbox; "" where none does."""
     sandbox: str = Field(alias="box")

@@ -104,7 +104,7 @@ class NotAKnownRed(UsageError):
 
     code = "not-a-known-red"
     advice = """
-    Mend it. Where it is red for another reason although the task names it, list it in
+    Fix it. Where it is red for another reason although the task names it, list it in
     `task.test.known_red` for the next run.
     """
 

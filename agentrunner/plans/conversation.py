@@ -79,7 +79,7 @@ class Conversation:
     redact: Callable[[str], str] = str
     """Removes secrets from messages before they are kept or sent."""
     look: Callable[[str], View | None] = lambda _: None
-    """Returns what is known of the repository now, JSON-native, for what is asked. Blocking."""
+    """Returns what is known of the repository now, JSON-native, for what is asked. Blocks."""
     see: See = "change"
     """What the planner may see of the code; with `repo` it may look."""
     timeout_sec: float = field(default=TIMEOUT_SEC)
