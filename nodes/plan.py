@@ -116,7 +116,7 @@ def _check_criteria(message: Message) -> None:
 def repository_for_planner(
     deps: Deps, baseline: Baseline, names: Results | None, budget: ContextBudget
 ) -> dict[str, object] | None:
-    """Return what the planner is told of the repository, within the budget, and save it. Blocking.
+    """Return what the planner is told of the repository, within the budget, and save it. Blocks.
 
     Returns None where no candidate that plans calls a model.
     """

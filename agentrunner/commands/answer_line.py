@@ -19,8 +19,8 @@ from agentrunner.screens.status_line import awaited_words
 from agentrunner.text.terminal import cell_width, shorten
 
 if TYPE_CHECKING:
+    from agentrunner.api import PanelPlanner
     from agentrunner.planners.base import Written
-    from agentrunner.plans.planner import PanelPlanner
 
 TICK_SEC = 0.5
 

@@ -125,8 +125,6 @@ def _run_to_end(work: Work, console: Console, first: Callable[[], object]) -> in
             tell(f"The run is kept:  agentrunner resume {console.run_id}", sys.stderr)
         return error.exit_code
     console.finish(result)
-    if result.run_id:
-        _remember(environment.state_dir(output.state_dir), result.run_id)
     if not output.json:
         show_end(result, console)
     return result.exit_code
@@ -138,14 +136,6 @@ def _forget(state_dir: Path, run_id: str) -> None:
 
     with contextlib.suppress(AgentRunnerError, OSError):
         retention.forget(state_dir, run_id)
-
-
-def _remember(state_dir: Path, run_id: str) -> None:
-    """Cache what queries need while the libraries for it are loaded."""
-    if (state_dir / "runs" / run_id / "checkpoints.sqlite").is_file():
-        from agentrunner.engine import queries
-
-        queries.remember(state_dir, run_id)
 
 
 async def _ticking(work: Work, console: Console) -> Result:

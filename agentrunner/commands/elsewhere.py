@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentrunner import api
 from agentrunner.commands.console import Console, Output, show, tell
 from agentrunner.commands.which_run import is_driven
 
@@ -103,9 +104,7 @@ def _checked(folder: RunFolder, answer: Answer) -> Answer:
 
 def _say_taken(state_dir: Path, run_id: str, output: Output, text: str) -> None:
     if output.json:
-        from agentrunner.engine import queries
-
-        standing = queries.show(state_dir, run_id)
+        standing = api.look_sync(run_id, state_dir=state_dir)
         Console(output).finish(standing.model_copy(update={"waiting": None, "exit_code": 0}))
         return
     show(

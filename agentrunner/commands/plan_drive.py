@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from agentrunner import api
 from agentrunner.commands.console import EventLines, Output, form_of, interactive, ring, show, tell
 from agentrunner.commands.fail import failed_plan, named
 from agentrunner.commands.log_lines import logging_to
@@ -192,15 +193,13 @@ def _drive(order: PlanInstructions, output: Output, begun: Callable[[], None] | 
 
 async def _execute(order: PlanInstructions, console: PlanConsole, view: PlanView | None) -> int:
     """Execute until nothing can continue; in a terminal also until the person is done answering."""
-    from agentrunner.plans.execution.executor import execute_plan
-
     stop = asyncio.Event()
     options = replace(order.options, stop=stop, on_event=console.hear)
     order = replace(order, options=options)
     with _signals(stop, order) as caught:
         if view is None:
             async with _polling(console):
-                result = await execute_plan(order, console.hear)
+                result = await api.execute_plan(order, console.hear)
         else:
             try:
                 result = await _execute_attended(order, console, view, stop)
@@ -214,12 +213,11 @@ async def _execute_attended(
 ) -> PlanResult:
     """Execute below the displayed tree; again after answers to the questions that stopped it."""
     from agentrunner.commands.plan_live import PlanQuestions, answering
-    from agentrunner.plans.execution.executor import execute_plan
 
     keep = answering(str(order.repo), str(order.options.state_dir))
     questions = PlanQuestions(view, keep, stop, ask=interactive(console.output))
     while True:
-        work = asyncio.create_task(execute_plan(order, console.hear))
+        work = asyncio.create_task(api.execute_plan(order, console.hear))
         async with _polling(console):
             attending = asyncio.create_task(questions.attend(partial(_is_over, work)))
             try:

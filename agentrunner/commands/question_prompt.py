@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Literal, TextIO
 
+from agentrunner import api
 from agentrunner.commands.command_line import is_no, is_yes
 from agentrunner.commands.console import Console, columns_of, show, tell, width_of
 from agentrunner.environment import user_name
@@ -209,19 +210,16 @@ def _run_state(folder: Path) -> Result | None:
     """Return the present state of the run if it is readable; uses an event loop of its own."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from agentrunner.engine import queries
-
     with ThreadPoolExecutor(1) as aside, contextlib.suppress(AgentRunnerError, OSError):
-        return aside.submit(queries.show, folder.parents[1], folder.name).result()
+        return aside.submit(api.look_sync, folder.name, state_dir=folder.parents[1]).result()
     return None
 
 
 def _show_diff(folder: Path) -> None:
     from agentrunner.commands.paging import show_diff
-    from agentrunner.engine import queries
 
     try:
-        show_diff(queries.diff(folder.parents[1], folder.name), sys.stderr)
+        show_diff(api.diff_sync(folder.name, state_dir=folder.parents[1]), sys.stderr)
     except (AgentRunnerError, OSError) as error:
         tell(f"The diff can't be shown: {error}", sys.stderr)
 
