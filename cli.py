@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import re
+import shlex
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -124,6 +125,7 @@ MEANT = {
 """What other programs call it, and what it is here."""
 ALSO = {"help": "All commands, or all that one can do.", "version": "Print the version."}
 """What else may stand in the place of a command."""
+_OWN_OPTIONS = ("--version", "-V", "--json", "--help", "-h", "--", "-")
 _ALIKE = 1.2
 """How alike an option has to be to be offered: 2 is the same, `--no-tyr` has 1.8 for `--no-try`,
 `--nope` 1.0 for `--no-input`."""
@@ -191,9 +193,14 @@ def understood(arguments: Sequence[str]) -> list[str]:
         return [*(word for word in rest if word not in ALSO), "--help"]
     if first == "version":
         return ["--version", *rest]
-    if is_goal(first):
+    if is_goal(first) or (_is_of_run(first) and any(map(is_goal, rest))):
         return ["run", *arguments]
     return list(arguments)
+
+
+def _is_of_run(word: str) -> bool:
+    """Whether a word is an option that `agentrunner` alone does not have, so that it is `run`'s."""
+    return word.startswith("-") and word.partition("=")[0] not in _OWN_OPTIONS
 
 
 app = index_app("agentrunner", Commands)
@@ -352,12 +359,27 @@ def _usage(error: typer.TyperException, line: Sequence[str] = ()) -> UsageError:
     if swallowing := _swallowing(message, line):
         message, remedy = swallowing, ""
     context = getattr(error, "ctx", None)
+    if line and (words := _for_run(line, context)):
+        message, remedy = f"{line[0].partition('=')[0]} is an option of run, with a task.", words
     # An option without its value is reported without the command that it stands in.
     command = f" {line[0]}" if line and line[0] in COMMANDS else ""
     path = context.command_path if context else f"agentrunner{command}"
     if context and (sentence := _unquoted(message, context)):
         message, remedy = "a goal of several words goes in quotes.", f'{path} "{sentence}"'
     return UsageError(message, remedy=remedy or f"{path} --help")
+
+
+def _for_run(line: Sequence[str], context: Any) -> str:
+    """`run` with the options that were typed without it; "" where it has no such option."""
+    name, equals, _ = line[0].partition("=")
+    if not _is_of_run(name) or (context is not None and context.parent is not None):
+        return ""
+    params = get_command(app).get_command(context, "run").params  # type: ignore[attr-defined]
+    option = next((one for one in params if name in one.opts), None)
+    if option is None:
+        return ""
+    valued = not (equals or option.is_flag or option.count)
+    return shlex.join(["agentrunner", "run", *line[: 1 + valued]]) + ' "what you want"'
 
 
 def _swallowing(message: str, line: Sequence[str]) -> str:

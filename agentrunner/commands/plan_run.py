@@ -59,7 +59,9 @@ def run(
         str | None, typer.Option("--setup", metavar="CMD", help="Prepares each work tree.")
     ] = None,
     meta: opt.Meta = None,
+    planner_model: opt.PlannerModel = None,
     worker: opt.Worker = None,
+    model: opt.Model = None,
     sandbox: opt.Sandbox = None,
     budget: Annotated[
         list[str] | None,
@@ -111,7 +113,14 @@ def run(
     engine.load()
     output = opt.detached(output, detach)
     place = repository(repo)
-    options = {"test": test, "meta": meta, "worker": worker, "sandbox": sandbox}
+    options = {
+        "test": test,
+        "meta": meta,
+        "planner_model": planner_model,
+        "worker": worker,
+        "model": model,
+        "sandbox": sandbox,
+    }
     given = [*(overrides or []), *map(opt.budget_override, budget or [])]
     order = _order(place, options, setup, given, output, policy)
     order = _changed(

@@ -108,6 +108,18 @@ def test_who_talks_does_not_take_the_place_of_who_steers_the_tasks() -> None:
     assert shared.overrides == {"runner.worker.model": "runner.worker.model=m"}
 
 
+def test_a_model_is_that_of_who_it_was_named_for() -> None:
+    place = Path("/shop")
+    setting = Setting(meta="codex-cli", planner_model="gpt-5")
+    fresh = of_tasks(PlanSettings(base_dir="/shop"), setting, {"model": "m"}, place)
+    assert fresh.options == {"meta": "codex-cli", "planner_model": "gpt-5", "model": "m"}
+    named = PlanSettings(base_dir="/shop", options={"meta": "chat", "planner_model": "a:b"})
+    assert of_tasks(named, setting, {}, place).options == named.options
+    for other, kept in (("chat", True), ("mock", False)):
+        again = named.with_given({"meta": other}, None, [], place)
+        assert ("planner_model" in again.options) == kept
+
+
 def test_each_event_is_one_harmless_line() -> None:
     evil = "a\x1b]52;c;aGk=\x07b\r\n\u202ec"
     events: list[dict[str, Any]] = [
