@@ -15,7 +15,7 @@ import re
 import shlex
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -125,6 +125,8 @@ MEANT = {
 """What other programs call it, and what it is here."""
 ALSO = {"help": "All commands, or all that one can do.", "version": "Print the version."}
 """What else may stand in the place of a command."""
+MOST_NAMED = 4
+"""Commands that are named for an option that stands where it is none."""
 _OWN_OPTIONS = ("--version", "-V", "--json", "--help", "-h", "--", "-")
 _ALIKE = 1.2
 """How alike an option has to be to be offered: 2 is the same, `--no-tyr` has 1.8 for `--no-try`,
@@ -359,6 +361,8 @@ def _usage(error: typer.TyperException, line: Sequence[str] = ()) -> UsageError:
     if swallowing := _swallowing(message, line):
         message, remedy = swallowing, ""
     context = getattr(error, "ctx", None)
+    if context and message.startswith("No such option: ") and (elsewhere := _having(message)):
+        remedy = elsewhere
     if line and (words := _for_run(line, context)):
         message, remedy = f"{line[0].partition('=')[0]} is an option of run, with a task.", words
     # An option without its value is reported without the command that it stands in.
@@ -367,6 +371,32 @@ def _usage(error: typer.TyperException, line: Sequence[str] = ()) -> UsageError:
     if context and (sentence := _unquoted(message, context)):
         message, remedy = "a goal of several words goes in quotes.", f'{path} "{sentence}"'
     return UsageError(message, remedy=remedy or f"{path} --help")
+
+
+def _having(message: str) -> str:
+    """The commands that have the option that is missed, word for word; "" where none has it."""
+    option = message.removeprefix("No such option: ").partition(" ")[0].rstrip(".")
+    group = get_command(app)
+    found = [name for name, command in _commands(group, "") if option in _options_of(command)]
+    if len(found) == 1:
+        return f"did you mean agentrunner {found[0]} {option}?"
+    return f"{option} is an option of {', '.join(found[:MOST_NAMED])}" if found else ""
+
+
+def _commands(group: Any, before: str) -> Iterator[tuple[str, Any]]:
+    """All commands, those of groups too, by the words that call them."""
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
+        if isinstance(command, Index):
+            yield from _commands(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", command
+
+
+def _options_of(command: Any) -> list[str]:
+    return [
+        name for one in command.params if not getattr(one, "hidden", False) for name in one.opts
+    ]
 
 
 def _for_run(line: Sequence[str], context: Any) -> str:
