@@ -94,7 +94,7 @@ async def test_a_disk_that_fails_is_told_of_as_well() -> None:
     work.error = OSError(errno.ENOSPC, "No space left on device")
     PlanSteering(work, str, told).start()
     await told.heard.wait()
-    assert "No space left on device" in " ".join(told[0].split())
+    assert "There is no room left in /" in " ".join(told[0].split())
 
 
 def test_who_talks_does_not_take_the_place_of_who_steers_the_tasks() -> None:
