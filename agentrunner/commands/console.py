@@ -176,6 +176,8 @@ class Console:
         self.run_id: str | None = None
         self.begun_here = False
         """Whether the run began with this command."""
+        self.may_have_spent = False
+        """Whether this command has begun to ask a planner or a worker."""
         self.state: str | None = None
         self._seq = 0
         self._result: Event | None = None
@@ -208,6 +210,7 @@ class Console:
         self._seq = int(event.get("seq") or self._seq)
         self._know(event.get("run_id"))
         self.begun_here |= event.get("event") == "run_started"
+        self.may_have_spent |= _may_spend(event)
         if event.get("event") == "state_changed":
             self.state = event.get("to")
         if event.get("event") == "result":
@@ -321,6 +324,12 @@ class Console:
             yield
         finally:
             self._view = view
+
+
+def _may_spend(event: Event) -> bool:
+    """Whether with this event a planner or a worker is about to be asked."""
+    name = event.get("event")
+    return name == "worker_started" or (name == "awaiting" and event.get("who") == "planner")
 
 
 def _end_text(result: Result) -> str:

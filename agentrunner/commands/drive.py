@@ -32,6 +32,7 @@ from agentrunner.commands.question_prompt import ask_inline, ask_yes, prompt_of
 from agentrunner.commands.which_run import git_of, name_needed
 from agentrunner.environment import user_name
 from agentrunner.errors import AgentRunnerError
+from agentrunner.errors.runs import DiskFull
 from agentrunner.results import Problem, Result
 from agentrunner.screens.errors import error_screen
 from agentrunner.screens.paused import paused_screen
@@ -110,6 +111,8 @@ def _run_to_end(work: Work, console: Console, first: Callable[[], object]) -> in
         return left.exit_code
     except Exception as raised:  # noqa: BLE001 - the last handler: reported in one line, and kept
         error = named(raised, output.state_dir)
+        if isinstance(error, DiskFull) and (console.begun_here or not console.run_id):
+            error.nothing_spent |= not console.may_have_spent
         result = Result.of_error(error, run_id=console.run_id, state=console.state)
         console.finish(result)
         show(error_screen(error, *form_of(sys.stderr)), sys.stderr)

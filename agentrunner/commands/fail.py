@@ -7,8 +7,8 @@ import errno
 import json
 import os
 import re
-import shutil
 import sys
+import tempfile
 import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -45,16 +45,14 @@ def named(
 
 
 def _as_machine_error(error: Exception, folder: Path) -> InfraError | None:
-    """Return the error for a full disk, an unwritable state folder or a locked file: not bugs."""
+    """Return the error of a full disk, an unwritable state folder or a locked file: not bugs."""
     number = error.errno if isinstance(error, OSError) else None
     sqlite = str(getattr(error, "sqlite_errorname", ""))
-    full = number in (errno.ENOSPC, errno.EDQUOT) or sqlite == "SQLITE_FULL"
-    if full or (sqlite.startswith("SQLITE_IOERR") and _has_no_room(folder)):
-        where = getattr(error, "filename", None) or folder
-        return DiskFull(
-            f"There is no room left below {os.fsdecode(where)}: {error}",
-            remedy=f"df -h {folder}; make room (agentrunner gc), then the same again",
-        )
+    if number in (errno.ENOSPC, errno.EDQUOT) or sqlite == "SQLITE_FULL":
+        return DiskFull.of(_full_folder(error, folder))
+    # SQLite needs files of its own beside a database, and says only that it got none.
+    if sqlite.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN")) and environment.is_full(folder):
+        return DiskFull.of(_full_folder(error, folder))
     named_file = os.fsdecode(getattr(error, "filename", None) or "")
     place = Path(named_file or "/")
     ours = place.is_relative_to(folder) or folder.is_relative_to(place)
@@ -72,12 +70,12 @@ def _as_machine_error(error: Exception, folder: Path) -> InfraError | None:
     return None
 
 
-def _has_no_room(folder: Path) -> bool:
-    """Whether the disk is full; SQLite calls what it cannot map or extend an I/O error."""
-    try:
-        return shutil.disk_usage(folder).free < LEAST_ROOM
-    except OSError:
-        return False
+def _full_folder(error: Exception, state_dir: Path) -> Path:
+    """Return the folder that a write found no room in: its file's, else the fullest of ours."""
+    file = Path(os.fsdecode(getattr(error, "filename", None) or ""))
+    if file.is_absolute():
+        return file if file.is_dir() else file.parent
+    return environment.fullest(state_dir, Path(tempfile.gettempdir()))
 
 
 def _write_traceback(error: Exception, folder: Path, environ: Mapping[str, str]) -> Path:

@@ -115,6 +115,7 @@ def say(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Apply it without asking.")] = False,
     meta: opt.Planner = None,
+    planner_model: opt.PlannerModel = None,
     repo: opt.PlanRepo = None,
     overrides: opt.Overrides = None,
     policy: opt.PolicyFile = None,
@@ -131,7 +132,7 @@ def say(
         from agentrunner.config.load import read_stdin
 
         text = read_stdin(sys.stdin.buffer).value
-    setting = Setting(repo, meta, tuple(overrides or ()), policy, state_dir)
+    setting = Setting(repo, meta, tuple(overrides or ()), policy, state_dir, planner_model)
     return say_once(text, setting, yes=yes, output=Output(json=as_json, no_input=no_input))
 
 

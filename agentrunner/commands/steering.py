@@ -77,8 +77,10 @@ def of_tasks(
 
     The planner of the chat also steers the tasks, unless the plan names another one.
     """
-    meta = None if "meta" in kept.options else setting.meta
-    return kept.with_given({**given, "meta": meta}, None, list(setting.overrides), cwd)
+    named = "meta" in kept.options
+    model = None if named or "planner_model" in kept.options else setting.planner_model
+    steers = {"meta": None if named else setting.meta, "planner_model": model}
+    return kept.with_given({**given, **steers}, None, list(setting.overrides), cwd)
 
 
 def _wrapped(text: str) -> str:

@@ -30,6 +30,7 @@ from agentrunner.errors.runs import OutOfBudget
 from agentrunner.errors.workers import WorkerNotReady
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.execution.deps import Clock
+from agentrunner.execution.outages import ends_by_itself
 from agentrunner.execution.planner_candidates import Chosen
 from agentrunner.gateway.order import Allowance
 from agentrunner.gateway.prices import Prices, load_prices
@@ -37,9 +38,10 @@ from agentrunner.money.bill import MadeCalls
 from agentrunner.money.counters import allowance, caught_up, cost_of
 from agentrunner.planners.asking import Asker
 from agentrunner.planners.base import NeedsWorkplace, PlannerCall, PlannerUnavailable, Written
-from agentrunner.planners.panel import Panel, RoleCandidates, make_panel, pick
+from agentrunner.planners.panel import Candidate, Panel, RoleCandidates, make_panel, pick
 from agentrunner.planners.workplace import Workplace
 from agentrunner.plans.conversation import Check, Conversation
+from agentrunner.plans.outages import PlannerWaits
 from agentrunner.plans.repository_view import RepositoryView
 from agentrunner.plans.store import PlanStore
 from agentrunner.prompts import PromptInput
@@ -48,6 +50,7 @@ from agentrunner.sandboxes.base import Owner, SandboxOrder
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.state.budget import FOR_TALK, figure_of, spent_limit
 from agentrunner.state.run_state import Counters, TaskContext
+from agentrunner.state.worker_runs import Wait
 from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import RunFolder, make_private, write_new, write_private
 from agentrunner.storage.run_log import RunLog
@@ -153,6 +156,11 @@ class CallLog:
         data = {"code": code, "message": message}
         self._log.append("warning", key, data, attempt=ATTEMPT, loop=0, at=at, sync=False)
 
+    def wait(self, wait: Wait) -> None:
+        """Record that the planner is away and waited for."""
+        data = wait.model_dump(mode="json")
+        self._log.append("wait", f"meta-{wait.since}", data, attempt=ATTEMPT, loop=0, at=wait.since)
+
     def _append(self, kind: str, number: int, data: Mapping[str, Any], at: str) -> None:
         self._log.append(kind, str(number), data, attempt=ATTEMPT, loop=0, at=at, sync=False)
 
@@ -168,11 +176,14 @@ class PanelPlanner:
         clock: Clock,
         salt: str,
         view: RepositoryView,
+        waits: PlannerWaits,
     ) -> None:
         self._panel = panel
         self._view = view
         self.progress: Callable[[Written], None] | None = None
         """Gets the progress of an answer, from a planner that streams it; not redacted."""
+        self.waits = waits
+        """Waits where no candidate answers for now; asked by the conversation."""
         self._log = log
         self._redact = redact
         self._clock = clock
@@ -186,6 +197,7 @@ class PanelPlanner:
     async def ask(self, prompt: PromptInput, check: Check) -> Message:
         """Return the answer of the first candidate that gives one; see `conversation.Planner`."""
         role_candidates = self._panel.role_candidates("plan")
+        failed: list[tuple[Candidate, PlannerUnavailable]] = []
         while True:
             number = self._log.counters().calls
             chosen = pick(
@@ -201,6 +213,7 @@ class PanelPlanner:
                 if failure.kind == "rate_limit" and not role_candidates.fallback_on_rate_limit:
                     raise
                 self._cooling[f"meta:{chosen.name}"] = self._cool_until(role_candidates, failure)
+                failed.append((chosen, failure))
                 if (
                     pick(
                         role_candidates.candidates, self._cooling, self._clock.now(), self._salt, 0
@@ -208,7 +221,7 @@ class PanelPlanner:
                     is None
                 ):
                     self._cooling.clear()
-                    raise
+                    raise _worth_waiting(failed) from None
 
     def _asker(self, client: Chosen, prompt: PromptInput) -> Asker:
         async def record(call: PlannerCall) -> None:
@@ -236,6 +249,12 @@ class PanelPlanner:
         )
 
 
+def _worth_waiting(failed: list[tuple[Candidate, PlannerUnavailable]]) -> PlannerUnavailable:
+    """Return a failure that ends by itself, if any candidate has one, else the last failure."""
+    passing = [failure for one, failure in failed if ends_by_itself(one.client, failure)]
+    return passing[0] if passing else failed[-1][1]
+
+
 @asynccontextmanager
 async def open_conversation(
     spec: TaskSpec,
@@ -261,7 +280,8 @@ async def open_conversation(
     salt = _salt(root / "salt")
     log = CallLog(root, spec, load_prices(prices_file(environ)), redactor.redact)
     view = RepositoryView(spec, root, state_dir, redactor.redact, environ)
-    planner = PanelPlanner(panel, log, redactor.redact, clock, salt, view)
+    waits = PlannerWaits(panel.role_candidates("plan"), spec, environ, clock, log.wait)
+    planner = PanelPlanner(panel, log, redactor.redact, clock, salt, view, waits)
     conversation = Conversation(
         store=PlanStore(folder.plan),
         planner=planner,
@@ -273,6 +293,7 @@ async def open_conversation(
         look=view.facts,
         see=view.see,
         note=lambda code, message: log.note(code, message, clock.stamp()),
+        waits=waits,
     )
     try:
         async with _workplace(panel, spec, folder, state_dir, environ, redactor):

@@ -94,7 +94,7 @@ async def test_a_disk_that_fails_is_told_of_as_well() -> None:
     work.error = OSError(errno.ENOSPC, "No space left on device")
     PlanSteering(work, str, told).start()
     await told.heard.wait()
-    assert "No space left on device" in " ".join(told[0].split())
+    assert "There is no room left in /" in " ".join(told[0].split())
 
 
 def test_who_talks_does_not_take_the_place_of_who_steers_the_tasks() -> None:
@@ -106,6 +106,18 @@ def test_who_talks_does_not_take_the_place_of_who_steers_the_tasks() -> None:
     shared = of_tasks(known, setting, {"test": "make test", "worker": None}, place)
     assert shared.options == {"meta": "checklist", "test": "make test"}
     assert shared.overrides == {"runner.worker.model": "runner.worker.model=m"}
+
+
+def test_a_model_is_that_of_who_it_was_named_for() -> None:
+    place = Path("/shop")
+    setting = Setting(meta="codex-cli", planner_model="gpt-5")
+    fresh = of_tasks(PlanSettings(base_dir="/shop"), setting, {"model": "m"}, place)
+    assert fresh.options == {"meta": "codex-cli", "planner_model": "gpt-5", "model": "m"}
+    named = PlanSettings(base_dir="/shop", options={"meta": "chat", "planner_model": "a:b"})
+    assert of_tasks(named, setting, {}, place).options == named.options
+    for other, kept in (("chat", True), ("mock", False)):
+        again = named.with_given({"meta": other}, None, [], place)
+        assert ("planner_model" in again.options) == kept
 
 
 def test_each_event_is_one_harmless_line() -> None:
