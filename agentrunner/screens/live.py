@@ -146,7 +146,8 @@ class LiveView:
             asked = f"waits for you: {flat(story.asks)}"
             return [self._round_alternatives(), (whole(elapsed), ""), (asked,)]
         if silent >= QUIET_SEC and story.awaited is None:
-            return [self._round_alternatives(), (whole(elapsed),), (self._quiet(silent),)]
+            times = (whole(elapsed), clock(elapsed))
+            return [self._round_alternatives(), times, (self._quiet(silent),)]
         doing = doing_words(story, silent, now - self._awaited_since)
         spent = spent_words(story)
         return [

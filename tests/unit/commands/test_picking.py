@@ -90,6 +90,20 @@ def test_a_task_of_a_plan_that_was_put_aside_is_not_offered(shell: Shell) -> Non
     assert "totals-c21e" in shown and "TASK-0001" not in shown
 
 
+def test_what_the_plan_asks_needs_you_and_a_failed_task_has_a_next_command(shell: Shell) -> None:
+    shell.add_run("TASK-0001-7f3a", state="FAILED", part_of="plan", **DONE)
+    folder = plan_folder(shell.repo.parent / "state", shell.repo)
+    store = PlanStore(folder.plan)
+    store.save(plan_of([Work()]), at=AT, kind="decompose", author="hana", message="make it")
+    about_plan, about_task = store.ask("Net or gross?", AT), store.ask("Why?", AT, "TASK-0001")
+    TaskRunStore(folder).save(TaskRun("TASK-0001", 1, run_id="TASK-0001-7f3a", question=about_task))
+    assert overview() == 0
+    shown = shell.capture.readouterr().out
+    assert "Needs you" in shown and "Ended" not in shown and "Net or gross?" in shown
+    for number in (about_plan, about_task):
+        assert f"agentrunner plan answer {number}" in shown
+
+
 @pytest.mark.parametrize("name", ["users-api-7f3a", "users-api"])
 def test_the_name_of_a_waiting_run_alone_is_no_answer_to_it(name: str, shell: Shell) -> None:
     shell.add_run("users-api-7f3a", waiting="ask_human")
