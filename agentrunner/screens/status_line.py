@@ -81,12 +81,9 @@ def doing_words(story: Story, silent: float, awaited: float) -> str:
         return awaited_words(story.awaited, awaited)
     if story.doing:
         return f"{flat(story.worker)}, {whole(silent)} ago: {flat(story.doing)}"
-    return f"{awaited_name(story)}, last event {whole(silent)} ago"
-
-
-def awaited_name(story: Story) -> str:
-    """Return who is awaited where nobody has said anything: the worker, or our own work."""
-    return f"{flat(story.worker)} works" if story.at_work else "AgentRunner works"
+    if story.at_work:
+        return f"{flat(story.worker)}, silent {whole(silent)}"
+    return f"AgentRunner, {whole(silent)}"
 
 
 def _planner_words(awaited: Mapping[str, object], seconds: float) -> str:

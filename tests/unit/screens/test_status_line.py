@@ -184,15 +184,22 @@ STARTS = {**AT, "event": "worker_started", "worker": "codex-cli", "loop": 1}
 def test_a_silent_worker_is_named_from_its_start_on(width: int) -> None:
     view, _ = fed(STARTS, width=width)
     at = float(len(story_events()))
-    assert "codex-cli works" in view.status(at + 6)
-    assert ("last event 6 s ago" in view.status(at + 6)) == (width > 44)
-    assert "codex-cli: silent for 2 m" in view.status(at + 120)
+    assert "codex-cli, silent" + " 6 s" * (width > 44) in view.status(at + 6)
+    assert "codex-cli: silent" in view.status(at + 120)
     view.feed({**AT, "event": "worker_finished", "outcome": "completed"}, at + 121)
     assert "codex-cli" not in view.status(at + 126)
-    assert "AgentRunner works" in view.status(at + 126)
+    assert "AgentRunner, " in view.status(at + 126)
 
 
 def test_a_silent_worker_is_named_in_a_plan_s_tree() -> None:
     story = Story()
     story.feed(STARTS)
-    assert doing_words(story, 6, 6) == "codex-cli works, last event 6 s ago"
+    assert doing_words(story, 6, 6) == "codex-cli, silent 6 s"
+
+
+def test_a_question_stands_where_it_is_asked_and_not_above_it_too() -> None:
+    question = {**AT, "event": "question", "id": "abc", "kind": "plan", "text": "Approve it?"}
+    view, lines = fed(question)
+    assert not any("Approve it?" in line for line in lines)
+    assert "waits for you: Approve it?" in view.status(60.0)
+    assert any("Approve it?" in line for line in LiveView().replay(question, 1.0, NOON))
