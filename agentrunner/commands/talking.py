@@ -131,7 +131,7 @@ async def proposed(
         if notice and sys.stderr.isatty():
             show(flat(notice), sys.stderr)
         async with answer_line(None if as_json else planner, talk.redact):
-            with _former_kept_on_failure(former):
+            with _former_kept_on_failure(former), _warned_of(planner):
                 proposal = await talk.propose(text, in_place_of=former)
         if not as_json:
             _show(proposal, talk, chat=chat)
@@ -167,6 +167,16 @@ def _former_kept_on_failure(proposal: Proposal | None) -> Iterator[None]:
     except (AgentRunnerError, asyncio.CancelledError):
         _tell_kept(proposal)
         raise
+
+
+@contextlib.contextmanager
+def _warned_of(planner: PanelPlanner | None) -> Iterator[None]:
+    """Tell what became known while the planner answered, whether an answer came or not."""
+    try:
+        yield
+    finally:
+        for sentence in planner.warnings() if planner is not None else ():
+            tell(f"warning: {sentence}", sys.stderr)
 
 
 def _tell_kept(proposal: Proposal | None) -> None:
