@@ -132,7 +132,11 @@ async def proposed(
         if notice and sys.stderr.isatty():
             show(flat(notice), sys.stderr)
         async with answer_line(planner, talk.redact, live=not as_json):
-            with _former_kept_on_failure(former), _said_again(text, talk, again):
+            with (
+                _former_kept_on_failure(former),
+                _said_again(text, talk, again),
+                _warned_of(planner),
+            ):
                 proposal = await talk.propose(text, in_place_of=former)
         if not as_json:
             _show(proposal, talk, chat=chat)
@@ -193,6 +197,16 @@ def _command(text: str, talk: Conversation, options: Sequence[str]) -> str:
         return f"{command} < {shlex.quote(str(file))}"
     say = [] if len(text.split()) > 1 else ["say"]
     return shlex.join(["agentrunner", "plan", *say, text, *options])
+
+
+@contextlib.contextmanager
+def _warned_of(planner: PanelPlanner | None) -> Iterator[None]:
+    """Tell what became known while the planner answered, whether an answer came or not."""
+    try:
+        yield
+    finally:
+        for sentence in planner.warnings() if planner is not None else ():
+            tell(f"warning: {sentence}", sys.stderr)
 
 
 def _tell_kept(proposal: Proposal | None) -> None:
