@@ -147,6 +147,7 @@ def examine(
     trial = announced_trial(
         repo, candidates, state_dir,
         environ=environ, skip=skip or is_own_clone(repo), part=part, worker_kind=worker,
+        policy=policy,
     )  # fmt: skip
     looks = asyncio.run(probe_sandboxes(repo, environ, state_dir, worker))
     home = environ.get("HOME", "")
