@@ -162,6 +162,7 @@ def test_a_package_of_go_that_only_tests_need_and_nobody_fetched(tmp_path: Path)
     with pytest.raises(EnvironmentNotReady, match="cannot start") as refused:
         begin(run, "go test ./...")
     assert "example.test/greet@v1.2.3" in str(refused.value.details)
+    assert "in the task file: setup: {command: go mod download" in refused.value.remedy
     assert run.calls() == []
 
 
