@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 
@@ -217,16 +217,42 @@ def test_a_disk_that_fills_while_a_tree_is_written_leaves_the_tree_whole(
         snapshots.export_tree(taken, tmp_path / "out")
 
 
+@pytest.mark.parametrize("kind", ["files", "folders"])
 def test_more_files_than_can_be_named_are_a_sentence(
-    snapshots: Snapshots, tree: Path, monkeypatch: pytest.MonkeyPatch
+    snapshots: Snapshots, tree: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
+    """And no more of a folder is read than that takes."""
+    read: list[str | bytes] = []
+
+    class Counted:
+        def __init__(self, place: str | bytes) -> None:
+            self.found = scandir(place)
+
+        def __enter__(self) -> Counted:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self.found.close()
+
+        def __iter__(self) -> Counted:
+            return self
+
+        def __next__(self) -> os.DirEntry[Any]:
+            entry: os.DirEntry[Any] = next(self.found)
+            read.append(entry.name)
+            return entry
+
+    scandir = os.scandir
     monkeypatch.setattr(walk, "MOST_FILES", 50)
-    for number in range(60):
-        (tree / str(number)).touch()
+    monkeypatch.setattr(os, "scandir", Counted)
+    for number in range(500):
+        place = tree / "many" / str(number)
+        place.mkdir(parents=True) if kind == "folders" else put(tree, f"many/{number}")
     with pytest.raises(InfraError) as caught:
         snapshots.take()
     assert caught.value.code == "too-many-files" and caught.value.nothing_spent
     assert ".gitignore" in caught.value.remedy
+    assert len(read) < 100
 
 
 # -- ignored files ------------------------------------------------------------------------------
