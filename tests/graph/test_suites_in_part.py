@@ -141,6 +141,38 @@ def test_a_module_that_is_still_to_be_written_is_red(run: Run, module: str) -> N
     assert (run.ending, run.result["worker_runs"]) == (("FAILED", "aborted", 1), 1)
 
 
+SURROUNDED = """\
+import socket
+import subprocess
+import tempfile
+import unittest
+
+
+class SurroundedTest(unittest.TestCase):
+    def test_identity(self):
+        with tempfile.TemporaryDirectory() as place:
+            for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"]):
+                subprocess.run(["git", "-C", place, *words], check=True)
+
+    def test_network(self):
+        socket.create_connection(("192.0.2.1", 80), 2)
+"""
+
+
+def test_a_suite_that_wants_a_git_identity_has_one_and_one_red_for_want_of_a_network_stays_so(
+    run: Run,
+) -> None:
+    """No identity of the user's is in the sandbox. A test that reaches for a network ran."""
+    run.project.write({"tests/test_far.py": SURROUNDED})
+    run.project.git("commit", "-qam", "far")
+    begin(run, last=[finish(), assess()])
+    assert run.ending == ("COMPLETE", "complete", 0), run.result["missing"]
+    (red,) = run.result["test"]["red"]
+    assert "etwork is unreachable" in red["message"]
+    assert run.result["test"]["known_red"] == [red["name"]]
+    assert red["name"].endswith("test_network")
+
+
 GO_FILES = {
     "go.mod": "module m\n\ngo 1.19\n\nrequire example.test/greet v1.2.3\n",
     "go.sum": f"example.test/greet v1.2.3 h1:{'A' * 43}=\n"
