@@ -65,6 +65,23 @@ def lfs(place: Path) -> Project:
     return project
 
 
+TURNED = "tr a-zA-Z n-za-mN-ZA-M"
+
+
+def filtered(place: Path) -> Project:
+    """Files that a program turns on the way in and out, which is there and required."""
+    project = made(place)
+    for way in ("clean", "smudge"):
+        project.git("config", f"filter.turned.{way}", TURNED)
+    project.git("config", "filter.turned.required", "true")
+    project.write({".gitattributes": "*.turned filter=turned\n", "a.turned": "hello\n"})
+    project.write({"b.turned": "good bye\n"})
+    project.git("add", "-A")
+    project.git("commit", "-q", "-m", "turned")
+    assert project.git("cat-file", "-p", "HEAD:a.turned") == "uryyb\n"
+    return project
+
+
 def crlf(place: Path) -> Project:
     project = made(place)
     project.write({".gitattributes": "*.txt text eol=crlf\n*.py text eol=lf\nmixed -text\n"})
@@ -158,6 +175,7 @@ SHAPES: dict[str, tuple[Callable[[Path], Project], str]] = {
     "subfolder": (subfolder, "echo x > new"),
     "submodule": (submodule, "echo 'y = 2' >> vendored/lib.py"),
     "lfs": (lfs, "printf changed > big.psd"),
+    "filtered": (filtered, "grep -q hello a.turned && printf changed > b.turned; rm a.turned"),
     "crlf": (crlf, "printf 'three\\r\\n' >> a.txt; printf 'three\\n' >> mixed"),
     "sparse": (sparse, "echo x > new"),
     "shallow": (shallow, "echo x >> docs/guide.md"),
