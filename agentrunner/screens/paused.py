@@ -43,6 +43,7 @@ _FINDINGS = {
     "work_beside": "the work touches what it was not asked to",
     "only_in_tests": "the work may pass in tests alone",
     "work_not_lasting": "the work may not last",
+    "not_built_again": "tests may load what old sources were built to",
     "work_pinned": "the work may fit the tests alone",
     "dependencies_changed": "dependencies were changed",
     "checkout_lacks": "a checkout may lack files",

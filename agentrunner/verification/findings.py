@@ -29,6 +29,7 @@ EXAMINED = frozenset(
         "only_in_tests",
         "work_not_lasting",
         "work_pinned",
+        "not_built_again",
     }
 )
 """Codes of findings that an examination makes; each examination makes them anew."""
@@ -423,6 +424,21 @@ def packages_changed(target: Target, paths: Sequence[str], red: Sequence[str]) -
         tests=list(red[:MOST_PATHS]),
         remedy="agentrunner diff shows what it installs from; reject it, or approve it with a"
         " reason",
+    )
+
+
+def not_built_again(target: Target, builds: Sequence[str], sources: Sequence[str]) -> Finding:
+    """A finding: the command rests on ignored builds of sources that the work changes."""
+    made = "was built" if len(builds) == 1 else "were built"
+    return Finding(
+        code="not_built_again",
+        message=f"{_label(target)} passes with {first_few(builds)}, which git ignores and which"
+        f" {made} before the run. {first_few(sources)} changed, from which that seems to be built,"
+        " and nothing here builds it again: without it the command fails. So it says what the old"
+        " sources did",
+        paths=list(sources[:MOST_PATHS]),
+        remedy="name in task.setup.command, or in the test command, what builds it, such as"
+        " `make`; agentrunner approve, where it is not built from that",
     )
 
 

@@ -10,11 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from agentrunner.config.spec import CriterionSpec
+from agentrunner.config.spec import CriterionSpec, EarlierWork
 from agentrunner.execution.deps import Clock
-from agentrunner.git.private_clone import CloneStore, Identity
+from agentrunner.git.private_clone import HEAD, CloneStore, Identity
 from agentrunner.plans.execution.branch import BRANCH
 from agentrunner.plans.execution.commit_message import DEFAULT_TEMPLATE
+from agentrunner.plans.execution.earlier_work import earlier_work
 from agentrunner.plans.execution.merging.merge_queue import (
     MergeConflict,
     Merged,
@@ -51,6 +52,9 @@ class Workspaces(Protocol):
         `refused` is the merge that failed for the task's earlier work; the workspace starts from
         it.
         """
+
+    async def earlier_work(self, task_run: TaskRun) -> EarlierWork | None:
+        """Return what workers wrote since the plan began, of what the run begins with."""
 
     async def merge(
         self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
@@ -134,6 +138,15 @@ class WorkTrees:
             and not _MARK.search(self._clone.read(refused.head, path))
         )
 
+    async def earlier_work(self, task_run: TaskRun) -> EarlierWork | None:
+        """Compare with the user's commit that the plan's branch began from."""
+
+        def compare() -> EarlierWork | None:
+            base = self._clone.base(self._clone.resolve(HEAD), task_run.parents[0])
+            return earlier_work(self._clone, base, task_run.commit)
+
+        return await asyncio.to_thread(compare) if task_run.parents else None
+
     async def merge(
         self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
     ) -> MergeOutcome:
@@ -209,6 +222,10 @@ class SingleFolder:
         """Only save the run: there is nothing to make."""
         self._task_runs.save(task_run)
         return task_run
+
+    async def earlier_work(self, task_run: TaskRun) -> EarlierWork | None:
+        """Nothing is known of that without a repository."""
+        return None
 
     async def merge(
         self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
