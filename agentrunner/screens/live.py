@@ -261,7 +261,10 @@ def _env_rows(env: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def counts_lines(inputs: Mapping[str, Any] | None) -> list[str]:
-    """Return what counts as tests, as product and as unsure, each list cut after a few."""
+    """Return what counts as tests, as product and as unsure, each list cut after a few.
+
+    Last comes a test command of which no test tool reports names.
+    """
     if not inputs:
         return []
     parts = []
@@ -276,6 +279,8 @@ def counts_lines(inputs: Mapping[str, Any] | None) -> list[str]:
     more = len(unsure) - _UNSURE_NAMED + int(inputs.get("unsure_more") or 0)
     if more > 0:
         parts.append(f"{more} more unsure")
+    if nameless := inputs.get("nameless"):
+        parts.append(f"by its exit code, as it reports no test names: {flat(str(nameless))}")
     return [" · ".join(parts)] if parts else []
 
 

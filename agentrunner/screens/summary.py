@@ -240,6 +240,7 @@ def _tests(test: TestSummary) -> str:
     if not before and test.baseline_exit_code is not None:
         before = f"exit {test.baseline_exit_code}"
     text += f" (before: {before})" if before else ""
+    text += "; no test names: the exit code counts" * (not test.reader)
     if _is_excused(test):
         number = test.how_many("known_red")
         text += f"; {number} {'was' if number == 1 else 'were'} red before and still"

@@ -33,6 +33,8 @@ from agentrunner.verification.target import Measured, Target
 
 PLAIN = -1
 """In the place of a means: the command runs without a reporter."""
+MOST_MOVED = 1_000
+"""Paths that one run wrote which are kept."""
 MOST_KEPT = 200_000
 """Results of one run that are kept by name."""
 
@@ -76,7 +78,11 @@ class Measurer:
         ran, results = await self._run_with_reporter(target, shell, room, read)
         moved = await asyncio.to_thread(room.moved)
         written = await asyncio.to_thread(lambda: room.written(list(self._ignored())))
-        return Measured(target, ran, results, tuple(moved[:1000]), tuple(written[:1000]))
+        if results is not None:
+            results = replace(results, moved=tuple(moved[:MOST_MOVED]))
+        return Measured(
+            target, ran, results, tuple(moved[:MOST_MOVED]), tuple(written[:MOST_MOVED])
+        )
 
     async def find_reporter(self, target: Target, room: Room, read: ReadFile) -> Measured:
         """Run a target for the first time, on the old tree, and choose how it reports.
@@ -205,7 +211,8 @@ def results_of_lines(text: str) -> Results:
     tests = tuple(_test(json.loads(row)) for row in rows)
     facts = json.loads(head)
     exchanged = tuple(Exchanged(**one) for one in facts.pop("exchanged", ()))
-    return Results(tests=tests, exchanged=exchanged, **facts)
+    moved = tuple(facts.pop("moved", ()))
+    return Results(tests=tests, exchanged=exchanged, moved=moved, **facts)
 
 
 def _test(row: dict[str, Any]) -> TestResult:

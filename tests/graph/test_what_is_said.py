@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from agentrunner.engine.queries import show
+from agentrunner.screens.live import counts_lines
 from agentrunner.screens.summary import summary_screen
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.project import Project
-from tests.kit.runs import FIX, Run
+from tests.kit.runs import FIX, SMALL, TEST, Run
 
 CALC = {
     "calc.py": "def add(a, b):\n    return a - b\n",
@@ -49,3 +50,22 @@ def test_criteria_that_share_a_test_of_the_planner_say_what_it_stands_for(run: R
     assert "mapped by the planner" in row(note, "| AC-1")
     second = row(note, "| AC-2")
     assert "its test stands for AC-1" in second and "nothing was executed" not in second
+
+
+def test_header_screen_and_note_say_where_tests_have_no_names(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, SMALL))
+    run.start([plan(), work(), finish(), assess()], FIX, test=TEST)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    (begun,) = run.project.told("run_started")
+    assert begun["header"]["inputs"]["nameless"] == TEST
+    (counts,) = counts_lines(begun["header"]["inputs"])
+    assert f"by its exit code, as it reports no test names: {TEST}" in counts
+    assert "no test names: the exit code counts" in row(screen(run), "  tests")
+    assert "No test names: the exit code counts." in row(run.note(), "- **Tests**")
+
+
+def test_where_they_have_names_nothing_is_said(run: Run) -> None:
+    run.start([plan(), work(), finish(), assess()], FIX, test=UNITTEST)
+    (begun,) = run.project.told("run_started")
+    assert "nameless" not in begun["header"]["inputs"]
+    assert "test names" not in screen(run) + run.note()
