@@ -118,7 +118,7 @@ def _check_criteria(message: Message) -> None:
 def repository_for_planner(
     deps: Deps, baseline: Baseline, names: Results | None, budget: ContextBudget
 ) -> dict[str, object] | None:
-    """Return what the planner is told of the repository, within the budget, and save it. Blocking.
+    """Return what the planner is told of the repository, within the budget, and save it. Blocks.
 
     Returns None where no candidate that plans calls a model.
     """
@@ -203,7 +203,8 @@ async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -
     if known is not None:
         if known.test is not None or known.checks:
             return known
-        await deps.verifier.set_up.anew(known.tree)  # the task was changed, maybe this too
+        worked = state["counters"].worker_runs > 0
+        await deps.verifier.set_up.anew(known.tree, worked=worked)  # it may have changed, too
         return await deps.verifier.look_again(known, criteria)
     origin = (await asyncio.to_thread(deps.snapshots.take)).tree
     while True:

@@ -41,6 +41,8 @@ class Walk:
         self.embedded: list[bytes] = []
         self.skipped: list[bytes] = []
         self.ignored: list[bytes] = []
+        self.empty: list[bytes] = []
+        """Folders with nothing at all in them, which no tree can hold."""
         self.others = 0
         """Folders and whatever is no file, as far as they were met."""
 
@@ -60,11 +62,15 @@ class Walk:
         self.rules.folder_seen(folder)
         try:
             with os.scandir(os.path.join(self.work_tree, folder)) as entries:
+                is_empty = True
                 for entry in entries:
+                    is_empty = False
                     if path := self._met(entry, folder):
                         yield path
                     if max(len(self.files), self.others) > MOST_FILES:
                         raise _too_many(folder, nothing_spent=self.rules.baseline)
+                if folder and is_empty:
+                    self.empty.append(folder)
         except OSError:
             self.skipped.append(folder)
 

@@ -189,6 +189,10 @@ SHAPES: dict[str, tuple[Callable[[Path], Project], str]] = {
 }
 
 
+LEFT_IN = {"submodule": ("NEEDS_REVIEW", "loop_limit", 3)}
+"""How a run ends whose work is not all in what is handed over."""
+
+
 def portrait(repo: Path) -> dict[bytes, tuple[int, bytes]]:
     """Mode and content of each file and link, without the note; what git keeps is not looked at."""
     found = {}
@@ -217,7 +221,9 @@ def test_a_run_works_and_is_taken_back_byte_for_byte(shape: str, tmp_path: Path)
     before, status = portrait(project.repo), status_of(project)
     run = Run(project)
     run.start(SCRIPT, f"{FIX}; {more}", test=TEST, runner=AT_ONCE)
-    assert run.ending == ("COMPLETE", "complete", 0), (run.result["text"], run.result["missing"])
+    seen = (run.result["text"], run.result["missing"], run.result["findings"])
+    ending = LEFT_IN.get(shape, ("COMPLETE", "complete", 0))
+    assert run.ending == ending, seen
     assert portrait(project.repo) != before
     told = undo(project.state_dir, run.id)
     assert told["refused"] == []

@@ -28,7 +28,7 @@ def condition_lacked_by(test: TestResult, wanted: str) -> str:
     """The line that says what a test lacked before it could begin; else "".
 
     It then broke outside of itself, as its file was loaded or its place was set up. A file of tests
-    that `wanted`, the text of the task, names may be what is to be mended.
+    that `wanted`, the text of the task, names may be what is to be fixed.
     """
     name = PurePath((test.file or test.name).partition("::")[0]).name
     hit = SHORTAGE.search(test.message) if test.outcome == "error" else None
