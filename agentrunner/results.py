@@ -12,7 +12,14 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from agentrunner.errors import AgentRunnerError
-from agentrunner.state.evidence_words import Author, EvidenceKind, Grade, Origin, Status
+from agentrunner.state.evidence_words import (
+    NOT_IN_GIT,
+    Author,
+    EvidenceKind,
+    Grade,
+    Origin,
+    Status,
+)
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import Question, QuestionKind
 
@@ -351,6 +358,12 @@ class Result(Contract):
     def complete(self) -> bool:
         """Whether it ended COMPLETE."""
         return self.state == TaskState.COMPLETE
+
+    @property
+    def to_commit(self) -> list[str]:
+        """The changed files that `git add` takes: not those that git ignores."""
+        left_out = {path for one in self.findings if one.code == NOT_IN_GIT for path in one.paths}
+        return [path for path in self.changed_files if path not in left_out]
 
     @property
     def red(self) -> bool:

@@ -15,6 +15,7 @@ from agentrunner.config.kinds import planner_kind
 from agentrunner.config.spec import CriterionSpec, TestSpec
 from agentrunner.discovery.planning_context import repository_context
 from agentrunner.discovery.services import lacking, likely_lacking
+from agentrunner.discovery.set_up import set_up_line
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.errors.replies import ReplyInvalid
 from agentrunner.execution.asking import ask, keeping
@@ -36,6 +37,7 @@ from agentrunner.storage.run_folder import keep_sandbox
 from agentrunner.verification.checks import stands_in_suite
 from agentrunner.verification.findings import first_few
 from agentrunner.verification.results.model import Results
+from agentrunner.verification.rooms.decision_sandbox import INSTALL
 
 MAX_CRITERIA = 50
 MOST_RED, MOST_GREEN = 100, 40
@@ -201,7 +203,8 @@ async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -
     if known is not None:
         if known.test is not None or known.checks:
             return known
-        await deps.verifier.set_up.anew(known.tree)  # the task was changed, maybe this too
+        worked = state["counters"].worker_runs > 0
+        await deps.verifier.set_up.anew(known.tree, worked=worked)  # it may have changed, too
         return await deps.verifier.look_again(known, criteria)
     origin = (await asyncio.to_thread(deps.snapshots.take)).tree
     while True:
@@ -210,6 +213,7 @@ async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -
             found = await deps.verifier.baseline(criteria, origin)
         except EnvironmentNotReady as error:
             if not await deps.verifier.sandbox.fall_back(error.message):
+                await asyncio.to_thread(_name_set_up, error, deps)
                 raise
             deps.warn(state, "box-changed", f"{error.message} Next: {deps.sandbox.describe()}")
         else:
@@ -266,6 +270,19 @@ async def _without_them(state: TaskContext, deps: Deps) -> None:
     data = {"names": names, "reason": answer.text, "by": answer.by}
     deps.record(state, KNOWN_RED, f"known-red-{answer.id}", data)
     deps.verifier.accept_reds(names)
+
+
+def _name_set_up(error: EnvironmentNotReady, deps: Deps) -> None:
+    """Put the set-up that this repository's files propose into the remedy. Blocks.
+
+    Nothing is added where the task has a set-up, or where none would help.
+    """
+    task = deps.spec.task
+    if task.setup is not None or not error.remedy.startswith(INSTALL):
+        return
+    part = task.test.cwd if task.test else "."
+    if line := set_up_line(Path(deps.spec.repo), part, deps.environ):
+        error.remedy = f"in the task file: {line}; or {error.remedy}"
 
 
 def _missing_services(deps: Deps, baseline: Baseline) -> Sequence[str]:

@@ -6,6 +6,7 @@ Any text that is no subcommand is a message to the planner, but not a single wor
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated
 
@@ -115,6 +116,7 @@ def say(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Apply it without asking.")] = False,
     meta: opt.Planner = None,
+    planner_model: opt.PlannerModel = None,
     repo: opt.PlanRepo = None,
     overrides: opt.Overrides = None,
     policy: opt.PolicyFile = None,
@@ -131,7 +133,7 @@ def say(
         from agentrunner.config.load import read_stdin
 
         text = read_stdin(sys.stdin.buffer).value
-    setting = Setting(repo, meta, tuple(overrides or ()), policy, state_dir)
+    setting = Setting(repo, meta, tuple(overrides or ()), policy, state_dir, planner_model)
     return say_once(text, setting, yes=yes, output=Output(json=as_json, no_input=no_input))
 
 
@@ -228,7 +230,10 @@ def answer(
 
 
 def _open_question(store: PlanStore, name: str | None) -> OpenQuestion:
-    """Return the open question of this name; without one the only one. Raises UsageError."""
+    """Return the open question of this name; without one the only one, or the one picked.
+
+    Raises UsageError. Ends the command if the person who is asked picks none.
+    """
     from agentrunner.errors.plans import UnknownQuestion
     from agentrunner.plans.execution import answers
     from agentrunner.plans.store import is_living
@@ -241,11 +246,38 @@ def _open_question(store: PlanStore, name: str | None) -> OpenQuestion:
         return waiting[0]
     if not waiting:
         raise UnknownQuestion("No question is open.", remedy="agentrunner plan status")
+    if interactive(Output()):
+        return _picked_question(waiting)
     numbers = ", ".join(f"{one.id} {one.task_id}".strip() for one in waiting)
     raise UsageError(
         f"several questions are open: {numbers}",
         remedy=f"name one, e.g. agentrunner plan answer {waiting[0].id}",
     )
+
+
+def questions_screen(waiting: Sequence[OpenQuestion], width: int) -> str:
+    """Show open questions with their numbers, each in a line or two."""
+    from agentrunner.screens.layout import clamped, flat
+
+    rows = []
+    for one in waiting:
+        about = f"{one.task_id}: " if one.task_id else ""
+        rows += clamped(str(one.id), f"{about}{flat(one.text)}", width, label_width=3)
+    return "\n".join(["Which question do you answer?", *rows])
+
+
+def _picked_question(waiting: Sequence[OpenQuestion]) -> OpenQuestion:
+    from agentrunner.commands.question_prompt import interruptible, left_cleanly, read_line
+
+    show(questions_screen(waiting, width_of(sys.stderr)), sys.stderr)
+    names = {str(one.id): one for one in waiting} | {one.task_id.lower(): one for one in waiting}
+    prompt = "number, [q] leave them > "
+    with interruptible(), left_cleanly():
+        while (word := read_line(prompt).strip().lower()) not in ("", "q"):
+            if found := names.get(word):
+                return found
+            prompt = f"{', '.join(str(one.id) for one in waiting)}, or [q] leave them > "
+    raise typer.Exit(WAITING_EXIT)
 
 
 def _typed_answer(question: OpenQuestion) -> str:

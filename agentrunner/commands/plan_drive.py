@@ -46,8 +46,8 @@ class PlanConsole:
         self._view, self._notifier, self._begun, self._repo = view, notifier, begun, repo
         self._warned: set[str] = set()
         """Warnings already shown: each run repeats those about the whole plan."""
-        self._before = ""
-        """The line that was written last."""
+        self._before: dict[object, str] = {}
+        """By task, the line that was written last."""
         self.result: Mapping[str, Any] | None = None
         """The latest `plan_result`; it is printed once, and last."""
 
@@ -68,14 +68,14 @@ class PlanConsole:
             command = f"agentrunner plan answer {event.get('question')} TEXT"
             facts = {"task_id": event.get("task_id"), "question": event.get("question")}
             self._send("needs_you", event.get("text"), command, **facts)
-        line = event_line(event, before=self._before)
+        line = event_line(event, before=self._before.get(event.get("task_id"), ""))
         drawn = self._view and event["event"] == "plan_task" and not event.get("detail")
         known = event["event"] == "warning" and event["message"] in self._warned
         if self.output.json or self.output.quiet or not line or known or drawn:
             return
         if event["event"] == "warning":
             self._warned.add(event["message"])
-        self._before = line
+        self._before[event.get("task_id")] = line
         self.write(timed(line))
 
     def write(self, lines: list[str]) -> None:

@@ -55,7 +55,9 @@ def run(
         str | None, typer.Option("--setup", metavar="CMD", help="Prepares each work tree.")
     ] = None,
     meta: opt.Meta = None,
+    planner_model: opt.PlannerModel = None,
     worker: opt.Worker = None,
+    model: opt.Model = None,
     sandbox: opt.Sandbox = None,
     budget: Annotated[
         list[str] | None,
@@ -107,7 +109,14 @@ def run(
     engine.load()
     output = opt.detached(output, detach)
     place = repository(repo)
-    options = {"test": test, "meta": meta, "worker": worker, "sandbox": sandbox}
+    options = {
+        "test": test,
+        "meta": meta,
+        "planner_model": planner_model,
+        "worker": worker,
+        "model": model,
+        "sandbox": sandbox,
+    }
     order = api.plan_instructions(
         place,
         api.options(output.state_dir, policy=policy),

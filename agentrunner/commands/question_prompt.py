@@ -178,8 +178,10 @@ def _approve(question: Question, folder: Path, *, reject: bool) -> Answer | None
             show(f'"{flat(typed)}" is none of {", ".join(known)}.', sys.stderr)
         elif letter == "y":
             return _decision_answer(question, "approve")
-        elif letter == "e" and (changed := _edit(question.subject)):
-            return _decision_answer(question, "approve", edit=changed)
+        elif letter == "e":
+            changed = _edit_prompt(prompt) if kind == "worker" else _edit(question.subject)
+            if changed:
+                return _decision_answer(question, "approve", edit=changed)
         elif letter == "d":
             _show_diff(folder)
         elif letter == "n":
@@ -243,10 +245,21 @@ def _edit(subject: str) -> str:
     return ""
 
 
-def _edited(text: str, edit: Callable[[str, str], str]) -> str:
+def _edit_prompt(prompt: str) -> str:
+    """Return the worker's prompt as the person edited it; "" if it is unchanged or empty."""
+    from agentrunner.commands.editing import edited
+
+    text = _edited(prompt, edited, ".md")
+    if text.strip() and text.strip() != prompt.strip():
+        return text
+    tell("Nothing was changed.", sys.stderr)
+    return ""
+
+
+def _edited(text: str, edit: Callable[[str, str], str], suffix: str = ".yaml") -> str:
     """Return the text as the person's editor left it; unchanged where it cannot be started."""
     try:
-        return edit(text, ".yaml")
+        return edit(text, suffix)
     except NoEditor as error:
         tell(f"{error.message} {error.remedy}".rstrip(), sys.stderr)
         return text

@@ -178,7 +178,11 @@ def approve(
     identifier: opt.QuestionId = None,
     edit: Annotated[
         Path | None,
-        typer.Option("--edit", metavar="FILE", help="Approve this instead (YAML or JSON)."),
+        typer.Option(
+            "--edit",
+            metavar="FILE",
+            help="Approve this plan (YAML, JSON) or worker's prompt instead.",
+        ),
     ] = None,
     reason: Annotated[
         str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept with the run.")
@@ -199,17 +203,22 @@ def approve(
             "approve", run, "a yes is to exactly one thing, named by --id.", output
         )
     run_id = run_for("approve", run, output.state_dir, output)
-    return give(run_id, _answer(identifier, "approve", reason, edit=_edit_in(edit)), output)
+    changed = _edit_in(edit, run_id, output) if edit else ""
+    return give(run_id, _answer(identifier, "approve", reason, edit=changed), output)
 
 
-def _edit_in(file: Path | None) -> str:
-    """Return an edited plan as JSON for the engine, which refuses a file that is neither format."""
+def _edit_in(file: Path, run_id: str, output: Output) -> str:
+    """Return an edited prompt of a worker, or an edited plan as JSON for the engine, which refuses
+    a file that is neither format.
+    """
     from agentrunner.commands.editing import from_yaml
     from agentrunner.config.text_files import read_text
+    from agentrunner.engine import queries
 
-    if file is None:
-        return ""
     text = read_text(file, name=str(file))
+    waiting = queries.show(environment.state_dir(output.state_dir), run_id).waiting
+    if waiting is not None and waiting.kind == "worker":
+        return text
     return text if text.lstrip().startswith(("{", "[")) else from_yaml(text)
 
 

@@ -54,13 +54,13 @@ def plan_execution(
         )
         order = PlanInstructions(repo, shared, options, parallel=len(os.sched_getaffinity(0)))
 
-        before = ""
+        before: dict[object, str] = {}
 
         def hear(event: Mapping[str, Any]) -> None:
-            nonlocal before
-            if line := event_line(event, chat=True, before=before):
+            task = event.get("task_id")
+            if line := event_line(event, chat=True, before=before.get(task, "")):
                 tell(_wrapped(line))
-                before = line
+                before[task] = line
 
         result = await api.execute_plan(order, hear, may_start)
         left = set(result.tasks.values()) - {"COMPLETE"}
@@ -77,8 +77,10 @@ def of_tasks(
 
     The planner of the chat also steers the tasks, unless the plan names another one.
     """
-    meta = None if "meta" in kept.options else setting.meta
-    return kept.with_given({**given, "meta": meta}, None, list(setting.overrides), cwd)
+    named = "meta" in kept.options
+    model = None if named or "planner_model" in kept.options else setting.planner_model
+    steers = {"meta": None if named else setting.meta, "planner_model": model}
+    return kept.with_given({**given, **steers}, None, list(setting.overrides), cwd)
 
 
 def _wrapped(text: str) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import shlex
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ from agentrunner.commands.control import act_on
 from agentrunner.commands.plan_place import Setting, repository
 from agentrunner.environment import user_name
 from agentrunner.errors import AgentRunnerError, UsageError
+from agentrunner.errors.planners import PlannerAway, PlannerRefused
 from agentrunner.errors.plans import PlanConflict
 from agentrunner.plans.control_words import control_word
 from agentrunner.plans.patch import PatchRejected
@@ -45,6 +47,10 @@ if TYPE_CHECKING:
 WAITS = 4
 """Exit code if something waits for a person."""
 PROMPT = "Apply it? Or say what should be different. [y/N] "
+MOST_TYPED = 300
+"""Characters of a message that is shown in full in the command that says it again."""
+UNANSWERED = "unanswered.txt"
+"""A longer one, in the plan's folder, until the next of its kind."""
 TRIES = 3
 """How often the planner is asked again after another change of the plan came first."""
 
@@ -63,6 +69,7 @@ async def opened(setting: Setting) -> AsyncIterator[tuple[Conversation, PanelPla
         author=user_name(),
         state_dir=setting.state_dir,
         meta=setting.meta,
+        planner_model=setting.planner_model,
     ) as talk:
         yield talk
 
@@ -89,7 +96,13 @@ def say_once(text: str, setting: Setting, *, yes: bool, output: Output) -> int:
         async with opened(setting) as (talk, planner):
             notice = "" if as_json else f"Asking {planner.describe()} …"
             return await proposed(
-                talk, text, decide, as_json=as_json, notice=notice, planner=planner
+                talk,
+                text,
+                decide,
+                as_json=as_json,
+                notice=notice,
+                planner=planner,
+                again=[*setting.as_options(), *(["--yes"] if yes else [])],
             )
 
     return asyncio.run(work())
@@ -104,20 +117,26 @@ async def proposed(
     chat: bool = False,
     notice: str = "",
     planner: PanelPlanner | None = None,
+    again: Sequence[str] | None = None,
 ) -> int:
     """Handle one message to its end: ask, show, decide, apply.
 
     In a terminal, the progress of the answer of `planner` is shown meanwhile.
 
     If somebody else changed the plan meanwhile, that is shown and the planner is asked again. A
-    person who says what should be different gets another proposal.
+    person who says what should be different gets another proposal. Where the planner is away, the
+    command that says it again is shown, with the options `again`; in a chat there is none.
     """
     tries, former = TRIES, None
     while tries:
         if notice and sys.stderr.isatty():
             show(flat(notice), sys.stderr)
-        async with answer_line(None if as_json else planner, talk.redact):
-            with _former_kept_on_failure(former):
+        async with answer_line(planner, talk.redact, live=not as_json):
+            with (
+                _former_kept_on_failure(former),
+                _said_again(text, talk, again),
+                _warned_of(planner),
+            ):
                 proposal = await talk.propose(text, in_place_of=former)
         if not as_json:
             _show(proposal, talk, chat=chat)
@@ -153,6 +172,41 @@ def _former_kept_on_failure(proposal: Proposal | None) -> Iterator[None]:
     except (AgentRunnerError, asyncio.CancelledError):
         _tell_kept(proposal)
         raise
+
+
+@contextlib.contextmanager
+def _said_again(text: str, talk: Conversation, options: Sequence[str] | None) -> Iterator[None]:
+    """If the planner refuses or is away, add to the error how to say the same again."""
+    try:
+        yield
+    except (PlannerRefused, PlannerAway) as error:
+        how = "the arrow up brings it back" if options is None else _command(text, talk, options)
+        error.details = (*error.details, ("say it again", how))
+        raise
+
+
+def _command(text: str, talk: Conversation, options: Sequence[str]) -> str:
+    """Return the command that says this; a long text is kept in a file of the plan's folder."""
+    from agentrunner.storage.run_folder import write_private
+
+    text = talk.redact(text)
+    if len(text) > MOST_TYPED or "\n" in text:
+        file = talk.store.path.parent / UNANSWERED
+        write_private(file, text.encode("utf-8", "backslashreplace"))
+        command = shlex.join(["agentrunner", "plan", "say", "-", *options])
+        return f"{command} < {shlex.quote(str(file))}"
+    say = [] if len(text.split()) > 1 else ["say"]
+    return shlex.join(["agentrunner", "plan", *say, text, *options])
+
+
+@contextlib.contextmanager
+def _warned_of(planner: PanelPlanner | None) -> Iterator[None]:
+    """Tell what became known while the planner answered, whether an answer came or not."""
+    try:
+        yield
+    finally:
+        for sentence in planner.warnings() if planner is not None else ():
+            tell(f"warning: {sentence}", sys.stderr)
 
 
 def _tell_kept(proposal: Proposal | None) -> None:

@@ -194,7 +194,7 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> Undone:
 
     spec = load_task_of(folder)
     now = datetime.now().astimezone().isoformat(timespec="seconds")
-    lock = repository_lock(state_dir, Path(spec.repo), "wait until it ends, or: agentrunner cancel")
+    lock = repository_lock(state_dir, Path(spec.repo), "")
     lock.acquire(me(run_id, now))
     with contextlib.closing(lock):
         snapshots = _snapshots(folder)

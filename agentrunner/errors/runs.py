@@ -6,6 +6,8 @@ from typing import Self
 
 from agentrunner.errors.error import InfraError, TaskFailed, UsageError
 
+RUN_NEEDS = "A small run needs some 5 MB, and a large repository as much as it has."
+
 
 class AmbiguousRun(UsageError):
     """Several runs fit. They are listed in the message."""
@@ -59,10 +61,25 @@ class LockHeld(InfraError):
 
 
 class DiskFull(InfraError):
-    """There is no room left for the run's state. What was written before is whole."""
+    """There is no room left in the folder that the message names, which is that of the run's state
+    or one that it writes to. What was written before is whole.
+    """
 
     code = "disk-full"
-    advice = "Make room (`agentrunner gc` deletes old runs), then `agentrunner resume`."
+    advice = """
+    Make room: `df -h FOLDER` shows what there is, `agentrunner gc` deletes old runs. Then
+    `agentrunner resume`, if there is a run already, or the same command again. `--state-dir DIR`
+    keeps runs in another folder.
+    """
+
+    @classmethod
+    def of(cls, folder: object, needs: str = RUN_NEEDS, *, cause: str = "") -> Self:
+        """Return the error of a folder without room; `cause` is what the system said, in short."""
+        return cls(
+            f"There is no room left in {folder}. {needs}",
+            details=(("cause", cause),) if cause else (),
+            remedy=f"df -h {folder}, make room (agentrunner gc deletes old runs), and go on",
+        )
 
 
 class InputsChanged(UsageError):

@@ -15,9 +15,11 @@ from agentrunner.config.agents import See
 from agentrunner.config.markdown import detect_language
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors.planners import ConversationTimeout, EmptyMessage, MessageTooLong
+from agentrunner.planners.base import PlannerUnavailable
 from agentrunner.planners.factory import reply_format
 from agentrunner.plans import proposal as proposals
 from agentrunner.plans import remarks
+from agentrunner.plans.outages import PlannerWaits
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.planner_view import (
     MAX_MESSAGE_CHARS,
@@ -31,6 +33,7 @@ from agentrunner.plans.store import OpenQuestion, PlanChange, PlanStore
 from agentrunner.prompts import Language, PromptInput
 from agentrunner.protocol import Choices, Decompose, Message, PlanPatch
 from agentrunner.protocol.known_ids import with_plan_ids
+from agentrunner.state.worker_runs import Wait
 from agentrunner.text.cut import cut
 
 TIMEOUT_SEC = 15 * 60.0
@@ -85,6 +88,8 @@ class Conversation:
     timeout_sec: float = field(default=TIMEOUT_SEC)
     note: Callable[[str, str], None] = lambda *_: None
     """Records code and sentence where a reply was not taken literally."""
+    waits: PlannerWaits | None = None
+    """Waits for a planner that is away; without it, that ends the message."""
 
     async def propose(self, text: str, *, in_place_of: Proposal | None = None) -> Proposal:
         """Return the planner's proposal for a message; the plan stays as it is.
@@ -93,7 +98,7 @@ class Conversation:
         waiting until there is a new one; a new plan keeps the goal it was made for. Message and
         answer are kept in the conversation, and the planner's questions as open questions. Raises
         UsageError (`message-too-long`, `message-empty`), TaskFailed (`chat-timeout`,
-        `meta-garbage`, …) and InfraError.
+        `meta-garbage`, …) and InfraError (`planner-refused`, `planner-away`, …).
         """
         check_message(text)
         text = self.redact(text)
@@ -106,14 +111,7 @@ class Conversation:
         def check(message: Message) -> None:
             proposals.check(plan, with_plan_ids(message, known)[0])
 
-        try:
-            async with asyncio.timeout(self.timeout_sec):
-                message = await self.planner.ask(prompt, check)
-        except TimeoutError as error:
-            raise ConversationTimeout(
-                f"The planner gave no answer within {self.timeout_sec / 60:g} minutes.",
-                remedy="say it again, in smaller steps",
-            ) from error
+        message = await self._asked(prompt, check)
         message, adapted = with_plan_ids(message, known)
         for sentence in adapted:
             self.note("reply-taken", f"{message.type}: {sentence}")
@@ -124,6 +122,23 @@ class Conversation:
         proposal = proposals.propose(plan, text, reply, in_place_of.goal if in_place_of else "")
         self._keep(proposal, in_place_of)
         return proposal
+
+    async def _asked(self, prompt: PromptInput, check: Check) -> Message:
+        """Return the planner's answer; waits for one that is away do not count to the time-out."""
+        waits: list[Wait] = []
+        while True:
+            try:
+                async with asyncio.timeout(self.timeout_sec):
+                    return await self.planner.ask(prompt, check)
+            except TimeoutError as error:
+                raise ConversationTimeout(
+                    f"The planner gave no answer within {self.timeout_sec / 60:g} minutes.",
+                    remedy="say it again, in smaller steps",
+                ) from error
+            except PlannerUnavailable as failure:
+                if self.waits is None:
+                    raise
+                waits.append(await self.waits.wait(failure, prompt.type, waits))
 
     def _not_applied(self, plan: Plan, former: Proposal | None) -> list[str]:
         """Return remarks on a proposal that was shown and not accepted."""

@@ -45,13 +45,14 @@ class TaskSetUp:
         if ran.exit_code != 0:
             raise self._failed(ran)
 
-    async def anew(self, tree: str) -> None:
-        """Run the set-up of a task that has changed since workers were in the repository.
+    async def anew(self, tree: str, *, worked: bool) -> None:
+        """Run the set-up of a task that has changed since the baseline was measured.
 
         It runs on `tree`, that before the run, in a room, and what it makes replaces what was
-        sealed. Then it runs in the repository, for the workers to come; since it may run what
-        one of them wrote, it gets nothing of our environment there, its home is thrown away, and
-        where it fails the run goes on. Raises EnvironmentNotReady where it fails in the room.
+        sealed. Then it runs in the repository, for the workers to come. Where one has `worked`, it
+        may run there what that one wrote: it gets nothing of our environment then. Its home is
+        thrown away there, and where it fails the run goes on. Raises EnvironmentNotReady where it
+        fails in the room.
         """
         setup, sealed = self.spec.task.setup, self.rooms.sealed
         if setup is None:
@@ -63,7 +64,7 @@ class TaskSetUp:
                 raise self._failed(ran)
             scratch = room.copy.path.parent / "thrown-away"
             await asyncio.to_thread(scratch.mkdir, mode=0o700)
-            await self._run(setup, scratch, trusted=False)
+            await self._run(setup, scratch, trusted=not worked)
             snapshots = self.rooms.snapshots
             await asyncio.to_thread(
                 lambda: sealed.replace(room.copy.path, room.own_home, snapshots.ignored_folders())

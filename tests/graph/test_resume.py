@@ -295,6 +295,39 @@ def test_a_set_up_that_came_later_runs_when_it_is_planned_anew(run: Run) -> None
     assert run.project.read("set-up") == "once\nagain\n"
 
 
+def test_a_set_up_after_workers_runs_none_of_their_code_with_secrets(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = run.project.repo
+    (repo / "setup.sh").write_text("mkdir -p made; echo $TOKEN > made/own\n", "utf-8")
+    with (repo / ".gitignore").open("a", encoding="utf-8") as ignore:
+        ignore.write("made/\n")
+    monkeypatch.setenv("OURS", "s3cret")
+    steals = "echo 'echo stolen $TOKEN > made/stolen; echo evil > ~/evil' >> setup.sh"
+    setup = {"command": "sh setup.sh", "env": {"TOKEN": "env:OURS"}}
+    script = [plan(), work(), give_up(), plan(), work(), finish(), assess()]
+    run.start(script, f"test -e made/stolen && {FIX} || {steals}", test=TEST, setup=setup)
+    task = run.project.state_dir.parent / "task.yaml"
+    task.write_text(task.read_text().replace("sh setup.sh", "sh setup.sh; touch made/2"), "utf-8")
+    run.resume(on_change="replan")
+    assert (repo / "made" / "stolen").read_text() == "stolen\n"
+    folder = run.folder.root
+    assert not list(folder.glob("set-up-home*/evil"))
+    sealed = {file.name: file.read_text() for file in folder.glob("sealed/*/*")}
+    assert sealed == {"own": "s3cret\n", "2": ""}  # from the tree before the worker
+    assert not (folder / "sealed.new").exists()
+
+
+def test_a_set_up_begins_with_an_empty_home(run: Run) -> None:
+    setup = {"command": "test ! -e ~/half && touch ~/half && test -e ready"}
+    script = [plan(), work(), finish(), assess()]
+    with pytest.raises(EnvironmentNotReady):
+        run.start(script, FIX, test=TEST, setup=setup)
+    (run.project.repo / "ready").write_text("", "utf-8")
+    run.resume()
+    assert run.ending == ("COMPLETE", "complete", 0)
+
+
 def test_a_command_that_is_green_on_the_old_tree_proves_nothing_after_a_replan(run: Run) -> None:
     run.start([plan(), work(), give_up(), plan(), finish(), assess(), give_up()], NO_FIX, test=TEST)
     task = run.project.state_dir.parent / "task.yaml"

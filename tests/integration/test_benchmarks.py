@@ -62,7 +62,7 @@ def test_plan(tmp_path: Path) -> None:
 @pytest.mark.whole
 def test_repositories(tmp_path: Path) -> None:
     found = list(repositories.figures(tmp_path, sizes=(3, 60), number=2, megabyte=1, rounds=1))
-    assert len(found) == 22
+    assert len(found) == 38
 
 
 async def test_verify(tmp_path: Path) -> None:

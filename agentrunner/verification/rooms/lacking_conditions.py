@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePath
 
-from agentrunner.verification.results.model import Results, TestResult
+from agentrunner.verification.results.model import TestResult
 
 SHORTAGE = re.compile(
     r"(?im)^.*(?:temporary failure in name resolution|name or service not known"
@@ -22,13 +22,6 @@ SHORTAGE = re.compile(
     r"|^.*ld: cannot find -l\S+.*$|^Package \S+ was not found in the pkg-config search path.*$"
 )
 """The line with such words. A header between quotes is the project's own, maybe not yet written."""
-
-
-def lacking_conditions(results: Results, wanted: str = "") -> str:
-    """The line that says what is missing, where for want of it no test ran; else ""."""
-    ran = [test for test in results.tests if test.outcome != "skipped"]
-    reasons = [condition_lacked_by(test, wanted) for test in ran]
-    return reasons[0] if reasons and all(reasons) else ""
 
 
 def condition_lacked_by(test: TestResult, wanted: str) -> str:
