@@ -213,10 +213,9 @@ def _edit_in(file: Path, run_id: str, output: Output) -> str:
     """
     from agentrunner.commands.editing import from_yaml
     from agentrunner.config.text_files import read_text
-    from agentrunner.engine import queries
 
     text = read_text(file, name=str(file))
-    waiting = queries.show(environment.state_dir(output.state_dir), run_id).waiting
+    waiting = api.look_sync(run_id, state_dir=output.state_dir).waiting
     if waiting is not None and waiting.kind == "worker":
         return text
     return text if text.lstrip().startswith(("{", "[")) else from_yaml(text)
