@@ -627,16 +627,28 @@ async def execute_plan(
     return await executor.execute_plan(instructions, on_event, may_start)
 
 
-async def run_plan(repo: Path, how: Options | None = None, **given: Any) -> PlanResult:
+async def run_plan(
+    repo: Path,
+    how: Options | None = None,
+    *,
+    parallel: int | None = None,
+    only: Sequence[str] = (),
+    settings: Sequence[str] = (),
+    in_place: bool = False,
+    include_uncommitted: bool = False,
+    **more: Any,
+) -> PlanResult:
     """Execute the plan of a repository as far as it goes without a person.
 
-    `how.on_event` gets the events of the plan and of its tasks' runs. `given` are those of
-    `plan_instructions`; the settings among them are kept with the plan for the next time.
+    `how.on_event` gets the events of the plan and of its tasks' runs. `more` are further ones of
+    `plan_instructions`. The settings given here are kept with the plan for the next time.
     """
     from agentrunner.plans.execution.plan_settings import save_settings
 
     how = how or options()
-    order = await _aside(plan_instructions, repo.resolve(), how, **given)
+    given: dict[str, Any] = {"parallel": parallel, "only": only, "settings": settings}
+    given |= {"in_place": in_place, "include_uncommitted": include_uncommitted}
+    order = await _aside(plan_instructions, repo.resolve(), how, **given, **more)
     await _aside(check_plan, order)
     await _aside(save_settings, order.folder, order.settings)
     return await execute_plan(order, how.on_event)

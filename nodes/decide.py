@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import cast
 
 from langgraph.types import Command
 
@@ -24,7 +23,7 @@ from agentrunner.state.decisions import shown
 from agentrunner.state.lifecycle import LOOPS, TaskState
 from agentrunner.state.people import PersonOrder
 from agentrunner.state.round_reports import ORDER_CHARS
-from agentrunner.state.run_state import Baseline, Counters, Criterion, TaskContext, Verdict
+from agentrunner.state.run_state import Baseline, Counters, Criterion, TaskContext, Verdict, updated
 from agentrunner.state.summary import FROM_PERSON
 from agentrunner.state.worker_runs import WorkerOrder
 from agentrunner.verification.criterion_status import settle
@@ -39,17 +38,17 @@ PEOPLE_CHARS = 8000
 async def decide(state: TaskContext, deps: Deps) -> Command[str]:
     """Get one decision: run a worker, ask for completion, ask a person, or give up."""
     replied = messages(state, deps)
-    asked = cast("TaskContext", {**state, **replied})
+    asked = updated(state, replied)
     replied |= _replied(asked)
     if _edited(asked):
         replied["baseline"] = _record_edited_plan(state, deps, replied["criteria"])
     if "remarks" in replied:
         replied["stuck"] = forgotten(state)
-    tried, faulty = await tried_by_people(cast("TaskContext", {**state, **replied}), deps, "decide")
+    tried, faulty = await tried_by_people(updated(state, replied), deps, "decide")
     replied |= tried
     if faulty is not None:
         return Command(update={**replied, "question": faulty}, goto="planner")
-    state = cast("TaskContext", {**state, **replied})
+    state = updated(state, replied)
     if (order := state.get("person_order")) is not None:
         chosen, counters = await asyncio.to_thread(_by_person, order, deps), state["counters"]
         replied["person_order"] = None
@@ -60,7 +59,7 @@ async def decide(state: TaskContext, deps: Deps) -> Command[str]:
         assert isinstance(message.payload, NextAction)
         chosen = message.payload
         replied |= await changed_checks(state, deps, chosen, counters)
-        state = cast("TaskContext", {**state, **replied})
+        state = updated(state, replied)
     counters = counters.model_copy(update={"decisions": counters.decisions + 1})
     action, reason = chosen.decision.action, chosen.decision.reason
     deps.emit("decision", action=action, reason=reason)
@@ -177,7 +176,7 @@ def _run_worker(
         "remarks": [],
     }
     if deps.spec.runner.approve.worker == "always":
-        asked = cast("TaskContext", {**state, "state": target})
+        asked = updated(state, {"state": target})
         update["question"] = question(
             "worker",
             f"Start {order.worker}: {order.reason}",

@@ -33,7 +33,7 @@ from agentrunner.execution.silence import planner_question
 from agentrunner.money.counters import caught_up
 from agentrunner.sandboxes.base import SandboxError
 from agentrunner.state.lifecycle import TERMINAL, move
-from agentrunner.state.run_state import Counters, TaskContext, Verdict
+from agentrunner.state.run_state import Counters, TaskContext, Verdict, updated
 from agentrunner.state.state_model import StateModel
 from agentrunner.storage.run_folder import write_private
 from agentrunner.text.unicode import clean
@@ -81,7 +81,7 @@ def guarded(
 
     async def served(state: TaskContext, open_deps: OpenDeps) -> Command[str]:
         async with open_deps(state) as (deps, opened):
-            command = await step(cast("TaskContext", {**state, **opened}), deps, opened)
+            command = await step(updated(state, opened), deps, opened)
             deps.log.sync()  # the server that saves the state does not know it
             return command
 
@@ -90,7 +90,7 @@ def guarded(
             return checked(await node(state, deps), targets, state, deps, opened)
         started = deps.clock.monotonic()
         known = caught_up(state, deps.calls)  # the log is not read twice
-        state, opened = cast("TaskContext", {**state, **known}), {**opened, **known}
+        state, opened = updated(state, known), {**opened, **known}
         try:
             command = await _unless_stopped(node, state, deps)
             spent = 0.0 if idle else deps.clock.monotonic() - started
@@ -182,7 +182,7 @@ def _waiting(error: MustWait, state: TaskContext, node: str) -> Command[str]:
 
 def _asking_person(error: NeedsPerson, state: TaskContext, node: str) -> Command[str]:
     """Return the command to ask a person in the planner's place; then this node or another runs."""
-    counted = cast("TaskContext", {**state, "counters": error.counters})
+    counted = updated(state, {"counters": error.counters})
     asked = planner_question(error.silence, counted, node)
     update: Update = {"counters": _without_messages(error.counters, state), "question": asked}
     return Command(update={**error.kept, **update}, goto="planner")
@@ -225,7 +225,7 @@ def checked(
     if (target := valid.get("state")) is not None and target != state["state"]:
         move(state["state"], target)
         deps.record(
-            cast("TaskContext", {**state, **valid}),
+            updated(state, cast("TaskContext", valid)),  # its channels were validated above
             "state",
             f"{state['counters'].decisions}-{state['counters'].loops}-{state['state']}-{target}",
             {"from": state["state"], "to": target},

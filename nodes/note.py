@@ -8,7 +8,7 @@ import os
 import platform
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from langgraph.graph import END
 from langgraph.types import Command
@@ -26,7 +26,7 @@ from agentrunner.notes import build_view, render_note, write_note
 from agentrunner.notes.note_model import NoteView, RunFigures
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import Question
-from agentrunner.state.run_state import TaskContext, Verdict
+from agentrunner.state.run_state import TaskContext, Verdict, updated
 from agentrunner.storage.failpoints import reach
 
 IMAGE_CHARS = 19
@@ -36,8 +36,8 @@ IMAGE_CHARS = 19
 async def note(state: TaskContext, deps: Deps) -> Command[str]:
     """Move to the verdict's state, commit the work of a complete run, and write the note."""
     verdict = state.get("verdict") or Verdict(state="FAILED", reason="internal", text="No verdict.")
-    update = {"state": TaskState(verdict.state), "verdict": verdict}
-    ended = cast("TaskContext", {**state, **update})
+    update: TaskContext = {"state": TaskState(verdict.state), "verdict": verdict}
+    ended = updated(state, update)
     if ended["state"] == TaskState.COMPLETE:
         await asyncio.to_thread(commit_work, ended, deps)
     reach("during_note")

@@ -7,7 +7,7 @@ import json
 from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from langgraph.types import Command
 
@@ -30,7 +30,7 @@ from agentrunner.prompts.context_budget import UNKNOWN, fitted
 from agentrunner.protocol import CriterionDraft, Message, PlanTask
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import People, Question
-from agentrunner.state.run_state import Baseline, Criterion, TaskContext, Verdict
+from agentrunner.state.run_state import Baseline, Criterion, TaskContext, Verdict, updated
 from agentrunner.state.short_names import further, shortened
 from agentrunner.state.summary import FROM_PERSON
 from agentrunner.storage.run_folder import keep_sandbox
@@ -70,7 +70,7 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
     if state.get("baseline") is None and (asked := await _in_part(state, deps, baseline)):
         update: Update = {**replied, "baseline": baseline, "question": asked}
         return Command(update=update, goto="approve")
-    asking = cast("TaskContext", {**state, **replied, "criteria": own, "baseline": baseline})
+    asking = updated(state, replied, {"criteria": own, "baseline": baseline})
     budget = await asyncio.to_thread(context_budget, asking, deps)
     names = await asyncio.to_thread(deps.verifier.before, baseline)
     known = await asyncio.to_thread(repository_for_planner, deps, baseline, names, budget)
@@ -87,7 +87,7 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
         assert isinstance(message.payload, PlanTask)
         known_names = set(names.names) if names else set()
         criteria = merged(own, message.payload, known_names)
-        planned = cast("TaskContext", {**asking, "counters": counters})
+        planned = updated(asking, {"counters": counters})
         criteria, baseline, counters = await settled(
             planned, deps, criteria, repository=known, names=known_names
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import cast
 
 from langgraph.types import Command, interrupt
 
@@ -14,7 +13,7 @@ from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.silence import PlannerOrder, read_order
 from agentrunner.nodes.ask_human import AnswerText
 from agentrunner.state.people import Answer, PersonOrder, Question
-from agentrunner.state.run_state import TaskContext, Verdict
+from agentrunner.state.run_state import TaskContext, Verdict, updated
 
 CHANGED = "planner"
 """Kind of the record that another planner answers from here on. Its key is the question's id where
@@ -43,7 +42,7 @@ async def planner(state: TaskContext, deps: Deps) -> Command[str]:
     }
     update: Update = {**kept, "question": before, "cooling": cooling}
     if "criterion" in subject and chosen.what != "end":
-        answered = cast("TaskContext", {**state, **kept})
+        answered = updated(state, kept)
         at = deps.clock.stamp()
         update |= about_check(answered, subject, chosen, at=at, by=answer.by)
         return Command(update=update, goto=str(subject["back_to"]))

@@ -43,7 +43,7 @@ from agentrunner.money.amount import Amount
 from agentrunner.money.counters import amounts_of, with_worker
 from agentrunner.money.usage import Usage
 from agentrunner.state.lifecycle import TaskState
-from agentrunner.state.run_state import RECENT, Counters, TaskContext
+from agentrunner.state.run_state import RECENT, Counters, TaskContext, updated
 from agentrunner.state.worker_runs import Outcome, WorkerOrder, WorkerRun
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.locks import me
@@ -267,7 +267,7 @@ def _ended(
     if command := stopped_by_budget(state, deps, order, run, update):
         return command
     if run.outcome == "egress":
-        asking = cast("TaskContext", {**state, **update})
+        asking = updated(state, update)
         if asked := host_question(asking, deps, run, supervised.error):
             return Command(update={**update, "question": asked}, goto="approve")
     return Command(update=update, goto="validate")

@@ -31,6 +31,7 @@ from agentrunner.state.run_state import (
     Finding,
     TaskContext,
     Verdict,
+    updated,
 )
 from agentrunner.state.summary import REFUSED
 from agentrunner.storage.failpoints import reach
@@ -53,14 +54,14 @@ MOST_DIFF = 12_000
 async def validate(state: TaskContext, deps: Deps) -> Command[str]:
     """Gather evidence about the tree; when completion is requested, decide if it is enough."""
     replied = answered_about_host(state)
-    replied |= messages(cast("TaskContext", {**state, **replied}), deps)
-    replied |= await _renew_old_baseline(cast("TaskContext", {**state, **replied}), deps)
-    state = cast("TaskContext", {**state, **replied})
+    replied |= messages(updated(state, replied), deps)
+    replied |= await _renew_old_baseline(updated(state, replied), deps)
+    state = updated(state, replied)
     tried, asked = await tried_by_people(state, deps, "validate")
     if asked is not None:
         return Command(update={**replied, **tried, "question": asked}, goto="planner")
     replied |= tried
-    state = cast("TaskContext", {**state, **replied})
+    state = updated(state, replied)
     evidence = await _evidence(state, deps)
     update: Update = {**replied, "evidence": evidence, "tree": evidence.tree_after or evidence.tree}
     if evidence is not state.get("evidence"):
@@ -69,7 +70,7 @@ async def validate(state: TaskContext, deps: Deps) -> Command[str]:
             return Command(update={**update, "question": asked}, goto="planner")
     if acceptances := _date_acceptances(state, deps, evidence):
         update["acceptances"] = acceptances
-    now = cast("TaskContext", {**state, **update})
+    now = updated(state, update)
     reach("during_validation")
     if not state.get("wants_completion"):
         update["criteria"] = _settled(now, deps)
@@ -87,20 +88,20 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
     update |= answered_now
     if rejection:
         return _refused(state, deps, update, [rejection])
-    state = cast("TaskContext", {**state, **update})
+    state = updated(state, update)
     judgement = _judged(state, deps)
     if judgement.red:
         return _refused(state, deps, update, judgement.red)
     update["evidence"] = evidence = await _examined(state, deps, evidence)
-    state = cast("TaskContext", {**state, **update})
+    state = updated(state, update)
     judgement = _judged(state, deps)
     if judgement.open:
         return await _open_finding(state, deps, update, judgement.open[0])
     if not _assessed(state, evidence):
         with keeping(cast("Update", {name: update.get(name) for name in KEPT if name in update})):
-            asking = cast("TaskContext", {**state, "criteria": _settled(state, deps)})
+            asking = updated(state, {"criteria": _settled(state, deps)})
             update |= await assess(asking, deps)
-        state = cast("TaskContext", {**state, **update})
+        state = updated(state, update)
     judgement = _judged(state, deps)
     update["criteria"] = _settled(state, deps)
     if not judgement.complete:

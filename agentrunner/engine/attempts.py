@@ -48,6 +48,7 @@ from agentrunner.state.run_state import (
     RunInfo,
     TaskContext,
     Verdict,
+    updated,
 )
 from agentrunner.storage.locks import Holder, repository_lock, run_lock
 from agentrunner.storage.process_time import start_time
@@ -179,7 +180,7 @@ def result_of(
     path = folder.root / "note-path"
     note = path.read_text(encoding="utf-8") if path.exists() else None
     log = RunLog(folder.log_file)
-    state = cast("TaskContext", {**state, **caught_up(state, MadeCalls(log))})
+    state = updated(state, caught_up(state, MadeCalls(log)))
     state = with_unseen(folder, state)
     return build_result(
         state,

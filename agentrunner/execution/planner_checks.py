@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from agentrunner.config.spec import Check
 from agentrunner.execution.asking import AskFailed, NeedsPerson, ask, keeping
@@ -12,7 +12,7 @@ from agentrunner.execution.deps import Deps
 from agentrunner.execution.questions import remark
 from agentrunner.planners.base import answers_by_code
 from agentrunner.protocol import CriterionDraft, PlanTask
-from agentrunner.state.run_state import Baseline, Counters, Criterion, TaskContext
+from agentrunner.state.run_state import Baseline, Counters, Criterion, TaskContext, updated
 from agentrunner.verification.baseline_checks import BaselineCheck, proposed, try_checks
 
 MOST_LISTED = 2
@@ -49,10 +49,9 @@ async def settled(
         if not faults or not _planner_can_react(deps, counters):
             break
         reported |= {one.criterion_id for one in faults}
-        asking = cast(
-            "TaskContext",
+        asking = updated(
+            state,
             {
-                **state,
                 "criteria": criteria,
                 "baseline": baseline,
                 "counters": counters,

@@ -26,7 +26,7 @@ from agentrunner.execution.quota import cooled, seconds_of
 from agentrunner.execution.tries import begun_again, ordered_as
 from agentrunner.launching.access import worker_key
 from agentrunner.state.people import Question
-from agentrunner.state.run_state import TaskContext, Verdict
+from agentrunner.state.run_state import TaskContext, Verdict, updated
 from agentrunner.state.worker_runs import WorkerOrder, WorkerRun
 from agentrunner.text.times import stamp
 from agentrunner.workers.login import login_for
@@ -95,7 +95,7 @@ def _approved(state: TaskContext, deps: Deps, order: WorkerOrder, working: Updat
 
 
 def _after(state: TaskContext, update: Update) -> TaskContext:
-    return cast("TaskContext", {**state, **update})
+    return updated(state, update)
 
 
 def given_up(state: TaskContext) -> Command[str] | None:

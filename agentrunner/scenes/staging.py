@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import yaml
 
@@ -56,6 +55,7 @@ from agentrunner.state.run_state import (
     RunInfo,
     TaskContext,
     TestOutcome,
+    updated,
 )
 from agentrunner.state.summary import REFUSED, summarize
 from agentrunner.state.worker_runs import WorkerRun
@@ -232,7 +232,7 @@ async def _after_round(number: int, seen: RoundSeen, state: TaskContext, deps: D
     counters = state["counters"].model_copy(
         update={"decisions": number, "worker_runs": number, "loops": number - 1}
     )
-    state = cast("TaskContext", {**state, "counters": counters})
+    state = updated(state, {"counters": counters})
     deps.record(state, "decision", str(number), {
         "number": number, "action": "run_worker", "reason": seen.order.reason,
         "loop": counters.loops, "worker_run_id": f"1-{number:03d}", "used_patterns": [],
@@ -244,8 +244,7 @@ async def _after_round(number: int, seen: RoundSeen, state: TaskContext, deps: D
     deps.record(state, "worker_run", run.worker_run_id, run)
     evidence = await asyncio.to_thread(_evidence, seen, (baseline.tree, after), state, deps)
     test = deps.spec.task.test
-    return cast("TaskContext", {
-        **state,
+    return updated(state, {
         "state": TaskState.VALIDATING,
         "tree": after,
         "recent": [*state.get("recent", []), run],

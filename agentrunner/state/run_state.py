@@ -443,3 +443,11 @@ class TaskContext(TypedDict, total=False):
     """Latest snapshot."""
     acceptances: list[Acceptance]
     verdict: Verdict | None
+
+
+def updated(state: TaskContext, *updates: TaskContext) -> TaskContext:
+    """Return the state as it is after updates, in their order; `state` itself stays as it was."""
+    whole: TaskContext = {**state}
+    for update in updates:
+        whole = {**whole, **update}
+    return whole

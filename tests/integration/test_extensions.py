@@ -8,8 +8,9 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
@@ -183,7 +184,7 @@ def test_the_suites_find_what_is_wrong() -> None:
 
 
 async def test_planners_are_held_to_theirs() -> None:
-    from agentrunner.planners.base import PlannerRequest, Reply
+    from agentrunner.planners.base import MessageType, PlannerRequest, Reply
     from agentrunner.planners.mock import MockPlanner
 
     spec = task_spec_of()
@@ -198,7 +199,23 @@ async def test_planners_are_held_to_theirs() -> None:
     failed = [
         one.name for one in await check_planner(lambda: Silent(spec, {})) if one.status == "failed"
     ]
-    assert failed == ["it_answers_or_says_why_not"]
+    asked = [f"it_answers_{type_}" for type_ in get_args(MessageType)]
+    more = ["a_look_is_one_that_can_be_answered", "it_keeps_to_the_schema_of_a_task"]
+    assert failed == [*asked, *more]
+
+    class Inventive(MockPlanner):
+        async def complete(self, request: PlannerRequest) -> Reply:
+            """Judges what nobody asked about, and asks for what is no look."""
+            if request.type == "next_action" and "looks" in json.dumps(request.schema):
+                look = {"sing": "a song"}
+                return Reply(
+                    json.dumps({"type": "look", "version": 1, "payload": {"looks": [look]}})
+                )
+            reply = await super().complete(request)
+            return replace(reply, text=reply.text.replace("AC-2", "AC-9"))
+
+    named = {one.name: one for one in await check_planner(lambda: Inventive(spec, {}))}
+    assert [name for name, one in named.items() if one.status == "failed"] == more
 
 
 async def test_the_example_s_planner_keeps_its_promises_and_leads_a_run(
