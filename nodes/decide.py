@@ -28,7 +28,7 @@ from agentrunner.state.summary import FROM_PERSON
 from agentrunner.state.worker_runs import WorkerOrder
 from agentrunner.verification.criterion_status import settle
 from agentrunner.verification.verdict import end_at_limit, judge
-from agentrunner.workers.policy import check_call, model_of, settings_of
+from agentrunner.workers.policy import check_call, is_kind_for_name, model_of, settings_of
 
 BY_PERSON = "A person ordered it in the planner's place."
 PEOPLE_CHARS = 8000
@@ -204,6 +204,9 @@ def _order(state: TaskContext, deps: Deps, chosen: NextAction, counters: Counter
         deps.warn(state, "unknown-pattern", f"No such pattern: {', '.join(unknown)}")
     run_id = f"{state['run'].attempt}-{counters.decisions:03d}"
     member = check_call(call, deps.members)
+    if is_kind_for_name(call, member):
+        remark = f"worker_call.worker_type: {call.worker_type!r} is taken as {member.name!r}"
+        deps.warn(state, "reply-taken", remark)
     model = model_of(call, member)
     if call.model and not model:
         remark = f"worker_call.model: {member.name} is given no model; {call.model!r} is left out"

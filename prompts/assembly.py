@@ -16,7 +16,7 @@ from agentrunner.prompts.marking import marked
 from agentrunner.prompts.patterns import Pattern
 from agentrunner.prompts.rounds import Block, Round, messages_of
 from agentrunner.prompts.templates import Language, render, render_part
-from agentrunner.protocol.schema import Choices
+from agentrunner.protocol.schema import KINDS, Choices
 from agentrunner.text.tokens import tokens
 
 PromptType = Literal["plan_task", "next_action", "completion_assessment", "decompose", "plan_patch"]
@@ -219,13 +219,16 @@ def _system(prompt: PromptInput) -> tuple[str, str]:
 
 
 def _built_system(prompt: PromptInput, roles: tuple[tuple[str, str], ...], *, whole: bool) -> str:
-    return _system_text(prompt.language, prompt.format, prompt.see, prompt.looks, roles, whole)
+    kinds = prompt.choices.kinds if prompt.choices is not None else ()
+    return _system_text(
+        prompt.language, prompt.format, prompt.see, prompt.looks, roles, kinds or KINDS, whole
+    )
 
 
 @lru_cache(maxsize=32)
 def _system_text(
     language: Language, format_: str, see: str, looks: bool, roles: tuple[tuple[str, str], ...],
-    whole: bool,
+    kinds: tuple[str, ...], whole: bool,
 ) -> str:  # fmt: skip
     """Return our system message; without our roles if not `whole`."""
     own, parts = dict(roles), []
@@ -237,7 +240,9 @@ def _system_text(
         parts.append(render_part("system", "looking", language, run=True))
     for type_ in OF_A_RUN:
         role = (own.get(type_) or render_part(type_, "role", language)).strip() if whole else ""
-        contract = render_part(type_, "contract", language, format=format_, looks=looks)
+        contract = render_part(
+            type_, "contract", language, format=format_, looks=looks, kinds=kinds
+        )
         parts.append(render_part("system", type_, language, role=role, contract=contract))
     return re.sub(r"\n{3,}", "\n\n", "\n\n".join(parts))
 

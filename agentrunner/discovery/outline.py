@@ -154,15 +154,10 @@ def _run_child(
     sources: Sequence[tuple[str, bytes]], found: dict[str, list[str]], until: float
 ) -> int:
     """Return how many files one child finished; their heads are added to `found`."""
-    command = [sys.executable, "-I", "-m", "agentrunner.discovery.outline_child", str(MEMORY)]
-    environ = {"PATH": os.defpath, "LANG": "C.UTF-8"}  # without any key
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        env=environ, cwd="/",
-    ) as child:  # fmt: skip
+    with start_child() as child:
         try:
             for number, (path, data) in enumerate(sources):
-                lines = _ask_child(child, language_of(path) or "", data, until)
+                lines = ask_child(child, language_of(path) or "", data, until)
                 if lines is None:
                     return number
                 found[path] = lines
@@ -171,7 +166,17 @@ def _run_child(
             child.kill()
 
 
-def _ask_child(
+def start_child() -> subprocess.Popen[bytes]:
+    """Start a process that parses sources."""
+    command = [sys.executable, "-I", "-m", "agentrunner.discovery.outline_child", str(MEMORY)]
+    environ = {"PATH": os.defpath, "LANG": "C.UTF-8"}  # without any key
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env=environ, cwd="/",
+    )  # fmt: skip
+
+
+def ask_child(
     child: subprocess.Popen[bytes], language: str, data: bytes, until: float
 ) -> list[str] | None:
     """Return the heads of one file from the child; None if it died or takes too long."""

@@ -6,8 +6,8 @@ Before it reads anything it gives up what it does not need: network, memory, pro
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
-import os
 import resource
 import signal
 import sys
@@ -44,10 +44,11 @@ def _drop_privileges(memory: int) -> None:
     ):
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(what, (most, most))
-    unshare = getattr(os, "unshare", None)  # from Python 3.12 on
-    if unshare is not None:
-        with contextlib.suppress(OSError):  # where the kernel allows it to users
-            unshare(NEW_USER | NEW_NETWORK)
+    # `os.unshare` exists from Python 3.12 on. Where the kernel allows users no namespaces, or root
+    # is in none, the network stays.
+    libc = ctypes.CDLL(None)
+    if libc.unshare(NEW_USER | NEW_NETWORK) != 0:
+        libc.unshare(NEW_NETWORK)
 
 
 if __name__ == "__main__":

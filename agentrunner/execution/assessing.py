@@ -12,6 +12,7 @@ from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.seeing import Seeing, seeing
 from agentrunner.prompts import Quotes
 from agentrunner.protocol import CompletionAssessment, Message
+from agentrunner.protocol.looks import AT_ONCE
 from agentrunner.state.run_state import Assessment, Counters, Criterion, TaskContext
 from agentrunner.verification.votes import merged
 
@@ -75,10 +76,11 @@ def assessment_of(message: Message, criteria: list[Criterion], tree: str) -> Ass
 def clear_verdict(criteria: list[Criterion], view: Seeing) -> Callable[[Message], None]:
     """Return a check of a judge's message that refuses two contradictions, once each.
 
-    A judge passes a critical criterion and has not looked at what is cut; or it passes all criteria
-    by name and says that not all are met.
+    A judge passes a critical criterion and has not looked at each file that is cut, which it hears
+    again as long as it looks at further ones; or it passes all criteria by name and says that not
+    all are met.
     """
-    asked_to_look: list[bool] = []
+    asked_to_look: list[int] = []  # how many files were left, each time
     asked_to_decide: list[bool] = []
 
     def check(message: Message) -> None:
@@ -86,10 +88,11 @@ def clear_verdict(criteria: list[Criterion], view: Seeing) -> Callable[[Message]
         assert isinstance(claim, CompletionAssessment)
         critical = [one.id for one in criteria if one.critical and one.status == "unknown"]
         passes = [id_ for id_ in critical if claim.satisfied([id_])]
-        if passes and view.has_to_look and not asked_to_look:
-            asked_to_look.append(True)
-            names = ", ".join(map(shown_name, view.change.to_look_at[:5]))
-            text = f"the change is shown in part; look at it first, for instance at {names}"
+        left = view.to_look_at
+        if passes and left and not (asked_to_look and asked_to_look[-1] <= len(left)):
+            asked_to_look.append(len(left))
+            names = ", ".join(map(shown_name, left[:AT_ONCE]))
+            text = f"the change is shown in part; look at what is cut first: {names}"
             raise ReplyInvalid("looks", text)
         if _contradicts(claim, criteria) and not asked_to_decide:
             asked_to_decide.append(True)
@@ -154,21 +157,22 @@ def without_doubt(vote: Assessment, message: Message, criteria: list[Criterion])
 def as_seen(vote: Assessment, criteria: list[Criterion], view: Seeing) -> Assessment:
     """Return the judgement with what the judge has not seen.
 
-    A judge who never looked at what was cut cannot pass a critical criterion that rests on the
-    judgement alone: else a large harmless file would push the bad part of a change out of sight.
+    A judge who did not look at each file that was cut cannot pass a critical criterion that rests
+    on the judgement alone: else a large harmless file would push the bad part of a change out of
+    sight.
     """
     missing = view.missing
     vote = vote.model_copy(
         update={"unseen": [shown_name(one) for one in missing[:MOST_UNSEEN]],
                 "unseen_count": len(missing), "blind": view.blind}
     )  # fmt: skip
-    if not view.has_to_look:
+    if not view.to_look_at:
         return vote
     open_ = {one.id for one in criteria if one.critical and one.status == "unknown"}
     unproven = open_ & set(vote.passed)
     if not unproven:
         return vote
-    why = "the change was shown in part, and the judge did not look"
+    why = "the change was shown in part, and the judge did not look at all that was cut"
     return _failed(vote, unproven, criteria, why)
 
 

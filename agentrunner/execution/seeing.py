@@ -19,6 +19,7 @@ from agentrunner.execution.context_length import context_budget
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.looking import Looking
 from agentrunner.execution.saved_rounds import SavedRound
+from agentrunner.planners.asking import LOOKS
 from agentrunner.planners.panel import role_candidates
 from agentrunner.prompts import ContextBudget, PromptType, Round, Seen
 from agentrunner.prompts.as_yaml import to_yaml
@@ -106,11 +107,23 @@ class Seeing(Looking):
         return [path for path in self.change.paths if path not in seen]
 
     @property
-    def has_to_look(self) -> bool:
-        """Whether parts of the change are cut that it could look at, and it has looked at none."""
+    def to_look_at(self) -> list[str]:
+        """Files whose change is cut, that it could look at, and of which it has seen nothing yet.
+
+        Empty where it may not look. Once its looks are spent on some of them, the others are
+        excused: a change may have more files than looks can show.
+        """
+        if not self.looks:
+            return []
         looked_at = self.looker.looked_at if self.looker is not None else set()
-        cut = self.looks and bool(self.change.to_look_at)
-        return cut and looked_at.isdisjoint(self.change.to_look_at)
+        left = [path for path in self.change.to_look_at if path not in looked_at]
+        has_begun = len(left) < len(self.change.to_look_at)
+        return [] if has_begun and self._looks_are_spent else left
+
+    @property
+    def _looks_are_spent(self) -> bool:
+        """Whether it can look no more before this answer."""
+        return len(self.answers) >= LOOKS or (self.looker is not None and self.looker.spent)
 
     def make_looker(self) -> Looker:
         """Return what answers the looks; raise GitFailed."""

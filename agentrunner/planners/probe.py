@@ -18,6 +18,7 @@ from agentrunner.planners.base import (
     Written,
 )
 from agentrunner.planners.cut import Cut, cut_of
+from agentrunner.protocol.schema_parts import closed, one_of
 from agentrunner.text.tokens import tokens
 
 MOST_TRIES = 5
@@ -25,14 +26,19 @@ MOST_TRIES = 5
 LINES = 360
 MOST_OUTPUT = 256
 ASKED = "Now say hello in one short sentence, and tell in which line the word heron stands."
-WANTED = {"colour": "ultramarine", "number": 4711}
-"""No model would answer this to ASKED by itself: only an enforced schema makes it do so."""
-SCHEMA: dict[str, object] = {
-    "type": "object",
-    "properties": {name: {"enum": [value]} for name, value in WANTED.items()},
-    "required": list(WANTED),
-    "additionalProperties": False,
-}
+COLOUR, NUMBERS = "ultramarine", {"four": 4711, "five": 47112}
+"""No model would answer these to ASKED by itself: only an enforced schema makes it do so."""
+SCHEMA = closed(
+    colour=one_of(COLOUR),
+    number={
+        "anyOf": [
+            closed(kind=one_of(kind), value={"type": "integer", "enum": [value]})
+            for kind, value in NUMBERS.items()
+        ]
+    },
+)
+"""With a union of objects below the root, as the schemas of a run have: some servers take such a
+one, and enforce nothing of it, or only what is around the union."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +124,12 @@ def _lines() -> str:
 
 
 def _is_wanted(text: str) -> bool:
+    """Whether an answer is one of those that the schema allows."""
     try:
-        return bool(json.loads(text) == WANTED)
+        answer = json.loads(text)
     except (ValueError, RecursionError):
         return False
+    return any(
+        answer == {"colour": COLOUR, "number": {"kind": kind, "value": value}}
+        for kind, value in NUMBERS.items()
+    )

@@ -238,6 +238,15 @@ class WorkerCall(Wire):
     tool_specific: dict[str, Any] = Field({}, max_length=MAX_ITEMS)
     use_stdin: Flag | None = None
 
+    @classmethod
+    def reshape(cls, data: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any]:
+        """Note where a worker's name is written in another way."""
+        given = data.get("worker_type")
+        if isinstance(given, str) and given.strip() != (name := canonical_worker_type(given)):
+            place = f"{path}worker_type"
+            warnings.add("taken", place, f"{shown(given)} is taken as {shown(name)}")
+        return data
+
 
 class CriterionUpdate(Wire):
     """What the planner thinks of a criterion in passing; evidence decides, not this."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -77,7 +78,9 @@ def parse_reply(
     guessed: what cannot be read for certain raises ProtocolError, and no other exception.
     `finish_reason` is how the reply ended according to the model API.
     """
-    return _parse(text, expected, finish_reason, lenient=False)
+    message = _parse(text, expected, finish_reason, lenient=False)
+    # The other spellings of a worker are read here as well; who takes a reply is told of them.
+    return replace(message, warnings=tuple(w for w in message.warnings if w.code != "taken"))
 
 
 def take_reply(
@@ -91,7 +94,7 @@ def take_reply(
     if looks and (found := _looks(text, finish_reason)) is not None:
         return found
     try:
-        return parse_reply(text, expected, finish_reason=finish_reason)
+        return _parse(text, expected, finish_reason, lenient=False)
     except ProtocolError:
         with contextlib.suppress(ProtocolError):
             return _parse(text, expected, finish_reason, lenient=True)

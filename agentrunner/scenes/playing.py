@@ -180,7 +180,10 @@ async def _about_run(named: Named, stage: Stage) -> Given:
     counters = state["counters"]
     orders = [one.order.prompt for one in scene.rounds]
     if scene.asks == "plan_task":
-        message, _ = await ask(state, deps, "plan_task", counters, repository=stage.repository)
+        message, _ = await ask(
+            state, deps, "plan_task", counters, repository=stage.repository,
+            at_fault=tuple(one.id for one in scene.planned),
+        )  # fmt: skip
         assert isinstance(message.payload, PlanTask)
         own = criteria_of(deps.spec.criteria)
         return Given(criteria=merged(own, message.payload, stage.names))

@@ -54,6 +54,12 @@ def model_of(call: WorkerCall, member: Member) -> str | None:
     return call.model if call.model in _models(member) else None
 
 
+def is_kind_for_name(call: WorkerCall, member: Member) -> bool:
+    """Whether a call names a candidate by its kind; one of kind `mock` takes any name."""
+    named = canonical_worker_type(call.worker_type) == canonical_worker_type(member.name)
+    return not named and member.worker.kind != "mock"
+
+
 def settings_of(call: WorkerCall) -> dict[str, str]:
     """Return `tool_specific` of an allowed call, each value as the text that was checked."""
     return {name: str(_as_text(value)) for name, value in call.tool_specific.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -322,6 +323,29 @@ def test_a_worker_does_not_pass_by_breaking_what_decides(run: Run) -> None:
     assert standings(run) == ["red"]
     assert run.ending[0] == "FAILED"
     assert the_criterion(run).status == "failed"
+
+
+ADDS = "from calc import add\n\n\ndef test_sum():\n    assert add(1, 2) == 3\n"
+BREAKS = {
+    "file renamed": "mv tests/test_sum.py tests/test_other.py",
+    "collects nothing": "printf 'def pytest_collection_modifyitems(items):\\n    items.clear()\\n'"
+    " > tests/conftest.py",
+}
+
+
+@pytest.mark.parametrize("breaks", BREAKS.values(), ids=list(BREAKS))
+def test_a_worker_that_breaks_its_check_is_red(tmp_path: Path, breaks: str) -> None:
+    """The check ran and was red before: that it collects nothing now is no way to pass it."""
+    files = {"calc.py": "def add(a, b):\n    return a - b\n", "conftest.py": ""}
+    run = Run(Project.make(tmp_path, {**files, "tests/test_sum.py": ADDS}))
+    check = command(f"{sys.executable} -m pytest -q -p no:cacheprovider tests/test_sum.py")
+    steps = [plan(criterion(check)), work(), finish(), assess(), finish(), assess(), finish()]
+    run.start(steps, f"{FIX}; {breaks}", runner={"meta": {"max_loops": 0}})
+    assert standings(run) == ["red"]
+    assert run.result["state"] != "COMPLETE"
+    assert the_criterion(run).status == "failed"
+    outcomes = [one.data["outcome"] for one in run.log("check") if one.data["target"] == "AC-1"]
+    assert all(one == "failed" for one in outcomes)
 
 
 def test_a_plan_made_after_the_work_proves_nothing_by_its_checks(run: Run) -> None:

@@ -174,7 +174,7 @@ def test_a_judge_who_did_not_look_passes_nothing_that_is_cut(run: Run) -> None:
     assert assessment["failed"] == ["AC-1"] and assessment["passed"] == ["AC-2", "AC-3"]
     assert assessment["unseen"] == ["zz.txt"]
     errors = [one.data["error"] for one in run.log("meta_call") if one.data["error"]]
-    assert len(errors) == 1 and "look at it first" in errors[0] and "zz.txt" in errors[0]
+    assert len(errors) == 1 and "look at what is cut first" in errors[0] and "zz.txt" in errors[0]
 
 
 def test_one_who_looked_may_and_it_is_said(run: Run) -> None:
@@ -191,6 +191,50 @@ def test_one_who_looked_may_and_it_is_said(run: Run) -> None:
     assert assessment["unseen"] == ["zz.txt"]  # not all of it was shown
     assert "seen in part: not zz.txt" in json.dumps(run.result)
     assert "zz.txt" in run.note()
+
+
+TWO = f"{FIX}; {BIG}; seq 1 80000 > yy.txt"
+"""Two files that are cut."""
+
+
+@pytest.mark.parametrize("others", [(), ({"diff": "yy.txt"},)], ids=["one", "both"])
+def test_each_file_that_is_cut_has_to_be_looked_at(
+    run: Run, others: tuple[dict[str, str], ...]
+) -> None:
+    judged = assess(passed=ALL)
+    first = [plan(JUDGED, GUARDED, TASTE), work(), finish(), look({"diff": "zz.txt"}, *others)]
+    run.start([*first, judged, judged, finish()], TWO, test=TEST,
+              runner={"meta": {"max_loops": 0}})  # fmt: skip
+    assert (run.result["state"] == "COMPLETE") == bool(others)
+    errors = [one.data["error"] for one in run.log("meta_call") if one.data["error"]]
+    assert bool(errors) != bool(others)
+    assert all("yy.txt" in error and "zz.txt" not in error for error in errors)
+
+
+def test_one_who_goes_on_looking_is_asked_for_the_rest(run: Run) -> None:
+    judged = assess(passed=ALL)
+    looks = [look({"diff": "zz.txt"}), judged, look({"diff": "yy.txt"}), judged]
+    run.start([plan(JUDGED, GUARDED, TASTE), work(), finish(), judged, *looks], TWO, test=TEST)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert len([one for one in run.log("meta_call") if one.data["error"]]) == 2
+
+
+def test_files_beyond_what_looks_can_show_are_excused_and_named(run: Run) -> None:
+    many = f"{FIX}; for n in a b c d e f; do seq 1 90000 > $n.txt; done"
+    looks = look(*({"diff": f"{n}.txt"} for n in "abcdef"))
+    run.start([plan(JUDGED, GUARDED, TASTE), work(), finish(), looks, assess(passed=ALL)], many,
+              test=TEST)  # fmt: skip
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert "seen in part: not a.txt, b.txt" in json.dumps(run.result)
+
+
+def test_who_may_not_look_passes_what_is_cut_and_it_is_said(run: Run) -> None:
+    script = [plan(JUDGED, GUARDED, TASTE), work(), finish(), assess(passed=ALL)]
+    run.start(script, f"{FIX}; {BIG}", test=TEST, runner={"meta": {"see": "change"}})
+    assert run.ending == ("COMPLETE", "complete", 0)
+    first = next(one for one in run.result["acceptance_criteria"] if one["id"] == "AC-1")
+    assert first["grade"] == "judged"
+    assert "seen in part: not zz.txt" in json.dumps(run.result) and "zz.txt" in run.note()
 
 
 def test_looks_are_calls_and_end(run: Run) -> None:

@@ -27,6 +27,8 @@ from agentrunner.text.tokens import tokens
 MOST_CHARS = 40_000
 """Of all looks before one answer."""
 CUT = "… (cut: no more can be shown)"
+MOST_HEAD = 300
+"""Characters of what a look asks for, above what it shows."""
 MOST_LINES = 400
 """Of a file, where the look names no last line."""
 MOST_HITS = 100
@@ -71,11 +73,16 @@ class Looker:
         self.looked_at: set[str] = set()
         """Files of which something was shown."""
 
+    @property
+    def spent(self) -> bool:
+        """Whether nothing more can be shown."""
+        return self._left <= MOST_HEAD
+
     def answer(self, looks: Sequence[Look]) -> str:
         """Each look with what it found, within what is left of the budget."""
         parts: list[str] = []
         for number, look in enumerate(looks[:AT_ONCE], 1):
-            head = f"=== {number}. {look.form}: {clean_text(look.what, self._redact)[:300]}\n"
+            head = f"=== {number}. {look.form}: {clean_text(look.what, self._redact)[:MOST_HEAD]}\n"
             found, whole = self._look(look)
             shown = look.form in ("read", "diff") and not (
                 found.startswith("(") and found.endswith(")")

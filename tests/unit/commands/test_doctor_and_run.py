@@ -88,3 +88,21 @@ def test_a_bare_repository_is_not_called_none(
     assert shell("doctor", "--no-try") == 5
     said = " ".join(shell.out.split())
     assert "is a bare repository" in said and "it works without" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{}\n", "the change and the repository: runner.meta.see is repo, the default"),
+        ("runner: {meta: {see: change}}\n", "the change: runner.meta.see is change, "),
+        ("runner: {meta: {see: nothing}}\n", "nothing of the code: runner.meta.see is nothing, "),
+    ],
+)
+def test_doctor_says_what_the_planner_sees_and_who_says_so(
+    text: str, words: str, shell: Shell
+) -> None:
+    settings(shell, text)
+    taken = chosen(Path.cwd(), os.environ, shell.place / "state", True, None)
+    [item] = [one for one in taken.items if one.name == "planner sees"]
+    assert item.text.startswith(words)
+    assert "default" in item.text or "config.yaml" in item.text

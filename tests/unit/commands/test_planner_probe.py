@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from agentrunner import cli
-from agentrunner.planners.probe import WANTED
 from tests.kit.asked_planner import KEY
 from tests.kit.fault_server import Fault, FaultServer, completion, server
 
@@ -23,6 +22,9 @@ OLLAMA = {
     "/api/ps": {"models": [{"name": "qwen3:8b", "context_length": 32768}]},
     "/v1/models": {"data": [{"id": "qwen3:8b"}, {"id": "gpt-oss:20b"}]},
 }
+
+
+WANTED = {"colour": "ultramarine", "number": {"kind": "five", "value": 47112}}
 
 
 class Doctor:
@@ -96,6 +98,28 @@ def test_a_schema_that_is_refused_or_ignored_and_a_usage_that_is_missing(
         "text": "32,768 tokens",
         "cure": "",
     }
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Hello! The word stands in line 120.",
+        json.dumps({"colour": "blue", "number": {"kind": "four", "value": 4711}}),
+        json.dumps({"colour": "ultramarine", "number": 120}),
+        json.dumps({"colour": "ultramarine", "number": {"kind": "four", "value": 47112}}),
+    ],
+    ids=["all", "a word", "the union", "a branch of it"],
+)
+def test_a_schema_that_is_taken_and_ignored_in_silence_is_found_out(
+    doctor: Doctor, server: FaultServer, content: str
+) -> None:
+    """Some servers make no constraint of a schema with a union, and answer 200."""
+    server.pages = OLLAMA
+    server.script = [answer(content)]
+    found = doctor(0)["schema"]
+    assert found["mark"] == "WARN" and found["text"].startswith("taken, and not enforced")
+    [sent] = server.requests
+    assert '"anyOf"' in json.dumps(sent["response_format"])
 
 
 def test_a_prompt_that_is_cut_makes_it_unusable(doctor: Doctor, server: FaultServer) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from agentrunner.discovery import outline as outlining
-from agentrunner.discovery.outline import outline_of
+from agentrunner.discovery.outline import ask_child, outline_of, start_child
 from agentrunner.text.tokens import tokens
 from agentrunner.verification.syntax.heads import heads_of
 from tests.kit.seen_repository import KEY, SeenRepository, redact
@@ -120,3 +125,56 @@ def test_nothing_of_a_source_is_hidden_and_links_lead_nowhere(tmp_path: Path) ->
 def test_a_repository_without_code_has_none(tmp_path: Path) -> None:
     place = place_of(tmp_path, {"README.md": "Hello."})
     assert outline_of(place.snapshots, place.before, redact) is None
+
+
+# -- what the child has, and what it has not ------------------------------------------------------
+
+UNSHARES = "import ctypes, sys; sys.exit(ctypes.CDLL(None).unshare(0x50000000) != 0)"
+
+
+def ready_child() -> subprocess.Popen[bytes]:
+    """A child that has answered once, and so has given up what it does not need."""
+    child = start_child()
+    lines = ask_child(child, "python", b"def add(a, b):\n    return a\n", time.monotonic() + 60)
+    assert lines
+    return child
+
+
+def test_the_child_has_no_key_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-the-parent")
+    with ready_child() as child:
+        environ = Path(f"/proc/{child.pid}/environ").read_bytes()
+        child.kill()
+    assert b"sk-secret" not in environ
+    assert {one.partition(b"=")[0] for one in environ.split(b"\0") if one} == {b"PATH", b"LANG"}
+
+
+def test_the_child_has_no_network_where_namespaces_are_allowed() -> None:
+    if subprocess.run([sys.executable, "-c", UNSHARES], check=False).returncode:
+        pytest.skip("the kernel allows no namespaces here")
+    with ready_child() as child:
+        namespace = Path(f"/proc/{child.pid}/ns/net").readlink()
+        devices = Path(f"/proc/{child.pid}/net/dev").read_text().splitlines()[2:]
+        child.kill()
+    assert namespace != Path("/proc/self/ns/net").readlink()
+    assert [one.split(":")[0].strip() for one in devices] == ["lo"]
+
+
+def test_the_child_ends_where_a_file_takes_too_long() -> None:
+    endless = (
+        "import sys; import agentrunner.verification.syntax.heads as heads\n"
+        "import agentrunner.discovery.outline_child as child\n"
+        "def forever(*given):\n    while True: pass\n"
+        "heads.heads_of, child.FILE_SEC = forever, 1\n"
+        "sys.argv = ['child', str(1 << 28)]\nchild.main()\n"
+    )
+    order = json.dumps({"language": "python", "source": "x = 1"}).encode() + b"\n"
+    done = subprocess.run([sys.executable, "-c", endless], input=order, check=False, timeout=60)
+    assert done.returncode == -signal.SIGALRM
+
+
+def test_a_child_that_says_nothing_is_waited_for_only_so_long() -> None:
+    with ready_child() as child:
+        child.send_signal(signal.SIGSTOP)
+        assert ask_child(child, "python", b"x = 1\n", time.monotonic() + 0.2) is None
+        child.kill()

@@ -123,3 +123,21 @@ def test_what_leaves_is_news_once_for_who_ran_without_it(tmp_path: Path) -> None
     seen = RunFolder.create(tmp_path / "state", "fifth-1a2b").root / "repository.json"
     seen.write_text("{}")
     assert news("sixth-1a2b") == []
+
+
+@pytest.mark.parametrize(
+    ("meta", "words"),
+    [
+        ({"see": "repo"}, "; sees the change and the repository"),
+        ({"see": "change"}, "; sees the change"),
+        ({"see": "nothing"}, "; sees nothing of the code"),
+        ({"kind": "checklist"}, ""),
+    ],
+)
+def test_it_says_what_the_planner_sees(tmp_path: Path, meta: dict[str, str], words: str) -> None:
+    planner = {"kind": "openai-chat", "model": "gpt-5.5", **meta}
+    if planner["kind"] == "checklist":
+        planner = {"kind": "checklist"}
+    runner = {"worker": {"kind": "codex-cli", "command": None}, "meta": planner}
+    shown = header(Project.make(tmp_path).spec(runner=runner))["planner"]
+    assert shown.endswith(words) if words else "sees" not in shown

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import pytest
 
 from agentrunner.config.spec import NOTE_TEMPLATES, NoteSpec
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import BadNoteTemplate
-from agentrunner.notes.note_model import Line
+from agentrunner.notes.note_model import BillLine, Line
 from agentrunner.notes.render import MAX_BYTES, TOP_LINES, Words, render_note
 from agentrunner.notes.view import cut_bytes, prd_summary
 from agentrunner.state.people import Question
@@ -137,6 +138,18 @@ def test_the_built_in_templates_are_named_where_one_is_asked_for() -> None:
     assert [
         n for n in NOTE_TEMPLATES if f"`{n}`" not in about or n not in BadNoteTemplate.advice
     ] == []
+
+
+@pytest.mark.parametrize(
+    ("language", "words"), [("en", "62 % cached"), ("ja", "62 % はキャッシュ")]
+)
+def test_the_bill_tells_the_share_from_a_cache(language: Literal["en", "ja"], words: str) -> None:
+    row = BillLine("planner", "gpt-5.5", 2, 4000, 68, "counted", tokens_cached=2480)
+    for template in NOTE_TEMPLATES:
+        view = replace(view_of(language), bill=(row,))
+        assert f"| 4000 ({words}) / 68 |" in render_note(view, template, language)
+        without = replace(view, bill=(replace(row, tokens_cached=0),))
+        assert "| 4000 / 68 |" in render_note(without, template, language)
 
 
 def test_no_criteria_and_no_history() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import itertools
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -44,6 +45,7 @@ from agentrunner.prompts.assembly import task_view
 from agentrunner.prompts.marking import defanged, marked, number_of
 from agentrunner.prompts.templates import render_part
 from agentrunner.protocol import Choices, message_schema
+from agentrunner.protocol.schema import KINDS
 from agentrunner.state.decisions import TEXT, shown, with_decision
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import People, PersonDecision, PersonLine
@@ -249,6 +251,7 @@ def prompt(
         patterns=patterns,
         repository=REPOSITORY,
     )
+    made = replace(made, choices=Choices(kinds=("command", "test", "file")))
     if type == "plan_task":
         return replace(made, looks=True)
     before = summarize({**state(language), **BEFORE}, task, patterns=patterns)
@@ -422,7 +425,7 @@ def test_hostile_text_stays_text_in_its_block(type_: PromptType, payload: str) -
 def test_every_key_of_the_schema_is_explained_and_no_other(
     type_: PromptType, language: Language
 ) -> None:
-    system = assemble(prompt(type_, language))[0].content
+    system = assemble(replace(prompt(type_, language), choices=None))[0].content
     contract = system.partition(f" {type_}\n\n")[2].partition("\n# ")[0]
     contract = contract.rpartition("Keys of " if language == "en" else " のキー：")[2]
     listed = set(re.findall(r"^ *- ([a-z_]+): ", contract, re.MULTILINE))
@@ -443,7 +446,7 @@ def test_keys_are_explained_in_the_order_in_which_the_schema_asks_for_them(
     type_: PromptType, language: Language
 ) -> None:
     """The order is meant: a reason before the action, a comment before the verdict."""
-    contract = render_part(type_, "contract", language, format="json", looks=True)
+    contract = render_part(type_, "contract", language, format="json", looks=True, kinds=KINDS)
     told = re.findall(r"^ *- ([a-z_]+): ", contract, re.MULTILINE)
     choices = Choices(models=("m",), patterns=("tdd",), own_checks=("AC-1",), whole_run=True)
     schema = message_schema(type_, choices if type_ == "next_action" else None, looks=True)
@@ -713,3 +716,18 @@ def test_the_state_of_now_leaves_out_what_is_empty() -> None:
     assert now["loops"] == 0 and now["budget_left"] == {"wall_sec": "60 s", "usd": 0}
     assert "notes" not in now and "refused" not in now
     assert now["workers"] == [{"worker_type": "c", "modes": ["exec"], "session_available": False}]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("type_", TYPES)
+def test_kinds_of_checks_are_those_that_the_schema_takes(
+    type_: PromptType, language: Language
+) -> None:
+    made = prompt(type_, language)
+    for offered in (("command", "test", "file"), ("command", "file"), KINDS):
+        choices = Choices(kinds=offered, criteria=("AC-1",))
+        system = assemble(replace(made, choices=choices))[0].content
+        taken = json.dumps(message_schema("plan_task", choices))
+        for kind in KINDS:
+            written = re.search(rf"^  - (?:[\w-]+[,、] ?)?{kind}(?:[:、,])", system, re.MULTILINE)
+            assert bool(written) == (kind in offered) == (f'"{kind}"' in taken), kind

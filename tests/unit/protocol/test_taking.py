@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import ProtocolError
-from agentrunner.protocol import Looks, MessageType, parse_reply, take_reply
+from agentrunner.protocol import Looks, MessageType, NextAction, parse_reply, take_reply
 from agentrunner.protocol.taking import MEANINGS, TAKEN, Leniency
 
 PAGE = Path(__file__).parents[3] / "docs/reference/planners.md"
@@ -114,6 +114,20 @@ def test_each_row_is_taken_with_a_warning(row: Leniency) -> None:
     assert row.path.rpartition(".")[2] in message.warnings[0].path
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"), [("Codex_CLI", "codex-cli"), ("codex", "codex-cli"), ("FAST", "fast")]
+)
+def test_another_spelling_of_a_worker_is_taken_with_a_warning(given: str, meant: str) -> None:
+    message = take_reply(reply("next_action", "worker_call.worker_type", given), "next_action")
+    assert isinstance(message.payload, NextAction) and message.payload.worker_call is not None
+    assert message.payload.worker_call.worker_type == meant
+    [warning] = message.warnings
+    assert (warning.code, warning.path) == ("taken", "payload.worker_call.worker_type")
+    assert given in warning.message and meant in warning.message
+    plainly = reply("next_action", "worker_call.worker_type", "codex-cli")
+    assert not take_reply(plainly, "next_action").warnings
+
+
 def test_a_look_that_fills_each_key_is_a_look_for_each_form() -> None:
     """What a real, small model wrote, in a decision that had every key filled."""
     look = {"read": "a.py", "search": "total", "list": "", "diff": None, "in": "src", "from": 2}
@@ -166,3 +180,5 @@ def test_the_reference_has_every_row() -> None:
     page = PAGE.read_text("utf-8")
     for row in TAKEN:
         assert f"| `{row.type}` | `{row.path}` | {MEANINGS[row.how]} |" in page
+    for meaning in ("the worker that it is but for case", "the first worker of that kind"):
+        assert f"| `next_action` | `worker_call.worker_type` | {meaning}" in page

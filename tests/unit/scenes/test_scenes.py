@@ -89,6 +89,7 @@ SHOWN = {
     "completion-refused": ["Completion was refused, because: AC-1 failed"],
     "weakened-test": ["tests_changed", "or True"],
     "worker-did-nothing": ["no_op"],
+    "plan-check-cannot-run": ["pytest: not found", "cannot run here"],
     "plan-bug": ["test_cart.Total.test_discount_from_six"],
 }
 """What a planner must have been shown in a scene, in the words of the data."""

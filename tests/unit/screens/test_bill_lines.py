@@ -72,3 +72,9 @@ def test_a_line_for_each_role_model_and_run() -> None:
     ]
     many = bill_lines(result(*[worker() for _ in range(30)]))
     assert (len(many), many[0]) == (21, "and 10 older lines: agentrunner show --json")
+
+
+def test_the_share_from_a_cache_is_told_where_it_is_known() -> None:
+    [line] = bill_lines(result(worker(input_tokens=4000, cached_tokens=2480)))
+    assert "4,100 tokens" in line and "(62 % of the input cached)" in line
+    assert "cached" not in bill_lines(result(worker()))[0]
