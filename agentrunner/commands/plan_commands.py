@@ -216,21 +216,31 @@ def answer(
         str | None, typer.Argument(metavar="TEXT", help="The answer. In a terminal: asked for.")
     ] = None,
     repo: opt.PlanRepo = None,
+    as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
     """Answer a question of the planner, of a task that waits for a person, or about the budget."""
+    import json
     import os
 
+    from agentrunner.commands.talking import questions_json
     from agentrunner.execution.credentials import secrets_in
+    from agentrunner.plans.execution import answers
     from agentrunner.text.redaction import Redactor
 
+    store = store_of(repo, state_dir)
     if question is None or text is None:
-        found = _open_question(store_of(repo, state_dir), question)
+        found = _open_question(store, question)
         question, text = str(found.id), _typed_answer(found)
         if not text:
             return WAITING_EXIT
     answer = Redactor(secrets_in(os.environ)).redact(text)
-    show(answered(question, answer, repo, state_dir))
+    number = answers.asked_by(store, question).id
+    message = answered(question, answer, repo, state_dir)
+    if as_json:
+        show(json.dumps({"answered": number, "open_questions": questions_json(store)}))
+    else:
+        show(message)
     return 0
 
 

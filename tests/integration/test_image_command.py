@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import secrets
@@ -154,6 +155,15 @@ async def test_mistakes_are_found_without_an_engine(
     monkeypatch.chdir(tmp_path)
     assert await build(*words) == 2
     assert told in capsys.readouterr().err
+
+
+async def test_as_json_it_says_name_and_id(
+    engine: Engine, tag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert await build("host", "--tag", tag, "--json") == 0
+    made = await find_image(engine, tag)
+    assert made is not None
+    assert json.loads(capsys.readouterr().out) == {"image": tag, "id": made.id}
 
 
 class FromScratch(Recipe):
