@@ -47,19 +47,19 @@ async def answer_line(
         yield
         return
     line = _Line(target, redact)
-    planner.waits.told = line.waits
+    planner.waits.on_wait = line.waits
     if not (live and target.isatty()):
         try:
             yield
         finally:
-            planner.waits.told = None
+            planner.waits.on_wait = None
         return
     planner.progress = line.written
     ticking = asyncio.create_task(line.tick())
     try:
         yield
     finally:
-        planner.progress = planner.waits.told = None
+        planner.progress = planner.waits.on_wait = None
         ticking.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await ticking

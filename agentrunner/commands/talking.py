@@ -149,7 +149,7 @@ async def proposed(
         if notice and sys.stderr.isatty():
             show(flat(notice), sys.stderr)
         async with answer_line(planner, talk.redact, live=not as_json):
-            with _former_kept_on_failure(former), _said_again(text, talk, again):
+            with _former_kept_on_failure(former), _with_command(text, talk, again):
                 proposal = await talk.propose(text, in_place_of=former)
         if not as_json:
             _show(proposal, talk, chat=chat)
@@ -188,7 +188,7 @@ def _former_kept_on_failure(proposal: Proposal | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _said_again(text: str, talk: Conversation, options: Sequence[str] | None) -> Iterator[None]:
+def _with_command(text: str, talk: Conversation, options: Sequence[str] | None) -> Iterator[None]:
     """If the planner refuses or is away, add to the error how to say the same again."""
     try:
         yield

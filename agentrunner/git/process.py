@@ -147,11 +147,11 @@ class Git:
             raise GitFailed(f"git can't be run: {error}") from error
         if done.returncode not in accept:
             stderr = done.stderr.decode("utf-8", "replace").strip()
-            said = f"git {_verb(command)} ended with {done.returncode}: {stderr}"
+            message = f"git {_verb(command)} ended with {done.returncode}: {stderr}"
             where = fullest(self.git_dir, cwd or self.git_dir)
             if any(words in stderr for words in NO_ROOM) or is_full(where, LEAST_BYTES):
-                raise GitDiskFull.of(where, cause=said)
-            raise GitFailed(said)
+                raise GitDiskFull.of(where, cause=message)
+            raise GitFailed(message)
         return done.stdout
 
     def environment(

@@ -46,7 +46,7 @@ class PlannerWaits:
         self._environ = environ
         self._clock = clock
         self._record = record
-        self.told: Callable[[Wait], None] | None = None
+        self.on_wait: Callable[[Wait], None] | None = None
         """Called as a wait begins, to show it."""
 
     async def wait(
@@ -61,26 +61,26 @@ class PlannerWaits:
         if not ends_by_itself(failed.client, failure):
             raise self._refusal(failure, failed, asked_for)
         now = self._clock.now()
-        until, told = asked_again_at(failure, len(before), now)
+        until, is_given = asked_again_at(failure, len(before), now)
         wait = Wait(
             until=stamp(until),
             since=stamp(now),
             reason=f"the planner {failed.name} could not answer, {words_of_failure(failure)}",
             role="meta",
             candidate=failed.name,
-            told=told,
+            told=is_given,
         )
         waited, limit = sum(map(seconds_of, before)), self._spec.runner.budget.wait_sec
         if waited + seconds_of(wait) > limit:
-            known = f"It is known to be back at {wait.until}. " if told else ""
+            known = f"It is known to be back at {wait.until}. " if is_given else ""
             raise PlannerAway(
                 f"{self._sentence(failure, failed, asked_for)} It was waited for {waited:g} s. "
                 f"{known}runner.budget.wait_sec allows {limit:g} s in all. The plan is as it was.",
                 remedy=self._fix(reason_of(failure), failed),
             )
         self._record(wait)
-        if self.told is not None:
-            self.told(wait)
+        if self.on_wait is not None:
+            self.on_wait(wait)
         await sleep_until(until, self._clock)
         return wait
 

@@ -177,7 +177,7 @@ async def test_a_terminal_counts_down(monkeypatch: pytest.MonkeyPatch) -> None:
             return True
 
     monkeypatch.setattr(lines, "TICK_SEC", 0)
-    asked: Any = SimpleNamespace(progress=None, waits=SimpleNamespace(told=None))
+    asked: Any = SimpleNamespace(progress=None, waits=SimpleNamespace(on_wait=None))
     terminal = Terminal()
     now = datetime.now(UTC)
     wait = Wait(
@@ -187,7 +187,7 @@ async def test_a_terminal_counts_down(monkeypatch: pytest.MonkeyPatch) -> None:
         role="meta",
     )
     async with answer_line(asked, str, terminal):
-        asked.waits.told(wait)
+        asked.waits.on_wait(wait)
         for _ in range(4):
             await asyncio.sleep(0)
         assert "\nthe planner is away" not in terminal.getvalue()
@@ -196,4 +196,4 @@ async def test_a_terminal_counts_down(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "The planner x could not answer, it cannot be reached. It is asked again at" in said(
         shown
     )
-    assert asked.waits.told is None and asked.progress is None
+    assert asked.waits.on_wait is None and asked.progress is None
