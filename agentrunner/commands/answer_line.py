@@ -22,8 +22,8 @@ from agentrunner.screens.status_line import awaited_words
 from agentrunner.text.terminal import cell_width, shorten
 
 if TYPE_CHECKING:
+    from agentrunner.api import PanelPlanner
     from agentrunner.planners.base import Written
-    from agentrunner.plans.planner import PanelPlanner
     from agentrunner.state.worker_runs import Wait
 
 TICK_SEC = 0.5

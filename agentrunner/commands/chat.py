@@ -15,9 +15,9 @@ from agentrunner.commands.plan_place import Setting, task_called
 from agentrunner.errors import AgentRunnerError, UsageError
 
 if TYPE_CHECKING:
+    from agentrunner.api import PanelPlanner
     from agentrunner.commands.lines import LineReader
     from agentrunner.plans.conversation import Conversation
-    from agentrunner.plans.planner import PanelPlanner
 
 HELP = (
     ("/plan [TASK]", "the plan, or one task of it"),

@@ -175,6 +175,8 @@ class Console:
         """Facts about the run that every notification includes."""
         self.run_id: str | None = None
         self.begun_here = False
+        self.left = ""
+        """The question that was shown in this terminal and left waiting."""
         """Whether the run began with this command."""
         self.may_have_spent = False
         """Whether this command has begun to ask a planner or a worker."""
@@ -267,8 +269,8 @@ class Console:
 
     def _ring(self, text: str) -> None:
         """Ring, and notify through the terminal, as the person may be looking elsewhere."""
-        if not (self.output.log_on_stdout or self.output.json):
-            ring(self._progress, f"AgentRunner {self.run_id or ''}: {text}", os.environ)
+        if self.run_id and not (self.output.log_on_stdout or self.output.json):
+            ring(self._progress, f"AgentRunner {self.run_id}: {text}", os.environ)
 
     def _send(self, kind: Literal["needs_you", "ended"], text: object, **facts: Any) -> None:
         if self._notifier is None or not self.run_id:

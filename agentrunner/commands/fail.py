@@ -22,6 +22,8 @@ from agentrunner.screens.errors import error_screen
 from agentrunner.text.redaction import Redactor
 from agentrunner.text.times import stamp_now
 
+LEAST_ROOM = 65_536
+"""Bytes free on a disk below which an I/O error there means that it is full."""
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import shlex
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentrunner import environment
+from agentrunner import api
 from agentrunner.commands.answer_line import answer_line
 from agentrunner.commands.command_line import is_no, is_yes
 from agentrunner.commands.console import (
@@ -43,8 +41,8 @@ from agentrunner.screens.plan_diff import diff_lines, proposal_screen
 from agentrunner.text.cut import cut
 
 if TYPE_CHECKING:
+    from agentrunner.api import PanelPlanner
     from agentrunner.plans.conversation import Conversation
-    from agentrunner.plans.planner import PanelPlanner
 
 WAITS = 4
 """Exit code if something waits for a person."""
@@ -63,31 +61,16 @@ Decide = Callable[[Proposal], Awaitable[bool | str | None]]
 
 @asynccontextmanager
 async def opened(setting: Setting) -> AsyncIterator[tuple[Conversation, PanelPlanner]]:
-    """Open the conversation about this repository's plan; raises as `open_conversation`."""
-    from agentrunner.config.load import TaskSource, load_task
-    from agentrunner.plans.planner import open_conversation, planning_spec
-    from agentrunner.storage.plan_folder import plan_folder
-    from agentrunner.storage.run_folder import refuse_inside
-
-    repo = repository(setting.repo)
-    # A conversation has no task: this one only passes the settings to the planner.
-    spec = load_task(
-        TaskSource("goal", "A conversation about the plan."),
-        overrides=setting.overrides,
-        options={
-            "repo": str(repo),
-            "meta": setting.meta,
-            "planner_model": setting.planner_model,
-        },
-        environ=os.environ,
-        cwd=Path.cwd(),
-        auto=True,
-    )
-    state_dir = environment.state_dir(setting.state_dir)
-    refuse_inside(state_dir, repo)
-    spec = planning_spec(spec, os.environ, state_dir, setting.policy)
-    folder = plan_folder(state_dir, repo)
-    async with open_conversation(spec, folder, state_dir, os.environ, author=user_name()) as talk:
+    """Open the conversation about this repository's plan; raises as `api.conversation`."""
+    async with api.conversation(
+        repository(setting.repo),
+        settings=setting.overrides,
+        policy=setting.policy,
+        author=user_name(),
+        state_dir=setting.state_dir,
+        meta=setting.meta,
+        planner_model=setting.planner_model,
+    ) as talk:
         yield talk
 
 
@@ -149,7 +132,11 @@ async def proposed(
         if notice and sys.stderr.isatty():
             show(flat(notice), sys.stderr)
         async with answer_line(planner, talk.redact, live=not as_json):
-            with _former_kept_on_failure(former), _with_command(text, talk, again):
+            with (
+                _former_kept_on_failure(former),
+                _with_command(text, talk, again),
+                _warned_of(planner),
+            ):
                 proposal = await talk.propose(text, in_place_of=former)
         if not as_json:
             _show(proposal, talk, chat=chat)
@@ -210,6 +197,16 @@ def _command(text: str, talk: Conversation, options: Sequence[str]) -> str:
         return f"{command} < {shlex.quote(str(file))}"
     say = [] if len(text.split()) > 1 else ["say"]
     return shlex.join(["agentrunner", "plan", *say, text, *options])
+
+
+@contextlib.contextmanager
+def _warned_of(planner: PanelPlanner | None) -> Iterator[None]:
+    """Tell what became known while the planner answered, whether an answer came or not."""
+    try:
+        yield
+    finally:
+        for sentence in planner.warnings() if planner is not None else ():
+            tell(f"warning: {sentence}", sys.stderr)
 
 
 def _tell_kept(proposal: Proposal | None) -> None:

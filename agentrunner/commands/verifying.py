@@ -118,7 +118,8 @@ def _screen(found: Verification) -> str:
 
 def _mutation(mutation: Any) -> list[str]:
     if not mutation.tried:
-        return ["  mutants  none could be made of this change"]
+        more = f" ({mutation.made} could be made)" * bool(mutation.made)
+        return [f"  mutants  {mutation.why_none}{more}"]
     lines = [
         (
             f"  mutants  {mutation.killed} of {mutation.tried} turned a test red"

@@ -15,7 +15,10 @@ MOST_FILES_AT_START = 20_000
 
 @dataclass(frozen=True)
 class ProofInputs:
-    """The lists `tests`, `product` and `unsure`, and problems of the task's globs."""
+    """The lists `tests`, `product` and `unsure`, and problems of the task's globs.
+
+    `nameless` is the test command, where no known test tool is in it that reports names.
+    """
 
     lists: dict[str, object] | None = None
     """None if nothing is executed, or there are too many files."""
@@ -26,7 +29,7 @@ class ProofInputs:
 def proof_inputs(
     spec: TaskSpec, *, most_files: int = MOST_FILES, most_listed: int | None = None
 ) -> ProofInputs:
-    """The inputs of the proof, judged by the files that exist now. Blocking; runs nothing."""
+    """The inputs of the proof, judged by the files that exist now. Blocks; runs nothing."""
     repo = Path(spec.repo)
     read = reader_of(repo)
     if not commands_of(spec, read):
@@ -34,7 +37,15 @@ def proof_inputs(
     paths = files_of(repo, most_files)
     if paths is None:
         return ProofInputs()
-    from agentrunner.verification.listing import inputs_of_task, listed, problems
+    from agentrunner.verification.listing import (
+        inputs_of_task,
+        listed,
+        nameless_command,
+        problems,
+    )
 
     found_problems = [f"{where}: {text}" for where, text in problems(spec, paths)]
-    return ProofInputs(listed(inputs_of_task(spec, paths, read), most_listed), found_problems)
+    lists = listed(inputs_of_task(spec, paths, read), most_listed)
+    if nameless := nameless_command(spec, read):
+        lists["nameless"] = nameless
+    return ProofInputs(lists, found_problems)

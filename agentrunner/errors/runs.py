@@ -121,7 +121,7 @@ class NotAKnownRed(UsageError):
 
     code = "not-a-known-red"
     advice = """
-    Mend it. Where it is red for another reason although the task names it, list it in
+    Fix it. Where it is red for another reason although the task names it, list it in
     `task.test.known_red` for the next run.
     """
 
@@ -257,6 +257,16 @@ class UnknownRound(UsageError):
 
     code = "unknown-round"
     advice = "`agentrunner logs RUN` shows the rounds there are."
+
+    @classmethod
+    def of(cls, run_id: str, rounds: int, number: int) -> Self:
+        """The error for a round that a run has not had."""
+        had = f"{rounds} round" if rounds == 1 else f"{rounds or 'no'} rounds"
+        return cls(
+            f"{run_id} has {had}; there is no round {number}.",
+            path="--round",
+            remedy=f"agentrunner logs {run_id}",
+        )
 
 
 class UnknownRun(UsageError):

@@ -113,6 +113,8 @@ class Snapshot:
     """Ignored files whose content is not kept; `Snapshots.ignored_seen` has the facts of all."""
     borrowed: int = 0
     """How many files were not read because the user's repository has their content."""
+    empty: list[str] = field(default_factory=list)
+    """Folders with nothing in them; after the first snapshot only those that it did not have."""
 
 
 @dataclass(frozen=True)
@@ -185,23 +187,27 @@ class _SnapshotRun:
             tree=tree,
             files=len(now),
             embedded=_first_paths(self.walk.embedded),
-            skipped=_first_paths(self._newly_skipped()),
+            skipped=_first_paths(self._new_since_first("skipped", self.walk.skipped)),
             ignored=_first_paths(self.walk.ignored),
             large=_first_paths(path for path, seen in now.items() if flags_of(seen) & STAND_IN),
             unkept=_first_paths(self.unkept),
             seen=_first_paths(unseen),
             borrowed=sum(1 for seen in now.values() if flags_of(seen) & BORROWED),
+            empty=_first_paths(self._new_since_first("empty", self.walk.empty)),
         )
 
-    def _newly_skipped(self) -> set[bytes]:
-        """Return paths that no snapshot can hold, without those from before the first worker."""
-        skipped, place = set(self.walk.skipped), self.place / "skipped"
+    def _new_since_first(self, kind: str, paths: Iterable[bytes]) -> set[bytes]:
+        """Return paths that no snapshot can hold, without those from before the first worker.
+
+        `kind` names the file in which those are kept.
+        """
+        found, place = set(paths), self.place / kind
         if self.rules.baseline:
-            replace(place, b"\0".join(sorted(skipped)))
-            return skipped
+            replace(place, b"\0".join(sorted(found)))
+            return found
         with contextlib.suppress(FileNotFoundError):
-            skipped.difference_update(place.read_bytes().split(b"\0"))
-        return skipped
+            found.difference_update(place.read_bytes().split(b"\0"))
+        return found
 
     # -- what the user's repository has already -----------------------------------------------
 
@@ -369,6 +375,15 @@ def seen_files(git: Git) -> dict[str, str]:
         )
         return found
     return {}
+
+
+def empty_at_first(git: Git) -> list[str]:
+    """Return the empty folders of the first snapshot; none if there was none yet."""
+    try:
+        text = (git.git_dir / "agentrunner" / "empty").read_bytes()
+    except FileNotFoundError:
+        return []
+    return [to_text(path) for path in text.split(b"\0") if path]
 
 
 def changed_since(work_tree: Path, facts: Mapping[str, str]) -> list[str]:

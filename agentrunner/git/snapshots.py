@@ -40,6 +40,7 @@ from agentrunner.git.snapshot_writer import (
     Snapshot,
     TakeOptions,
     command,
+    empty_at_first,
     note_worker,
     seen_files,
     stand_ins,
@@ -188,6 +189,10 @@ class Snapshots:
         changed.
         """
         return seen_files(self.git)
+
+    def empty_at_first(self) -> Folders:
+        """Return the folders with nothing in them that the first snapshot passed over."""
+        return empty_at_first(self.git)
 
     def take_command(self) -> tuple[str, ...]:
         """Return `take` as a command for the supervisor; it prints the snapshot as a JSON line."""

@@ -105,6 +105,8 @@ class TestFacts:
     seconds: float = 0
     output: Attachment | None = None
     tail: str = ""
+    named: bool = True
+    """Whether its tests are known by name; else its exit code counts."""
 
     @property
     def known_names(self) -> list[str]:

@@ -26,6 +26,7 @@ from agentrunner.state.decisions import about_check
 from agentrunner.state.lifecycle import EndName, end_of
 from agentrunner.state.people import IN_WORDS
 from agentrunner.state.run_state import Criterion, Finding
+from agentrunner.verification.criterion_status import WORD, is_mapped_by_planner
 from agentrunner.verification.findings import approval_of
 from agentrunner.verification.verdict import worker_trouble
 
@@ -155,7 +156,11 @@ def decide(
         ill = failed or reading.result.reason == "stuck"
         trouble = worker_trouble(reading.context.get("recent") or ()) if ill else ""
         lines += [line("words", text=trouble)] if trouble else []
-        lines += [_finding(one) for one in _findings(reading) if one.blocks or not failed]
+        lines += [
+            _finding(one)
+            for one in _findings(reading)
+            if one.blocks or not failed or one.code == "checkout_lacks"
+        ]
         lines += [] if failed else [_look_line(row) for row in criteria if _is_judged_only(row)]
         lines += [
             line("decide_open", id=row.id, text=row.description)
@@ -238,26 +243,33 @@ def proof(reading: NoteSources, item: CriterionResult, criterion: Criterion | No
     outcome = outcomes.get(item.id)
     if criterion is not None and criterion.awaits and item.status != "passed":
         awaited = criterion.awaits
-        key = "proof_awaits_test" if awaited.kind == "test" else "proof_awaits_tool"
-        return line(key, what=awaited.what or "?")
+        return line(f"proof_awaits_{awaited.kind}", what=awaited.what or "?")
     if kind in ("checked", "tested") and outcome is not None:
         key = "proof_ran_red_before" if outcome.before == "red" else "proof_ran"
         detail = outcome.detail if outcome.exit_code is None else str(outcome.exit_code)
         return line(key, what=outcome.what, came=detail or outcome.outcome)
+    mapped = criterion if criterion and is_mapped_by_planner(criterion) else None
+    if kind == "tested" and mapped is not None and mapped.tests:
+        return line("proof_mapped", text=mapped.proof)
     if kind == "tested" and evidence is not None and evidence.test is not None:
         return line("proof_ran", what=evidence.test.command, came=str(evidence.test.exit_code))
     if kind == "judged":
-        return _judged(reading, item)
+        return _judged(reading, item, criterion.proof if criterion else "")
     if kind == "none" and outcome is not None and outcome.outcome == "passed":
         return line("proof_green_before", what=outcome.what)
     text = (criterion.proof if criterion else "") or item.detail
     return line("words", text=text) if text else line("proof_none")
 
 
-def _judged(reading: NoteSources, item: CriterionResult) -> Line:
-    """Return that it is the model's judgement, and how much of the change the model saw."""
+def _judged(reading: NoteSources, item: CriterionResult, text: str) -> Line:
+    """Return that it is the model's judgement, and how much of the change the model saw.
+
+    `text` says what code found out about the criterion, and why that is not enough.
+    """
     if item.status == "failed":
         return line("proof_called_failed")
+    if text and not text.startswith(WORD):
+        return line("proof_judged_why", text=text)
     assessment = reading.context.get("assessment")
     if assessment is not None and assessment.blind:
         return line("proof_judged_blind")
@@ -322,9 +334,9 @@ def _to_use(reading: NoteSources, look: tuple[Line, ...]) -> tuple[Line, ...]:
         take = f"git merge {branch}" if outside else f"git show {name}"
         return (*look, line("do_merge" if outside else "do_look_commit", command=take))
     result = reading.result
-    commands = commit_commands(result.changed_files, folder=result.repo)
+    commands = commit_commands(result.to_commit, folder=result.repo)
     commit = line("do_commit", command=" && ".join(commands))
-    return (*look, commit) if reading.in_git and look else look
+    return (*look, commit) if reading.in_git and look and result.to_commit else look
 
 
 def _accept(run: str, criteria: Sequence[CriterionRow]) -> Line:

@@ -215,6 +215,7 @@ def _test(reading: NoteSources) -> TestFacts | None:
         seconds=outcome.duration_sec,
         output=attachment(outcome.output, reading),
         tail=outcome.tail,
+        named=bool(outcome.reader),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from agentrunner.config.agents import See
 from agentrunner.config.markdown import detect_language
@@ -47,6 +47,14 @@ MAX_ANSWER_CHARS = 1000
 Check = Callable[[Message], None]
 
 
+class UndonePlan(NamedTuple):
+    """The plan before and after its latest change was undone, and that change."""
+
+    before: Plan
+    plan: Plan
+    change: PlanChange
+
+
 class Planner(Protocol):
     """A client that answers prompts about a plan."""
 
@@ -74,7 +82,7 @@ class Conversation:
     redact: Callable[[str], str] = str
     """Removes secrets from messages before they are kept or sent."""
     look: Callable[[str], View | None] = lambda _: None
-    """Returns what is known of the repository now, JSON-native, for what is asked. Blocking."""
+    """Returns what is known of the repository now, JSON-native, for what is asked. Blocks."""
     see: See = "change"
     """What the planner may see of the code; with `repo` it may look."""
     timeout_sec: float = field(default=TIMEOUT_SEC)
@@ -205,14 +213,9 @@ class Conversation:
         if proposals.waiting(folder) == proposal.message:
             proposals.forget(folder)
 
-    def undo(self) -> tuple[Plan, Plan, PlanChange]:
-        """Undo the latest change; return the plan before and after that, and the undone change.
-
-        Raises UsageError (`nothing-to-undo`) and PatchRejected.
-        """
-        before = self.store.load()
-        after, change = self.store.undo(at=self.stamp(), author=self.author)
-        return before, after, change
+    def undo(self) -> UndonePlan:
+        """Undo the latest change; see `undo`."""
+        return undo(self.store, at=self.stamp(), author=self.author)
 
     def open_questions(self) -> list[OpenQuestion]:
         """Return the questions without an answer."""
@@ -234,6 +237,16 @@ def accept(store: PlanStore, proposal: Proposal, *, at: str, author: str) -> Pla
     )
     proposals.forget(store.path.parent)
     return renewed.after
+
+
+def undo(store: PlanStore, *, at: str, author: str, force: bool = False) -> UndonePlan:
+    """Undo the latest change of the plan.
+
+    Raises UsageError (`nothing-to-undo`), and PatchRejected where that removes a task that is at
+    work, unless `force`.
+    """
+    before = store.load()
+    return UndonePlan(before, *store.undo(at=at, author=author, force=force))
 
 
 def check_message(text: str) -> None:
@@ -268,7 +281,9 @@ __all__ = [
     "TIMEOUT_SEC",
     "Conversation",
     "Planner",
+    "UndonePlan",
     "accept",
     "check_message",
     "question_facts",
+    "undo",
 ]

@@ -63,8 +63,8 @@ def _steps_to_use(result: Result, name: str, git: str) -> list[tuple[str, str]]:
         steps.append((f"{git} show {commit.id[:10]}", "as it was committed"))
     else:
         steps.append((f"agentrunner undo{name}", "put it back"))
-    if git and not commit:
-        commands = commit_commands(result.changed_files, git, result.repo)
+    if git and not commit and result.to_commit:
+        commands = commit_commands(result.to_commit, git, result.repo)
         steps += [(command, "nothing was committed for you") for command in commands]
     return steps
 

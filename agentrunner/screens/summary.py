@@ -94,6 +94,8 @@ def summary_screen(
     return "\n".join([*lines, *tests, *facts, *end])
 
 
+LESS_THAN_PROVEN = ("shown", "accepted", "kept")
+"""Grades of a COMPLETE run that its first line names; of judged criteria it says how many."""
 SOME_NAME = 10
 """Columns of the first line that are left for a task's name, however narrow it is."""
 
@@ -123,11 +125,13 @@ def _head(result: Result, width: int, paint: Paint, driven: bool) -> str:
     judged = sum(one.evidence == "judged" for one in critical)
     if judged and word == "COMPLETE":
         right.append(f"{judged} of {len(critical)} judged")
+    elif word == "COMPLETE" and result.grade in LESS_THAN_PROVEN:
+        word += f" ({result.grade})"
     while len(right) > 1 and len(word) + len(", ".join(right)) + SOME_NAME > width:
         del right[1 if right[1].startswith("waited") else 0]
     line = spread(f"{word}  {names}", ", ".join(right), width)
     end = end_of(result.state)
-    tone = end.tone if end and word == end.word.upper() else "warn"
+    tone = end.tone if end and headline(result, driven) == end.word.upper() else "warn"
     return line.replace(word, paint.toned(tone, word), 1)
 
 
@@ -202,7 +206,7 @@ def _facts(
     missing_text = "; ".join(missing_sentences(result))  # already shown above
     seen = [
         text
-        for text in (*_judged(result), *findings, *warnings)
+        for text in (*_judged(result), *findings, *warnings, *_mapped(result))
         if flat(text) != flat(missing_text)
     ]
     look = list(dict.fromkeys(seen))
@@ -236,6 +240,7 @@ def _tests(test: TestSummary) -> str:
     if not before and test.baseline_exit_code is not None:
         before = f"exit {test.baseline_exit_code}"
     text += f" (before: {before})" if before else ""
+    text += "; no test names: the exit code counts" * (not test.reader)
     if _is_excused(test):
         number = test.how_many("known_red")
         text += f"; {number} {'was' if number == 1 else 'were'} red before and still"
@@ -252,6 +257,17 @@ def _counts(passed: int | None, failed: int | None) -> str:
     if passed is None and failed is None:
         return ""
     return f"{passed or 0} passed" + (f", {failed} failed" if failed else "")
+
+
+def _mapped(result: Result) -> list[str]:
+    """Return which criteria rest on tests that only the planner said to be about them."""
+    ids = [
+        one.id
+        for one in result.acceptance_criteria
+        if one.mapped_by == "planner" and (one.status, one.evidence) == ("passed", "tested")
+    ]
+    whose = "its test is" if len(ids) == 1 else "their tests are"
+    return [f"{', '.join(ids)}: {whose} mapped by the planner"] if ids else []
 
 
 def _judged(result: Result) -> list[str]:

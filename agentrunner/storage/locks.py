@@ -184,4 +184,5 @@ def repository_lock(state_dir: Path, repo: Path, remedy: str = OUTSIDE) -> FileL
 
 def run_lock(folder: RunFolder) -> FileLock:
     """Return the lock of the process that drives a run."""
-    return FileLock(folder.run_lock, f"run {folder.run_id}")
+    remedy = f"agentrunner watch {folder.run_id}, or agentrunner cancel {folder.run_id}"
+    return FileLock(folder.run_lock, f"run {folder.run_id}", remedy)

@@ -16,8 +16,9 @@ from agentrunner.state.run_state import (
     Proof,
 )
 from agentrunner.text.sentences import within
-from agentrunner.verification.grades import assigned
+from agentrunner.verification.grades import assigned, full_name
 
+WORD = "the planner's word"
 LATE = "the planner wrote that down after the work had begun"
 LAST_OUTCOMES = {
     "passed": "where it had passed",
@@ -78,7 +79,7 @@ def _settled(
             "failed", "judged", "judged", "planner", "the model calls it failed"
         )
     elif state.status == "unknown" and says_passed:
-        proof = state.proof or "the planner's word"
+        proof = state.proof or WORD
         if assessment is not None and assessment.blind:
             proof += "; nothing of the change was seen"
         elif assessment is not None and assessment.unseen:
@@ -131,7 +132,7 @@ def _executed(
         if proof is None:
             doubt = evidence.doubts.get(criterion.id, "")
             if not doubt and evidence.examined and criterion.tests:
-                doubt = f"no test {criterion.tests[0]} was red before and passes now"
+                doubt = _why_mapped_prove_nothing(criterion, evidence, proofs)
             return _CriterionState(proof=doubt)
         return _CriterionState("passed", "tested", proof.grade, proof.author, proof.text)
     late = criterion.late and criterion.check_origin == "model"
@@ -164,6 +165,19 @@ def _executed(
         return _CriterionState("passed", kind, "kept", "person", detail)
     why = evidence.doubts.get(criterion.id) or "it was not seen failing before"
     return _CriterionState(proof=f"{detail}, but {within(why)}")
+
+
+def _why_mapped_prove_nothing(
+    criterion: Criterion, evidence: Evidence, proofs: Mapping[str, Proof]
+) -> str:
+    """Why the tests mapped to a criterion prove nothing of it, though one may be a proof."""
+    for name in (full_name(one, evidence.proofs) for one in criterion.tests):
+        if not any(name in proof.tests for proof in evidence.proofs):
+            return f"no test {name} was red before and passes now"
+        taken = next((one for one, proof in proofs.items() if name in proof.tests), "")
+        if taken:
+            return f"its test stands for {taken}, and only for one criterion: {name}"
+    return "its tests stand for other criteria"
 
 
 def _by_test_command(

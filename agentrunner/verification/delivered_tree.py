@@ -38,11 +38,7 @@ class DeliveredTree:
 
         An ignored file that the task names is part of the work, and stays.
         """
-        if not total.all:
-            return tree, []
-        ignored = self._snapshots.ignored_paths(total.all) | self._hidden_by_worker(
-            tree, before, total
-        )
+        ignored = self._ignored(tree, before, total)
         wanted = {path for path in ignored if self._is_named(path)}
         put_back = sorted(ignored - wanted)
         if not put_back:
@@ -50,6 +46,17 @@ class DeliveredTree:
         old = self._snapshots.list(before)
         made = self._snapshots.combine(tree, {path: old.get(path) for path in put_back})
         return made, put_back
+
+    def carried(self, tree: str, before: str, total: Changes) -> list[str]:
+        """Ignored files that the task names, and that are handed over though no commit has them."""
+        ignored = self._ignored(tree, before, total)
+        return sorted(path for path in ignored - total.deleted if self._is_named(path))
+
+    def _ignored(self, tree: str, before: str, total: Changes) -> set[str]:
+        if not total.all:
+            return set()
+        hidden = self._hidden_by_worker(tree, before, total)
+        return self._snapshots.ignored_paths(total.all) | hidden
 
     def _hidden_by_worker(self, tree: str, before: str, total: Changes) -> set[str]:
         """New files that the worker's own ignore rules keep out of what git would hand over."""

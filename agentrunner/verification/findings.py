@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Sequence
+from shlex import quote
 
+from agentrunner.git.staging import commit_commands
+from agentrunner.state.evidence_words import NOT_IN_GIT
 from agentrunner.state.run_state import CheckOutcome, Evidence, Finding, TestOutcome
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.results.model import Exchanged
@@ -26,6 +29,7 @@ EXAMINED = frozenset(
         "only_in_tests",
         "work_not_lasting",
         "work_pinned",
+        "not_built_again",
     }
 )
 """Codes of findings that an examination makes; each examination makes them anew."""
@@ -92,6 +96,26 @@ def not_kept(paths: Sequence[str]) -> list[Finding]:
     ]
 
 
+def left_in_submodule(name: str, paths: Sequence[str]) -> Finding:
+    """A finding about work in a submodule, in a state that no remote of it has."""
+    commands = commit_commands([path[len(name) + 1 :] for path in paths], f"git -C {quote(name)}")
+    settled = f"{commands[0]} && git -C {quote(name)} push && git add {quote(name)}"
+    return Finding(
+        code="submodule_changed",
+        message=f"{name} is a repository of its own, of which this one holds no more than the name"
+        " of a commit. The run changed files there, and no remote of it is known to have a commit"
+        f" with what it left, so who checks this one out does not get it: {first_few(paths)}",
+        paths=list(paths)[:MOST_PATHS],
+        remedy=f"`{settled}`, then agentrunner resume; or agentrunner approve, where it is to stay"
+        " in this checkout alone",
+    )
+
+
+def is_any_red(test: TestOutcome | None, checks: Sequence[CheckOutcome]) -> bool:
+    """Whether the test command or a check is red."""
+    return (test is not None and not test.green) or any(c.outcome == "failed" for c in checks)
+
+
 def not_held(paths: Sequence[str]) -> list[Finding]:
     """A finding about what a worker left that no snapshot, and so no hand-over, can hold."""
     if not paths:
@@ -109,12 +133,68 @@ def not_held(paths: Sequence[str]) -> list[Finding]:
     ]
 
 
+def empty_folders(paths: Sequence[str], *, red: bool) -> list[Finding]:
+    """A finding about empty folders that the worker left: git holds none.
+
+    `red` is whether a command is red in the checkout, which lacks them.
+    """
+    if not paths:
+        return []
+    what = "the empty folder" if len(paths) == 1 else "the empty folders"
+    after = ", and something is red there" if red else ""
+    return [
+        Finding(
+            code="checkout_lacks" if red else "not_held",
+            message=f"A checkout lacks {what} {first_few(paths)}, as git holds none{after}",
+            paths=list(paths[:50]),
+            blocks=False,
+            remedy=f"put a file into it, such as {paths[0]}/.gitkeep, or let the code make it",
+        )
+    ]
+
+
+def links_out(links: Sequence[tuple[str, str]]) -> list[Finding]:
+    """A finding about links of the work that lead out of the tree: pairs of path and target."""
+    if not links:
+        return []
+    named = first_few([f"{path} to {target}" for path, target in links])
+    verb = "A link leads" if len(links) == 1 else "Links lead"
+    return [
+        Finding(
+            code="links_out",
+            message=f"{verb} out of what is handed over: {named}. Another machine may have"
+            " something else there, or nothing",
+            paths=[path for path, _ in links[:50]],
+            blocks=False,
+            remedy="put a copy of the file in its place, or let the link lead to a path in the"
+            " repository",
+        )
+    ]
+
+
+def not_in_git(paths: Sequence[str]) -> list[Finding]:
+    """A finding about ignored files that the task names: they are handed over and no commit has
+    them."""
+    if not paths:
+        return []
+    return [
+        Finding(
+            code=NOT_IN_GIT,
+            message=f"git ignores {first_few(paths)}: it was asked for and is verified, and is no"
+            " part of the tree that a commit has",
+            paths=list(paths[:50]),
+            blocks=False,
+            remedy=f"git add -f {paths[0]}, where it is to be in the repository",
+        )
+    ]
+
+
 def findings_about(
     test: TestOutcome | None, lacking: Sequence[str], checks: Sequence[CheckOutcome]
 ) -> list[Finding]:
     """Findings of a measured tree: ignored files that a red command may need, flaky tests."""
     found = []
-    red = (test is not None and not test.green) or any(c.outcome == "failed" for c in checks)
+    red = is_any_red(test, checks)
     if red and lacking:
         found.append(
             Finding(
@@ -344,6 +424,21 @@ def packages_changed(target: Target, paths: Sequence[str], red: Sequence[str]) -
         tests=list(red[:MOST_PATHS]),
         remedy="agentrunner diff shows what it installs from; reject it, or approve it with a"
         " reason",
+    )
+
+
+def not_built_again(target: Target, builds: Sequence[str], sources: Sequence[str]) -> Finding:
+    """A finding: the command rests on ignored builds of sources that the work changes."""
+    made = "was built" if len(builds) == 1 else "were built"
+    return Finding(
+        code="not_built_again",
+        message=f"{_label(target)} passes with {first_few(builds)}, which git ignores and which"
+        f" {made} before the run. {first_few(sources)} changed, from which that seems to be built,"
+        " and nothing here builds it again: without it the command fails. So it says what the old"
+        " sources did",
+        paths=list(sources[:MOST_PATHS]),
+        remedy="name in task.setup.command, or in the test command, what builds it, such as"
+        " `make`; agentrunner approve, where it is not built from that",
     )
 
 

@@ -58,7 +58,7 @@ def assigned(
     for criterion in criteria:
         withdrawn = criterion.withdrawn is not None
         if criterion.check is None and criterion.tests and not (criterion.late or withdrawn):
-            names = [_full_name(name, evidence.proofs) for name in criterion.tests]
+            names = [full_name(name, evidence.proofs) for name in criterion.tests]
             free = [name for name in names if name not in spent]
             if proof := _proof_of_mapped(free, evidence.proofs):
                 found[criterion.id] = proof
@@ -89,7 +89,7 @@ def _best(proofs: Sequence[Proof]) -> dict[str, Proof]:
     return best
 
 
-def _full_name(name: str, proofs: Sequence[Proof]) -> str:
+def full_name(name: str, proofs: Sequence[Proof]) -> str:
     """A test's name as the tool reports it; a person may write only the end of it."""
     names = {one for proof in proofs for one in proof.tests}
     ends = [one for one in names if own_name(one) == name]

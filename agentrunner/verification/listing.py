@@ -11,6 +11,7 @@ from agentrunner.verification.inputs.finder import find_inputs
 from agentrunner.verification.inputs.model import Input, Inputs
 from agentrunner.verification.inputs.steering_files import matches
 from agentrunner.verification.inputs.tree import ReadFile
+from agentrunner.verification.results.registry import readers_of
 
 ORDER = ("test", "fixture", "runner", "recipe", "config")
 """The order of kinds in a list: what people look for first."""
@@ -57,6 +58,12 @@ def _entry(entry: Input) -> dict[str, Any]:
     if entry.region:
         data["region"] = True
     return data
+
+
+def nameless_command(spec: TaskSpec, read: ReadFile) -> str:
+    """The test command, where no known test tool reports its tests by name; else ""."""
+    test = spec.task.test
+    return test.command if test and not readers_of(test.command, test.cwd, read) else ""
 
 
 def problems(spec: TaskSpec, paths: Collection[str]) -> list[tuple[str, str]]:

@@ -33,6 +33,8 @@ from agentrunner.verification.target import Measured, Target
 
 PLAIN = -1
 """In the place of a means: the command runs without a reporter."""
+MOST_MOVED = 1_000
+"""Paths that one run wrote which are kept."""
 MOST_KEPT = 200_000
 """Results of one run that are kept by name."""
 
@@ -76,7 +78,11 @@ class Measurer:
         ran, results = await self._run_with_reporter(target, shell, room, read)
         moved = await asyncio.to_thread(room.moved)
         written = await asyncio.to_thread(lambda: room.written(list(self._ignored())))
-        return Measured(target, ran, results, tuple(moved[:1000]), tuple(written[:1000]))
+        if results is not None:
+            results = replace(results, moved=tuple(moved[:MOST_MOVED]))
+        return Measured(
+            target, ran, results, tuple(moved[:MOST_MOVED]), tuple(written[:MOST_MOVED])
+        )
 
     async def find_reporter(self, target: Target, room: Room, read: ReadFile) -> Measured:
         """Run a target for the first time, on the old tree, and choose how it reports.
@@ -172,11 +178,9 @@ class Measurer:
         """Write results into the run's folder. Blocks."""
         if results is None:
             return None
-        head = asdict(replace(results, tests=()))
-        del head["tests"]
-        rows = [json.dumps(asdict(test), ensure_ascii=True) for test in results.tests[:MOST_KEPT]]
-        text = "\n".join([json.dumps(head), *rows]) + "\n"
-        return self._folder.write(f"results/{secrets.token_hex(6)}-{name}.jsonl", text)
+        return self._folder.write(
+            f"results/{secrets.token_hex(6)}-{name}.jsonl", results_as_lines(results)
+        )
 
     def kept(self, ref: FileRef | None) -> Results | None:
         """The results at `ref`. Blocks. Raises CheckpointCorrupt where they are gone or damaged."""
@@ -190,11 +194,25 @@ def kept_results(folder: RunFolder, ref: FileRef | None) -> Results | None:
     """
     if ref is None:
         return None
-    head, *rows = folder.read(ref).decode().splitlines()
+    return results_of_lines(folder.read(ref).decode())
+
+
+def results_as_lines(results: Results) -> str:
+    """Results by name as they are saved: a line of facts, then one for each test."""
+    head = asdict(replace(results, tests=()))
+    del head["tests"]
+    rows = [json.dumps(asdict(test), ensure_ascii=True) for test in results.tests[:MOST_KEPT]]
+    return "\n".join([json.dumps(head), *rows]) + "\n"
+
+
+def results_of_lines(text: str) -> Results:
+    """The results that `results_as_lines` wrote. Raises ValueError, TypeError and KeyError."""
+    head, *rows = text.splitlines()
     tests = tuple(_test(json.loads(row)) for row in rows)
     facts = json.loads(head)
     exchanged = tuple(Exchanged(**one) for one in facts.pop("exchanged", ()))
-    return Results(tests=tests, exchanged=exchanged, **facts)
+    moved = tuple(facts.pop("moved", ()))
+    return Results(tests=tests, exchanged=exchanged, moved=moved, **facts)
 
 
 def _test(row: dict[str, Any]) -> TestResult:

@@ -85,6 +85,8 @@ class Trees:
     """Changed files of the latest tree whose content could not be kept."""
     skipped: tuple[str, ...] = ()
     """What a worker left and the latest tree cannot hold: pipes, unreadable files."""
+    empty: tuple[str, ...] = ()
+    """Empty folders that a worker left: the latest tree cannot hold them either."""
     _workers_so_far: tuple[list[WorkerChange], Changes] = field(
         default_factory=lambda: ([], Changes()), init=False
     )
@@ -94,6 +96,7 @@ class Trees:
         """Take a snapshot and return its tree id."""
         snapshot = self.snapshots.take()
         self.unkept, self.skipped = tuple(snapshot.unkept), tuple(snapshot.skipped)
+        self.empty = tuple(snapshot.empty)
         return snapshot.tree
 
     def reader(self, tree: str) -> ReadFile:

@@ -234,13 +234,21 @@ def _by_planner(criterion: Criterion) -> bool:
     return criterion.former[-1].by == "planner"
 
 
+CONFIRMED = "confirmed by"
+"""How the note of a proof begins that says what its confirmation was, where not all of it ran."""
+
+
 def texts_of(proofs: Sequence[Proof]) -> list[str]:
-    """The texts of proofs; of proofs that rest on the same tests or command only the first."""
+    """The texts of proofs; of proofs that rest on the same tests or command only the first.
+
+    After them, what confirmed them, where that was not a run of all.
+    """
     found: dict[tuple[str, ...], str] = {}
     for proof in proofs:
         what = proof.text.removeprefix(f"{proof.target}: ")
         found.setdefault(tuple(proof.tests) or (what,), proof.text)
-    return list(found.values())
+    how = [note for proof in proofs for note in proof.notes if note.startswith(CONFIRMED)]
+    return [*found.values(), *dict.fromkeys(how)]
 
 
 def end_at_limit(

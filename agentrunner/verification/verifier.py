@@ -16,6 +16,7 @@ from agentrunner.config.sandbox import KEPT
 from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.git.submodules import by_submodule, remote_has, submodules_in
 from agentrunner.state.red_tests import as_values, path_of, shown_red
 from agentrunner.state.run_state import (
     Baseline,
@@ -37,17 +38,22 @@ from agentrunner.verification.claims import (
 )
 from agentrunner.verification.delivered_tree import DeliveredTree
 from agentrunner.verification.findings import (
+    empty_folders,
     findings_about,
     first_few,
     ignored_lost,
+    is_any_red,
+    left_in_submodule,
+    links_out,
     not_held,
+    not_in_git,
     not_kept,
 )
 from agentrunner.verification.measure import Measurer
 from agentrunner.verification.outcomes import Colour, outcome_of
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.rooms.decision_sandbox import TEST_COMMAND, DecisionSandbox, not_ready
-from agentrunner.verification.rooms.left_out import LeftOut, words_of_red
+from agentrunner.verification.rooms.left_out import LeftOut, is_folder_named, words_of_red
 from agentrunner.verification.rooms.room import Room, Rooms
 from agentrunner.verification.rooms.start_up import (
     NO_TESTS,
@@ -251,7 +257,16 @@ class Verifier:
         return own or places.get(key) or key
 
     def _warn_about_left_out_files(self, outcome: TestOutcome) -> None:
-        if named := self.left_out.named(words_of_red(outcome, [])):
+        words = words_of_red(outcome, [])
+        empty = [one for one in self.snapshots.empty_at_first() if is_folder_named(one, words)]
+        if empty:
+            self.emit(
+                "warning", code="left-out",
+                message=f"The tests are red and name {', '.join(empty[:5])}: an empty folder, which"
+                " git does not hold, so no clean room has it. A file in it, such as .gitkeep,"
+                " or task.setup.command can make it",
+            )  # fmt: skip
+        if named := self.left_out.named(words):
             self.emit(
                 "warning", code="left-out",
                 message=f"The tests are red and name {', '.join(named[:5])}: git ignores it and it"
@@ -328,10 +343,15 @@ class Verifier:
         unkept = await asyncio.to_thread(self.snapshots.unkept_between, baseline.tree, tree)
         findings += not_kept(sorted({*self.trees.unkept, *unkept}))
         findings += not_held(self.trees.skipped)
+        findings += await asyncio.to_thread(self._in_submodules, own, baseline.tree, tree)
+        left_out, trees = self.left_out, self.trees
+        findings += links_out(await asyncio.to_thread(left_out.links_out, tree, own.all))
+        carried = await asyncio.to_thread(self.delivered.carried, tree, baseline.tree, total)
+        findings += not_in_git(carried)
         async with self.rooms.where_needed(room_tree, self._executes(criteria, read)) as room:
             room, failed = await self.set_up.in_room(room, total)
             findings += failed
-            test = await self._test_now(room, read, baseline, criteria, careful=careful)
+            test = await self._test_now(room, read, baseline, criteria, total, careful=careful)
             before = {one.criterion_id: one for one in baseline.check_outcomes}
             listed = await asyncio.to_thread(self._listed, baseline.test, criteria)
             checks = []
@@ -347,6 +367,11 @@ class Verifier:
             named = await asyncio.to_thread(self.left_out.changed, words)
             lacking = [*lacking, *(path for path in named if path not in lacking)]
         findings += findings_about(test, lacking, checks)
+        red = is_any_red(test, checks)
+        empty = await asyncio.to_thread(
+            left_out.empty_folders, trees.empty, baseline.tree, all_of_them=red
+        )
+        findings += empty_folders(empty, red=red)
         return Evidence(
             tree=tree,
             tree_after=tree,
@@ -359,6 +384,18 @@ class Verifier:
             lines_added=own.lines_added,
             lines_removed=own.lines_removed,
         )
+
+    def _in_submodules(self, own: Changes, before: str, tree: str) -> list[Finding]:
+        """A finding for each submodule in which workers left what its remote does not have."""
+        known = submodules_in(self.rooms.sealed.git / "index")
+        folder, old = self.snapshots.work_tree, self.snapshots.list(before)
+        found = by_submodule(own.all, known, folder, old)
+        entries = self.snapshots.list(tree) if found else {}
+        return [
+            left_in_submodule(name, paths)
+            for name, paths in found.items()
+            if not remote_has(self.snapshots.git, folder, name, entries)
+        ]
 
     def _executes(
         self, criteria: Sequence[Criterion], read: ReadFile, *, test: bool = True
@@ -421,6 +458,7 @@ class Verifier:
         read: ReadFile,
         baseline: Baseline,
         criteria: Sequence[Criterion],
+        total: Changes,
         *,
         careful: bool,
     ) -> TestOutcome | None:
@@ -446,7 +484,9 @@ class Verifier:
         outcome = await asyncio.to_thread(summarise, measured)
         doubtful = careful or bool(outcome.newly_red)
         if doubtful and not outcome.green and measured.results and not measured.ran.timed_out:
-            again, flaky = await self._run_red_again(target, room.tree, read, measured, claims)
+            again, flaky = await self._run_red_again(
+                target, room.tree, total, read, measured, claims
+            )
             if flaky:
                 outcome = (await asyncio.to_thread(summarise, again)).model_copy(
                     update={"flaky": flaky[:50]}
@@ -460,7 +500,13 @@ class Verifier:
         return outcome
 
     async def _run_red_again(
-        self, target: Target, tree: str, read: ReadFile, first: Measured, claims: Claims
+        self,
+        target: Target,
+        tree: str,
+        total: Changes,
+        read: ReadFile,
+        first: Measured,
+        claims: Claims,
     ) -> tuple[Measured, list[str]]:
         """Run a red test command once more, in another room; return that run and the flaky names.
 
@@ -468,6 +514,7 @@ class Verifier:
         """
         self.awaits(target, ONCE_MORE)
         async with self.rooms.open(tree) as room:
+            room, _ = await self.set_up.in_room(room, total)
             again = await self.measurer.run(target, room, read)
         if again.results is None or first.results is None:
             return again, []

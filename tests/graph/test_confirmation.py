@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.engine.queries import show
+from agentrunner.screens.summary import summary_screen
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, Run
@@ -21,16 +23,48 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize(("confirm", "said"), [("names", True), ("full", False)])
-def test_the_proof_says_where_only_its_own_tests_confirmed_it(
-    tmp_path: Path, confirm: str, said: bool
+ALONE, ONCE = "confirmed by these tests alone", "confirmed by no second run"
+
+
+@pytest.mark.parametrize(("confirm", "said"), [("names", ALONE), ("once", ONCE), ("full", "")])
+def test_proof_screen_and_note_say_where_not_all_confirmed_it(
+    tmp_path: Path, confirm: str, said: str
 ) -> None:
     run = Run(Project.make(tmp_path, FILES))
     test = {"command": f"{sys.executable} -m unittest", "confirm": confirm}
     run.start([plan(), work(), finish(), assess()], FIX, test=test)
     assert run.ending == ("COMPLETE", "complete", 0)
     (proof,) = [one for one in run.result["proofs"] if one["target"] == "test"]
-    assert any(note.startswith("confirmed by these tests alone") for note in proof["notes"]) == said
+    how = [note for note in proof["notes"] if note.startswith("confirmed by")]
+    assert [note[: len(said)] for note in how] == [said] * bool(said)
+    shown = summary_screen(show(run.project.state_dir, run.id), width=120)
+    for text in (" ".join(shown.split()), run.note()):
+        assert (said in text) if said else ("confirmed by" not in text)
+
+
+@pytest.mark.parametrize("confirm", ["once", "full"])
+def test_what_decides_and_is_written_while_it_runs_is_asked_about(
+    tmp_path: Path, confirm: str
+) -> None:
+    """The product writes its own answer into the file that the test compares with."""
+    files = {
+        "calc.py": "def add(a, b):\n    return a - b\n",
+        "expected.txt": "3\n",
+        "test_calc.py": "import unittest\n\nimport calc\n\n\nclass CalcTest(unittest.TestCase):\n"
+        "    def test_add(self):\n        found = str(calc.add(1, 2))\n"
+        "        with open('expected.txt') as file:\n"
+        "            self.assertEqual(found, file.read().strip())\n",
+    }
+    run = Run(Project.make(tmp_path, files))
+    forge = (
+        'printf \'def add(a, b):\\n    with open("expected.txt", "w") as file:\\n'
+        "        file.write(str(a - b))\\n    return a - b\\n' > calc.py"
+    )
+    test = {"command": f"{sys.executable} -m unittest", "confirm": confirm}
+    run.start([plan(), work(), finish(), assess()], forge, test=test)
+    assert run.ending[0] != "COMPLETE"
+    (found,) = [one for one in run.result["findings"] if one["code"] == "inputs_written"]
+    assert found["paths"] == ["expected.txt"] and found["blocks"]
 
 
 def test_without_a_sandbox_an_editable_install_is_for_a_person(tmp_path: Path) -> None:

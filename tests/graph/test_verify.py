@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
+from typing import Any
 
 import pytest
 
@@ -111,11 +114,101 @@ def test_a_criterion_is_called_as_show_calls_it(
     assert max(map(len, said.splitlines())) <= 80
 
 
-def test_mutants_are_counted(complete: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    before = content(complete.folder.root)
-    assert verify(complete, "--mutants", "--mutants-sec", "60") == 0
-    assert "mutants" in capsys.readouterr().out
-    assert content(complete.folder.root) == before, "trees of mutants are nothing of the run's"
+SUMS = {
+    "calc.py": "def four(n):\n    return None\n",
+    "tests/__init__.py": "",
+    "tests/test_calc.py": "import unittest\nfrom calc import four\n\n\n"
+    "class CalcTest(unittest.TestCase):\n    def test_four(self):\n"
+    "        self.assertTrue(four(2))\n",
+}
+"""A function, and a test that asks hardly anything of it."""
+UNITTEST = "python3 -m unittest -q"
+SUM = "printf 'def four(n):\\n    return sum([n, n, n + 0, n]) + 7\\n' > calc.py"
+
+
+def mutants_of(run: Run, capsys: pytest.CaptureFixture[str], seconds: str = "120") -> Any:
+    capsys.readouterr()
+    assert verify(run, "--json", "--mutants-sec", seconds) == 0
+    return json.loads(capsys.readouterr().out)["mutants"]
+
+
+@pytest.fixture
+def sums(tmp_path: Path) -> Callable[..., Run]:
+    def begun(more: dict[str, str], work_: str, test: object, **task: Any) -> Run:
+        run = Run(Project.make(tmp_path / "sums", {**SUMS, **more}))
+        script = [plan({"id": "AC-1", "description": "four(n) is truthy."}), work(), finish()]
+        run.start([*script, assess()], work_, test=test, prd={"text": "four(n) is truthy."}, **task)
+        assert run.ending == ("COMPLETE", "complete", 0)
+        return run
+
+    return begun
+
+
+def test_mutants_that_no_test_notices_are_named(
+    sums: Callable[..., Run], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = sums({}, SUM, UNITTEST)
+    before = content(run.folder.root)
+    found = mutants_of(run, capsys)
+    assert (found["killed"], found["struck"], found["made"]) == (1, 6, 6), found
+    assert {one["path"] for one in found["survivors"]} == {"calc.py"}
+    assert len(found["survivors"]) == 5 and found["why_none"] == ""
+    assert content(run.folder.root) == before, "trees of mutants are nothing of the run's"
+
+
+def test_mutants_do_not_die_of_a_dependency_that_the_set_up_did_not_install(
+    sums: Callable[..., Run], capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = {
+        "vendor/addup/addup.py": "def add_up(values):\n    return sum(values)\n",
+        "vendor/padder/padder.py": "WIDTH = 8\n",
+        "requirements.txt": "padder\n",
+        "install.sh": "rm -rf .deps\nmkdir .deps\n"
+        "while read -r name; do cp vendor/$name/* .deps/; done < requirements.txt\n",
+        ".gitignore": "__pycache__/\n.deps/\n",
+    }
+    added = (
+        "echo addup >> requirements.txt; printf 'from addup import add_up\\n\\n\\n"
+        "def four(n):\\n    return add_up([n, n, n + 0, n]) + 7\\n' > calc.py"
+    )
+    run = sums(more, added, f"PYTHONPATH=.deps {UNITTEST}", setup={"command": "sh install.sh"})
+    found = mutants_of(run, capsys)
+    assert (found["killed"], found["struck"]) == (1, 6), found
+
+
+def test_a_known_red_notices_no_mutant(
+    sums: Callable[..., Run], capsys: pytest.CaptureFixture[str]
+) -> None:
+    red = "\n    def test_net(self):\n        self.fail('no network')\n"
+    more = {
+        "tests/test_calc.py": SUMS["tests/test_calc.py"] + red,
+        "Makefile": f"test:\n\t{UNITTEST}\n",
+    }
+    run = sums(more, SUM, {"command": "make test", "known_red": ["*test_net"]})
+    found = mutants_of(run, capsys)
+    assert (found["killed"], found["struck"]) == (1, 6), found
+
+
+def test_mutants_that_never_end_take_no_more_than_the_time(
+    sums: Callable[..., Run], capsys: pytest.CaptureFixture[str]
+) -> None:
+    counts = (
+        "printf 'def four(n):\\n    i = 0\\n    while i < n:\\n        i += 1\\n"
+        "    return i\\n' > calc.py"
+    )
+    run = sums({}, counts, {"command": UNITTEST, "timeout_sec": 900})
+    begun = monotonic()
+    found = mutants_of(run, capsys, "4")
+    assert monotonic() - begun < 300, "a mutant without an end had all the time of the tests"
+    assert found["struck"] < found["made"]
+    assert found["killed"] <= found["struck"], "one that was cut short was not noticed by a test"
+
+
+def test_no_test_that_was_tried_in_no_time_is_said(
+    sums: Callable[..., Run], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert verify(sums({}, SUM, UNITTEST), "--mutants-sec", "0.01") == 0
+    assert "mutants  none was tried to its end in the time (6 could be" in capsys.readouterr().out
 
 
 def test_a_run_that_never_delivered_is_named_with_the_remedy(

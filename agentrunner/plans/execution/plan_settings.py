@@ -93,7 +93,7 @@ class PlanSettings(BaseModel):
         return self.model_copy(update={k: v for k, v in given.items() if v is not None})
 
     def identity(self, clone: CloneStore, environ: Mapping[str, str]) -> Identity:
-        """Return the author of the plan's commits. Blocking."""
+        """Return the author of the plan's commits. Blocks."""
         return read_identity(self.author) if self.author else identity_of(clone, environ)
 
 

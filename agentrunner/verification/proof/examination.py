@@ -85,7 +85,7 @@ class Examination:
         """A target with less time on a copy that was made on purpose, as it may never end there.
 
         It has ten times what it takes elsewhere. The code before the run with the tests of now is
-        such a copy: what the work mends may be that something never ends.
+        such a copy: what the work fixes may be that something never ends.
         """
         took = self.took.get(target.id, 0)
         if not took or (self._is_as_it_was(tree) and tree != self.world.mixed):
@@ -139,8 +139,8 @@ class Examination:
         They run by themselves, where the tool can select them. One that passes only after others is
         red each time that it does, and is asked again in a whole run.
         """
-        if self._confirms_once:
-            return True
+        if self.confirms_once:
+            return await self._wrote_nothing(case)
         again = await self.run(case.target, self.world.new, names)
         lost = _not_passed(names, again, case)
         if lost and not self.by_names(case):
@@ -151,7 +151,7 @@ class Examination:
 
     async def all_green_again(self, case: Case, names: Sequence[str] = ()) -> bool:
         """The same for a whole run: no test may be red that was not; `names` have to pass."""
-        if self._confirms_once or self.by_names(case):
+        if self.confirms_once or self.by_names(case):
             return True
         again = await self.run(case.target, self.world.new)
         return await self._judge_confirmation(case, names, again, _not_passed(names, again, case))
@@ -162,7 +162,7 @@ class Examination:
         What failed along in that run, by what a failing test leaves behind or by chance, is asked
         by itself, so often that chance would show. What it did not reach is asked in a whole one.
         """
-        if self._confirms_once or self.by_names(case):
+        if self.confirms_once or self.by_names(case):
             return True
         assert case.now is not None
         whole = ends.whole
@@ -188,8 +188,15 @@ class Examination:
         return not steady[0] or await self.all_green_again(case)
 
     @property
-    def _confirms_once(self) -> bool:
+    def confirms_once(self) -> bool:
+        """Whether a person wants no further run of green tests."""
         return self.verifier.test is not None and self.verifier.test.confirm == "once"
+
+    async def _wrote_nothing(self, case: Case) -> bool:
+        """Whether the run that is not repeated wrote no input of the proof; else adds a finding."""
+        moved = case.now.moved if case.now else ()
+        written = await asyncio.to_thread(self.deciding, moved, case.target)
+        return not (written and self.report.stopped_by(inputs_written(written), case.target.id))
 
     async def _judge_confirmation(
         self, case: Case, names: Sequence[str], again: Measured, lost: Sequence[str]

@@ -29,6 +29,7 @@ from agentrunner.verification.proof.data_changes import (
     find_tests_of_new_data,
     turned_by_data,
 )
+from agentrunner.verification.proof.earlier_workers import NOTE, tests_of_earlier_workers
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.followed_data import find_followed_data
 from agentrunner.verification.proof.former_questions import not_asked_again
@@ -56,11 +57,12 @@ from agentrunner.verification.results.names import (
 from agentrunner.verification.subject_words import about, is_about_something, shares_a_word
 from agentrunner.verification.syntax import definition, language_of
 from agentrunner.verification.target import Target, in_repo, in_tree, test_target
-from agentrunner.verification.verdict import NOTHING_TURNED
+from agentrunner.verification.verdict import CONFIRMED, NOTHING_TURNED
 from agentrunner.verification.wanted import wanted_by
 
 MOST_NAMES = 50
-BY_NAMES = "confirmed by these tests alone: a run of all takes over a minute, or the task says so"
+BY_NAMES = f"{CONFIRMED} these tests alone: a run of all takes over a minute, or the task says so"
+ONCE = f"{CONFIRMED} no second run of what is green: task.test.confirm is `once`"
 UNASKED = "{} failed before and passes now, and shares no word with what was asked for"
 OF_THE_WORKER = "of the worker's own fails on the old code and passes now"
 OF_OLD_CODE = "asked for passes now, and fails where the code that it is for does nothing"
@@ -168,7 +170,7 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     files = {test.name: in_repo(test.file, target.cwd) for test in now.tests}
     if standing and await stopped_for_pinned_answers(exam, case, files, standing):
         return
-    how = [BY_NAMES] if exam.by_names(case) else []
+    how = [ONCE] if exam.confirms_once else [BY_NAMES] if exam.by_names(case) else []
     words = await asyncio.to_thread(_words_about, exam, case, now, names[:MOST_NAMES])
     wanted = "\n".join(wanted_by(exam.verifier.spec, exam.criteria))
     denies = is_about_something(exam.verifier.spec.wanted)
@@ -178,16 +180,24 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
             report.doubts.setdefault(criterion.id, UNASKED.format(names[0]))
     weak = dead.shows_only or NO_CANARY in dead.notes
     own = await find_tests_of_new_data(exam.run, exam.differential, target, world, stood)
+    theirs = await asyncio.to_thread(
+        tests_of_earlier_workers,
+        case,
+        exam.verifier.spec.earlier,
+        stood,
+        exam.verifier.trees.reader(world.old),
+    )
     for group, notes in (
-        ([name for name in stood if name not in own], dead.notes),
+        ([name for name in stood if name not in (*own, *theirs)], dead.notes),
         ([name for name in stood if name in own], [OWN_DATA, *dead.notes]),
+        ([name for name in theirs if name not in own], [NOTE, *dead.notes]),
     ):
         if group:
             report.proofs.append(
                 Proof(
                     target=target.id,
-                    author="person",
-                    grade="shown" if weak or OWN_DATA in notes else "proven",
+                    author="worker" if NOTE in notes else "person",
+                    grade="shown" if weak or {OWN_DATA, NOTE} & {*notes} else "proven",
                     text=text_of(target, group, "failed before and passes now"),
                     tests=group[:MOST_NAMES],
                     about={name: words[name] for name in group if name in words},

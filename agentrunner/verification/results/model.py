@@ -76,6 +76,8 @@ class Results:
     """How often the tool's own process was inspected; 0 where that is not possible."""
     exchanged: tuple[Exchanged, ...] = ()
     """What these inspections found, including what the tool's plug-ins replace."""
+    moved: tuple[str, ...] = ()
+    """Files of the tree that were written, replaced or removed during the run."""
 
     @cached_property
     def names(self) -> Counter[str]:

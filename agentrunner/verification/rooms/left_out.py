@@ -1,21 +1,25 @@
-"""Finds ignored files that rooms lack or have in an older form, where a red command names them.
+"""Finds what a worker's folder has and rooms lack, have in an older form, or only seem to hold.
 
 Rooms have ignored folders as they were before the first worker, and no ignored file above the size
 that snapshots keep. Every honest run changes such files: builds, caches, coverage. What is green in
 a room did not need them, and nothing is reported. What is red and names one may be red because of
-it. Everything here blocks.
+it. No tree holds an empty folder, and of a link that leads out it holds the way alone. Everything
+here blocks.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import posixpath
 import re
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from agentrunner.git.snapshot_writer import changed_since
+from agentrunner.git.snapshots import LINK, folders_of
 from agentrunner.state.run_state import CheckOutcome, TestOutcome
+from agentrunner.text.unicode import to_text
 from agentrunner.verification.rooms.room import Rooms
 
 MOST_COMPARED = 50_000
@@ -34,6 +38,27 @@ class LeftOut:
     def named(self, text: str) -> list[str]:
         """Ignored files that no room has, and that a command's output names."""
         return [path for path in self._snapshots.ignored_seen() if _is_file_named(path, text)]
+
+    def links_out(self, tree: str, paths: Collection[str]) -> list[tuple[str, str]]:
+        """Those of these paths that are links out of the tree, with their targets."""
+        entries = self._snapshots.list(tree)
+        found = []
+        for path in sorted(paths):
+            if path in entries and entries[path][0] == LINK:
+                target = to_text(self._snapshots.read(tree, path) or b"")
+                if _leads_out(path, target):
+                    found.append((path, target))
+        return found
+
+    def empty_folders(self, empty: Collection[str], old: str, *, all_of_them: bool) -> list[str]:
+        """Those of these empty folders that a checkout lacks and that matter.
+
+        A folder that had files in the tree before the run was emptied on purpose; it is named with
+        `all_of_them` only.
+        """
+        if not empty or all_of_them:
+            return sorted(empty)
+        return sorted(set(empty) - folders_of(self._snapshots.list(old)))
 
     def lost(self, written: Collection[str]) -> list[str]:
         """Ignored files of before the run whose content is not kept and that are gone or changed.
@@ -56,7 +81,7 @@ class LeftOut:
         sealed = {one.name: source for one, source in folders if one.copied}
         large = {one.name for one, _ in folders if not one.copied}
         for name in self._snapshots.ignored_folders():
-            if name in large or not _is_folder_named(name, text):
+            if name in large or not is_folder_named(name, text):
                 continue
             now = _facts(self._snapshots.work_tree / name)
             if now is not None and now != (_facts(sealed[name]) if name in sealed else {}):
@@ -75,12 +100,20 @@ def words_of_red(test: TestOutcome | None, checks: Sequence[CheckOutcome]) -> st
     return "\n".join(texts)
 
 
+def _leads_out(path: str, target: str) -> bool:
+    if target.startswith("/"):
+        return True
+    place = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+    return place == ".." or place.startswith("../")
+
+
 def _is_file_named(path: str, text: str) -> bool:
     name = re.escape(path.rpartition("/")[2])
     return bool(re.search(rf"(?<![\w.-]){name}(?![\w-])", text))
 
 
-def _is_folder_named(path: str, text: str) -> bool:
+def is_folder_named(path: str, text: str) -> bool:
+    """Whether a text names a path in a folder, or the folder itself with a slash."""
     return bool(re.search(rf"(?<![\w.-]){re.escape(path)}/", text))
 
 

@@ -370,3 +370,8 @@ def test_help_fits_into_a_narrow_terminal(
         told, _, _ = capsys.readouterr().out.partition("Examples:")
         long = [line for line in told.splitlines() if len(line) > 44]
         assert all(" " not in line.strip() for line in long), long  # a word alone is not broken
+    for name in PAGES.keys() - {"agent-runner"}:
+        assert cli.call(cli.app, [*name.split(), "--help"], "agentrunner") == 0
+        _, _, more = capsys.readouterr().out.rpartition("More:")
+        assert f"agentrunner explain {PAGES[name]}" in more.replace(" \\\n", " ")
+        assert max(map(len, more.splitlines())) <= 44

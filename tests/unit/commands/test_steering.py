@@ -150,8 +150,8 @@ def test_what_a_question_says_is_not_said_again_of_its_task() -> None:
     question = {"event": "plan_question", "task_id": "TASK-0001", "question": 3, "text": text}
     blocked = {"event": "plan_task", "task_id": "TASK-0001", "status": "BLOCKED", "detail": text}
     asked = event_line({**question, "status": "BLOCKED"}, chat=True)
-    assert event_line(blocked, before=asked) == "TASK-0001 BLOCKED"
-    assert event_line(blocked, before="TASK-0001 RUNNING").endswith("Which model?")
+    assert event_line(blocked, before=asked) == "TASK-0001 waiting for you"
+    assert event_line(blocked, before="TASK-0001 running").endswith("Which model?")
 
 
 def test_the_end_tells_what_is_left() -> None:
@@ -164,6 +164,6 @@ def test_the_end_tells_what_is_left() -> None:
         budget_spent="usd",
     )
     assert end_line(result) == (
-        "The plan run has ended: 2 COMPLETE, 1 BLOCKED. Branch agentrunner/shop. "
+        "The plan run has ended: 2 complete, 1 waiting for you. Branch agentrunner/shop. "
         "1 question for you. The budget usd is spent."
     )

@@ -134,6 +134,7 @@ def evidence_of(ending: Ending) -> Evidence | None:
         tree=TREE,
         test=TestOutcome(
             command="uv run pytest -q",
+            reader="pytest",
             exit_code=int(red),
             passed=43 if red else 44,
             failed=int(red),
@@ -188,7 +189,9 @@ def context_of(language: str, ending: Ending) -> TaskContext:
         criteria=criteria_of(language, ending),
         baseline=Baseline(
             tree="0" * 40,
-            test=TestOutcome(command="uv run pytest -q", exit_code=1, passed=41, failed=1),
+            test=TestOutcome(
+                command="uv run pytest -q", exit_code=1, passed=41, failed=1, reader="pytest"
+            ),
         ),
         evidence=evidence,
         assessment=Assessment(

@@ -187,9 +187,9 @@ def test_approval_of_a_worker_shows_the_whole_prompt() -> None:
     assert "\\x1b]52;c;aGk=\\x07" in screen and "\x1b" not in screen
 
 
-def test_only_a_plan_can_be_edited() -> None:
-    assert "[e]" in approval_prompt("plan")
-    assert "[e]" not in approval_prompt("worker")
+def test_a_plan_and_a_prompt_can_be_edited() -> None:
+    assert "[e]" in approval_prompt("plan") and "[e]" in approval_prompt("worker")
+    assert "[e]" not in approval_prompt("complete")
 
 
 def test_hostile_texts_are_harmless_in_every_field() -> None:
@@ -254,3 +254,34 @@ def test_what_has_no_room_beside_a_command_stands_below_it() -> None:
         "         your yes is recorded",
         "       agentrunner undo  x",
     ]
+
+
+@pytest.mark.parametrize(
+    ("grade", "first"),
+    [
+        ("proven", "COMPLETE  "),
+        ("shown", "COMPLETE (shown)  "),
+        ("accepted", "COMPLETE (accepted)  "),
+        ("kept", "COMPLETE (kept)  "),
+    ],
+)
+def test_the_first_line_says_what_a_complete_run_rests_on(grade: str, first: str) -> None:
+    ended = result(grade=grade, acceptance_criteria=CRITERIA[:1])
+    for width in (44, 80, 120):
+        head = summary_screen(ended, width=width).splitlines()[0]
+        assert head.startswith(first) and cell_width(head) <= width
+    assert "judged" in summary_screen(result()).splitlines()[0]
+    failed = result(state="FAILED", exit_code=1, grade=grade, acceptance_criteria=CRITERIA[:1])
+    assert summary_screen(failed).startswith("FAILED  ")
+
+
+def test_tests_that_the_planner_mapped_are_named_so() -> None:
+    rows = [
+        criterion("AC-1", "It adds", evidence="tested"),
+        criterion("AC-2", "It subtracts", evidence="tested"),
+        criterion("AC-3", "It is fast", "unknown", "none"),
+    ]
+    mapped = [{**one, "mapped_by": "planner"} for one in rows]
+    said = "AC-1, AC-2: their tests are mapped by the planner"
+    assert said in summary_screen(result(acceptance_criteria=mapped), all_rows=True)
+    assert said not in summary_screen(result(acceptance_criteria=rows), all_rows=True)
