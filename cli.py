@@ -131,6 +131,9 @@ _OWN_OPTIONS = ("--version", "-V", "--json", "--help", "-h", "--", "-")
 _ALIKE = 1.2
 """How alike an option has to be to be offered: 2 is the same, `--no-tyr` has 1.8 for `--no-try`,
 `--nope` 1.0 for `--no-input`."""
+_SLIP = 1.6
+"""As alike as a slip of the finger leaves it: `--jsn` has 1.7 for `--json`, `--stat` 1.2 for
+`--state-dir`."""
 _ALIKE_COMMAND = 1.5
 """The same of a command, whose word may be of another program: `rnu` has 1.7 for `run`, and `auth`
 1.3 for `watch`."""
@@ -361,8 +364,8 @@ def _usage(error: typer.TyperException, line: Sequence[str] = ()) -> UsageError:
     if swallowing := _swallowing(message, line):
         message, remedy = swallowing, ""
     context = getattr(error, "ctx", None)
-    if context and message.startswith("No such option: ") and (elsewhere := _having(message)):
-        remedy = elsewhere
+    if context and message.startswith("No such option: "):
+        remedy = _having(message, getattr(error, "possibilities", None) or ()) or remedy
     if line and (words := _for_run(line, context)):
         message, remedy = f"{line[0].partition('=')[0]} is an option of run, with a task.", words
     # An option without its value is reported without the command that it stands in.
@@ -373,9 +376,14 @@ def _usage(error: typer.TyperException, line: Sequence[str] = ()) -> UsageError:
     return UsageError(message, remedy=remedy or f"{path} --help")
 
 
-def _having(message: str) -> str:
-    """The commands that have the option that is missed, word for word; "" where none has it."""
+def _having(message: str, near: Sequence[str]) -> str:
+    """The commands that have the option that is missed, word for word; "" where none has it.
+
+    And where it is a slip for one of the command's own, `near`: all commands are imported for this.
+    """
     option = message.removeprefix("No such option: ").partition(" ")[0].rstrip(".")
+    if any(_likeness(option, name) >= _SLIP for name in near):
+        return ""
     group = get_command(app)
     found = [name for name, command in _commands(group, "") if option in _options_of(command)]
     if len(found) == 1:
@@ -437,18 +445,19 @@ def _likest(word: str, names: Sequence[str], alike: float = _ALIKE) -> str:
 
     "" where none is like it: that all options begin with two dashes makes none of them alike.
     """
-    plain = word.lstrip("-")
+    likest = max(sorted(names), key=lambda name: _likeness(word, name))
+    long = len(word.lstrip("-")) > 2
+    begun = [name for name in sorted(names) if long and name.startswith(word)]
+    return likest if _likeness(word, likest) >= alike else next(iter(begun), "")
 
-    def likeness(name: str) -> float:
-        named = name.lstrip("-")
-        return (
-            SequenceMatcher(None, plain, named).ratio()
-            + SequenceMatcher(None, sorted(plain), sorted(named)).ratio()
-        )
 
-    likest = max(sorted(names), key=likeness)
-    begun = [name for name in sorted(names) if len(plain) > 2 and name.startswith(word)]
-    return likest if likeness(likest) >= alike else next(iter(begun), "")
+def _likeness(word: str, name: str) -> float:
+    """How alike two words are, from 0 to 2, their dashes apart."""
+    plain, named = word.lstrip("-"), name.lstrip("-")
+    return (
+        SequenceMatcher(None, plain, named).ratio()
+        + SequenceMatcher(None, sorted(plain), sorted(named)).ratio()
+    )
 
 
 stdin_app = typer.Typer(

@@ -229,9 +229,11 @@ def _criteria(words: Sequence[str]) -> list[Candidate]:
 
 
 def _settings(words: Sequence[str]) -> list[Candidate]:
+    """Return the settings as `config set` takes them: below `runner`, and with it in front."""
     from agentrunner.config.mistakes import all_keys
 
-    return [(key, "") for key in all_keys() if key.startswith("runner.")]
+    keys = [key for key in all_keys() if key.startswith("runner.")]
+    return [(key, "") for key in [*(key.removeprefix("runner.") for key in keys), *keys]]
 
 
 def _tasks(words: Sequence[str]) -> list[Candidate]:

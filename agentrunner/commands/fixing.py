@@ -173,7 +173,8 @@ def _image(environ: Mapping[str, str], worker_kind: str) -> Fix | None:
     def do() -> str:
         from agentrunner.commands.images import ImageAction, image
 
-        image(ImageAction.build, recipe.kind, None, None, None, False, None)
+        with contextlib.redirect_stdout(sys.stderr):  # stdout is for doctor's own report
+            image(ImageAction.build, recipe.kind, None, None, None, False, None)
         return recipe.image
 
     why = "A Docker engine answers and has no image of ours. It fetches a base and packages."

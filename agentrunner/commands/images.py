@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agentrunner.commands import options as opt
 from agentrunner.commands.console import show, tell
 from agentrunner.commands.which_run import here
 from agentrunner.errors import UsageError
@@ -59,6 +61,7 @@ def image(
         bool, typer.Option("--self", help="An image with this AgentRunner in it, to run it in.")
     ] = False,
     tag: Annotated[str | None, typer.Option("--tag", metavar="NAME", help="Use this name.")] = None,
+    as_json: opt.OneJson = False,
 ) -> int:
     """Build an image on the container engine, with its progress on stderr.
 
@@ -70,16 +73,16 @@ def image(
     if own:
         if kind is not None or source is not None:
             raise UsageError("--self says what is built: give no KIND and no --from with it.")
-        return asyncio.run(_build_self(name, args))
+        return asyncio.run(_build_self(name, args, as_json))
     if kind == HOST:
         if source or args:
             raise UsageError("the image `host` is made of nothing; it has no options but --tag.")
-        return asyncio.run(_import_host(name))
+        return asyncio.run(_import_host(name, as_json))
     if source is not None and (kind is not None or base is not None):
         raise UsageError("--from says what is built: give no KIND and no --base with it.")
     order = _from_repository(source, args, name) if source else _from_recipe(kind, args, name)
     with order.context:
-        return asyncio.run(_build(order))
+        return asyncio.run(_build(order, as_json))
 
 
 def _from_recipe(kind: str | None, args: Mapping[str, str], name: str) -> ImageBuild:
@@ -116,15 +119,15 @@ def _from_repository(source: str, args: Mapping[str, str], name: str) -> ImageBu
     return order_repository(found, context, name or usual)
 
 
-async def _build_self(name: str, args: Mapping[str, str]) -> int:
+async def _build_self(name: str, args: Mapping[str, str], as_json: bool) -> int:
     from agentrunner.sandboxes.docker.builds import order_self
 
     order = order_self(name, args)
     with order.context:
-        return await _build(order)
+        return await _build(order, as_json)
 
 
-async def _build(order: ImageBuild) -> int:
+async def _build(order: ImageBuild, as_json: bool) -> int:
     from agentrunner.sandboxes.docker.builds import build
     from agentrunner.sandboxes.docker.engine import Engine
     from agentrunner.sandboxes.docker.helpers import check_helpers
@@ -134,18 +137,26 @@ async def _build(order: ImageBuild) -> int:
     with contextlib.closing(await Engine.connect(os.environ)) as engine:
         await build(engine, order, lambda line: show(flat(line), sys.stderr))
         made = await find_image(engine, order.name)
+    if as_json:
+        show(json.dumps({"image": order.name, "id": made.id if made else None}))
+        return 0
     tell(f"Built {order.name}, {made.id if made else 'and it is gone already'}.")
     return 0
 
 
-async def _import_host(name: str) -> int:
+async def _import_host(name: str, as_json: bool) -> int:
     from agentrunner.sandboxes.docker.builds import import_host_image
     from agentrunner.sandboxes.docker.engine import Engine
+    from agentrunner.sandboxes.docker.images import find_image
     from agentrunner.sandboxes.docker.recipes import HOST_IMAGE
 
     name = name or HOST_IMAGE
     with contextlib.closing(await Engine.connect(os.environ)) as engine:
         await import_host_image(engine, name)
+        made = await find_image(engine, name)
+    if as_json:
+        show(json.dumps({"image": name, "id": made.id if made else None}))
+        return 0
     show(
         f"Made {name}. In the task file:\n"
         f"  runner:\n    worker: {{docker_image: {name}}}\n    sandbox: {{read_paths: [/usr]}}"

@@ -217,15 +217,27 @@ def answer(
         str | None, typer.Argument(metavar="TEXT", help="The answer. In a terminal: asked for.")
     ] = None,
     repo: opt.PlanRepo = None,
+    as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
     """Answer a question of the planner, of a task that waits for a person, or about the budget."""
+    import json
+
+    from agentrunner.commands.talking import questions_json
+    from agentrunner.plans.execution import answers
+
+    store = store_of(repo, state_dir)
     if question is None or text is None:
-        found = _open_question(store_of(repo, state_dir), question)
+        found = _open_question(store, question)
         question, text = str(found.id), _typed_answer(found)
         if not text:
             return WAITING_EXIT
-    show(answered(question, text, repo, state_dir))
+    number = answers.asked_by(store, question).id
+    message = answered(question, text, repo, state_dir)
+    if as_json:
+        show(json.dumps({"answered": number, "open_questions": questions_json(store)}))
+    else:
+        show(message)
     return 0
 
 

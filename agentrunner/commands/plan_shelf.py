@@ -80,6 +80,7 @@ def archive(
 def switch(
     name: Annotated[str, typer.Argument(metavar="NAME", help="As plan list shows it.")],
     repo: opt.PlanRepo = None,
+    as_json: opt.OneJson = False,
     state_dir: opt.StateDir = None,
 ) -> int:
     """Make another plan of this repository the current one; the one that is there is put aside."""
@@ -89,6 +90,9 @@ def switch(
     find_aside(state, place, name)  # before anything is moved
     kept = _put_current_aside(state, place, None, archived=False)
     take_back(state, place, name)
+    if as_json:
+        show(json.dumps({"current": name, "kept": kept or None}))
+        return 0
     tell(f"{name} is the current plan." + (f" The other one is kept as {kept}." if kept else ""))
     return 0
 

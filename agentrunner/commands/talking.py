@@ -329,7 +329,7 @@ def proposal_json(proposal: Proposal, store: PlanStore, *, applied: bool) -> dic
         ],
         "conflicts": [_plain(asdict(one)) for one in proposal.conflicts],
         "questions": list(proposal.questions),
-        "open_questions": _questions_json(store),
+        "open_questions": questions_json(store),
     }
 
 
@@ -340,7 +340,7 @@ def plan_json(plan: Plan, store: PlanStore) -> dict[str, object]:
         "goal": plan.goal,
         "nodes": [_node_json(plan, node_id) for node_id in plan.walk() if node_id in plan.designs],
         "conflicts": [_plain(asdict(one)) for one in plan.conflicts],
-        "open_questions": _questions_json(store),
+        "open_questions": questions_json(store),
     }
 
 
@@ -372,7 +372,8 @@ def _node_json(plan: Plan, node_id: str) -> dict[str, object]:
     }
 
 
-def _questions_json(store: PlanStore) -> list[dict[str, object]]:
+def questions_json(store: PlanStore) -> list[dict[str, object]]:
+    """Return the open questions."""
     return [
         {"id": one.id, "task_id": one.task_id, "text": one.text}
         for one in store.questions()

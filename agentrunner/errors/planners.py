@@ -110,7 +110,7 @@ class PlannerRefused(InfraError):
     code = "planner-refused"
     advice = """
     Fix the variable or setting that the message names, then type the command that it shows under
-    `again`: all that was said is in it. `agentrunner doctor --planner` makes one small call.
+    `say it again`: all that was said is in it. `agentrunner doctor --planner` makes one small call.
     """
 
 
@@ -121,9 +121,9 @@ class PlannerAway(InfraError):
 
     code = "planner-away"
     advice = """
-    Type the command that the message shows under `again` when the planner is back: all that was
-    said is in it. `--planner KIND` asks another one; `--set runner.budget.wait_sec=SECONDS` waits
-    longer, 0 not at all.
+    Type the command that the message shows under `say it again` when the planner is back: all that
+    was said is in it. `--planner KIND` asks another one; `--set runner.budget.wait_sec=SECONDS`
+    waits longer, 0 not at all.
     """
 
 

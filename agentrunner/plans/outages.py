@@ -61,18 +61,18 @@ class PlannerWaits:
         if not ends_by_itself(failed.client, failure):
             raise self._refusal(failure, failed, asked_for)
         now = self._clock.now()
-        until, by_provider = asked_again_at(failure, len(before), now)
+        until, is_given = asked_again_at(failure, len(before), now)
         wait = Wait(
             until=stamp(until),
             since=stamp(now),
             reason=f"the planner {failed.name} could not answer, {words_of_failure(failure)}",
             role="meta",
             candidate=failed.name,
-            told=by_provider,
+            told=is_given,
         )
         waited, limit = sum(map(seconds_of, before)), self._spec.runner.budget.wait_sec
         if waited + seconds_of(wait) > limit:
-            known = f"It is known to be back at {wait.until}. " if by_provider else ""
+            known = f"It is known to be back at {wait.until}. " if is_given else ""
             raise PlannerAway(
                 f"{self._sentence(failure, failed, asked_for)} It was waited for {waited:g} s. "
                 f"{known}runner.budget.wait_sec allows {limit:g} s in all. The plan is as it was.",

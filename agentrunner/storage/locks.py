@@ -137,7 +137,7 @@ class FileLock:
 
     def _remedy(self, run_id: str) -> str:
         """Return commands that look at the run that holds it or end it, and our own advice."""
-        if not run_id:
+        if not run_id or run_id in self.remedy:
             return self.remedy.removeprefix("or ") or "wait until it ends"
         ways = f"agentrunner watch {run_id}, or agentrunner cancel {run_id}"
         return "; ".join(filter(None, (ways, self.remedy)))

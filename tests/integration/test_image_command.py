@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import re
 import secrets
 from collections.abc import AsyncIterator, Callable
@@ -11,8 +13,12 @@ from pathlib import Path
 import pytest
 
 from agentrunner import cli
+from agentrunner.commands.console import Output
+from agentrunner.commands.fixing import Fix, carry_out, fixes
+from agentrunner.sandboxes.docker import facts
 from agentrunner.sandboxes.docker.engine import Engine
 from agentrunner.sandboxes.docker.images import find_image
+from agentrunner.sandboxes.docker.recipes import RECIPES, Recipe
 from agentrunner.workers.codex import TESTED
 from tests.kit.base_image import make_base
 from tests.kit.missing import missing
@@ -149,3 +155,49 @@ async def test_mistakes_are_found_without_an_engine(
     monkeypatch.chdir(tmp_path)
     assert await build(*words) == 2
     assert told in capsys.readouterr().err
+
+
+async def test_as_json_it_says_name_and_id(
+    engine: Engine, tag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert await build("host", "--tag", tag, "--json") == 0
+    made = await find_image(engine, tag)
+    assert made is not None
+    assert json.loads(capsys.readouterr().out) == {"image": tag, "id": made.id}
+
+
+class FromScratch(Recipe):
+    """A recipe that needs no registry."""
+
+    def dockerfile(self) -> bytes:
+        return b"FROM scratch\nENV MADE=here\n"
+
+
+async def test_doctor_builds_the_image_that_is_missing(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    name = f"agentrunner/test-made:{secrets.token_hex(4)}"
+    of_engine = facts.our_images
+
+    async def only_ours(engine: Engine) -> list[str]:
+        return [one for one in await of_engine(engine) if one == name]
+
+    monkeypatch.setattr(facts, "our_images", only_ours)
+    monkeypatch.setitem(RECIPES, "codex-cli", FromScratch("codex-cli", "codex", name))
+
+    def offered() -> list[Fix]:
+        found = fixes(tmp_path, os.environ, "codex-cli")
+        return [fix for fix in found if fix.what.endswith(name)]
+
+    (fix,) = await asyncio.to_thread(offered)
+    try:
+        (done,) = await asyncio.to_thread(carry_out, [fix], yes=True, output=Output())
+        told = capsys.readouterr()
+        assert (done["done"], done["text"], told.out) == (True, name, "")
+        assert f"Built {name}, sha256:" in told.err
+        assert await find_image(engine, name) is not None
+        assert await asyncio.to_thread(offered) == []
+    finally:
+        if await find_image(engine, name):
+            await engine.call("tidy up", lambda api: api.remove_image(name))

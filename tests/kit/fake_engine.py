@@ -16,13 +16,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 CALLS = (
     ("GET", r"/_ping", "ping"),
     ("GET", r"/version", "version"),
     ("GET", r"/info", "info"),
     ("GET", r"/networks", "networks"),
+    ("GET", r"/images/json.*", "images"),
     ("GET", r"/images/.*/json", "image"),
+    ("POST", r"/build.*", "build"),
     ("GET", r"/containers/json.*", "list"),
     ("POST", r"/containers/create.*", "create"),
     ("POST", r"/containers/\w+/start", "start"),
@@ -44,6 +47,7 @@ BODIES: dict[str, Any] = {
     "version": VERSION, "info": INFO, "networks": [], "image": IMAGE, "list": [],
     "create": {"Id": "c0ffee"}, "exec": {"Id": "e0"}, "look": {"State": {"Pid": 0}},
     "inspect": {"Running": False, "ExitCode": 0},
+    "build": {"stream": "Step 1/1 : FROM fake"},
     "top": {"Titles": ["PID", "UID"], "Processes": [["1", "64999"]]},
 }  # fmt: skip
 
@@ -62,6 +66,8 @@ class FakeEngine:
     """Names of the calls, in the order in which they came."""
     created: list[dict[str, Any]] = field(default_factory=list)
     """Bodies of the create calls."""
+    built: list[str] = field(default_factory=list)
+    """Names of the images that it was told to build, which it has from then on."""
     once: set[str] = field(default_factory=set)
     """Faults that happen one time only."""
     inspected: threading.Event = field(default_factory=threading.Event)
@@ -104,14 +110,21 @@ def _serve(engine: FakeEngine, client: socket.socket, over: threading.Event) -> 
     with client, client.makefile("rb") as reading, contextlib.suppress(OSError):
         while head := reading.readline().decode():
             method, target, _ = head.split()
-            length = 0
+            length, chunked = 0, False
             while (line := reading.readline().strip()) != b"":
                 name, _, value = line.partition(b":")
                 if name.lower() == b"content-length":
                     length = int(value)
+                chunked |= name.lower() == b"transfer-encoding"
             body = reading.read(length)
+            while chunked and (size := int(reading.readline(), 16)):
+                reading.read(size + 2)
+            if chunked:
+                reading.readline()
             call = _name(method, re.sub(r"^/v[\d.]+", "", target))
             engine.calls.append(call)
+            if call == "build" and not engine.faults.get("build"):
+                engine.built += parse_qs(urlsplit(target).query)["t"]
             if call == "create":
                 engine.created.append(json.loads(body))
             if not _answer(engine, call, client, over):
@@ -144,7 +157,9 @@ def _answer(engine: FakeEngine, call: str, client: socket.socket, over: threadin
         elif fault == "hang":
             over.wait()
         return False
-    _send(client, 201 if call in ("create", "exec") else 200, BODIES.get(call, {}))
+    images = [{"Id": IMAGE["Id"], "RepoTags": [name]} for name in engine.built]
+    body = images if call == "images" else BODIES.get(call, {})
+    _send(client, 201 if call in ("create", "exec") else 200, body)
     if call == "inspect":
         engine.inspected.set()
     return True

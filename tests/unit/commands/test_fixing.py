@@ -10,7 +10,9 @@ import pytest
 
 from agentrunner.commands import fixing, setup
 from agentrunner.commands.console import Output
+from agentrunner.sandboxes.docker.recipes import ALL_IN_ONE
 from agentrunner.screens.doctor import DoctorItem, DoctorReport
+from tests.kit.fake_engine import fake_engine
 from tests.unit.commands.shell import Shell
 
 
@@ -50,6 +52,32 @@ def test_what_fails_is_said_and_the_rest_is_done(doctor: Shell) -> None:
     assert doctor("doctor", "--fix", "--yes") == 0
     assert "is a link and is left alone." in " ".join(doctor.out.split())
     assert "done      write a file for your settings" in doctor.out
+
+
+def test_an_image_is_built_on_an_engine_that_has_none_and_once(
+    doctor: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with fake_engine(tmp_path / "docker.sock") as engine:
+        monkeypatch.setenv("DOCKER_HOST", engine.address)
+        assert doctor("doctor", "--fix") == 0 and engine.built == []
+        name = ALL_IN_ONE.image
+        told = f"build the Docker image {name}: A Docker engine answers and has no image of ours."
+        assert told in " ".join(doctor.out.split())
+        assert doctor("doctor", "--fix", "--yes", "--json") == 0
+        done = json.loads(doctor.out)["fixes"][-1]
+        assert done == {"what": f"build the Docker image {name}", "done": True, "text": name}
+        assert engine.built == [name] and f"Built {name}, sha256:" in doctor.err
+        assert doctor("doctor", "--fix") == 0 and "There is nothing to fix." in doctor.out
+
+
+def test_an_image_that_cannot_be_built_is_told_and_offered_again(
+    doctor: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with fake_engine(tmp_path / "docker.sock", build=500) as engine:
+        monkeypatch.setenv("DOCKER_HOST", engine.address)
+        assert doctor("doctor", "--fix", "--yes") == 0
+        assert "not done  build the Docker image" in doctor.out and "fake 500" in doctor.out
+        assert doctor("doctor", "--fix") == 0 and "build the Docker image" in doctor.out
 
 
 def test_bubblewrap_goes_into_our_own_environment_only(

@@ -207,6 +207,17 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return repo
 
 
+def test_what_prints_data_prints_it_as_json() -> None:
+    """The others print JSON anyway, files of their own, or only talk."""
+    without = {
+        name
+        for name, command in cli._commands(get_command(cli.app), "")
+        if "--json" not in cli._options_of(command)
+    }
+    own_form = {"plan export", "plan import", "completion", "schema", "parse", "graph", "man"}
+    assert without == {*own_form, "chat"}
+
+
 def words(*typed: str) -> list[str]:
     return [value for value, _ in completion.candidates(get_command(cli.app), typed)]
 
@@ -234,6 +245,8 @@ def words(*typed: str) -> list[str]:
         (["he"], {"help"}),
         (["help", "he"], set()),
         (["ver"], {"verify", "version"}),
+        (["config", "set", "worker.ki"], {"worker.kind"}),
+        (["config", "set", "runner.worker.ki"], {"runner.worker.kind"}),
         (["init", ""], set()),
         (["list", "--nope", "x"], set()),
         (["nope", "x", ""], set()),

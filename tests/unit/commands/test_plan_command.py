@@ -85,6 +85,15 @@ def test_a_planner_that_only_asks_is_answered(shell: Shell) -> None:
     assert "Svelte" in shell.talks.page(1)
 
 
+def test_an_answer_as_json_says_what_is_left(shell: Shell) -> None:
+    asks = decompose(questions=["Which framework?", "Which colour?"], understanding="It depends.")
+    shell.talks.script([asks])
+    assert shell("make a page", *SCRIPT) == 4
+    assert shell("answer", "1", "Svelte", "--json") == 0
+    left = {"id": 2, "task_id": "", "text": "Which colour?"}
+    assert shell.told == {"answered": 1, "open_questions": [left]}
+
+
 def test_the_only_open_question_need_not_be_named(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -177,7 +177,7 @@ async def test_a_terminal_counts_down(monkeypatch: pytest.MonkeyPatch) -> None:
             return True
 
     monkeypatch.setattr(lines, "TICK_SEC", 0)
-    asked: Any = SimpleNamespace(progress=None, waits=SimpleNamespace(told=None))
+    asked: Any = SimpleNamespace(progress=None, waits=SimpleNamespace(on_wait=None))
     terminal = Terminal()
     now = datetime.now(UTC)
     wait = Wait(

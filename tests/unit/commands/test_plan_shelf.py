@@ -48,6 +48,9 @@ def test_both_say_as_json_what_was_put_away(shell: Shell) -> None:
     assert shell("new", "--json") == 0 and shell.told == {"kept": None}
     wish(shell)
     assert shell("new", "first", "--json") == 0 and shell.told == {"kept": "first"}
+    assert shell("switch", "first", "--json") == 0
+    assert shell.told == {"current": "first", "kept": None}
+    assert shell("new", "first", "--json") == 0
     assert shell("archive", "first", "--json") == 0 and shell.told == {"archived": "first"}
     assert shell("archive", "--json") == 0 and shell.told == {"archived": None}
 
