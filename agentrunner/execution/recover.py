@@ -112,7 +112,7 @@ def given_up(state: TaskContext) -> Command[str] | None:
 
 
 def as_answered(state: TaskContext, deps: Deps, order: WorkerOrder) -> WorkerOrder:
-    """Return the order as a person's answer changes it: its prompt, or the model of a failed one."""
+    """Return the order as a person's answer changes it: its prompt, or a failed one's model."""
     edited = answered(state, "worker")
     if edited is not None and edited.edit:
         # The node may run again: the same text under the same name.

@@ -34,6 +34,8 @@ def subject_lines(
     `prompt` is the text that a worker's order names; `result` is the present state of the run, if
     known.
     """
+    if not subject:
+        return []
     try:
         value = json.loads(subject)
     except ValueError:

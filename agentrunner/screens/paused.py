@@ -163,9 +163,19 @@ def _approval_text(
     waiting: InboxItem, prompt: str, width: int, result: Result | None = None
 ) -> list[str]:
     """Show the subject first and the question last, where a reader of a long text ends."""
-    subject = subject_lines(waiting.kind, waiting.subject, prompt, width, result)
+    value = _untold(waiting) if waiting.kind == "tests_could_not_run" else waiting.subject
+    subject = subject_lines(waiting.kind, value, prompt, width, result)
     lines = [*subject, ""] if subject else []
     return [*lines, *wrap(waiting.text, width, "  "), f"  id {flat(waiting.id)}"]
+
+
+def _untold(waiting: InboxItem) -> str:
+    """Return the subject without what the question's own text names: tests, and why."""
+    fields = dict(json.loads(waiting.subject))
+    told = " ".join(waiting.text.split())
+    for key in ("tests", "why"):
+        fields[key] = [one for one in fields.get(key, []) if " ".join(str(one).split()) not in told]
+    return json.dumps(fields) if any(fields.values()) else ""
 
 
 def _next(result: Result, waiting: InboxItem, target: str, width: int) -> list[str]:

@@ -65,6 +65,9 @@ def summary_screen(
     if at_work:
         lines += [*labelled("worker", AT_WORK, width), ""]
     missing = missing_sentences(result)
+    stopped = headline(result, driven) == "STOPPED" and not at_work
+    if stopped and not (result.reason or result.error or result.waiting_until):
+        missing = [_REASONS["interrupted"], *missing]
     if result.state != "COMPLETE" and missing:
         shown = missing if all_rows else missing[:3]
         for index, sentence in enumerate(shown):
@@ -145,7 +148,16 @@ def _wait_lines(result: Result, width: int, timezone: tzinfo | None, driven: boo
 
 
 def missing_sentences(result: Result) -> list[str]:
-    """Return what is missing for COMPLETE, from the facts of the result."""
+    """Return what is missing for COMPLETE, from the facts of the result, each once."""
+    sentences = list(dict.fromkeys(_missing_facts(result)))
+    return [
+        one
+        for one in sentences
+        if not any(one.rstrip(".") in other for other in sentences if other != one)
+    ]
+
+
+def _missing_facts(result: Result) -> list[str]:
     error, test = result.error, result.test
     if result.missing:
         why = [result.text] if result.text and result.reason == "stuck" else []
@@ -158,7 +170,7 @@ def missing_sentences(result: Result) -> list[str]:
         sentences.append(f"`{test.command}` exits {test.exit_code}{since}")
     for criterion in result.acceptance_criteria:
         if criterion.critical and criterion.status != "passed":
-            word = "fails" if criterion.status == "failed" else "is not shown"
+            word = "fails" if criterion.status == "failed" else "has no evidence yet"
             detail = f": {criterion.detail}" if criterion.detail else ""
             sentences.append(f"{criterion.id} {word}{detail}")
     return sentences
@@ -203,7 +215,7 @@ def _facts(
     seen = [
         text
         for text in (*_judged(result), *findings, *warnings)
-        if flat(text) != flat(missing_text)
+        if not all(part in flat(missing_text) for part in flat(text).split("; "))
     ]
     look = list(dict.fromkeys(seen))
     shown = look if all_rows else look[:_LOOK]
