@@ -127,13 +127,15 @@ class DecisionMade(RunEvent):
 
 
 class WorkerStarted(RunEvent):
-    """A worker was started. `loop` counts from 0; people read round `loop + 1`."""
+    """A worker was started. `loop` counts from 0 in each attempt; people read `round`, which counts
+    from 1 over the whole run."""
 
     event: Literal["worker_started"]
     worker_run_id: str
     worker: str
     model: str | None
     loop: int = Field(ge=0)
+    round: int = Field(ge=1)
 
 
 class WorkerSpoke(RunEvent):

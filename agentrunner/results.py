@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agentrunner.errors import AgentRunnerError
 from agentrunner.state.evidence_words import Author, EvidenceKind, Grade, Origin, Status
-from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.lifecycle import TaskState, rounds_of
 from agentrunner.state.people import Question, QuestionKind
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -240,6 +240,7 @@ class Result(Contract):
     attempt: int | None = None
     loops: int | None = None
     max_loops: int | None = None
+    rounds: int | None = None
     worker_runs: int | None = None
     meta_calls: int | None = None
     completion: Literal["evidence", "strict", "judged"] | None = None
@@ -279,6 +280,13 @@ class Result(Contract):
             reason=error.code,
             error=Problem(**error.as_dict()),
         )
+
+    @property
+    def rounds_done(self) -> int:
+        """Rounds over all attempts; of a result of an earlier version those of its last one."""
+        if self.rounds is not None:
+            return self.rounds
+        return rounds_of(self.loops or 0, self.worker_runs or 0)
 
     @property
     def complete(self) -> bool:

@@ -19,7 +19,6 @@ from agentrunner.screens.layout import (
 )
 from agentrunner.screens.next_steps import next_lines
 from agentrunner.state.decisions import about_check
-from agentrunner.state.lifecycle import rounds_of
 from agentrunner.state.people import CHECK_AFTER, EDITABLE, IN_WORDS
 
 _NAMES = {
@@ -135,7 +134,7 @@ def _head(result: Result, kind: str, width: int, paint: Paint) -> str:
     waiting = result.waiting
     subject = (about(waiting) if waiting else _NAMES.get(kind)) or result.title or ""
     names = " · ".join(flat(text) for text in (str(result.run_id), subject) if text)
-    rounds = count(rounds_of(result.loops or 0, result.worker_runs or 0), "round")
+    rounds = count(result.rounds_done, "round")
     right = ", ".join([rounds, *worked_and_waited(result.duration_sec, result.waited_sec)])
     line = spread(f"WAITING FOR YOU  {names}", right, width)
     return line.replace("WAITING FOR YOU", paint.warn("WAITING FOR YOU"), 1)

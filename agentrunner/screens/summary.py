@@ -23,7 +23,7 @@ from agentrunner.screens.layout import (
 )
 from agentrunner.screens.next_steps import result_steps
 from agentrunner.screens.red_tests import red_lines
-from agentrunner.state.lifecycle import UNDONE, end_of, rounds_of
+from agentrunner.state.lifecycle import UNDONE, end_of
 from agentrunner.state.red_tests import MOST
 
 if TYPE_CHECKING:  # looking at runs must not load the models
@@ -119,7 +119,7 @@ def _head(result: Result, width: int, paint: Paint, driven: bool) -> str:
     names = " · ".join(flat(name) for name in (result.task_id, result.title) if name)
     right = worked_and_waited(result.duration_sec, result.waited_sec)
     if result.worker_runs is not None:
-        right.append(count(rounds_of(result.loops or 0, result.worker_runs), "round"))
+        right.append(count(result.rounds_done, "round"))
     if result.test and result.test.known_red:
         right.append(count(result.test.how_many("known_red"), "known red"))
     critical = [one for one in result.acceptance_criteria if one.critical]
