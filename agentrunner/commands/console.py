@@ -175,9 +175,9 @@ class Console:
         """Facts about the run that every notification includes."""
         self.run_id: str | None = None
         self.begun_here = False
+        """Whether the run began with this command."""
         self.left = ""
         """The question that was shown in this terminal and left waiting."""
-        """Whether the run began with this command."""
         self.state: str | None = None
         self._seq = 0
         self._result: Event | None = None
