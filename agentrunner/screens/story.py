@@ -87,7 +87,7 @@ class Story:
     def rounds_at_most(self) -> int | None:
         """The round at which the attempt's limit of loops is reached, once the header is known."""
         limit = (self.header.get("limits") or {}).get("max_loops")
-        if limit is None:
+        if not isinstance(limit, int):
             return None
         return limit + 1 if not self.round else self.round + max(limit - self._loop, 0)
 

@@ -547,7 +547,9 @@ def test_what_a_person_mended_after_the_end_is_not_the_runs_proof(tmp_path: Path
 def test_rounds_are_counted_over_all_attempts(run: Run) -> None:
     """Limits are per attempt; what people read goes on: rounds 1, 2, then 3."""
     again = [work(), work(), work(), work("Once more."), give_up()]
-    run.start([plan(), *again], "date +%N >> seen.txt", test=TEST, runner={"meta": {"max_loops": 1}})
+    run.start(
+        [plan(), *again], "date +%N >> seen.txt", test=TEST, runner={"meta": {"max_loops": 1}}
+    )
     assert (run.ending[1], run.result["rounds"]) == ("loop_limit", 2)
     run.resume()
     started = run.project.told("worker_started")
