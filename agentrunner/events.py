@@ -135,7 +135,7 @@ class WorkerStarted(RunEvent):
     worker: str
     model: str | None
     loop: int = Field(ge=0)
-    round: int = Field(ge=1)
+    round: int | None = Field(None, ge=1)
 
 
 class WorkerSpoke(RunEvent):

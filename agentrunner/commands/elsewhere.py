@@ -109,6 +109,6 @@ def _say_taken(state_dir: Path, run_id: str, output: Output, text: str) -> None:
         standing = queries.show(state_dir, run_id)
         Console(output).finish(standing.model_copy(update={"waiting": None, "exit_code": 0}))
         return
-    said = f"Answered. {run_id} continues in the other terminal."
-    said = text or f"{said}\nNext:  agentrunner watch {run_id}  see it work"
-    show("\n".join(sentence_lines(said, columns_of(sys.stdout))))
+    answered = f"Answered. {run_id} continues in the other terminal."
+    message = text or f"{answered}\nNext:  agentrunner watch {run_id}  see it work"
+    show("\n".join(sentence_lines(message, columns_of(sys.stdout))))

@@ -94,8 +94,8 @@ class LiveView:
         if event.get("event") == "run_resumed":  # a resumed run counts its time anew
             self._started = now
         before = self.story.awaited
-        told = [line for line in self.story.feed(event) if line.word not in without]
-        lines = [text for line in told for text in self._format(line)]
+        shown = [line for line in self.story.feed(event) if line.word not in without]
+        lines = [text for line in shown for text in self._format(line)]
         if event.get("event") == "awaiting" and not _is_update(before, event):
             self._awaited_since = now
         if self._words and event.get("event") == "worker_event":

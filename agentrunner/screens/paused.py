@@ -171,9 +171,9 @@ def _approval_text(
 def _untold(waiting: InboxItem) -> str:
     """Return the subject without what the question's own text names: tests, and why."""
     fields = dict(json.loads(waiting.subject))
-    told = " ".join(waiting.text.split())
+    text = " ".join(waiting.text.split())
     for key in ("tests", "why"):
-        fields[key] = [one for one in fields.get(key, []) if " ".join(str(one).split()) not in told]
+        fields[key] = [one for one in fields.get(key, []) if " ".join(str(one).split()) not in text]
     return json.dumps(fields) if any(fields.values()) else ""
 
 
