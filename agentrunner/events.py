@@ -288,7 +288,9 @@ class WorkerStarted(RunEvent):
     model: str | None
     """None: the worker's own."""
     loop: int = Field(ge=0)
-    """From 0; people read round `loop + 1`."""
+    """From 0 in each attempt."""
+    round: int | None = Field(None, ge=1)
+    """From 1 over the whole run; this is what people read."""
 
 
 class WorkerSpoke(RunEvent):

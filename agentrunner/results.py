@@ -20,7 +20,7 @@ from agentrunner.state.evidence_words import (
     Origin,
     Status,
 )
-from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.lifecycle import TaskState, rounds_of
 from agentrunner.state.people import Question, QuestionKind
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -288,6 +288,8 @@ class Result(Contract):
     """How often work was ordered again in this attempt."""
     max_loops: int | None = None
     """The attempt's limit of `loops`."""
+    rounds: int | None = None
+    """Rounds over all attempts."""
     worker_runs: int | None = None
     """A count, over all attempts."""
     meta_calls: int | None = None
@@ -353,6 +355,13 @@ class Result(Contract):
             reason=error.code,
             error=Problem(**error.as_dict()),
         )
+
+    @property
+    def rounds_done(self) -> int:
+        """Rounds over all attempts; of a result of an earlier version those of its last one."""
+        if self.rounds is not None:
+            return self.rounds
+        return rounds_of(self.loops or 0, self.worker_runs or 0)
 
     @property
     def complete(self) -> bool:

@@ -25,7 +25,7 @@ from agentrunner.state.people import PersonOrder
 from agentrunner.state.round_reports import ORDER_CHARS
 from agentrunner.state.run_state import Baseline, Counters, Criterion, TaskContext, Verdict, updated
 from agentrunner.state.summary import FROM_PERSON
-from agentrunner.state.worker_runs import WorkerOrder
+from agentrunner.state.worker_runs import WorkerOrder, rounds_so_far
 from agentrunner.verification.criterion_status import settle
 from agentrunner.verification.verdict import end_at_limit, judge
 from agentrunner.workers.policy import check_call, is_kind_for_name, model_of, settings_of
@@ -225,6 +225,7 @@ def _order(state: TaskContext, deps: Deps, chosen: NextAction, counters: Counter
         tool_specific=settings_of(call),
         reason=chosen.decision.reason[:600],
         loop=counters.loops,
+        round=rounds_so_far(state.get("recent", [])) + 1,
     )
 
 

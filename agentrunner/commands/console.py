@@ -175,9 +175,9 @@ class Console:
         """Facts about the run that every notification includes."""
         self.run_id: str | None = None
         self.begun_here = False
+        """Whether the run began with this command."""
         self.left = ""
         """The question that was shown in this terminal and left waiting."""
-        """Whether the run began with this command."""
         self.may_have_spent = False
         """Whether this command has begun to ask a planner or a worker."""
         self.state: str | None = None

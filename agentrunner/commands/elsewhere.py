@@ -108,6 +108,6 @@ def _say_taken(state_dir: Path, run_id: str, output: Output, text: str) -> None:
         standing = api.look_sync(run_id, state_dir=state_dir)
         Console(output).finish(standing.model_copy(update={"waiting": None, "exit_code": 0}))
         return
-    message = f"Answered. {run_id} continues in the other terminal."
-    message = text or f"{message}\nNext:  agentrunner watch {run_id}  see it work"
+    answered = f"Answered. {run_id} continues in the other terminal."
+    message = text or f"{answered}\nNext:  agentrunner watch {run_id}  see it work"
     show("\n".join(sentence_lines(message, columns_of(sys.stdout))))

@@ -8,7 +8,7 @@ from datetime import datetime
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.attempt_run import Options
 from agentrunner.results import Result
-from agentrunner.state.lifecycle import TERMINAL, TaskState, rounds_of
+from agentrunner.state.lifecycle import TERMINAL, TaskState
 from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.events import Event
 from agentrunner.storage.index import RunIndex, RunRow, note_in
@@ -24,6 +24,7 @@ class Indexer:
         self._folder = folder
         self._index = RunIndex(options.state_dir)
         self._clock = options.clock
+        self._max_loops = 0
         self._ordered = False
         """Whether the latest decision was for a worker, which starts at once."""
         self._unwritten = False
@@ -57,8 +58,8 @@ class Indexer:
     def __call__(self, event: Event) -> None:
         """Update the row from an event of the run."""
         if event["event"] in ("run_started", "run_resumed"):
-            most = event["header"]["limits"]["max_loops"] + 1
-            now = self._clock.stamp()
+            self._max_loops = event["header"]["limits"]["max_loops"]
+            most, now = self._max_loops + 1, self._clock.stamp()
             self._row = replace(self._row, rounds_at_most=most, driven_at=now)
             self.begin()
             return
@@ -82,7 +83,8 @@ class Indexer:
         if event["event"] == "decision":
             self._ordered = event["action"] == "run_worker"
         elif event["event"] == "worker_started":
-            self._row = replace(self._row, rounds=event["loop"] + 1)
+            number, left = event["round"], self._max_loops - event["loop"]
+            self._row = replace(self._row, rounds=number, rounds_at_most=number + left)
             self._ordered, self._unwritten = False, True
         elif event["event"] == "state_changed":
             self._row = replace(self._row, state=event["to"])
@@ -102,7 +104,7 @@ class Indexer:
             waiting_until=result.waiting_until,
             finished_at=self._clock.stamp() if result.state in TERMINAL else None,
             reason=result.reason if result.state in TERMINAL else None,
-            rounds=rounds_of(result.loops or 0, result.worker_runs or 0),
+            rounds=result.rounds or 0,
             worked_sec=result.duration_sec or 0,
             driven_at=None,
         )

@@ -63,7 +63,7 @@ async def start_worker(
     reach("after_start")
     deps.emit(
         "worker_started", worker_run_id=order.worker_run_id, worker=order.worker,
-        model=order.model, loop=order.loop,
+        model=order.model, loop=order.loop, round=order.round or order.loop + 1,
     )  # fmt: skip
     return process
 

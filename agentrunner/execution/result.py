@@ -28,6 +28,7 @@ from agentrunner.state.lifecycle import END_STATES, KEPT_EXIT, TERMINAL, WAITING
 from agentrunner.state.people import People, Question
 from agentrunner.state.red_tests import shown_red
 from agentrunner.state.run_state import Counters, Criterion, Evidence, TaskContext
+from agentrunner.state.worker_runs import rounds_so_far
 from agentrunner.verification.verdict import worker_trouble
 
 NEVER_LET_IN = ("auth", "model")
@@ -90,6 +91,7 @@ def build_result(
         attempt=run.attempt,
         loops=counters.loops,
         max_loops=run.max_loops,
+        rounds=rounds_so_far(state.get("recent", [])),
         worker_runs=counters.worker_runs,
         meta_calls=counters.calls,
         completion=spec.completion,

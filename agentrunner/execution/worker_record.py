@@ -52,6 +52,7 @@ def worker_run_of(
         worker=order.worker,
         member=order.member,
         loop=order.loop,
+        round=order.round,
         outcome=outcome.outcome,
         exit_code=supervised.exit_code,
         started_at=supervised.started_at,

@@ -34,6 +34,8 @@ def subject_lines(
     `prompt` is the text that a worker's order names; `result` is the present state of the run, if
     known.
     """
+    if not subject:
+        return []
     try:
         value = json.loads(subject)
     except ValueError:
@@ -125,12 +127,13 @@ def _worker_order(kind: str, value: Fields, prompt: str, width: int) -> list[str
     who.append("a new session" if mode == "exec" else f"the same session ({escape(str(mode))})")
     file = order.pop("prompt", None) or {}
     reason, loop = order.pop("reason", ""), order.pop("loop", 0)
+    number = order.pop("round", 0) or int(loop) + 1
     run_id = order.pop("worker_run_id", "")
     lines: list[str] = []
     if prompt and kind == "worker":
         lines += ["  Its prompt:", *verbatim(prompt, width, "    "), ""]
     lines += labelled("worker", ", ".join(filter(None, who)), width)
-    lines += labelled("round", str(int(loop) + 1), width)
+    lines += labelled("round", str(number), width)
     if reason:
         lines += labelled("why", escape(str(reason)), width)
     known = {"sha256", "size", "member", "path"}

@@ -95,4 +95,4 @@ def _colour(criterion: CriterionResult, paint: Paint) -> Callable[[str], str]:
 def _words(criterion: CriterionResult) -> str:
     if criterion.evidence == "judged":
         return "the planner's word"
-    return "" if criterion.status == "passed" else "not shown"
+    return "no evidence" if criterion.status == "unknown" else ""

@@ -19,7 +19,6 @@ from agentrunner.screens.layout import (
 )
 from agentrunner.screens.next_steps import next_lines
 from agentrunner.state.decisions import about_check
-from agentrunner.state.lifecycle import rounds_of
 from agentrunner.state.people import CHECK_AFTER, EDITABLE, IN_WORDS
 
 _NAMES = {
@@ -139,7 +138,7 @@ def _head(result: Result, kind: str, width: int, paint: Paint) -> str:
     waiting = result.waiting
     subject = (about(waiting) if waiting else _NAMES.get(kind)) or result.title or ""
     names = " · ".join(flat(text) for text in (str(result.run_id), subject) if text)
-    rounds = count(rounds_of(result.loops or 0, result.worker_runs or 0), "round")
+    rounds = count(result.rounds_done, "round")
     right = ", ".join([rounds, *worked_and_waited(result.duration_sec, result.waited_sec)])
     line = spread(f"WAITING FOR YOU  {names}", right, width)
     return line.replace("WAITING FOR YOU", paint.warn("WAITING FOR YOU"), 1)
@@ -167,9 +166,19 @@ def _approval_text(
     waiting: InboxItem, prompt: str, width: int, result: Result | None = None
 ) -> list[str]:
     """Show the subject first and the question last, where a reader of a long text ends."""
-    subject = subject_lines(waiting.kind, waiting.subject, prompt, width, result)
+    value = _untold(waiting) if waiting.kind == "tests_could_not_run" else waiting.subject
+    subject = subject_lines(waiting.kind, value, prompt, width, result)
     lines = [*subject, ""] if subject else []
     return [*lines, *wrap(waiting.text, width, "  "), f"  id {flat(waiting.id)}"]
+
+
+def _untold(waiting: InboxItem) -> str:
+    """Return the subject without what the question's own text names: tests, and why."""
+    fields = dict(json.loads(waiting.subject))
+    text = " ".join(waiting.text.split())
+    for key in ("tests", "why"):
+        fields[key] = [one for one in fields.get(key, []) if " ".join(str(one).split()) not in text]
+    return json.dumps(fields) if any(fields.values()) else ""
 
 
 def _next(result: Result, waiting: InboxItem, target: str, width: int) -> list[str]:

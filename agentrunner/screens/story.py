@@ -46,7 +46,9 @@ class Story:
     task_id: str = ""
     state: str | None = None
     round: int = 0
-    """Rounds are counted from 1; 0 before the first worker."""
+    """Rounds are counted from 1, over all attempts; 0 before the first worker."""
+    _loop: int = 0
+    """The attempt's loops so far, which its limit is about."""
     worker: str = ""
     at_work: bool = False
     """Whether a worker is at work, so that everybody waits for it."""
@@ -83,9 +85,11 @@ class Story:
 
     @property
     def rounds_at_most(self) -> int | None:
-        """`max_loops + 1`, once the header is known."""
+        """The round at which the attempt's limit of loops is reached, once the header is known."""
         limit = (self.header.get("limits") or {}).get("max_loops")
-        return None if limit is None else limit + 1
+        if not isinstance(limit, int):
+            return None
+        return limit + 1 if not self.round else self.round + max(limit - self._loop, 0)
 
     def feed(self, event: Event) -> list[StoryLine]:
         """Return the lines that this event completes."""
@@ -182,7 +186,8 @@ class Story:
         return [_line(event, "planner", lead + self._reason, fields=fields, quiet=quiet)]
 
     def _on_worker_started(self, event: Event) -> list[StoryLine]:
-        self.round, self.commands, self.doing = int(event.get("loop") or 0) + 1, 0, ""
+        self._loop = int(event.get("loop") or 0)
+        self.round, self.commands, self.doing = round_of(event), 0, ""
         self.worker, self.at_work = str(event.get("worker") or "worker"), True
         fields = {"round": self.round, "worker": self.worker, "model": event.get("model")}
         return [_line(event, f"round {self.round}", self._reason or self.worker, fields=fields)]
@@ -297,6 +302,11 @@ class Story:
         self.warnings.append(message)
         fields = {"code": event.get("code"), "is": message}
         return [_line(event, "warning", self._shortened_if_repeated(message), fields=fields)]
+
+
+def round_of(event: Event) -> int:
+    """Return the round that a `worker_started` begins; events of earlier versions have a loop."""
+    return int(event.get("round") or int(event.get("loop") or 0) + 1)
 
 
 def moment(text: object) -> datetime | None:

@@ -23,7 +23,7 @@ from agentrunner.screens.layout import (
 )
 from agentrunner.screens.next_steps import result_steps
 from agentrunner.screens.red_tests import red_lines
-from agentrunner.state.lifecycle import UNDONE, end_of, rounds_of
+from agentrunner.state.lifecycle import UNDONE, end_of
 from agentrunner.state.red_tests import MOST
 
 if TYPE_CHECKING:  # looking at runs must not load the models
@@ -65,6 +65,9 @@ def summary_screen(
     if at_work:
         lines += [*labelled("worker", AT_WORK, width), ""]
     missing = missing_sentences(result)
+    stopped = headline(result, driven) == "STOPPED" and not at_work
+    if stopped and not (result.reason or result.error or result.waiting_until):
+        missing = [_REASONS["interrupted"], *missing]
     if result.state != "COMPLETE" and missing:
         shown = missing if all_rows else missing[:3]
         for index, sentence in enumerate(shown):
@@ -118,7 +121,7 @@ def _head(result: Result, width: int, paint: Paint, driven: bool) -> str:
     names = " · ".join(flat(name) for name in (result.task_id, result.title) if name)
     right = worked_and_waited(result.duration_sec, result.waited_sec)
     if result.worker_runs is not None:
-        right.append(count(rounds_of(result.loops or 0, result.worker_runs), "round"))
+        right.append(count(result.rounds_done, "round"))
     if result.test and result.test.known_red:
         right.append(count(result.test.how_many("known_red"), "known red"))
     critical = [one for one in result.acceptance_criteria if one.critical]
@@ -149,7 +152,16 @@ def _wait_lines(result: Result, width: int, timezone: tzinfo | None, driven: boo
 
 
 def missing_sentences(result: Result) -> list[str]:
-    """Return what is missing for COMPLETE, from the facts of the result."""
+    """Return what is missing for COMPLETE, from the facts of the result, each once."""
+    sentences = list(dict.fromkeys(_missing_facts(result)))
+    return [
+        one
+        for one in sentences
+        if not any(one.rstrip(".") in other for other in sentences if other != one)
+    ]
+
+
+def _missing_facts(result: Result) -> list[str]:
     error, test = result.error, result.test
     if result.missing:
         why = [result.text] if result.text and result.reason == "stuck" else []
@@ -162,7 +174,7 @@ def missing_sentences(result: Result) -> list[str]:
         sentences.append(f"`{test.command}` exits {test.exit_code}{since}")
     for criterion in result.acceptance_criteria:
         if criterion.critical and criterion.status != "passed":
-            word = "fails" if criterion.status == "failed" else "is not shown"
+            word = "fails" if criterion.status == "failed" else "has no evidence yet"
             detail = f": {criterion.detail}" if criterion.detail else ""
             sentences.append(f"{criterion.id} {word}{detail}")
     return sentences
@@ -207,7 +219,7 @@ def _facts(
     seen = [
         text
         for text in (*_judged(result), *findings, *warnings, *_mapped(result))
-        if flat(text) != flat(missing_text)
+        if not all(part in flat(missing_text) for part in flat(text).split("; "))
     ]
     look = list(dict.fromkeys(seen))
     shown = look if all_rows else look[:_LOOK]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -26,6 +27,8 @@ class WorkerOrder(StateModel):
     tool_specific: dict[str, str] = {}
     reason: str = ""
     loop: int = 0
+    round: int = 0
+    """Its round, counted from 1 over all attempts; 0 in an order of an earlier version."""
     tries: int = 0
     """How often it was started again without a new decision: after waits and lost sessions."""
     waits: int = 0
@@ -109,6 +112,8 @@ class WorkerRun(StateModel):
     member: str = ""
     """The candidate's name among `runner.workers`."""
     loop: int
+    round: int = 0
+    """As in its order."""
     outcome: Outcome
     exit_code: int | None = None
     started_at: str = ""
@@ -134,3 +139,8 @@ class WorkerRun(StateModel):
     """Its standard output."""
     errors: FileRef | None = None
     """Its standard error, where it wrote any."""
+
+
+def rounds_so_far(runs: Sequence[WorkerRun]) -> int:
+    """Return the round of the latest worker run, counted over all attempts; 0 before the first."""
+    return (runs[-1].round or runs[-1].loop + 1) if runs else 0

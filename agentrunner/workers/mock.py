@@ -1,4 +1,4 @@
-"""A worker that needs nothing and changes nothing: it prints its prompt."""
+"""A worker that needs nothing and changes nothing: it says so."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.workers.base import Probe, WorkerCommand, WorkerRequest
 from agentrunner.workers.plain import PlainWorker
+
+SAYS = "The mock worker changes nothing."
 
 
 class MockWorker(PlainWorker):
@@ -20,12 +22,13 @@ class MockWorker(PlainWorker):
 
     def probe(self) -> Probe:
         """Return that it is always ready."""
-        return Probe(path=Path("/bin/cat"), version="built in")
+        return Probe(path=Path("/bin/sh"), version="built in")
 
     def program(self) -> str:
-        """Return `cat`, which every sandbox has."""
-        return "cat"
+        """Return `sh`, which every sandbox has."""
+        return "sh"
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
-        """Return a command that prints the prompt."""
-        return WorkerCommand(argv=("cat",), stdin=call.prompt.encode())
+        """Return a command that takes the prompt and prints one line."""
+        script = f"cat > /dev/null; echo '{SAYS}'"
+        return WorkerCommand(argv=("sh", "-c", script), stdin=call.prompt.encode())

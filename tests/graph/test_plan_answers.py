@@ -88,7 +88,7 @@ def test_an_answer_to_a_task_s_run_is_kept_with_it_and_goes_on_to_its_next_round
     assert turn is not None
     (kept,) = show(plan.project.state_dir, turn.run_id).as_dict()["people"]["decisions"]
     assert (kept["text"], kept["kind"]) == ("no, blue", "message")
-    assert kept["asked"].startswith("FAILED")
+    assert kept["asked"].startswith("Failed")
     later = replace(turn, number=turn.number + 1, words="and large", words_for="How large?")
     rounds = [turn, later]
     people = asyncio.run(decided_before(plan.project.state_dir, rounds, later, AT))

@@ -15,6 +15,7 @@ from agentrunner.engine.queries import show
 from agentrunner.errors import EnvironmentNotReady, InfraError, UsageError
 from agentrunner.screens.summary import summary_screen
 from agentrunner.state.people import Answer
+from agentrunner.storage.index import RunIndex
 from tests.kit.metas import Item, assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
@@ -541,3 +542,19 @@ def test_what_a_person_mended_after_the_end_is_not_the_runs_proof(tmp_path: Path
     assert said in summary_screen(shown, all_rows=True)
     note = Path(run.result["note"]).read_text()
     assert "Changed since the run had ended" in note and "while the run was paused" not in note
+
+
+def test_rounds_are_counted_over_all_attempts(run: Run) -> None:
+    """Limits are per attempt; what people read goes on: rounds 1, 2, then 3."""
+    again = [work(), work(), work(), work("Once more."), give_up()]
+    run.start(
+        [plan(), *again], "date +%N >> seen.txt", test=TEST, runner={"meta": {"max_loops": 1}}
+    )
+    assert (run.ending[1], run.result["rounds"]) == ("loop_limit", 2)
+    run.resume()
+    started = run.project.told("worker_started")
+    assert [event["round"] for event in started] == [1, 2, 3]
+    assert started[-1]["loop"] == 1
+    assert run.result["rounds"] == 3
+    row = RunIndex(run.project.state_dir).runs()[0]
+    assert (row.rounds, row.rounds_at_most) == (3, 3)

@@ -317,6 +317,7 @@ def history_of(language: str, worker_runs: int = 2) -> History:
                 summary=texts["summary"],
                 error="",
                 output={"path": f"workers/{worker_run_id}/stdout", "size": 218_000, "sha256": ""},
+                errors={"path": f"workers/{worker_run_id}/stderr", "size": 900, "sha256": ""},
                 commands=[
                     {"command": "uv run pytest -q", "exit_code": 0, "status": "completed"},
                     {"command": "uv run ruff check", "exit_code": 1, "status": ""},

@@ -42,9 +42,14 @@ def test_known_reds_are_told_and_decide_nothing(
     golden(f"notes/core-known-red.{language}.md", text)
 
 
-def test_a_full_note(golden: Callable[[str, str], None]) -> None:
+@pytest.mark.parametrize("template", ["core", "architecture"])
+def test_a_full_note(golden: Callable[[str, str], None], template: str) -> None:
+    """It has the ends of what workers wrote, errors apart from output."""
     spec = spec_of("en", detail="full", completion="strict")
-    golden("notes/core-full.en.md", render_note(view_of("en", "FAILED", spec=spec), "core", "en"))
+    text = render_note(view_of("en", "FAILED", spec=spec), template, "en")
+    golden(f"notes/{template}-full.en.md", text)
+    for stream in ("stdout", "stderr"):
+        assert f"the end of workers/w2/{stream}" in text
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -123,3 +123,13 @@ def test_who_mapped_the_tests_is_told_in_words() -> None:
     item = {"id": "AC-1", "description": "It adds", "tests": ["t.A.b"], "tests_origin": "model"}
     lines = "\n".join(subject_lines("plan", json.dumps({"criteria": [item]}), "", 80))
     assert "tests: t.A.b   (from the planner)" in lines and "tests_origin" not in lines
+
+
+def test_why_tests_cannot_run_is_said_once() -> None:
+    why = "zzreq is named in requirements.txt and is not installed"
+    subject = {"tests": ["tests.test_far"], "why": [why]}
+    text = f"1 of the tests cannot run here, while others do: {why} (tests.test_far). Go on?"
+    shown = " ".join(screen("tests_could_not_run", subject, text).split())
+    assert shown.count(why) == 1 and shown.count("tests.test_far") == 1
+    more = screen("tests_could_not_run", {**subject, "tests": ["tests.test_far", "more.b"]}, text)
+    assert "more.b" in more

@@ -203,3 +203,14 @@ def test_a_question_stands_where_it_is_asked_and_not_above_it_too() -> None:
     assert not any("Approve it?" in line for line in lines)
     assert "waits for you: Approve it?" in view.status(60.0)
     assert any("Approve it?" in line for line in LiveView().replay(question, 1.0, NOON))
+
+
+def test_rounds_are_numbered_over_all_attempts_and_limits_are_of_one() -> None:
+    view = LiveView(width=120)
+    limits = {"header": {"limits": {"max_loops": 2}}}
+    view.feed({**AT, "event": "run_resumed", "run_id": "a-1", "attempt": 2, **limits}, 0.0)
+    (line,) = view.feed({**STARTS, "loop": 1, "round": 5}, 1.0)
+    assert "round 5" in line
+    assert "round 5 of at most 6" in view.status(2.0)
+    view.feed({**STARTS, "loop": 2, "round": 6}, 3.0)
+    assert "round 6 of at most 6" in view.status(4.0)

@@ -229,9 +229,39 @@ def test_a_run_that_ended_for_its_budget_is_given_more() -> None:
     assert 'resume -m "..."' not in screen
 
 
+def test_what_is_missing_is_said_once() -> None:
+    """After a refused `accept` the failure is in its text, in what is missing and in a warning."""
+    red = "`pytest` exits 1: red before and still: test_fee"
+    refused = f"The acceptance was refused: {red}"
+    also = "AC-1 failed: pytest → 1"
+    screen = summary_screen(
+        result(state="NEEDS_REVIEW", text=f"{red}.", missing=[f"{red}.", refused, also]),
+        warnings=[f"{red}; {also}"],
+        width=200,
+    )
+    assert screen.count(red) == 1 and screen.count(also) == 1 and refused in screen
+
+
+def test_a_run_that_was_stopped_says_so_wherever_it_is_shown() -> None:
+    stopped = result(state="RUNNING", reason=None)
+    said = "it was interrupted; the run is kept"
+    assert said in summary_screen(stopped) and said not in summary_screen(stopped, driven=True)
+
+
+def test_a_criterion_without_evidence_is_not_called_not_shown() -> None:
+    """*Shown* is a grade."""
+    waits = result(
+        state="FAILED", missing=[], acceptance_criteria=[criterion("AC-1", "It adds", "unknown")]
+    )
+    assert "AC-1 has no evidence yet" in summary_screen(waits)
+    assert "not shown" not in summary_screen(waits)
+
+
 def test_a_cut_sentence_ends_with_an_ellipsis() -> None:
     words = "test_cart.CartTest.test_three_pieces was red before and is skipped now; " * 4
-    screen = summary_screen(result(state="NEEDS_REVIEW", missing=[words, words, words]))
+    screen = summary_screen(
+        result(state="NEEDS_REVIEW", missing=[f"{name}: {words}" for name in "abc"])
+    )
     ends = [line for line in screen.splitlines() if line.endswith("…") and "red before" in line]
     assert len(ends) == 3
     whole = summary_screen(result(state="NEEDS_REVIEW", missing=[words]))

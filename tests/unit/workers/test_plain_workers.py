@@ -160,13 +160,13 @@ def test_lines_are_live_text() -> None:
     assert texts == ["one", "two"]
 
 
-def test_the_mock_prints_its_prompt_and_is_done(tmp_path: Path) -> None:
+def test_the_mock_says_that_it_changes_nothing(tmp_path: Path) -> None:
     mock = MockWorker(WorkerSpec(kind="mock"))
     command = mock.command(CALL)
     with (tmp_path / "out").open("wb") as out:
         ran = subprocess.run(command.argv, input=command.stdin, stdout=out, check=False)
     reading = mock.read(Ended(ran.returncode, "exited", tmp_path / "out", tmp_path / "err"))
-    assert reading == WorkerReading(completed=True, summary=CALL.prompt)
+    assert reading == WorkerReading(completed=True, summary="The mock worker changes nothing.")
     assert mock.probe().problem == ""
     assert not mock.needs_model and mock.key_names == ()
 
