@@ -1,6 +1,6 @@
 # Everything a newcomer needs: `make demo` and `make test` set up .venv by themselves.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-whole test-workers lint format docs pictures bench man clean
+.PHONY: help demo test test-whole test-self-image test-workers lint format docs pictures bench man clean
 
 BIN := .venv/bin
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
@@ -19,6 +19,9 @@ test: lint ## everything that must hold: style, types, layers, tests
 
 test-whole: .venv/.dev ## the tests, and all the cases of which `make test` runs a sample
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "whole or not whole"
+
+test-self-image: .venv/.dev ## AgentRunner's own image, built, and runs in it; wants Docker and pip's index
+	$(BIN)/pytest -s -m "whole or not whole" tests/integration/test_self_image.py
 
 test-workers: .venv/.dev ## whole runs with further real CLIs, which are installed first (2 GB)
 	scripts/install-workers.sh

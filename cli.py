@@ -12,9 +12,10 @@ import itertools
 import json
 import os
 import re
+import shlex
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -124,6 +125,9 @@ MEANT = {
 """What other programs call it, and what it is here."""
 ALSO = {"help": "All commands, or all that one can do.", "version": "Print the version."}
 """What else may stand in the place of a command."""
+MOST_NAMED = 4
+"""Commands that are named for an option that stands where it is none."""
+_OWN_OPTIONS = ("--version", "-V", "--json", "--help", "-h", "--", "-")
 _ALIKE = 1.2
 """How alike an option has to be to be offered: 2 is the same, `--no-tyr` has 1.8 for `--no-try`,
 `--nope` 1.0 for `--no-input`."""
@@ -191,9 +195,14 @@ def understood(arguments: Sequence[str]) -> list[str]:
         return [*(word for word in rest if word not in ALSO), "--help"]
     if first == "version":
         return ["--version", *rest]
-    if is_goal(first):
+    if is_goal(first) or (_is_of_run(first) and any(map(is_goal, rest))):
         return ["run", *arguments]
     return list(arguments)
+
+
+def _is_of_run(word: str) -> bool:
+    """Whether a word is an option that `agentrunner` alone does not have, so that it is `run`'s."""
+    return word.startswith("-") and word.partition("=")[0] not in _OWN_OPTIONS
 
 
 app = index_app("agentrunner", Commands)
@@ -352,12 +361,55 @@ def _usage(error: typer.TyperException, line: Sequence[str] = ()) -> UsageError:
     if swallowing := _swallowing(message, line):
         message, remedy = swallowing, ""
     context = getattr(error, "ctx", None)
+    if context and message.startswith("No such option: ") and (elsewhere := _having(message)):
+        remedy = elsewhere
+    if line and (words := _for_run(line, context)):
+        message, remedy = f"{line[0].partition('=')[0]} is an option of run, with a task.", words
     # An option without its value is reported without the command that it stands in.
     command = f" {line[0]}" if line and line[0] in COMMANDS else ""
     path = context.command_path if context else f"agentrunner{command}"
     if context and (sentence := _unquoted(message, context)):
         message, remedy = "a goal of several words goes in quotes.", f'{path} "{sentence}"'
     return UsageError(message, remedy=remedy or f"{path} --help")
+
+
+def _having(message: str) -> str:
+    """The commands that have the option that is missed, word for word; "" where none has it."""
+    option = message.removeprefix("No such option: ").partition(" ")[0].rstrip(".")
+    group = get_command(app)
+    found = [name for name, command in _commands(group, "") if option in _options_of(command)]
+    if len(found) == 1:
+        return f"did you mean agentrunner {found[0]} {option}?"
+    return f"{option} is an option of {', '.join(found[:MOST_NAMED])}" if found else ""
+
+
+def _commands(group: Any, before: str) -> Iterator[tuple[str, Any]]:
+    """All commands, those of groups too, by the words that call them."""
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
+        if isinstance(command, Index):
+            yield from _commands(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", command
+
+
+def _options_of(command: Any) -> list[str]:
+    return [
+        name for one in command.params if not getattr(one, "hidden", False) for name in one.opts
+    ]
+
+
+def _for_run(line: Sequence[str], context: Any) -> str:
+    """`run` with the options that were typed without it; "" where it has no such option."""
+    name, equals, _ = line[0].partition("=")
+    if not _is_of_run(name) or (context is not None and context.parent is not None):
+        return ""
+    params = get_command(app).get_command(context, "run").params  # type: ignore[attr-defined]
+    option = next((one for one in params if name in one.opts), None)
+    if option is None:
+        return ""
+    valued = not (equals or option.is_flag or option.count)
+    return shlex.join(["agentrunner", "run", *line[: 1 + valued]]) + ' "what you want"'
 
 
 def _swallowing(message: str, line: Sequence[str]) -> str:

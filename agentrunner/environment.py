@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,6 +16,9 @@ TRACING = (
     "LANGCHAIN_HANDLER",
 )
 """Variables with which a shell makes LangChain send every prompt to a tracing service."""
+MIN_FREE_BYTES = 1 << 20
+"""SQLite shares an index of its log through a file beside it, also for reading, and needs room for
+it."""
 _ignored: list[str] = []
 """Variables that `quiet_libraries` found switched on and removed."""
 
@@ -26,6 +31,27 @@ def state_dir(option: str | None = None, environ: Mapping[str, str] | None = Non
         return Path(named).expanduser().absolute()
     base = env.get("XDG_STATE_HOME") or "~/.local/state"
     return Path(base).expanduser().absolute() / "agentrunner"
+
+
+def fullest(*folders: Path) -> Path:
+    """Return the folder with the least free room, its parent where it is not there; else the first.
+
+    For errors that do not say which folder they are about.
+    """
+    return min(folders, key=_free_bytes)
+
+
+def is_full(folder: Path, needs: int = MIN_FREE_BYTES) -> bool:
+    """Whether that many bytes are not free there; by default what a database needs beside it."""
+    return _free_bytes(folder) < needs
+
+
+def _free_bytes(folder: Path) -> float:
+    place = next((one for one in (folder, *folder.parents) if one.is_dir()), folder)
+    try:
+        return shutil.disk_usage(place).free
+    except OSError:
+        return math.inf
 
 
 def home_of(environ: Mapping[str, str]) -> Path:

@@ -10,9 +10,11 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from agentrunner.config.spec import PolicySource
 from agentrunner.results import DRAFT, PlanResult, RedTestEntry, Result
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import QuestionKind
+from agentrunner.state.run_state import Criterion
 from agentrunner.state.worker_runs import Outcome
 
 
@@ -24,6 +26,7 @@ class Event(BaseModel):
     ts: str
     """UTC, ISO 8601, milliseconds."""
     event: str
+    """Its kind, as in the table."""
 
     def as_dict(self) -> dict[str, object]:
         """Plain JSON values."""
@@ -34,16 +37,138 @@ class RunEvent(Event):
     """An event of a run. `seq` counts from 1 over the whole life of the run."""
 
     seq: int = Field(ge=1)
+    """From 1, rising over the whole life of the run."""
     run_id: str | None
+    """Which run; None where none was created."""
+
+
+class Part(BaseModel):
+    """An object within an event."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True, defer_build=True)
+
+
+class HeaderLanding(Part):
+    """Where the work goes as a commit, and what was taken along."""
+
+    branch: str
+    base: str
+    """The commit that it begins from; "" in the checkout."""
+    carried: list[str]
+    """Files that were taken along with changes that are not committed, the first of them."""
+    carried_more: int
+    """How many more."""
+    left: list[str]
+    """Submodules and other repositories that were not taken along."""
+    worktree: str | None
+
+
+class HeaderInput(Part):
+    """A file that counts as tests or product, or of which that is not clear."""
+
+    path: str
+    why: str
+    kind: str
+    parts: list[str] = []
+    region: bool = False
+
+
+class HeaderInputs(Part):
+    """What decides what the tests say, each list with the number of those it leaves out."""
+
+    tests: list[HeaderInput]
+    product: list[HeaderInput]
+    unsure: list[HeaderInput]
+    tests_more: int = 0
+    product_more: int = 0
+    unsure_more: int = 0
+
+
+class HeaderLimits(Part):
+    """How long and how much at most; null: no limit."""
+
+    max_loops: int
+    """How often work may be ordered again in this attempt."""
+    run_time_sec: float
+    """Of one worker run."""
+    wall_sec: float | None
+    """Seconds of work."""
+    planner_calls: int | None = Field(alias="meta_calls")
+    """Calls of the planner."""
+    worker_runs: int | None
+    tokens: int | None
+    """Of planner and workers."""
+    usd: float | None
+    """US dollars."""
+
+
+class Header(Part):
+    """Who works, where, with what, and how long at most."""
+
+    repo: str
+    """Absolute."""
+    branch: str | None
+    """Checked out there."""
+    landing: HeaderLanding | None
+    """None for no commit."""
+    part_of: Literal["plan"] | None
+    """For the run of a plan's task."""
+    planner: str
+    """For people, with what it sees."""
+    worker: str
+    """For people: all candidates, the preferred one first."""
+    key: str
+    """Which secrets stay out of the sandbox; "" where none does."""
+    sandbox: str = Field(alias="box")
+    """For people: the sandbox, and how far it isolates."""
+    network: str
+    """The policy of the workers' sandbox."""
+    reach: str
+    """What workers reach from their sandbox."""
+    setup: str | None
+    """The set-up command."""
+    tests: str | None
+    """The test command."""
+    tests_where: str | None
+    """Where the test command comes from."""
+    env: dict[str, str]
+    """Variables of the commands."""
+    inputs: HeaderInputs | None
+    """None if nothing is executed, or there are too many files."""
+    limits: HeaderLimits
+    """Of this attempt."""
+    completion: Literal["evidence", "strict", "judged"]
+    """The mode."""
+    policies: list[PolicySource]
+    """Files that capped the task."""
+    notices: list[str]
+    """What people should know before."""
+
+
+class PlannedCriterion(Criterion):
+    """A criterion as planned, with its check."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class CallUsage(Part):
+    """Tokens of a call, as its provider or the gateway counted them."""
+
+    input_tokens: int | None
+    cached_tokens: int | None
+    output_tokens: int | None
 
 
 class RunStarted(RunEvent):
-    """A run begins. `header`: who, where, with what, how long at most."""
+    """A run begins."""
 
     event: Literal["run_started"]
     task_id: str
+    """Of the task file or PRD."""
     title: str
-    header: dict[str, Any]
+    """Of the task."""
+    header: Header
+    """Who works, where, with what, and how long at most."""
 
 
 class RunResumed(RunEvent):
@@ -51,7 +176,9 @@ class RunResumed(RunEvent):
 
     event: Literal["run_resumed"]
     attempt: int
-    header: dict[str, Any]
+    """From 1."""
+    header: Header
+    """With the limits of this attempt."""
 
 
 class StateChanged(RunEvent):
@@ -59,31 +186,45 @@ class StateChanged(RunEvent):
 
     event: Literal["state_changed"]
     before: TaskState = Field(alias="from")
+    """The state that it leaves."""
     after: TaskState = Field(alias="to")
+    """The state that it enters."""
 
 
 class BaselineMeasured(RunEvent):
-    """A command on the tree before the run. `target`: `test` or a criterion's id."""
+    """A command on the tree before the run."""
 
     event: Literal["baseline"]
     target: str
+    """`test` or a criterion's id."""
     command: str
+    """What was run."""
     exit_code: int | None
+    """None where it was stopped."""
     outcome: str
+    """How that is read."""
     passed: int | None = None
+    """A count, of tests."""
     failed: int | None = None
+    """A count, of tests."""
     red: list[RedTestEntry] = []
+    """The first ten red tests, of tests."""
     known_red: list[str] = []
+    """Names that need not turn, as far as the task alone tells; at most 50."""
     known_red_in_all: int | None = None
+    """How many these are."""
     output: str | None = None
+    """What it printed, a file of the run's folder."""
 
 
 class Awaiting(RunEvent):
-    """Whom the run waits for from now on. `what`: a message of the planner, or a command."""
+    """Whom the run waits for from now on."""
 
     event: Literal["awaiting"]
     who: Literal["planner", "setup", "tests", "check"]
+    """For whom or what."""
     what: str
+    """A message's type, or a command."""
     at_most_sec: float | None = None
     """Of a command: when it is stopped."""
     why: str | None = None
@@ -97,16 +238,21 @@ class Awaiting(RunEvent):
 
 
 class PlannerCalled(RunEvent):
-    """The planner was asked; `error` is None where the answer could be used."""
+    """The planner was asked."""
 
     event: Literal["meta_call"]
     type: str
+    """The type of the message that was asked for."""
     attempt: int
+    """The number of the call, from 1."""
     duration_ms: float
-    usage: dict[str, Any] | None
+    """Milliseconds."""
+    usage: CallUsage | None
+    """Its tokens; None where nothing is known."""
     usd: float | None = None
     """None: nobody can tell."""
-    error: Any = None
+    error: str | None = None
+    """Why the answer could not be used; None where it could."""
     looks: list[str] = []
     """What it looked at in place of an answer: `read src/a.py from 1 to 80`."""
 
@@ -115,7 +261,8 @@ class CriteriaPlanned(RunEvent):
     """The acceptance criteria as planned."""
 
     event: Literal["plan"]
-    acceptance_criteria: list[dict[str, Any]]
+    acceptance_criteria: list[PlannedCriterion]
+    """Each with its check, its tests and how it stands."""
 
 
 class DecisionMade(RunEvent):
@@ -123,17 +270,23 @@ class DecisionMade(RunEvent):
 
     event: Literal["decision"]
     action: str
+    """`run_worker`, `mark_complete`, `ask_human` or `abort`."""
     reason: str
+    """In its words."""
 
 
 class WorkerStarted(RunEvent):
-    """A worker was started. `loop` counts from 0; people read round `loop + 1`."""
+    """A worker was started."""
 
     event: Literal["worker_started"]
     worker_run_id: str
+    """As `1-001`: attempt and number."""
     worker: str
+    """The candidate."""
     model: str | None
+    """None: the worker's own."""
     loop: int = Field(ge=0)
+    """From 0; people read round `loop + 1`."""
 
 
 class WorkerSpoke(RunEvent):
@@ -141,7 +294,11 @@ class WorkerSpoke(RunEvent):
 
     event: Literal["worker_event"]
     worker_run_id: str
+    """Of `worker_started`."""
     kind: Literal["text", "command_started", "command_finished", "file_changed", "usage", "error"]
+    """And its fields: `text{text}`, `command_started{command}`,
+    `command_finished{command,exit_code}`, `file_changed{path,change}`, `usage{…}`,
+    `error{message}`."""
 
 
 class WorkerUsage(RunEvent):
@@ -149,7 +306,9 @@ class WorkerUsage(RunEvent):
 
     event: Literal["worker_usage"]
     worker_run_id: str
+    """Of `worker_started`."""
     tokens: int
+    """So far, at most every 2 s."""
     usd: float | None = None
     """None: nobody can tell, or it is part of a subscription."""
 
@@ -159,12 +318,19 @@ class WorkerFinished(RunEvent):
 
     event: Literal["worker_finished"]
     worker_run_id: str
+    """Of `worker_started`."""
     outcome: Outcome
+    """See below."""
     exit_code: int | None
+    """None where it was stopped."""
     duration_sec: float
+    """Seconds."""
     changed_files: int
+    """How many."""
     hosts_refused: list[str]
+    """Hosts that it wanted and was not let reach."""
     tokens: int = 0
+    """All that are billed."""
     usd: float | None = None
     """None: nobody can tell, or it is part of a subscription."""
     error: str = ""
@@ -172,19 +338,29 @@ class WorkerFinished(RunEvent):
 
 
 class CheckRun(RunEvent):
-    """A test command or check on a delivered tree. `target`: `test`, `setup` or a criterion."""
+    """A test command or check on a delivered tree."""
 
     event: Literal["check"]
     target: str
+    """`test`, `setup` or a criterion's id."""
     command: str
+    """What was run."""
     exit_code: int | None
+    """None where it was stopped."""
     outcome: str
+    """How that is read."""
     passed: int | None = None
+    """A count, of tests."""
     failed: int | None = None
+    """A count, of tests."""
     finding: str = ""
+    """Why exit 0 is not believed, of tests."""
     detail: str = ""
+    """What was seen, in a line."""
     red: list[RedTestEntry] = []
+    """The first ten red tests, of tests."""
     output: str | None = None
+    """What it printed, a file of the run's folder."""
 
 
 class CompletionAssessed(RunEvent):
@@ -192,8 +368,11 @@ class CompletionAssessed(RunEvent):
 
     event: Literal["assessment"]
     satisfied: bool
+    """Whether all criteria are met, in its eyes."""
     summary: str
-    by_criterion: Any
+    """In its words."""
+    by_criterion: dict[str, Literal["passed", "failed"]]
+    """By the id of each criterion that it names: `passed` or `failed`."""
 
 
 class WaitBegun(RunEvent):
@@ -201,9 +380,13 @@ class WaitBegun(RunEvent):
 
     event: Literal["waiting"]
     until: str
+    """UTC, ISO 8601."""
     reason: str
+    """A sentence."""
     role: Literal["worker", "meta"]
+    """Who cannot work."""
     candidate: str
+    """Which of its candidates."""
     told: bool = False
     """Whether the provider said how long."""
 
@@ -213,9 +396,13 @@ class QuestionAsked(RunEvent):
 
     event: Literal["question"]
     id: str
+    """What an answer names."""
     kind: QuestionKind
+    """As `ask_human`, `plan`, `worker`, `complete` or `budget`."""
     text: str
+    """The question."""
     options: list[str]
+    """Answers to choose from, for some."""
 
 
 class AnswerGiven(RunEvent):
@@ -223,12 +410,15 @@ class AnswerGiven(RunEvent):
 
     event: Literal["answer"]
     id: str
+    """Of the question."""
     decision: Literal["answer", "approve", "reject"] = "answer"
+    """What was decided."""
     text: str = ""
     """The person's words, on one line and cut where they are long."""
     edited: bool = False
     """Whether the person changed what was approved."""
     by: str = ""
+    """Who, if known."""
 
 
 class ImageProgress(RunEvent):
@@ -236,6 +426,7 @@ class ImageProgress(RunEvent):
 
     event: Literal["image_progress"]
     text: str
+    """A line."""
 
 
 class Committed(RunEvent):
@@ -243,8 +434,11 @@ class Committed(RunEvent):
 
     event: Literal["committed"]
     id: str
+    """Of the commit."""
     branch: str
+    """Where it is."""
     files: list[str]
+    """What it changes."""
 
 
 class NoteWritten(RunEvent):
@@ -252,6 +446,7 @@ class NoteWritten(RunEvent):
 
     event: Literal["note_written"]
     path: str
+    """Absolute."""
 
 
 class RunWarning(RunEvent):
@@ -259,7 +454,9 @@ class RunWarning(RunEvent):
 
     event: Literal["warning"]
     code: str
+    """What kind, for programs."""
     message: str
+    """A sentence."""
 
 
 class RunEnded(RunEvent, Result):
@@ -278,6 +475,7 @@ class PlanEvent(Event):
     """
 
     seq: int | None = Field(None, ge=1)
+    """From 1, rising over the whole life of the plan; missing where none could be begun."""
 
 
 class PlanStarted(PlanEvent):
@@ -285,10 +483,15 @@ class PlanStarted(PlanEvent):
 
     event: Literal["plan_started"]
     tasks: list[str]
+    """Those that are wanted."""
     done: list[str]
+    """Of these, COMPLETE ones."""
     waiting: list[str]
+    """Of these, those that wait for an answer."""
     behind: list[str]
+    """Of these, those behind one that waits."""
     notices: list[str]
+    """What people should know before."""
 
 
 class PlanOpened(PlanEvent):
@@ -296,7 +499,9 @@ class PlanOpened(PlanEvent):
 
     event: Literal["plan_opened"]
     task_id: str
+    """Which task."""
     folder: str
+    """Absolute."""
 
 
 class PlanTaskChanged(PlanEvent):
@@ -304,11 +509,17 @@ class PlanTaskChanged(PlanEvent):
 
     event: Literal["plan_task"]
     task_id: str
+    """Which task."""
     status: str
+    """Of the task in the plan."""
     run_id: str
+    """Of its run."""
     tries: int
+    """How many runs."""
     retry_at: str
+    """When it is tried again; RETRY_WAIT without it: not by itself."""
     detail: str
+    """A sentence."""
 
 
 class PlanQuestionAsked(PlanEvent):
@@ -316,9 +527,13 @@ class PlanQuestionAsked(PlanEvent):
 
     event: Literal["plan_question"]
     task_id: str
+    """Which task, or `budget`."""
     question: int
+    """Its number."""
     text: str
+    """The question."""
     status: str
+    """What the task has meanwhile."""
 
 
 class PlanFixing(PlanEvent):
@@ -326,7 +541,9 @@ class PlanFixing(PlanEvent):
 
     event: Literal["plan_fixing"]
     task_id: str
+    """Which task."""
     evidence: str
+    """Why, for its worker."""
 
 
 class PlanLanded(PlanEvent):
@@ -334,8 +551,11 @@ class PlanLanded(PlanEvent):
 
     event: Literal["plan_landed"]
     task_id: str
+    """Which task."""
     commit: str
+    """Of the plan's branch."""
     files: list[str]
+    """Those that it changed."""
 
 
 class PlanPublished(PlanEvent):
@@ -343,7 +563,9 @@ class PlanPublished(PlanEvent):
 
     event: Literal["plan_published"]
     branch: str
+    """Its name."""
     commit: str
+    """Where it is now."""
 
 
 class PlanDelivered(PlanEvent):
@@ -351,9 +573,13 @@ class PlanDelivered(PlanEvent):
 
     event: Literal["plan_delivered"]
     branch: str
+    """Of the plan."""
     commit: str
+    """Where it is."""
     onto: str | None
+    """The branch that it was brought onto."""
     request: str | None
+    """The address of its pull or merge request."""
 
 
 class PlanWarning(PlanEvent):
@@ -361,8 +587,11 @@ class PlanWarning(PlanEvent):
 
     event: Literal["warning"]
     code: str
+    """What kind, for programs."""
     message: str
+    """A sentence."""
     task_id: str = ""
+    """Which task; "" for the plan."""
 
 
 class PlanEnded(PlanEvent, PlanResult):
@@ -380,7 +609,9 @@ class Detached(Event):
     run_id: str | None
     """None for a plan."""
     pid: int
+    """Of the process that works."""
     output: str
+    """The file that has the rest."""
 
 
 AnyRunEvent = Annotated[

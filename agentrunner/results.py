@@ -113,15 +113,25 @@ class CriterionResult(Contract):
     id: str
     description: str
     critical: bool
+    """Whether COMPLETE needs it."""
     status: Status
+    """What code found."""
     evidence: EvidenceKind
+    """By what."""
     grade: Grade
+    """What that is worth, see below."""
     author: Author
+    """Who wrote what proves it."""
     tests: list[str]
+    """Names that stand for it, as `mapped_by` says."""
     mapped_by: Literal["person", "planner"] | None
+    """Who mapped them."""
     origin: Origin
+    """Who wrote the criterion."""
     detail: str
+    """What was run or read, and its outcome."""
     former_checks: list[FormerCheckEntry] = []
+    """Those that were withdrawn or replaced in mid-run."""
 
 
 class RedTestEntry(Contract):
@@ -139,25 +149,39 @@ class TestSummary(Contract):
     __test__ = False
 
     command: str
+    """What was run."""
     exit_code: int | None
     passed: int | None
     failed: int | None
     finding: str
+    """Why exit 0 is not believed."""
     failing: list[str]
+    """Names of tests that fail."""
     reader: str | None
+    """The test tool whose report by name was read, or None where its output tells totals at most.
+    """
     red: list[RedTestEntry]
+    """The first ten red tests."""
     known_red: list[str]
+    """Red before, stand for nothing that was asked, and are red still; they excuse an exit code
+    that is not 0."""
     turned: list[str]
+    """Red before, and pass now; at most 50 names, as in the lists below."""
     still_red: list[str]
+    """Have to turn and did not."""
     newly_red: list[str]
+    """Were not red before."""
     gone: list[str]
+    """Passed before and are missing or skipped now."""
     flaky: list[str]
+    """Red and green on the same tree."""
     totals: dict[str, int] = {}
     """How many names a list has in all, where it has been cut to 50."""
     baseline_exit_code: int | None
     baseline_passed: int | None
     baseline_failed: int | None
     added: int
+    """How many tests are new."""
     measured: bool = True
     """Whether it ran in this run since its baseline; if not, all of this is of before the run."""
 
@@ -170,11 +194,13 @@ class ProofEntry(Contract):
     """One thing that was red before the run and is green now. `target`: a criterion or `test`."""
 
     target: str
+    """A criterion's id or `test`."""
     author: Author
     grade: Grade
     text: str
     tests: list[str]
     notes: list[str]
+    """What could not be tried."""
 
 
 class FindingEntry(Contract):
@@ -234,45 +260,86 @@ class Result(Contract):
     """What a run came to. `state`, `run_id` and others are None where no run came to be."""
 
     run_id: str | None = None
+    """Which run; None where none was created."""
     task_id: str | None = None
+    """Of the task file or PRD."""
     title: str | None = None
+    """Of the task."""
     state: TaskState | None = None
+    """One of the eight states; at a pause the state kept; None where no run was created."""
     exit_code: int = Field(ge=0)
+    """Of the process that printed it."""
     reason: str | None = None
+    """Why it ended: `complete`, `unproven`, `loop_limit`, `stuck`, `aborted`, `cancelled`,
+    `interrupted`, `budget: NAME`, …."""
     text: str | None = None
+    """How it stands, in a sentence."""
     missing: list[str] = []
+    """What COMPLETE lacks, a sentence each."""
     error: Problem | None = None
+    """What ended the command."""
     note: str | None = None
+    """The task note, absolute."""
     repo: str | None = None
+    """Absolute."""
     attempt: int | None = None
+    """Its number, from 1."""
     loops: int | None = None
+    """How often work was ordered again in this attempt."""
     max_loops: int | None = None
+    """The attempt's limit of `loops`."""
     worker_runs: int | None = None
+    """A count, over all attempts."""
     meta_calls: int | None = None
+    """Calls of the planner, over all attempts."""
     completion: Literal["evidence", "strict", "judged"] | None = None
+    """The mode."""
     grade: Grade | None = None
+    """Of COMPLETE: the weakest `grade` of the critical criteria, see below; `none` of another end,
+    None before the end."""
     acceptance_criteria: list[CriterionResult] = []
+    """What each rests on, see below."""
     test: TestSummary | None = None
+    """The test command, see below; None where there is none."""
     proof: list[str] = []
+    """What was red before the run and is green now, a sentence each."""
     proofs: list[ProofEntry] = []
+    """The same with what it is worth."""
     findings: list[FindingEntry] = []
+    """What a person has to settle, or what was refused."""
     changed_files: list[str] = []
+    """Relative, sorted, without the note."""
     deleted_files: list[str] = []
+    """Those of them that are gone."""
     lines_added: int = 0
+    """Summed over the worker runs."""
     lines_removed: int = 0
+    """Summed over the worker runs."""
     tree: str | None = None
+    """The id of the tree that the verdict is about."""
     usage: UsageTotals = UsageTotals()
+    """`usd` is None unless every price is known."""
     bill: list[BillEntry] = []
+    """Rows that add up to `usage`; see [budgets](../how-to/budgets.md)."""
     duration_sec: float | None = None
+    """Seconds that it worked, pauses and waits left out."""
     waited_sec: float | None = None
+    """Seconds from its beginning to its latest event that were no work: waiting for people, quotas
+    and providers, or not driven; None where that is not known."""
     commit: CommitMade | None = None
+    """Where the work is committed."""
     worktree: str | None = None
+    """Where it works outside of the checkout, absolute."""
     undone: bool = False
     """Whether a person put the files back as they were before the run."""
     part_of: Literal["plan"] | None = None
+    """For the run of a plan's task."""
     people: PeopleSummary = PeopleSummary()
+    """What people decided, oldest first, the last twenty in full."""
     waiting: InboxItem | None = None
+    """The question that waits for a person."""
     waiting_until: str | None = None
+    """When a run that waits for a quota or a provider continues by itself (UTC, ISO 8601)."""
 
     @classmethod
     def of_error(
@@ -315,14 +382,34 @@ class RunEntry(Contract):
     task_id: str
     title: str
     repo: str
+    """Yours, also where the run has a work tree of its own."""
     state: str
+    """What the run itself has saved: of one that is stopped or waits, the step in which it goes on,
+    as VALIDATING."""
     stands: str
     """The state in the word of all lists and screens, as `stopped`: nobody drives the run."""
     waiting: str | None
+    """The kind of the question that it waits with."""
     waiting_until: str | None
+    """When it continues by itself."""
     started_at: str
     finished_at: str | None
     part_of: str | None
+    """`plan` for the run of a plan's task."""
+
+
+class Undone(Contract):
+    """What an undo of a run's files has done.
+
+    `refused` were edited since and are as they were. `not_kept` cannot be put back: nobody has what
+    was in them before the run.
+    """
+
+    files: list[str]
+    refused: list[str]
+    not_kept: list[str]
+    undo_taken_back: bool
+    """Whether it took back an earlier undo."""
 
 
 class PlanQuestionEntry(Contract):
@@ -344,18 +431,31 @@ class PlanResult(Contract):
     """What carrying a plan out came to; `tasks` are the states by id."""
 
     exit_code: int = Field(ge=0)
+    """Of the process that printed it."""
     tasks: dict[str, str] = {}
+    """The status of each task that was wanted, by id."""
     blocked: list[str] = []
+    """Ids of tasks that wait for one that did not become COMPLETE."""
     questions: list[PlanQuestionEntry] = []
+    """For a person."""
     branch: str | None = None
+    """Of your repository; None before anything has landed."""
     commit: str | None = None
+    """Where that is."""
     onto: str | None = None
+    """The branch that it was brought onto."""
     request: str | None = None
+    """The address of its pull or merge request."""
     budget_spent: str | None = None
+    """The limit of the plan that is spent."""
     usage: PlanUsage | None = None
+    """Of all its runs."""
     interrupted: bool = False
+    """Whether it was stopped by a signal."""
     error: Problem | None = None
+    """What ended it, or kept its result from being handed over."""
     note: str | None = None
+    """The [plan's note](plan-files.md#the-plan-note), absolute."""
 
     @classmethod
     def of_error(cls, error: AgentRunnerError) -> Self:

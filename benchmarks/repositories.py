@@ -3,9 +3,11 @@
     python -m benchmarks.repositories [--files 10,1000,10000,100000] [--large 50] [--megabytes 40]
 
 Snapshots of repositories of some sizes beside `git status` and `git add -A`, folders written beside
-`git worktree add`, whole runs until the planner is asked, `undo` of one file, and the exponent of
-growth between the two largest sizes; then a folder of large files, ignored and not. All of it is
-written below TMPDIR, about three times as many bytes as the large files have.
+`git worktree add`, whole runs until the planner is asked, with and without a test command, `undo`
+of one file, `show`, `diff` and `logs`, and the exponent of growth between the two largest sizes;
+then folders of large files, and of files too large to be kept, ignored and not. All of it is
+written below TMPDIR, about three times as many bytes as the large files have. What a run costs is
+measured as more than one of the smallest repository costs.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ from benchmarks.server import Server
 SIZES = (10, 1_000, 10_000, 100_000)
 FOLDER = 50
 """Files in each folder."""
+ABOVE = 60
+"""Megabytes: more than `runner.sandbox.keep_files_up_to` by default."""
 SETTLED_SEC = 2.2
 """Files younger than this are read, whatever an index says."""
 GIT = {
@@ -50,6 +54,9 @@ runner:
   worker: {kind: command, command: [sh, -c, "echo x >> 0/0.txt"]}
   sandbox: {kind: none}
 """
+TESTED = TASK.replace("prd:", "test: {command: test -e 0/0.txt}, prd:")
+"""With a command that decides nothing, in a clean room of its own each time."""
+LOOKS = ("show", "diff", "logs")
 
 
 def git(repo: Path, *command: str, **more: str) -> float:
@@ -105,8 +112,12 @@ class Sized:
         self.names = count()
         self.first_sec = 0.0
         self.next_sec = 0.0
+        self.tree_sec = 0.0
+        """Of `git worktree add`."""
         self.asked_sec = 0.0
         self.whole_sec = 0.0
+        self.tested_asked_sec = 0.0
+        self.tested_whole_sec = 0.0
         self.undone_sec = 0.0
         make_repository(self.repo, files)
 
@@ -164,33 +175,43 @@ class Sized:
             return taken
 
         base, subject = by_turns(self.rounds, theirs, ours, pick=min)
+        self.tree_sec = base
         return Figure(
             f"{self.files:,} files: a folder written", ms(subject),
             f"git worktree add, {ms(base)}", subject / base, 1.0 if self.files >= 1000 else 4,
         )  # fmt: skip
 
-    def _runs(self, smallest: Sized) -> Iterator[Figure]:
-        task = self.place / "task.yaml"
-        task.write_text(TASK, encoding="utf-8")
-        state = self.place / "state"
+    def _run(self, text: str) -> tuple[float, float, int, dict[str, str]]:
+        """A whole run of one line: until the planner is asked, in all, its memory, its settings."""
+        task, state = self.place / "task.yaml", self.place / f"state-{next(self.names)}"
+        task.write_text(text, encoding="utf-8")
         command = python("-m", "agentrunner", "run", str(task), "--json")
         with Server(loops=1) as server:
             env = environment({**server.environ, "AGENTRUNNER_STATE_DIR": str(state)})
             quiet = subprocess.DEVNULL
             started = time.monotonic()
             process = subprocess.Popen(command, env=env, cwd=self.place, stdout=quiet, stderr=quiet)
-            self.asked_sec = server.first_request() - started
+            asked = server.first_request() - started
             _, _, usage = os.wait4(process.pid, 0)
             process.returncode = 0
-        self.whole_sec = time.monotonic() - started
+        return asked, time.monotonic() - started, usage.ru_maxrss * 1024, env
+
+    def _command(self, env: dict[str, str], *words: str) -> float:
+        before = time.monotonic()
+        command = python("-m", "agentrunner", *words)
+        subprocess.run(command, env=env, cwd=self.repo, stdout=subprocess.DEVNULL, check=True)
+        return time.monotonic() - before
+
+    def _runs(self, smallest: Sized) -> Iterator[Figure]:
+        self.asked_sec, self.whole_sec, peak, env = self._run(TASK)
         added = add_all(self.place, self.repo)
         name = f"{self.files:,} files"
-        peak = usage.ru_maxrss * 1024
-        before = time.monotonic()
-        subprocess.run(
-            python("-m", "agentrunner", "undo"), env=env, cwd=self.repo, stdout=quiet, check=True
-        )
-        self.undone_sec = time.monotonic() - before
+        for look in LOOKS:
+            taken = min(self._command(env, look) for _ in range(self.rounds))
+            yield Figure(f"{name}: {look}", ms(taken), "-", taken, 0.3)
+        self.undone_sec = self._command(env, "undo")
+        self.tested_asked_sec, self.tested_whole_sec, tested_peak, env = self._run(TESTED)
+        self._command(env, "undo")
         for what, field, goal in (
             ("until the planner is asked", "asked_sec", 3.0),
             ("undo of one file", "undone_sec", 2.0),
@@ -198,11 +219,22 @@ class Sized:
             base, subject = getattr(smallest, field), getattr(self, field)
             yield Figure(f"{name}: {what}, s more", ms(subject),
                          f"{smallest.files:,} files, {ms(base)}", subject - base, goal)  # fmt: skip
-        more = self.whole_sec - smallest.whole_sec
-        goal = 1.3 if self.files >= 100_000 else math.inf
-        yield Figure(f"{name}: a whole run of one line, more than of {smallest.files:,}", ms(more),
-                     f"git add -A, {ms(added)}", more / added, goal)  # fmt: skip
-        yield Figure(f"{name}: peak memory of the run", megabytes(peak), "-", peak / 1e6, 250)
+        room = self.tested_asked_sec - self.asked_sec
+        more = room - (smallest.tested_asked_sec - smallest.asked_sec)
+        goal = 1.0 if self.files >= 100_000 else math.inf
+        yield Figure(f"{name}: a test command before the planner is asked, more than of"
+                     f" {smallest.files:,}", ms(more), f"git worktree add, {ms(self.tree_sec)}",
+                     more / self.tree_sec, goal)  # fmt: skip
+        for what, field, goal in (
+            ("a whole run of one line", "whole_sec", 1.3),
+            ("the same with a test command and clean rooms", "tested_whole_sec", 2.5),
+        ):
+            more = getattr(self, field) - getattr(smallest, field)
+            yield Figure(f"{name}: {what}, more than of {smallest.files:,}", ms(more),
+                         f"git add -A, {ms(added)}", more / added,
+                         goal if self.files >= 100_000 else math.inf)  # fmt: skip
+        for what, most in (("the run", peak), ("the run with tests", tested_peak)):
+            yield Figure(f"{name}: peak memory of {what}", megabytes(most), "-", most / 1e6, 250)
 
 
 def growth(sized: Sequence[Sized]) -> Iterator[Figure]:
@@ -248,6 +280,27 @@ def large_files(place: Path, number: int, megabyte: int) -> Iterator[Figure]:
     yield Figure(f"{name}, ignored: kept", megabytes(kept), "-", kept / 1e6, 0.1)
 
 
+def files_too_large(place: Path, number: int, megabyte: int) -> Iterator[Figure]:
+    """Files that are named and not kept, first as they are, then ignored."""
+    repo = place / "repo"
+    make_repository(repo, 10)
+    without = _snapshot(place, repo)
+    shutil.rmtree(place / "store")
+    for index in range(number):
+        with (repo / f"{index}.bin").open("wb") as file:
+            file.truncate(megabyte << 20)
+    name = f"{number} files of {megabyte} MB, too large to be kept"
+    for what in ("", ", ignored"):
+        found = _snapshot(place, repo)
+        kept = sum(path.stat().st_size for path in (place / "store" / "objects").rglob("*"))
+        shutil.rmtree(place / "store")
+        more = found["take_sec"] - without["take_sec"]
+        yield Figure(f"{name}{what}: more than without, s", ms(found["take_sec"]),
+                     f"without, {ms(without['take_sec'])}", more, 0.5)  # fmt: skip
+        yield Figure(f"{name}{what}: kept", megabytes(kept), "-", kept / 1e6, 0.1)
+        (repo / ".git" / "info" / "exclude").write_text("*.bin\n")
+
+
 def _snapshot(place: Path, repo: Path) -> Any:
     command = ("-m", "benchmarks.snapshot", str(place / "store"), str(repo), str(place / "mark"))
     return printed(python(*command))
@@ -266,6 +319,8 @@ def figures(
     yield from growth(done)
     with scratch(place / "large") as folder:
         yield from large_files(folder, number, megabyte)
+    with scratch(place / "too-large") as folder:
+        yield from files_too_large(folder, number, ABOVE)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,7 +7,6 @@ start, because that would run every worker again.
 from __future__ import annotations
 
 import asyncio
-import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
@@ -34,6 +33,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Interrupt
 
 from agentrunner.config.spec import Check
+from agentrunner.environment import is_full
 from agentrunner.errors import CheckpointCorrupt
 from agentrunner.errors.runs import DiskFull
 from agentrunner.state import people, run_state, state_model, worker_runs
@@ -310,11 +310,8 @@ def check_file(path: Path) -> None:
             health = database.execute("pragma integrity_check").fetchone()[0]
     except (sqlite3.DatabaseError, UnicodeDecodeError, ValueError) as error:
         if _is_disk_full(error, path):
-            raise DiskFull(
-                f"There is no room on the disk of {path.parent}; reading the run's state needs a"
-                " little. Nothing was changed.",
-                remedy="make room, then give the same command again",
-            ) from error
+            needs = "Reading the run's state needs a little. Nothing was changed."
+            raise DiskFull.of(path.parent, needs) from error
         raise damaged(path, str(error)) from error
     if application != APPLICATION_ID:
         raise damaged(path, "it was not written by AgentRunner")
@@ -324,16 +321,11 @@ def check_file(path: Path) -> None:
         raise damaged(path, str(health))
 
 
-MIN_FREE_BYTES = 1 << 20
-"""SQLite shares an index of its log through a file beside it, also for reading, and needs room for
-it."""
-
-
 def _is_disk_full(error: Exception, path: Path) -> bool:
     """Whether SQLite failed because the disk is full, which damages nothing."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     full = code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN)
-    return full and shutil.disk_usage(path.parent).free < MIN_FREE_BYTES
+    return full and is_full(path.parent)
 
 
 def read_only(path: Path) -> str:

@@ -43,7 +43,7 @@ class Approval(BaseModel):
     decision: Literal["approve", "reject"]
     text: str = Field("", max_length=MAX_ANSWER)
     edit: str = Field("", max_length=262_144)
-    """The subject as edited, JSON."""
+    """The subject as edited: a plan as JSON, or a worker's prompt."""
     by: str = Field("", max_length=200)
 
 

@@ -49,7 +49,7 @@ async def note(state: TaskContext, deps: Deps) -> Command[str]:
 def leave_note(
     state: TaskContext, deps: Deps, *, waiting: Question | None = None, reason: str | None = None
 ) -> str:
-    """Write the note of this state into the repository and return its path. Blocking.
+    """Write the note of this state into the repository and return its path. Blocks.
 
     Where the repository cannot take it, it goes to the run's folder, with a warning; the state of
     the run does not depend on it. The note of a plan's task stays in the run's folder until no task

@@ -15,6 +15,7 @@ from agentrunner.config.kinds import planner_kind
 from agentrunner.config.spec import CriterionSpec, TestSpec
 from agentrunner.discovery.planning_context import repository_context
 from agentrunner.discovery.services import lacking, likely_lacking
+from agentrunner.discovery.set_up import set_up_line
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.errors.replies import ReplyInvalid
 from agentrunner.execution.asking import ask, keeping
@@ -36,6 +37,7 @@ from agentrunner.storage.run_folder import keep_sandbox
 from agentrunner.verification.checks import stands_in_suite
 from agentrunner.verification.findings import first_few
 from agentrunner.verification.results.model import Results
+from agentrunner.verification.rooms.decision_sandbox import INSTALL
 
 MAX_CRITERIA = 50
 MOST_RED, MOST_GREEN = 100, 40
@@ -116,7 +118,7 @@ def _check_criteria(message: Message) -> None:
 def repository_for_planner(
     deps: Deps, baseline: Baseline, names: Results | None, budget: ContextBudget
 ) -> dict[str, object] | None:
-    """Return what the planner is told of the repository, within the budget, and save it. Blocking.
+    """Return what the planner is told of the repository, within the budget, and save it. Blocks.
 
     Returns None where no candidate that plans calls a model.
     """
@@ -211,6 +213,7 @@ async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -
             found = await deps.verifier.baseline(criteria, origin)
         except EnvironmentNotReady as error:
             if not await deps.verifier.sandbox.fall_back(error.message):
+                await asyncio.to_thread(_name_set_up, error, deps)
                 raise
             deps.warn(state, "box-changed", f"{error.message} Next: {deps.sandbox.describe()}")
         else:
@@ -267,6 +270,19 @@ async def _without_them(state: TaskContext, deps: Deps) -> None:
     data = {"names": names, "reason": answer.text, "by": answer.by}
     deps.record(state, KNOWN_RED, f"known-red-{answer.id}", data)
     deps.verifier.accept_reds(names)
+
+
+def _name_set_up(error: EnvironmentNotReady, deps: Deps) -> None:
+    """Put the set-up that this repository's files propose into the remedy. Blocks.
+
+    Nothing is added where the task has a set-up, or where none would help.
+    """
+    task = deps.spec.task
+    if task.setup is not None or not error.remedy.startswith(INSTALL):
+        return
+    part = task.test.cwd if task.test else "."
+    if line := set_up_line(Path(deps.spec.repo), part, deps.environ):
+        error.remedy = f"in the task file: {line}; or {error.remedy}"
 
 
 def _missing_services(deps: Deps, baseline: Baseline) -> Sequence[str]:

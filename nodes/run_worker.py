@@ -221,7 +221,7 @@ def _amounts(deps: Deps, order: WorkerOrder, used: Usage, reading: WorkerReading
 def _recorded(
     state: TaskContext, deps: Deps, order: WorkerOrder, supervised: SupervisedResult
 ) -> tuple[WorkerRun, Counters]:
-    """Record the worker run: outcome by rule, changes by snapshot, texts by output. Blocking."""
+    """Record the worker run: outcome by rule, changes by snapshot, texts by output. Blocks."""
     ended = _ended_as(deps, order, supervised)
     worker = deps.member(order.member).worker
     reading, used = worker.read(ended), usage_of(deps, order.worker_run_id)
@@ -246,7 +246,7 @@ def _recorded(
 def _ended(
     state: TaskContext, deps: Deps, order: WorkerOrder, supervised: SupervisedResult
 ) -> Command[str]:
-    """Return the step after the run: validate it, or deal with what prevented it. Blocking."""
+    """Return the step after the run: validate it, or deal with what prevented it. Blocks."""
     run, counters = _recorded(state, deps, order, supervised)
     output_tail, error_tail = output_tails(deps, supervised)
     update: Update = {

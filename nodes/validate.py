@@ -270,7 +270,7 @@ def worker_changes(log: RunLog) -> list[WorkerChange]:
 
 
 def _suspicions(deps: Deps) -> list[Finding]:
-    """Return findings that no tree shows: installed packages and git settings. Blocking."""
+    """Return findings that no tree shows: installed packages and git settings. Blocks."""
     runs = deps.log.records("worker_run")
     found = [Finding.model_validate(item) for run in runs for item in run.data.get("findings", [])]
     before: dict[str, str] = {}
@@ -396,7 +396,7 @@ async def _open_finding(
 
 
 def _diff_of(state: TaskContext, deps: Deps, finding: Finding) -> str:
-    """Return what a person is asked about, as a diff against the tree before the run. Blocking."""
+    """Return what a person is asked about, as a diff against the tree before the run. Blocks."""
     evidence, baseline = state["evidence"], state.get("baseline")
     if evidence is None or baseline is None:
         return ""

@@ -6,17 +6,12 @@ The end of the wait is saved in the state. A process that is killed meanwhile lo
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from langgraph.types import Command
 
-from agentrunner.execution.deps import Clock, Deps
+from agentrunner.execution.deps import Deps
+from agentrunner.execution.outages import sleep_until
 from agentrunner.execution.quota import moment
 from agentrunner.state.run_state import TaskContext
-
-LOOK_SEC = 5.0
-"""How often the time of day is checked, so that a machine that slept continues soon after it
-wakes."""
 
 
 async def wait(state: TaskContext, deps: Deps) -> Command[str]:
@@ -29,16 +24,7 @@ async def wait(state: TaskContext, deps: Deps) -> Command[str]:
     until = moment(waiting.until)
     await deps.sandbox.pause()
     try:
-        await _sleep_until(until or deps.clock.now(), deps.clock)
+        await sleep_until(until or deps.clock.now(), deps.clock)
     finally:
         await deps.sandbox.unpause()
     return Command(update={"wait": None}, goto=waiting.back_to)
-
-
-async def _sleep_until(until: datetime, clock: Clock) -> None:
-    """Sleep until a time, but not longer than it is away now, should the clock be set back."""
-    longest = clock.monotonic() + (until - clock.now()).total_seconds()
-    while (
-        remaining := min((until - clock.now()).total_seconds(), longest - clock.monotonic())
-    ) > 0:
-        await clock.sleep(min(remaining, LOOK_SEC))

@@ -63,6 +63,33 @@ found_pip_config() {
     echo /dev/null
 }
 
+# Python without what a virtual environment is made with: with apt the demo is COMPLETE all the same,
+# without it the set-up ends with a command.
+bare_python() {
+    if ! bwrap --dev-bind / / true 2>/dev/null; then
+        echo "A bare Python was not played: bwrap, which hides pip and ensurepip, does not work here." >&2
+        return
+    fi
+    mkdir -p "$place/nothing" "$place/bare/home" "$place/bare/tmp"
+    git clone --quiet "$checkout" "$place/bare/AgentRunner"
+    set --
+    for folder in /usr/share/python-wheels $("$place/bin/python3" -c 'import sys
+print(*(f"{place}/{name}" for place in sys.path for name in ("ensurepip", "pip")))'); do
+        [ ! -d "$folder" ] || set -- "$@" --bind "$place/nothing" "$folder"
+    done
+    told=$(in_place bare "sh scripts/setup.sh runtime" bwrap --dev-bind / / "$@" 2>&1 || true)
+    case $told in
+        *"neither ensurepip nor pip."*"  try: "*) ;;
+        *) echo "$told"; echo "Without pip and apt the set-up did not end with a command." >&2; exit 1 ;;
+    esac
+    if command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null; then
+        ln -s "$(command -v apt-get)" "$(command -v dpkg-deb)" "$place/bin"
+        in_place bare "make demo" bwrap --dev-bind / / "$@"
+        rm "$place/bin/apt-get" "$place/bin/dpkg-deb"
+        echo "An empty machine, Python without pip and ensurepip: the demo is COMPLETE."
+    fi
+}
+
 share='tests/integration/sandboxes/test_conformance.py tests/integration/test_examples.py
     tests/graph/test_honesty.py tests/unit/commands/test_command_line.py tests/unit/discovery'
 share=$(echo $share)
@@ -74,6 +101,10 @@ as_root='tests/integration/sandboxes/test_bwrap_door.py::test_an_ordinary_user_h
 as_root=$(echo $as_root)
 
 who=${1:-everybody}
+if [ "$who" = bare ]; then
+    bare_python
+    exit
+fi
 if [ "$who" != short ] || [ "$(id -u)" -ne 0 ]; then
     try "$(id -un)"
 fi
@@ -86,3 +117,4 @@ if [ "$who" = short ] && [ "$(id -u)" -eq 0 ]; then
     in_place ordinary "make demo && .venv/bin/pytest -q $as_root"
     echo "An empty machine, root: the demo is COMPLETE, what depends on being root is green."
 fi
+bare_python

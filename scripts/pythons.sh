@@ -2,7 +2,7 @@
 # The other versions of Python that AgentRunner supports: a bounded part of the tests on each that
 # is found on PATH (or by uv), in an environment of its own below .pythons/; the others are "not run".
 #
-#   pythons.sh               the part: rooms without LangGraph, and a few whole runs
+#   pythons.sh               the README's demo, and the part: rooms without LangGraph, a few whole runs
 #   pythons.sh --all         all tests
 #   pythons.sh 3.13 [--all]  on this one alone, which must be there
 set -eu
@@ -35,6 +35,15 @@ find_python() {
     fi
 }
 
+demo() { # demo ENVIRONMENT: a real run in a scratch folder, whose output is kept beside it
+    rm -rf "$1/demo"
+    mkdir "$1/demo"
+    if ! TMPDIR=$1/demo AGENTRUNNER=$1/bin/agentrunner sh examples/quickstart/run.sh >"$1/demo/output" 2>&1; then
+        echo "the demo ended otherwise than COMPLETE: $1/demo/output" >&2
+        return 1
+    fi
+}
+
 try() { # try VERSION PYTHON
     place=.pythons/$1
     [ "$(version_of "$place/bin/python")" = "$1" ] || rm -rf "$place"
@@ -46,6 +55,7 @@ try() { # try VERSION PYTHON
         "$place/bin/python" -m pip install --quiet --upgrade 'pip>=25.1'
         "$place/bin/python" -m pip install --quiet --editable '.[sandbox]' --group dev
     fi
+    demo "$PWD/$place" || return 1
     # shellcheck disable=SC2086 # several folders
     "$place/bin/python" -m pytest -q -x -p no:cacheprovider $part
 }

@@ -15,20 +15,58 @@ find_python() {
         fi
     done
     echo "AgentRunner needs Python 3.11 or newer, and found none on PATH." >&2
-    echo "  try: apt install python3 python3-venv   or install uv, which brings its own" >&2
+    echo "  try: install Python 3.11 or newer, or uv, which brings its own" >&2
     exit 1
 }
 
-# Debian splits ensurepip off into python3-venv; its pip, where it is there, can stand in.
+# Debian splits ensurepip off into python3-venv. Its pip, where it is there, can stand in; where that
+# is missing as well, the wheel that python3-venv would bring: apt fetches it without being root.
 make_venv() {
     "$1" -m venv "$venv" >/dev/null 2>&1 && return
     rm -rf "$venv"
-    "$1" -m venv --without-pip "$venv" &&
-        "$1" -m pip --python "$venv/bin/python" install --quiet pip && return
+    "$1" -m venv --without-pip "$venv" >/dev/null 2>&1 && {
+        "$1" -m pip --python "$venv/bin/python" install --quiet pip 2>/dev/null && return
+        pip_by_apt "$PWD/$venv/apt" && return
+    }
     rm -rf "$venv"
-    echo "$1 can make no virtual environment." >&2
-    echo "  try: apt install python3-venv   or install uv" >&2
+    echo "$1 can make no virtual environment: it has neither ensurepip nor pip." >&2
+    echo "  try: $(venv_command)" >&2
     exit 1
+}
+
+pip_by_apt() { # pip_by_apt FOLDER: nothing of the system is changed; lists of its own where it has none
+    command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || return 1
+    mkdir -p "$1/lists/partial"
+    set -- "$1" -qq -o APT::Sandbox::User="$(id -un)"
+    (
+        cd "$1"
+        shift
+        apt-get "$@" download python3-pip-whl || {
+            set -- "$@" -o Dir::State::lists="$PWD/lists" -o Dir::Cache="$PWD"
+            apt-get "$@" update && apt-get "$@" download python3-pip-whl
+        } || exit 1
+        dpkg-deb --extract ./*.deb .
+    ) >/dev/null 2>&1 || return 1
+    for wheel in "$1"/usr/share/python-wheels/pip-*.whl; do
+        "$venv/bin/python" "$wheel/pip" install --quiet --no-index "$wheel" || return 1
+    done
+    rm -rf "$1"
+}
+
+venv_command() { # the one that is right for this system
+    if command -v apt-get >/dev/null; then
+        echo "sudo apt install python3-venv"
+    elif command -v dnf >/dev/null; then
+        echo "sudo dnf install python3-pip"
+    elif command -v apk >/dev/null; then
+        echo "sudo apk add py3-pip"
+    elif command -v zypper >/dev/null; then
+        echo "sudo zypper install python3-pip"
+    elif command -v pacman >/dev/null; then
+        echo "sudo pacman -S python-pip"
+    else
+        echo "install uv, which brings a Python of its own"
+    fi
 }
 
 usable() {

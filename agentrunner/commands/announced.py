@@ -26,6 +26,7 @@ def announced_trial(
     env: Mapping[str, str] | None = None,
     part: str = ".",
     worker_kind: str = "",
+    policy: Path | None = None,
 ) -> SandboxTrial:
     """Run `try_tests`, announcing on stderr what it runs before it does.
 
@@ -42,7 +43,7 @@ def announced_trial(
 
     return try_tests(
         repo, candidates, environ, state_dir,
-        on_try=on_try, skip=skip, env=env, part=part, worker_kind=worker_kind,
+        on_try=on_try, skip=skip, env=env, part=part, worker_kind=worker_kind, policy=policy,
     )  # fmt: skip
 
 

@@ -12,35 +12,54 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
 from agentrunner.commands.console import width_of
+from agentrunner.screens.layout import duration, wrap
+from agentrunner.screens.states import moment
 from agentrunner.screens.status_line import awaited_words
 from agentrunner.text.terminal import cell_width, shorten
 
 if TYPE_CHECKING:
+    from agentrunner.api import PanelPlanner
     from agentrunner.planners.base import Written
-    from agentrunner.plans.planner import PanelPlanner
+    from agentrunner.state.worker_runs import Wait
 
 TICK_SEC = 0.5
 
 
 @asynccontextmanager
 async def answer_line(
-    planner: PanelPlanner | None, redact: Callable[[str], str], stream: TextIO | None = None
+    planner: PanelPlanner | None,
+    redact: Callable[[str], str],
+    stream: TextIO | None = None,
+    *,
+    live: bool = True,
 ) -> AsyncIterator[None]:
-    """Show the progress of the answer while waiting for it; nothing without a terminal."""
+    """Show the progress of the answer while waiting for it, and that the planner is away.
+
+    Without a terminal, or without `live`, only each wait for a planner is told, in a line of its
+    own.
+    """
     target = stream or sys.stderr
-    if planner is None or not target.isatty():
+    if planner is None:
         yield
         return
     line = _Line(target, redact)
+    planner.waits.told = line.waits
+    if not (live and target.isatty()):
+        try:
+            yield
+        finally:
+            planner.waits.told = None
+        return
     planner.progress = line.written
     ticking = asyncio.create_task(line.tick())
     try:
         yield
     finally:
-        planner.progress = None
+        planner.progress = planner.waits.told = None
         ticking.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await ticking
@@ -53,12 +72,26 @@ class _Line:
         self._redact = redact
         self._begun = time.monotonic()
         self._partial_answer: Written | None = None
+        self._until: datetime | None = None
+        """When a planner that is away is asked again."""
         self._cells = 0
 
     def written(self, so_far: Written) -> None:
         """Take the partial answer; it is shown with the next tick."""
         if so_far.reading or so_far.text or so_far.thoughts:  # else only a sign of life
             self._partial_answer = so_far
+
+    def waits(self, wait: Wait) -> None:
+        """Say that the planner is away and when it is asked again; count down from here on."""
+        until = moment(wait.until)
+        again = f"{until.astimezone():%H:%M:%S}" if until else "once more"
+        self._begun, self._partial_answer, self._until = time.monotonic(), None, until
+        self.show("")
+        why = f"{wait.reason[:1].upper()}{wait.reason[1:]}."
+        text = f"{why} It is asked again at {again}; Ctrl-C ends the wait, the plan stays as it is."
+        with contextlib.suppress(OSError):
+            self._target.write("\n".join(wrap(text, width_of(self._target))) + "\n")
+            self._target.flush()
 
     async def tick(self) -> None:
         """Rewrite the line twice a second."""
@@ -67,8 +100,18 @@ class _Line:
         while True:
             facts = facts_of(self._partial_answer, self._redact) if self._partial_answer else None
             awaited: dict[str, Any] = {"who": "planner", **(facts or {})}
-            self.show(awaited_words(awaited, time.monotonic() - self._begun))
+            words = self._away() or awaited_words(awaited, time.monotonic() - self._begun)
+            self.show(words)
             await asyncio.sleep(TICK_SEC)
+
+    def _away(self) -> str:
+        """Return what is left of a wait; "" where there is none."""
+        left = (self._until - datetime.now(UTC)).total_seconds() if self._until else 0.0
+        if left > 0:
+            return f"the planner is away, asked again in {duration(left)}"
+        if self._until is not None:
+            self._begun, self._until = time.monotonic(), None
+        return ""
 
     def show(self, text: str) -> None:
         """Show `text` as the line; "" removes it."""

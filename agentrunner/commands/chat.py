@@ -15,9 +15,9 @@ from agentrunner.commands.plan_place import Setting, task_called
 from agentrunner.errors import AgentRunnerError, UsageError
 
 if TYPE_CHECKING:
+    from agentrunner.api import PanelPlanner
     from agentrunner.commands.lines import LineReader
     from agentrunner.plans.conversation import Conversation
-    from agentrunner.plans.planner import PanelPlanner
 
 HELP = (
     ("/plan [TASK]", "the plan, or one task of it"),
@@ -63,7 +63,9 @@ class Steering(Protocol):
 
 def chat(
     meta: opt.Planner = None,
+    planner_model: opt.PlannerModel = None,
     worker: opt.Worker = None,
+    model: opt.Model = None,
     test: opt.Test = None,
     repo: opt.PlanRepo = None,
     overrides: opt.Overrides = None,
@@ -74,8 +76,8 @@ def chat(
 
     if not sys.stdin.isatty():
         raise UsageError("a chat needs a terminal.", remedy='agentrunner plan "what you want"')
-    setting = Setting(repo, meta, tuple(overrides or ()), policy, state_dir)
-    return asyncio.run(_chat(setting, {"worker": worker, "test": test}))
+    setting = Setting(repo, meta, tuple(overrides or ()), policy, state_dir, planner_model)
+    return asyncio.run(_chat(setting, {"worker": worker, "model": model, "test": test}))
 
 
 async def _chat(setting: Setting, of_tasks: Mapping[str, str | None]) -> int:

@@ -175,7 +175,11 @@ class Console:
         """Facts about the run that every notification includes."""
         self.run_id: str | None = None
         self.begun_here = False
+        self.left = ""
+        """The question that was shown in this terminal and left waiting."""
         """Whether the run began with this command."""
+        self.may_have_spent = False
+        """Whether this command has begun to ask a planner or a worker."""
         self.state: str | None = None
         self._seq = 0
         self._result: Event | None = None
@@ -208,6 +212,7 @@ class Console:
         self._seq = int(event.get("seq") or self._seq)
         self._know(event.get("run_id"))
         self.begun_here |= event.get("event") == "run_started"
+        self.may_have_spent |= _may_spend(event)
         if event.get("event") == "state_changed":
             self.state = event.get("to")
         if event.get("event") == "result":
@@ -264,8 +269,8 @@ class Console:
 
     def _ring(self, text: str) -> None:
         """Ring, and notify through the terminal, as the person may be looking elsewhere."""
-        if not (self.output.log_on_stdout or self.output.json):
-            ring(self._progress, f"AgentRunner {self.run_id or ''}: {text}", os.environ)
+        if self.run_id and not (self.output.log_on_stdout or self.output.json):
+            ring(self._progress, f"AgentRunner {self.run_id}: {text}", os.environ)
 
     def _send(self, kind: Literal["needs_you", "ended"], text: object, **facts: Any) -> None:
         if self._notifier is None or not self.run_id:
@@ -321,6 +326,12 @@ class Console:
             yield
         finally:
             self._view = view
+
+
+def _may_spend(event: Event) -> bool:
+    """Whether with this event a planner or a worker is about to be asked."""
+    name = event.get("event")
+    return name == "worker_started" or (name == "awaiting" and event.get("who") == "planner")
 
 
 def _end_text(result: Result) -> str:

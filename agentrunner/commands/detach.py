@@ -106,12 +106,10 @@ def _forwarding_signals(child: int) -> Iterator[None]:
 
 
 def next_steps(steps: list[tuple[str, str]]) -> list[str]:
-    """Return the next commands, with their purposes if the terminal is wide enough."""
-    width = max(len(command) for command, _ in steps)
-    rows = [f"{command:<{width}}   {what}" for command, what in steps]
-    if max(map(len, rows)) + 7 > width_of(sys.stdout):
-        rows = [command for command, _ in steps]
-    return [f"Next:  {rows[0]}", *(f"       {row}" for row in rows[1:])]
+    """Return the next commands and their purposes, which stand below where there is no room."""
+    from agentrunner.screens.next_steps import next_lines
+
+    return next_lines(steps, width_of(sys.stdout))
 
 
 def sentences(*texts: str) -> list[str]:

@@ -32,6 +32,7 @@ from agentrunner.commands.question_prompt import ask_inline, ask_yes, prompt_of
 from agentrunner.commands.which_run import git_of, name_needed
 from agentrunner.environment import user_name
 from agentrunner.errors import AgentRunnerError
+from agentrunner.errors.runs import DiskFull
 from agentrunner.results import Problem, Result
 from agentrunner.screens.errors import error_screen
 from agentrunner.screens.paused import paused_screen
@@ -110,6 +111,8 @@ def _run_to_end(work: Work, console: Console, first: Callable[[], object]) -> in
         return left.exit_code
     except Exception as raised:  # noqa: BLE001 - the last handler: reported in one line, and kept
         error = named(raised, output.state_dir)
+        if isinstance(error, DiskFull) and (console.begun_here or not console.run_id):
+            error.nothing_spent |= not console.may_have_spent
         result = Result.of_error(error, run_id=console.run_id, state=console.state)
         console.finish(result)
         show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
@@ -125,8 +128,6 @@ def _run_to_end(work: Work, console: Console, first: Callable[[], object]) -> in
             tell(f"The run is kept:  agentrunner resume {console.run_id}", sys.stderr)
         return error.exit_code
     console.finish(result)
-    if result.run_id:
-        _remember(environment.state_dir(output.state_dir), result.run_id)
     if not output.json:
         show_end(result, console)
     return result.exit_code
@@ -138,14 +139,6 @@ def _forget(state_dir: Path, run_id: str) -> None:
 
     with contextlib.suppress(AgentRunnerError, OSError):
         retention.forget(state_dir, run_id)
-
-
-def _remember(state_dir: Path, run_id: str) -> None:
-    """Cache what queries need while the libraries for it are loaded."""
-    if (state_dir / "runs" / run_id / "checkpoints.sqlite").is_file():
-        from agentrunner.engine import queries
-
-        queries.remember(state_dir, run_id)
 
 
 async def _ticking(work: Work, console: Console) -> Result:
@@ -172,7 +165,9 @@ def _options(console: Console) -> Options:
     state_dir = environment.state_dir(console.output.state_dir)
 
     def ask(question: Question) -> Answer | None:
-        return ask_inline(question, console, state_dir / "runs" / str(console.run_id))
+        answer = ask_inline(question, console, state_dir / "runs" / str(console.run_id))
+        console.left = question.id if answer is None else ""
+        return answer
 
     return Options(
         state_dir=state_dir,
@@ -197,7 +192,9 @@ def show_end(result: Result, console: Console) -> None:
         show("")
     state_dir = environment.state_dir(console.output.state_dir)
     if result.waiting:
-        show_waiting(result, state_dir, name_needed(state_dir, str(result.run_id)))
+        brief = sys.stdout.isatty() and result.waiting.id == console.left
+        name = name_needed(state_dir, str(result.run_id))
+        show_waiting(result, state_dir, name, brief=brief)
         return
     if result.error and not result.state:
         error = as_error(result.error)
@@ -229,8 +226,11 @@ def _say_size(state_dir: Path) -> None:
         )
 
 
-def show_waiting(result: Result, state_dir: Path, target: str = "") -> None:
-    """Show the screen of a paused run, with the worker's prompt if that is to be approved."""
+def show_waiting(result: Result, state_dir: Path, target: str = "", *, brief: bool = False) -> None:
+    """Show the screen of a paused run, with the worker's prompt if that is to be approved.
+
+    `brief` leaves out what is asked.
+    """
     assert result.waiting is not None
     screen = paused_screen(
         result,
@@ -239,6 +239,7 @@ def show_waiting(result: Result, state_dir: Path, target: str = "") -> None:
         width=width_of(sys.stdout),
         paint=paint_for(sys.stdout),
         target=target,
+        brief=brief,
     )
     show(screen)
 

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentrunner.commands.console import Console, Output, show, tell
+from agentrunner import api
+from agentrunner.commands.console import Console, Output, columns_of, show, tell
 from agentrunner.commands.which_run import is_driven
+from agentrunner.screens.layout import sentence_lines
 
 if TYPE_CHECKING:
     from agentrunner.state.people import Answer
@@ -103,13 +105,9 @@ def _checked(folder: RunFolder, answer: Answer) -> Answer:
 
 def _say_taken(state_dir: Path, run_id: str, output: Output, text: str) -> None:
     if output.json:
-        from agentrunner.engine import queries
-
-        standing = queries.show(state_dir, run_id)
+        standing = api.look_sync(run_id, state_dir=state_dir)
         Console(output).finish(standing.model_copy(update={"waiting": None, "exit_code": 0}))
         return
-    show(
-        text
-        or f"Answered. {run_id} continues in the other terminal.\n"
-        f"Next:  agentrunner watch {run_id}   see it work"
-    )
+    said = f"Answered. {run_id} continues in the other terminal."
+    said = text or f"{said}\nNext:  agentrunner watch {run_id}  see it work"
+    show("\n".join(sentence_lines(said, columns_of(sys.stdout))))

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import tempfile
 import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -21,6 +22,8 @@ from agentrunner.screens.errors import error_screen
 from agentrunner.text.redaction import Redactor
 from agentrunner.text.times import stamp_now
 
+LEAST_ROOM = 65_536
+"""Bytes free on a disk below which an I/O error there means that it is full."""
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 
 
@@ -42,15 +45,14 @@ def named(
 
 
 def _as_machine_error(error: Exception, folder: Path) -> InfraError | None:
-    """Return the error for a full disk, an unwritable state folder or a locked file: not bugs."""
+    """Return the error of a full disk, an unwritable state folder or a locked file: not bugs."""
     number = error.errno if isinstance(error, OSError) else None
     sqlite = str(getattr(error, "sqlite_errorname", ""))
     if number in (errno.ENOSPC, errno.EDQUOT) or sqlite == "SQLITE_FULL":
-        where = getattr(error, "filename", None) or folder
-        return DiskFull(
-            f"There is no room left: {error}",
-            remedy=f"df -h {os.fsdecode(where)}, then agentrunner resume",
-        )
+        return DiskFull.of(_full_folder(error, folder))
+    # SQLite needs files of its own beside a database, and says only that it got none.
+    if sqlite.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN")) and environment.is_full(folder):
+        return DiskFull.of(_full_folder(error, folder))
     named_file = os.fsdecode(getattr(error, "filename", None) or "")
     place = Path(named_file or "/")
     ours = place.is_relative_to(folder) or folder.is_relative_to(place)
@@ -66,6 +68,14 @@ def _as_machine_error(error: Exception, folder: Path) -> InfraError | None:
     if sqlite.startswith("SQLITE_BUSY"):
         return LockHeld(f"Another program holds a file below {folder}: {error}")
     return None
+
+
+def _full_folder(error: Exception, state_dir: Path) -> Path:
+    """Return the folder that a write found no room in: its file's, else the fullest of ours."""
+    file = Path(os.fsdecode(getattr(error, "filename", None) or ""))
+    if file.is_absolute():
+        return file if file.is_dir() else file.parent
+    return environment.fullest(state_dir, Path(tempfile.gettempdir()))
 
 
 def _write_traceback(error: Exception, folder: Path, environ: Mapping[str, str]) -> Path:

@@ -13,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from agentrunner.commands.examples import EXAMPLES, PAGES
-from agentrunner.screens.layout import sentence_lines
+from agentrunner.screens.layout import pasteable, sentence_lines
 
 Entries = Mapping[str, tuple[str, str]]
 """Name to `module:function` in agentrunner/commands, and its text in the list of commands."""
@@ -103,7 +103,10 @@ def write_examples(path: str, formatter: Any) -> None:
                 for part in sentence_lines(f"{indent}{line}", formatter.width):
                     formatter.write(f"{part}\n")
     if page := PAGES.get(name):
-        formatter.write(f"\nMore: agentrunner explain {page}\n")
+        command = f"agentrunner explain {page}"
+        together = len(f"More: {command}") <= formatter.width
+        rows = [f"More: {command}"] if together else ["More:", *pasteable(command, formatter.width)]
+        formatter.write("\n" + "".join(f"{row}\n" for row in rows))
 
 
 def _arguments(command: Any) -> list[Any]:

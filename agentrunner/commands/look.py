@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agentrunner import environment
+from agentrunner import api, environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, interactive, paint_for, show, tell, width_of
 from agentrunner.commands.which_run import git_of, here, is_driven, resolve
-from agentrunner.errors import CheckpointCorrupt, SandboxUnavailable
+from agentrunner.errors import SandboxUnavailable
 from agentrunner.errors.command_line import BadOption
+from agentrunner.errors.runs import UnknownRound
 from agentrunner.errors.task_files import BadValue
 from agentrunner.state.lifecycle import UNDONE
 
 if TYPE_CHECKING:
     from agentrunner.results import Result
     from agentrunner.storage.events import Event as EventLine
-    from agentrunner.storage.index import RunIndex, RunRow
 
 FOLLOW_SEC = 0.25
 
@@ -53,33 +53,20 @@ def list_runs(
 ) -> int:
     """The runs of this repository, the newest first."""
     from agentrunner.screens.run_table import runs_table
-    from agentrunner.storage.index import RunIndex
 
-    index = RunIndex(environment.state_dir(state_dir))
-    repo = None if everywhere else here()
-    for row in index.runs(repo):
-        _record_end(index, row)
-    rows = [asdict(row) for row in index.runs(repo)]
-    for fields in rows:
-        ended = bool(fields["finished_at"])
-        fields["running"] = not ended and is_driven(index.state_dir, str(fields["run_id"]))
+    rows = api.listed_runs_sync(None if everywhere else here(), state_dir=state_dir)
     wanted = _find_state(state) if state else ""
-    found = [fields for fields in rows if not wanted or _matches_state(fields, wanted)]
+    found = [row for row in rows if not wanted or wanted in row.stands.split()]
     shown = found[:number]
     if as_json:
-        from agentrunner.results import RunEntry
-        from agentrunner.state.lifecycle import state_word
-
-        for fields in shown:
-            fields["stands"] = state_word(fields)
-            listed = {name: fields[name] for name in RunEntry.model_fields}
-            show(json.dumps(RunEntry.model_validate(listed).as_dict()))
+        for row in shown:
+            show(json.dumps(api.RunEntry.of(row).as_dict()))
         return 0
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     now = datetime.now().astimezone()
     show(
         runs_table(
-            shown,
+            [asdict(row) for row in shown],
             now,
             width=width,
             paint=paint,
@@ -107,28 +94,6 @@ def _find_state(name: str) -> str:
     )
 
 
-def _matches_state(fields: dict[str, object], wanted: str) -> bool:
-    from agentrunner.state.lifecycle import state_word
-
-    return wanted in state_word(fields).split()
-
-
-def _record_end(index: RunIndex, row: RunRow) -> None:
-    """Record the end of a run that was killed before it did so itself."""
-    from agentrunner.state.lifecycle import TERMINAL
-    from agentrunner.storage.run_folder import RunFolder
-    from agentrunner.storage.run_log import RunLog
-
-    if row.finished_at or row.waiting or is_driven(index.state_dir, row.run_id):
-        return
-    moves = RunLog(RunFolder.open(index.state_dir, row.run_id).log_file).records("state")
-    if moves and moves[-1].data["to"] in TERMINAL:
-        from agentrunner.engine import queries
-
-        with contextlib.suppress(CheckpointCorrupt):
-            queries.show_values(index.state_dir, row.run_id)
-
-
 @opt.with_file
 def show_run(
     run: opt.Run = None,
@@ -136,15 +101,14 @@ def show_run(
     state_dir: opt.StateDir = None,
 ) -> int:
     """How a run stands: what is proven, what is not, what it waits for."""
-    from agentrunner.engine import queries
     from agentrunner.screens.people import people_screen
     from agentrunner.screens.summary import summary_screen
 
     folder, run_id = resolve(run, state_dir)
     if as_json:
-        show(json.dumps(queries.show_values(folder, run_id)))
+        show(json.dumps(api.look_values_sync(run_id, state_dir=folder)))
         return 0
-    result = queries.show(folder, run_id)
+    result = api.look_sync(run_id, state_dir=folder)
     target = run_id if run else ""
     if decided := people_screen(result.people, width=width_of(sys.stdout)):
         tell(f"{decided}\n")
@@ -163,7 +127,7 @@ def show_run(
         all_rows=True,
         git=git_of(result),
         driven=driven,
-        at_work=not driven and queries.has_worker(folder, run_id),
+        at_work=not driven and api.worker_at_work_sync(run_id, state_dir=folder),
     )
     show(screen)
     return 0
@@ -211,9 +175,7 @@ def logs(
     for line in view.flush() if not as_json else ():
         show(line)
     if number is not None and number > view.rounds:
-        from agentrunner.engine.queries import no_such_round
-
-        raise no_such_round(run_id, view.rounds, number)
+        raise UnknownRound.of(run_id, view.rounds, number)
     return 0
 
 
@@ -257,21 +219,21 @@ def diff(
     Elsewhere it is a patch as it is, for git apply.
     """
     from agentrunner.commands.paging import show_diff
-    from agentrunner.engine import queries
 
     folder, run_id = resolve(run, state_dir)
     if as_json:
-        files = queries.changes(folder, run_id, number)
-        text = None if stat else queries.diff(folder, run_id, number)
+        files = api.changes_sync(run_id, number=number, state_dir=folder)
+        text = None if stat else api.diff_sync(run_id, number=number, state_dir=folder)
         show(json.dumps({"run_id": run_id, "round": number, "files": files, "diff": text}))
     elif stat and sys.stdout.isatty():
         from agentrunner.screens.diff import stat_screen
 
-        files = queries.changes(folder, run_id, number)
+        files = api.changes_sync(run_id, number=number, state_dir=folder)
         show(stat_screen(files, width_of(sys.stdout), paint_for(sys.stdout)))
     elif stat:
-        show(queries.diff(folder, run_id, number, stat).rstrip("\n"))
-    elif text := queries.diff(folder, run_id, number):
+        text = api.diff_sync(run_id, number=number, stat=True, state_dir=folder)
+        show(text.rstrip("\n"))
+    elif text := api.diff_sync(run_id, number=number, state_dir=folder):
         show_diff(text)
     else:
         where = f" in round {number}" if number else ""
@@ -291,47 +253,44 @@ def undo(
 ) -> int:
     """Put the files back as they were before the run. A second undo takes that back."""
     from agentrunner.commands.pick import run_for
-    from agentrunner.engine import queries
     from agentrunner.screens.layout import count, flat
 
-    folder = environment.state_dir(state_dir)
-
     def files_of(run_id: str) -> str:
-        paths = _listed([str(one["path"]) for one in queries.changes(folder, run_id)])
-        if queries.show_values(folder, run_id).get("undone"):
+        paths = _listed([one["path"] for one in api.changes_sync(run_id, state_dir=state_dir)])
+        if api.look_values_sync(run_id, state_dir=state_dir).get("undone"):
             return f"Its files were put back; this brings them again: {paths}."
         return f"It changed {paths}." if paths else ""
 
     output = Output(json=as_json, no_input=yes or no_input)
     run_id = run_for("undo", run, state_dir, output, about=files_of)
-    done = queries.undo(folder, run_id, force)
+    done = api.undo_sync(run_id, force=force, state_dir=state_dir)
     if as_json:
-        show(json.dumps({"run_id": run_id, **done}))
-        return 2 if done["refused"] else 0
+        show(json.dumps({"run_id": run_id, **done.as_dict()}))
+        return 2 if done.refused else 0
     what = (
         f"restored to what {run_id} left"
-        if done["undo_taken_back"]
+        if done.undo_taken_back
         else f"put back as before {run_id}"
     )
-    if done["files"] or done["refused"]:
-        listed = f": {_listed(done['files'])}" if done["files"] else ""
-        tell(f"{count(len(done['files']), 'file')} {what}{listed}.")
+    if done.files or done.refused:
+        listed = f": {_listed(done.files)}" if done.files else ""
+        tell(f"{count(len(done.files), 'file')} {what}{listed}.")
     else:
         tell(f"There was nothing to change: the files are as before {run_id}.")
-    for name in done["not_kept"]:
+    for name in done.not_kept:
         tell(f"  cannot be put back, what was in it is not kept: {flat(str(name))}")
-    for name in sorted(set(done["refused"]).difference(done["not_kept"])):
+    for name in sorted(set(done.refused).difference(done.not_kept)):
         why = "it cannot be written" if force else "edited since"
         tell(f"  left alone, {why}: {flat(str(name))}")
-    if not done["undo_taken_back"]:
-        for sentence in _beyond_undo(queries.show(folder, run_id)):
+    if not done.undo_taken_back:
+        for sentence in _beyond_undo(api.look_sync(run_id, state_dir=state_dir)):
             tell(sentence)
-    if done["refused"]:
-        others = "the others" if done["not_kept"] else "also the files above"
+    if done.refused:
+        others = "the others" if done.not_kept else "also the files above"
         if not force:
             tell(f"Next:  agentrunner undo {run_id} --force   {others}")
         return 2
-    if done["files"] and not done["undo_taken_back"]:
+    if done.files and not done.undo_taken_back:
         tell(f"Next:  agentrunner undo {run_id}   brings them again")
     return 0
 

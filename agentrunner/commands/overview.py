@@ -30,26 +30,41 @@ def overview() -> int:
         rows.append({**asdict(row), "running": driven})
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     now = datetime.now().astimezone()
-    show(overview_screen(rows, now, plan=_plan_line(state, here()), width=width, paint=paint))
+    plan, asked, by_run = _plan_facts(state, here())
+    rows = [{**row, "question": by_run.get(str(row["run_id"]))} for row in rows]
+    shown = {row["question"] for row in rows}
+    others = [(number, text) for number, text in asked if number not in shown]
+    show(overview_screen(rows, now, plan=plan, asked=others, width=width, paint=paint))
     return 0
 
 
-def _plan_line(state: Path, repo: Path) -> str:
-    """Return the status of the repository's plan; "" if there is none, or none that is readable."""
+def _plan_facts(state: Path, repo: Path) -> tuple[str, list[tuple[int, str]], dict[str, int]]:
+    """Return the status of the repository's plan, its open questions and which run each is about.
+
+    All is empty if there is no plan, or none that is readable.
+    """
     from agentrunner.errors import AgentRunnerError
     from agentrunner.storage.plan_folder import plan_folder
 
-    if not plan_folder(state, repo).root.is_dir():
-        return ""
-    from agentrunner.plans.store import PlanStore
+    folder = plan_folder(state, repo)
+    if not folder.root.is_dir():
+        return "", [], {}
+    from agentrunner.plans.execution.task_runs import TaskRunStore
+    from agentrunner.plans.store import PlanStore, is_living
 
     with contextlib.suppress(AgentRunnerError, OSError):
-        store = PlanStore(plan_folder(state, repo).plan)
+        store = PlanStore(folder.plan)
         plan = store.load()
+        waiting = [one for one in store.questions() if one.answer is None and is_living(one, plan)]
+        numbers = {one.id for one in waiting}
+        runs = TaskRunStore(folder).all()
+        by_run = {one.run_id: one.question for one in runs if one.question in numbers}
+        asked = [(one.id, f"{one.task_id}: {one.text}".removeprefix(": ")) for one in waiting]
+        line = ""
         if plan.tasks:
             done = sum(task.status == "COMPLETE" for task in plan.tasks.values())
             line = f"{done} of {count(len(plan.tasks), 'task')} complete"
-            asked = sum(one.answer is None for one in store.questions())
-            line += f", {count(asked, 'question')} to answer" if asked else ""
-            return f"{line}: {flat(plan.goal)}" if plan.goal else line
-    return ""
+            line += f", {count(len(asked), 'question')} to answer" if asked else ""
+            line += f": {flat(plan.goal)}" if plan.goal else ""
+        return line, asked, by_run
+    return "", [], {}

@@ -22,13 +22,15 @@ from agentrunner.errors.runs import AmbiguousRun, UnknownRun
 from agentrunner.screens.layout import fit, flat
 from agentrunner.screens.run_table import facts_of
 from agentrunner.state.lifecycle import NextStep, end_of
-from agentrunner.text.terminal import cell_width
+from agentrunner.text.terminal import cell_width, shorten
 
 if TYPE_CHECKING:
     from agentrunner.storage.index import RunRow
 
 SHOWN = 9
 """Most candidates that are shown."""
+LEAST_TITLE = 14
+"""Fewest cells in which a task is shown beside the others; with fewer it is below."""
 Fits = Callable[["RunRow", bool], bool]
 """Whether a run fits; the second argument is whether a process drives it now."""
 
@@ -88,7 +90,7 @@ FITS: Mapping[str, tuple[str, tuple[Fits, ...]]] = {
 """By command: the requirement in words, and the groups to search in turn: runs that stopped in the
 middle come before ended ones.
 """
-_CONFIRMED = ("cancel", "undo", "accept")
+_CONFIRMED = ("cancel", "undo", "accept", "resume")
 """Commands that confirm a single fitting run; the others first show what they are about."""
 
 
@@ -202,7 +204,7 @@ def _row(row: RunRow, driven: Mapping[str, bool]) -> dict[str, Any]:
 
 
 def picker_screen(verb: str, rows: list[dict[str, Any]], width: int) -> str:
-    """Show the candidates with their numbers: name and state, and the task if there is room."""
+    """Show the candidates with their numbers: name and state, and the task, below if need be."""
     now = datetime.now().astimezone()
     table = [
         (str(number), flat(str(row["run_id"])), facts["STATE"], facts["LAST"])
@@ -211,7 +213,16 @@ def picker_screen(verb: str, rows: list[dict[str, Any]], width: int) -> str:
     ]
     widths = [max(map(cell_width, column)) for column in zip(*table, strict=True)]
     lines = [f"Which run should {verb} take?"]
+    beside = width - sum(room + 2 for room in widths) - 2 >= LEAST_TITLE
     for cells, row in zip(table, rows, strict=True):
+        title = flat(str(row["title"]))
         head = "  ".join(fit(text, room) for text, room in zip(cells, widths, strict=True))
-        lines.append(fit(f"  {head}  {flat(str(row['title']))}", width).rstrip())
+        if beside:
+            lines.append(shorten(f"  {head}  {title}", width).rstrip())
+            continue
+        number, name, *facts = cells
+        whole = f"  {number}  {name}  {'  '.join(facts)}".rstrip()
+        state = [] if cell_width(whole) <= width else [f"     {'  '.join(facts)}".rstrip()]
+        lines += [f"  {number}  {name}" if state else whole, *state]
+        lines.append(shorten(f"     {title}", width).rstrip())
     return "\n".join(lines)

@@ -6,24 +6,25 @@ Any text that is no subcommand is a message to the planner, but not a single wor
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agentrunner import api
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
 from agentrunner.commands.index import CONTEXT, Entries, Index, index_app
 from agentrunner.commands.plan_place import Setting, repository, store_of, task_called
 from agentrunner.environment import user_name
 from agentrunner.errors import UsageError
-from agentrunner.errors.plans import NoProposal
 from agentrunner.plans.control_words import control_word
 from agentrunner.state.lifecycle import WAITING_EXIT
-from agentrunner.text.times import stamp_now
 
 if TYPE_CHECKING:
     from agentrunner.plans.plan import Plan
+    from agentrunner.plans.proposal import Proposal
     from agentrunner.plans.store import OpenQuestion, PlanStore
 
 COMMANDS: Entries = {
@@ -115,6 +116,7 @@ def say(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Apply it without asking.")] = False,
     meta: opt.Planner = None,
+    planner_model: opt.PlannerModel = None,
     repo: opt.PlanRepo = None,
     overrides: opt.Overrides = None,
     policy: opt.PolicyFile = None,
@@ -131,7 +133,7 @@ def say(
         from agentrunner.config.load import read_stdin
 
         text = read_stdin(sys.stdin.buffer).value
-    setting = Setting(repo, meta, tuple(overrides or ()), policy, state_dir)
+    setting = Setting(repo, meta, tuple(overrides or ()), policy, state_dir, planner_model)
     return say_once(text, setting, yes=yes, output=Output(json=as_json, no_input=no_input))
 
 
@@ -145,19 +147,19 @@ def accept(
     state_dir: opt.StateDir = None,
 ) -> int:
     """Apply the proposal that was shown last and waits, exactly as it was shown."""
-    from agentrunner.commands.talking import applied
-    from agentrunner.plans import conversation
-    from agentrunner.plans.proposal import kept
+    import asyncio
 
-    store = store_of(repo, state_dir)
-    waiting = kept(store.path.parent, store.load())
-    if proposal not in (None, waiting.id):
-        raise NoProposal(
-            f"The proposal that waits is {waiting.id}, not {proposal}.",
-            remedy='agentrunner plan "what you want" shows a new one',
-        )
-    plan = conversation.accept(store, waiting, at=stamp_now(), author=user_name())
-    return applied(waiting, plan, store, as_json=as_json)
+    from agentrunner.commands.talking import applied
+
+    place = repository(repo)
+
+    async def work() -> tuple[Proposal, Plan]:
+        waiting = await api.waiting_proposal(place, proposal, state_dir=state_dir)
+        by = user_name()
+        return waiting, await api.apply_proposal(place, waiting, author=by, state_dir=state_dir)
+
+    waiting, plan = asyncio.run(work())
+    return applied(waiting, plan, store_of(repo, state_dir), as_json=as_json)
 
 
 @opt.with_file
@@ -218,23 +220,20 @@ def answer(
     state_dir: opt.StateDir = None,
 ) -> int:
     """Answer a question of the planner, of a task that waits for a person, or about the budget."""
-    import os
-
-    from agentrunner.execution.credentials import secrets_in
-    from agentrunner.text.redaction import Redactor
-
     if question is None or text is None:
         found = _open_question(store_of(repo, state_dir), question)
         question, text = str(found.id), _typed_answer(found)
         if not text:
             return WAITING_EXIT
-    answer = Redactor(secrets_in(os.environ)).redact(text)
-    show(answered(question, answer, repo, state_dir))
+    show(answered(question, text, repo, state_dir))
     return 0
 
 
 def _open_question(store: PlanStore, name: str | None) -> OpenQuestion:
-    """Return the open question of this name; without one the only one. Raises UsageError."""
+    """Return the open question of this name; without one the only one, or the one picked.
+
+    Raises UsageError. Ends the command if the person who is asked picks none.
+    """
     from agentrunner.errors.plans import UnknownQuestion
     from agentrunner.plans.execution import answers
     from agentrunner.plans.store import is_living
@@ -247,11 +246,38 @@ def _open_question(store: PlanStore, name: str | None) -> OpenQuestion:
         return waiting[0]
     if not waiting:
         raise UnknownQuestion("No question is open.", remedy="agentrunner plan status")
+    if interactive(Output()):
+        return _picked_question(waiting)
     numbers = ", ".join(f"{one.id} {one.task_id}".strip() for one in waiting)
     raise UsageError(
         f"several questions are open: {numbers}",
         remedy=f"name one, e.g. agentrunner plan answer {waiting[0].id}",
     )
+
+
+def questions_screen(waiting: Sequence[OpenQuestion], width: int) -> str:
+    """Show open questions with their numbers, each in a line or two."""
+    from agentrunner.screens.layout import clamped, flat
+
+    rows = []
+    for one in waiting:
+        about = f"{one.task_id}: " if one.task_id else ""
+        rows += clamped(str(one.id), f"{about}{flat(one.text)}", width, label_width=3)
+    return "\n".join(["Which question do you answer?", *rows])
+
+
+def _picked_question(waiting: Sequence[OpenQuestion]) -> OpenQuestion:
+    from agentrunner.commands.question_prompt import interruptible, left_cleanly, read_line
+
+    show(questions_screen(waiting, width_of(sys.stderr)), sys.stderr)
+    names = {str(one.id): one for one in waiting} | {one.task_id.lower(): one for one in waiting}
+    prompt = "number, [q] leave them > "
+    with interruptible(), left_cleanly():
+        while (word := read_line(prompt).strip().lower()) not in ("", "q"):
+            if found := names.get(word):
+                return found
+            prompt = f"{', '.join(str(one.id) for one in waiting)}, or [q] leave them > "
+    raise typer.Exit(WAITING_EXIT)
 
 
 def _typed_answer(question: OpenQuestion) -> str:
@@ -280,16 +306,10 @@ def answered(
 
     Raises UsageError (`unknown-question`, `wrong-answer`, `policy-breach`, …); the question stays.
     """
-    from agentrunner.plans.conversation import check_message
-    from agentrunner.plans.execution import answers
-    from agentrunner.plans.store import BUDGET, is_living
+    from agentrunner.plans.store import is_living
 
-    check_message(text)
+    found = api.answer_plan_sync(repository(repo), question, text, state_dir=state_dir)
     store = store_of(repo, state_dir)
-    found = answers.asked_by(store, question)
-    if found.task_id == BUDGET:
-        _raise_budget(store, text, repo, state_dir)
-    store.answer(found.id, text, stamp_now())
     plan = store.load()
     left = sum(one.answer is None and is_living(one, plan) for one in store.questions())
     more = f" {left} more to go." if left else ""
@@ -307,18 +327,6 @@ def answered(
 _REACHES_TASKS = "Every task that starts from now on is told."
 
 
-def _raise_budget(store: PlanStore, text: str, repo: str | None, state_dir: str | None) -> None:
-    import os
-
-    from agentrunner import environment
-    from agentrunner.plans.execution.plan_budget import raise_budget
-    from agentrunner.storage.plan_folder import plan_folder
-
-    place, state = repository(repo), environment.state_dir(state_dir)
-    folder, plan = plan_folder(state, place), store.load()
-    raise_budget(folder, plan, text, repo=place, state_dir=state, environ=os.environ)
-
-
 def undo(
     force: Annotated[
         bool, typer.Option("--force", help="Even if it removes a task that is at work.")
@@ -328,9 +336,11 @@ def undo(
     state_dir: opt.StateDir = None,
 ) -> int:
     """Take the latest change of the plan back; again takes back the one before it."""
+    import asyncio
+
     from agentrunner.commands.talking import undone
 
-    store = store_of(repo, state_dir)
-    before = store.load()
-    after, change = store.undo(at=stamp_now(), author=user_name(), force=force)
-    return undone(before, after, change, as_json=as_json)
+    done = asyncio.run(
+        api.undo_plan(repository(repo), author=user_name(), force=force, state_dir=state_dir)
+    )
+    return undone(*done, as_json=as_json)

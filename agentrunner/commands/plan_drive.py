@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from agentrunner import api
 from agentrunner.commands.console import EventLines, Output, form_of, interactive, ring, show, tell
 from agentrunner.commands.fail import failed_plan, named
 from agentrunner.commands.log_lines import logging_to
@@ -45,8 +46,8 @@ class PlanConsole:
         self._view, self._notifier, self._begun, self._repo = view, notifier, begun, repo
         self._warned: set[str] = set()
         """Warnings already shown: each run repeats those about the whole plan."""
-        self._before = ""
-        """The line that was written last."""
+        self._before: dict[object, str] = {}
+        """By task, the line that was written last."""
         self.result: Mapping[str, Any] | None = None
         """The latest `plan_result`; it is printed once, and last."""
 
@@ -67,14 +68,14 @@ class PlanConsole:
             command = f"agentrunner plan answer {event.get('question')} TEXT"
             facts = {"task_id": event.get("task_id"), "question": event.get("question")}
             self._send("needs_you", event.get("text"), command, **facts)
-        line = event_line(event, before=self._before)
+        line = event_line(event, before=self._before.get(event.get("task_id"), ""))
         drawn = self._view and event["event"] == "plan_task" and not event.get("detail")
         known = event["event"] == "warning" and event["message"] in self._warned
         if self.output.json or self.output.quiet or not line or known or drawn:
             return
         if event["event"] == "warning":
             self._warned.add(event["message"])
-        self._before = line
+        self._before[event.get("task_id")] = line
         self.write(timed(line))
 
     def write(self, lines: list[str]) -> None:
@@ -192,15 +193,13 @@ def _drive(order: PlanInstructions, output: Output, begun: Callable[[], None] | 
 
 async def _execute(order: PlanInstructions, console: PlanConsole, view: PlanView | None) -> int:
     """Execute until nothing can continue; in a terminal also until the person is done answering."""
-    from agentrunner.plans.execution.executor import execute_plan
-
     stop = asyncio.Event()
     options = replace(order.options, stop=stop, on_event=console.hear)
     order = replace(order, options=options)
     with _signals(stop, order) as caught:
         if view is None:
             async with _polling(console):
-                result = await execute_plan(order, console.hear)
+                result = await api.execute_plan(order, console.hear)
         else:
             try:
                 result = await _execute_attended(order, console, view, stop)
@@ -214,12 +213,11 @@ async def _execute_attended(
 ) -> PlanResult:
     """Execute below the displayed tree; again after answers to the questions that stopped it."""
     from agentrunner.commands.plan_live import PlanQuestions, answering
-    from agentrunner.plans.execution.executor import execute_plan
 
     keep = answering(str(order.repo), str(order.options.state_dir))
     questions = PlanQuestions(view, keep, stop, ask=interactive(console.output))
     while True:
-        work = asyncio.create_task(execute_plan(order, console.hear))
+        work = asyncio.create_task(api.execute_plan(order, console.hear))
         async with _polling(console):
             attending = asyncio.create_task(questions.attend(partial(_is_over, work)))
             try:

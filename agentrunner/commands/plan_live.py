@@ -287,11 +287,8 @@ def answering(repo: str | None, state_dir: str | None) -> Callable[[OpenQuestion
 
     def answer(question: OpenQuestion, text: str) -> str:
         from agentrunner.commands.plan_commands import answered
-        from agentrunner.execution.credentials import secrets_in
-        from agentrunner.text.redaction import Redactor
 
-        clean = Redactor(secrets_in(os.environ)).redact(text)
-        return answered(str(question.id), clean, repo, state_dir)
+        return answered(str(question.id), text, repo, state_dir)
 
     return answer
 

@@ -26,6 +26,19 @@ class Setting:
     overrides: tuple[str, ...] = ()
     policy: Path | None = None
     state_dir: str | None = None
+    planner_model: str | None = None
+
+    def as_options(self) -> list[str]:
+        """Return the words of a command line that give these options."""
+        given = {
+            "--planner": self.meta,
+            "--planner-model": self.planner_model,
+            "--repo": self.repo,
+            "--policy": self.policy,
+            "--state-dir": self.state_dir,
+        }
+        words = [word for name, value in given.items() if value for word in (name, str(value))]
+        return words + [word for value in self.overrides for word in ("--set", value)]
 
 
 def repository(named: str | None) -> Path:

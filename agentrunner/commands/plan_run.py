@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agentrunner import environment
+from agentrunner import api
 from agentrunner.commands import engine
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Console, Output, interactive, show, tell
@@ -25,7 +22,6 @@ from agentrunner.errors.repositories import NoCommit, NoRepository
 
 if TYPE_CHECKING:
     from agentrunner.plans.execution.instructions import PlanInstructions
-    from agentrunner.plans.plan import Plan
 
 WAYS = {
     "g": ("git_init", "make it a git repository: git init, and one commit of what is there"),
@@ -59,7 +55,9 @@ def run(
         str | None, typer.Option("--setup", metavar="CMD", help="Prepares each work tree.")
     ] = None,
     meta: opt.Meta = None,
+    planner_model: opt.PlannerModel = None,
     worker: opt.Worker = None,
+    model: opt.Model = None,
     sandbox: opt.Sandbox = None,
     budget: Annotated[
         list[str] | None,
@@ -111,18 +109,28 @@ def run(
     engine.load()
     output = opt.detached(output, detach)
     place = repository(repo)
-    options = {"test": test, "meta": meta, "worker": worker, "sandbox": sandbox}
-    given = [*(overrides or []), *map(opt.budget_override, budget or [])]
-    order = _order(place, options, setup, given, output, policy)
-    order = _changed(
-        order,
+    options = {
+        "test": test,
+        "meta": meta,
+        "planner_model": planner_model,
+        "worker": worker,
+        "model": model,
+        "sandbox": sandbox,
+    }
+    order = api.plan_instructions(
+        place,
+        api.options(output.state_dir, policy=policy),
         parallel=parallel,
         only=_ids(only) if only else (),
+        settings=[*(overrides or []), *map(opt.budget_override, budget or [])],
+        setup=setup,
         git_init=git_init,
         in_place=in_place,
         include_uncommitted=include_uncommitted,
-        settings=order.settings.with_commits(author, message),
-        wishes=DeliveryOptions(squash=squash, onto=onto or "", request=pr),
+        commit_author=author,
+        commit_message=message,
+        delivery=DeliveryOptions(squash=squash, onto=onto or "", request=pr),
+        **options,
     )
     if dry_run:
         return _dry_run(order, output)
@@ -133,34 +141,6 @@ def run(
     save_settings(ready.folder, ready.settings)
     keep(ready)
     return drive_plan(ready, output)
-
-
-def _order(
-    repo: Path,
-    options: Mapping[str, str | None],
-    setup: str | None,
-    overrides: list[str],
-    output: Output,
-    policy: Path | None,
-) -> PlanInstructions:
-    from agentrunner.engine.attempt_run import Options
-    from agentrunner.plans.execution.instructions import PlanInstructions
-    from agentrunner.plans.execution.plan_settings import load_settings
-    from agentrunner.storage.plan_folder import plan_folder
-
-    state_dir = environment.state_dir(output.state_dir)
-    shared = load_settings(plan_folder(state_dir, repo), Path.cwd())
-    shared = shared.with_given(options, setup, overrides, Path.cwd())
-    how = Options(
-        state_dir=state_dir, on_event=lambda event: None, environ=os.environ, policy=policy
-    )
-    return PlanInstructions(repo, shared, how, parallel=len(os.sched_getaffinity(0)))
-
-
-def _changed(order: PlanInstructions, *, parallel: int | None, **how: Any) -> PlanInstructions:
-    from dataclasses import replace
-
-    return replace(order, parallel=parallel or order.parallel, **how)
 
 
 def _ids(names: list[str]) -> tuple[str, ...]:
@@ -182,10 +162,12 @@ def _checked(order: PlanInstructions, output: Output) -> PlanInstructions | None
 
     A folder without git, or without a commit, is a question in a terminal, and else an error.
     """
+    from dataclasses import replace
+
     from agentrunner.plans.execution.preflight import ways_on
 
     try:
-        _check(order)
+        api.check_plan(order)
     except UsageError as error:
         ways = ways_on(order.repo) if isinstance(error, NoRepository | NoCommit) else ()
         if not ways or not interactive(output):
@@ -196,27 +178,17 @@ def _checked(order: PlanInstructions, output: Output) -> PlanInstructions | None
         chosen = ask_which(error.message, {**choices, "q": "quit"}, Console(output))
         if chosen == "q":
             return None
-        order = _changed(order, parallel=None, **{WAYS[chosen][0]: True})
-        _check(order)
+        way: dict[str, Any] = {WAYS[chosen][0]: True}
+        order = replace(order, **way)
+        api.check_plan(order)
     return order
-
-
-def _check(order: PlanInstructions) -> Plan:
-    from agentrunner.config.repo_state import refuse_state
-    from agentrunner.plans.execution.instructions import check_order
-    from agentrunner.plans.store import PlanStore
-
-    refuse_state(order.repo, elsewhere=not order.include_uncommitted)
-    plan = PlanStore(order.folder.plan).load()
-    check_order(order, plan)
-    return plan
 
 
 def _dry_run(order: PlanInstructions, output: Output) -> int:
     """Show the waves in which tasks would start."""
     from agentrunner.plans.execution.forecast import waves
 
-    plan = _check(order)
+    plan = api.check_plan(order)
     planned = waves(plan, order.only, order.parallel)
     if output.json:
         show(json.dumps({"waves": planned}))

@@ -86,7 +86,7 @@ def try_out(
         str | None, typer.Option("--base-url", metavar="URL", help="Where its model is.")
     ] = None,
     language: Annotated[
-        Language | None, typer.Option("--lang", help="Scenes in one language only.")
+        Language | None, typer.Option("--lang", "--language", help="Scenes in one language only.")
     ] = None,
     scenes: Annotated[
         Path | None,

@@ -47,7 +47,7 @@ def agreed(
     show(notice, sys.stderr)
     if yes or not interactive(Output(json=as_json)):
         return True
-    return read_line("Go on? [y/N] ").strip().lower() in ("y", "yes")
+    return read_line("Continue? [y/N] ").strip().lower() in ("y", "yes")
 
 
 class ScenesTrial:

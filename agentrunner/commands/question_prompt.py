@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Literal, TextIO
 
+from agentrunner import api
 from agentrunner.commands.command_line import is_no, is_yes
 from agentrunner.commands.console import Console, columns_of, show, tell, width_of
 from agentrunner.environment import user_name
@@ -177,8 +178,10 @@ def _approve(question: Question, folder: Path, *, reject: bool) -> Answer | None
             show(f'"{flat(typed)}" is none of {", ".join(known)}.', sys.stderr)
         elif letter == "y":
             return _decision_answer(question, "approve")
-        elif letter == "e" and (changed := _edit(question.subject)):
-            return _decision_answer(question, "approve", edit=changed)
+        elif letter == "e":
+            changed = _edit_prompt(prompt) if kind == "worker" else _edit(question.subject)
+            if changed:
+                return _decision_answer(question, "approve", edit=changed)
         elif letter == "d":
             _show_diff(folder)
         elif letter == "n":
@@ -209,19 +212,16 @@ def _run_state(folder: Path) -> Result | None:
     """Return the present state of the run if it is readable; uses an event loop of its own."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from agentrunner.engine import queries
-
     with ThreadPoolExecutor(1) as aside, contextlib.suppress(AgentRunnerError, OSError):
-        return aside.submit(queries.show, folder.parents[1], folder.name).result()
+        return aside.submit(api.look_sync, folder.name, state_dir=folder.parents[1]).result()
     return None
 
 
 def _show_diff(folder: Path) -> None:
     from agentrunner.commands.paging import show_diff
-    from agentrunner.engine import queries
 
     try:
-        show_diff(queries.diff(folder.parents[1], folder.name), sys.stderr)
+        show_diff(api.diff_sync(folder.name, state_dir=folder.parents[1]), sys.stderr)
     except (AgentRunnerError, OSError) as error:
         tell(f"The diff can't be shown: {error}", sys.stderr)
 
@@ -245,10 +245,21 @@ def _edit(subject: str) -> str:
     return ""
 
 
-def _edited(text: str, edit: Callable[[str, str], str]) -> str:
+def _edit_prompt(prompt: str) -> str:
+    """Return the worker's prompt as the person edited it; "" if it is unchanged or empty."""
+    from agentrunner.commands.editing import edited
+
+    text = _edited(prompt, edited, ".md")
+    if text.strip() and text.strip() != prompt.strip():
+        return text
+    tell("Nothing was changed.", sys.stderr)
+    return ""
+
+
+def _edited(text: str, edit: Callable[[str, str], str], suffix: str = ".yaml") -> str:
     """Return the text as the person's editor left it; unchanged where it cannot be started."""
     try:
-        return edit(text, ".yaml")
+        return edit(text, suffix)
     except NoEditor as error:
         tell(f"{error.message} {error.remedy}".rstrip(), sys.stderr)
         return text

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from agentrunner import environment
+from agentrunner import api, environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, interactive, tell
 from agentrunner.commands.drive import drive
@@ -178,7 +178,11 @@ def approve(
     identifier: opt.QuestionId = None,
     edit: Annotated[
         Path | None,
-        typer.Option("--edit", metavar="FILE", help="Approve this instead (YAML or JSON)."),
+        typer.Option(
+            "--edit",
+            metavar="FILE",
+            help="Approve this plan (YAML, JSON) or worker's prompt instead.",
+        ),
     ] = None,
     reason: Annotated[
         str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept with the run.")
@@ -199,17 +203,22 @@ def approve(
             "approve", run, "a yes is to exactly one thing, named by --id.", output
         )
     run_id = run_for("approve", run, output.state_dir, output)
-    return give(run_id, _answer(identifier, "approve", reason, edit=_edit_in(edit)), output)
+    changed = _edit_in(edit, run_id, output) if edit else ""
+    return give(run_id, _answer(identifier, "approve", reason, edit=changed), output)
 
 
-def _edit_in(file: Path | None) -> str:
-    """Return an edited plan as JSON for the engine, which refuses a file that is neither format."""
+def _edit_in(file: Path, run_id: str, output: Output) -> str:
+    """Return an edited prompt of a worker, or an edited plan as JSON for the engine, which refuses
+    a file that is neither format.
+    """
     from agentrunner.commands.editing import from_yaml
     from agentrunner.config.text_files import read_text
+    from agentrunner.engine import queries
 
-    if file is None:
-        return ""
     text = read_text(file, name=str(file))
+    waiting = queries.show(environment.state_dir(output.state_dir), run_id).waiting
+    if waiting is not None and waiting.kind == "worker":
+        return text
     return text if text.lstrip().startswith(("{", "[")) else from_yaml(text)
 
 
@@ -250,13 +259,11 @@ def dialog(verb: Literal["answer", "approve", "reject"], run: str | None, output
     from agentrunner.storage.run_folder import RunFolder
 
     engines.load()
-    from agentrunner.engine import queries
-
     state = environment.state_dir(output.state_dir)
     run_id = run_for(verb, run, output.state_dir, output)
     folder = RunFolder.open(state, run_id)
     _, seen = read_from(folder.events_file, 0)
-    waiting = queries.show(state, run_id).waiting
+    waiting = api.look_sync(run_id, state_dir=state).waiting
     if waiting is None:
         raise NotWaiting(
             f"{run_id} does not wait for anyone.",
@@ -381,16 +388,14 @@ def _line_for(state_dir: Path, run_id: str) -> str:
 
 def _run_and_criteria(words: list[str], output: Output) -> tuple[str, list[str]]:
     """Return run and criteria: the first word is the run, unless the default run has that id."""
-    from agentrunner.engine import queries
-
     if not words:
         return run_for("accept", None, output.state_dir, output), []
     try:
         return resolve(words[0], output.state_dir)[1], words[1:]
     except UsageError:
         run_id = run_for("accept", None, output.state_dir, output)
-        state = environment.state_dir(output.state_dir)
-        known = {one.id for one in queries.show(state, run_id).acceptance_criteria}
+        standing = api.look_sync(run_id, state_dir=output.state_dir)
+        known = {one.id for one in standing.acceptance_criteria}
         if words[0] not in known:
             raise
         return run_id, words

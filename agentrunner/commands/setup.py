@@ -147,6 +147,7 @@ def examine(
     trial = announced_trial(
         repo, candidates, state_dir,
         environ=environ, skip=skip or is_own_clone(repo), part=part, worker_kind=worker,
+        policy=policy,
     )  # fmt: skip
     looks = asyncio.run(probe_sandboxes(repo, environ, state_dir, worker))
     home = environ.get("HOME", "")
@@ -259,8 +260,7 @@ _MARKS: Mapping[str, Mark] = {"passes": "ok", "red": "ok", "fails": "FAIL", "no_
 def _tests(repo: Path, part: str, trial: SandboxTrial) -> list[DoctorItem]:
     """Report the trial of the best test command; only one that ran tests is good."""
     from agentrunner.discovery.services import likely_lacking
-    from agentrunner.discovery.set_up import setup_for
-    from agentrunner.verification.rooms.registries import registries_of
+    from agentrunner.discovery.set_up import set_up_line
 
     best = trial.best
     if best is None:
@@ -271,10 +271,8 @@ def _tests(repo: Path, part: str, trial: SandboxTrial) -> list[DoctorItem]:
         return [DoctorItem("--", "tests", text, "cd to your own project, then agentrunner doctor")]
     if trial.problem is not None:
         return [DoctorItem("--", "tests", f"{command}: not tried, there is no sandbox")]
-    setup = None if best.runs else setup_for(repo, part)
-    hosts = ", ".join(registries_of(repo, os.environ)) if setup else ""
-    network = f", network: [{hosts}]" if hosts else ""
-    cure = f"in the task file: setup: {{command: {setup.command}{network}}}" if setup else ""
+    line = "" if best.runs else set_up_line(repo, part, os.environ)
+    cure = f"in the task file: {line}" if line else ""
     outcome = best.summary or f"not tried: {best.found.where}"
     findings = [DoctorItem(_MARKS.get(best.kind, "WARN"), "tests", f"{command}: {outcome}", cure)]
     shown = best.failing[:_REDS]

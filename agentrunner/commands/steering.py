@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentrunner import environment
+from agentrunner import api, environment
 from agentrunner.commands.console import paint_for, width_of
 from agentrunner.commands.fail import named
 from agentrunner.commands.plan_place import Setting, repository
@@ -36,7 +36,6 @@ def plan_execution(
 
     async def execute(halt: asyncio.Event, may_start: Callable[[], bool]) -> str:
         from agentrunner.engine.attempt_run import Options
-        from agentrunner.plans.execution import executor
         from agentrunner.plans.execution.instructions import PlanInstructions
         from agentrunner.plans.execution.plan_settings import load_settings, save_settings
         from agentrunner.storage.plan_folder import plan_folder
@@ -55,15 +54,15 @@ def plan_execution(
         )
         order = PlanInstructions(repo, shared, options, parallel=len(os.sched_getaffinity(0)))
 
-        before = ""
+        before: dict[object, str] = {}
 
         def hear(event: Mapping[str, Any]) -> None:
-            nonlocal before
-            if line := event_line(event, chat=True, before=before):
+            task = event.get("task_id")
+            if line := event_line(event, chat=True, before=before.get(task, "")):
                 tell(_wrapped(line))
-                before = line
+                before[task] = line
 
-        result = await executor.execute_plan(order, hear, may_start)
+        result = await api.execute_plan(order, hear, may_start)
         left = set(result.tasks.values()) - {"COMPLETE"}
         paused = " It is paused: /resume begins what is left." if left and not may_start() else ""
         return _wrapped(end_line(result) + paused)
@@ -78,8 +77,10 @@ def of_tasks(
 
     The planner of the chat also steers the tasks, unless the plan names another one.
     """
-    meta = None if "meta" in kept.options else setting.meta
-    return kept.with_given({**given, "meta": meta}, None, list(setting.overrides), cwd)
+    named = "meta" in kept.options
+    model = None if named or "planner_model" in kept.options else setting.planner_model
+    steers = {"meta": None if named else setting.meta, "planner_model": model}
+    return kept.with_given({**given, **steers}, None, list(setting.overrides), cwd)
 
 
 def _wrapped(text: str) -> str:

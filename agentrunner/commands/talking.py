@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
+import shlex
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentrunner import environment
+from agentrunner import api
 from agentrunner.commands.answer_line import answer_line
 from agentrunner.commands.command_line import is_no, is_yes
 from agentrunner.commands.console import (
@@ -29,6 +28,7 @@ from agentrunner.commands.control import act_on
 from agentrunner.commands.plan_place import Setting, repository
 from agentrunner.environment import user_name
 from agentrunner.errors import AgentRunnerError, UsageError
+from agentrunner.errors.planners import PlannerAway, PlannerRefused
 from agentrunner.errors.plans import PlanConflict
 from agentrunner.plans.control_words import control_word
 from agentrunner.plans.patch import PatchRejected
@@ -41,12 +41,16 @@ from agentrunner.screens.plan_diff import diff_lines, proposal_screen
 from agentrunner.text.cut import cut
 
 if TYPE_CHECKING:
+    from agentrunner.api import PanelPlanner
     from agentrunner.plans.conversation import Conversation
-    from agentrunner.plans.planner import PanelPlanner
 
 WAITS = 4
 """Exit code if something waits for a person."""
 PROMPT = "Apply it? Or say what should be different. [y/N] "
+MOST_TYPED = 300
+"""Characters of a message that is shown in full in the command that says it again."""
+UNANSWERED = "unanswered.txt"
+"""A longer one, in the plan's folder, until the next of its kind."""
 TRIES = 3
 """How often the planner is asked again after another change of the plan came first."""
 
@@ -57,27 +61,16 @@ Decide = Callable[[Proposal], Awaitable[bool | str | None]]
 
 @asynccontextmanager
 async def opened(setting: Setting) -> AsyncIterator[tuple[Conversation, PanelPlanner]]:
-    """Open the conversation about this repository's plan; raises as `open_conversation`."""
-    from agentrunner.config.load import TaskSource, load_task
-    from agentrunner.plans.planner import open_conversation, planning_spec
-    from agentrunner.storage.plan_folder import plan_folder
-    from agentrunner.storage.run_folder import refuse_inside
-
-    repo = repository(setting.repo)
-    # A conversation has no task: this one only passes the settings to the planner.
-    spec = load_task(
-        TaskSource("goal", "A conversation about the plan."),
-        overrides=setting.overrides,
-        options={"repo": str(repo), "meta": setting.meta},
-        environ=os.environ,
-        cwd=Path.cwd(),
-        auto=True,
-    )
-    state_dir = environment.state_dir(setting.state_dir)
-    refuse_inside(state_dir, repo)
-    spec = planning_spec(spec, os.environ, state_dir, setting.policy)
-    folder = plan_folder(state_dir, repo)
-    async with open_conversation(spec, folder, state_dir, os.environ, author=user_name()) as talk:
+    """Open the conversation about this repository's plan; raises as `api.conversation`."""
+    async with api.conversation(
+        repository(setting.repo),
+        settings=setting.overrides,
+        policy=setting.policy,
+        author=user_name(),
+        state_dir=setting.state_dir,
+        meta=setting.meta,
+        planner_model=setting.planner_model,
+    ) as talk:
         yield talk
 
 
@@ -103,7 +96,13 @@ def say_once(text: str, setting: Setting, *, yes: bool, output: Output) -> int:
         async with opened(setting) as (talk, planner):
             notice = "" if as_json else f"Asking {planner.describe()} …"
             return await proposed(
-                talk, text, decide, as_json=as_json, notice=notice, planner=planner
+                talk,
+                text,
+                decide,
+                as_json=as_json,
+                notice=notice,
+                planner=planner,
+                again=[*setting.as_options(), *(["--yes"] if yes else [])],
             )
 
     return asyncio.run(work())
@@ -118,20 +117,26 @@ async def proposed(
     chat: bool = False,
     notice: str = "",
     planner: PanelPlanner | None = None,
+    again: Sequence[str] | None = None,
 ) -> int:
     """Handle one message to its end: ask, show, decide, apply.
 
     In a terminal, the progress of the answer of `planner` is shown meanwhile.
 
     If somebody else changed the plan meanwhile, that is shown and the planner is asked again. A
-    person who says what should be different gets another proposal.
+    person who says what should be different gets another proposal. Where the planner is away, the
+    command that says it again is shown, with the options `again`; in a chat there is none.
     """
     tries, former = TRIES, None
     while tries:
         if notice and sys.stderr.isatty():
             show(flat(notice), sys.stderr)
-        async with answer_line(None if as_json else planner, talk.redact):
-            with _former_kept_on_failure(former):
+        async with answer_line(planner, talk.redact, live=not as_json):
+            with (
+                _former_kept_on_failure(former),
+                _said_again(text, talk, again),
+                _warned_of(planner),
+            ):
                 proposal = await talk.propose(text, in_place_of=former)
         if not as_json:
             _show(proposal, talk, chat=chat)
@@ -167,6 +172,41 @@ def _former_kept_on_failure(proposal: Proposal | None) -> Iterator[None]:
     except (AgentRunnerError, asyncio.CancelledError):
         _tell_kept(proposal)
         raise
+
+
+@contextlib.contextmanager
+def _said_again(text: str, talk: Conversation, options: Sequence[str] | None) -> Iterator[None]:
+    """If the planner refuses or is away, add to the error how to say the same again."""
+    try:
+        yield
+    except (PlannerRefused, PlannerAway) as error:
+        how = "the arrow up brings it back" if options is None else _command(text, talk, options)
+        error.details = (*error.details, ("say it again", how))
+        raise
+
+
+def _command(text: str, talk: Conversation, options: Sequence[str]) -> str:
+    """Return the command that says this; a long text is kept in a file of the plan's folder."""
+    from agentrunner.storage.run_folder import write_private
+
+    text = talk.redact(text)
+    if len(text) > MOST_TYPED or "\n" in text:
+        file = talk.store.path.parent / UNANSWERED
+        write_private(file, text.encode("utf-8", "backslashreplace"))
+        command = shlex.join(["agentrunner", "plan", "say", "-", *options])
+        return f"{command} < {shlex.quote(str(file))}"
+    say = [] if len(text.split()) > 1 else ["say"]
+    return shlex.join(["agentrunner", "plan", *say, text, *options])
+
+
+@contextlib.contextmanager
+def _warned_of(planner: PanelPlanner | None) -> Iterator[None]:
+    """Tell what became known while the planner answered, whether an answer came or not."""
+    try:
+        yield
+    finally:
+        for sentence in planner.warnings() if planner is not None else ():
+            tell(f"warning: {sentence}", sys.stderr)
 
 
 def _tell_kept(proposal: Proposal | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -73,21 +74,24 @@ def try_tests(
     env: Mapping[str, str] | None = None,
     part: str = ".",
     worker_kind: str = "",
+    policy: Path | None = None,
 ) -> SandboxTrial:
     """Try the first candidates in the sandbox that a run would use, without network.
 
     They run on a copy of the repository's files, which is deleted afterwards: the repository is not
     changed. `env` is what `task.env` would give them, `part` the folder that they run in,
-    `worker_kind` the worker whose image a sandbox with images uses. At most three commands that
-    need no set-up are tried, each for at most a minute. `on_try` is called with each command before
-    it starts; with `skip` the sandbox is opened but nothing runs. Ctrl-C ends the trial and keeps
-    the results until then.
+    `worker_kind` the worker whose image a sandbox with images uses, `policy` a file that limits
+    what is shown there. At most three commands that need no set-up are tried, each for at most a
+    minute. `on_try` is called with each command before it starts; with `skip` the sandbox is opened
+    but nothing runs. Ctrl-C ends the trial and keeps the results until then.
     """
     from agentrunner.discovery.judging import not_tried, ranked
 
     trial = SandboxTrial()
     done: dict[str, TriedCommand] = {}
-    attempt = _Attempt(repo, environ, state_dir, on_try, trial, done, env or {}, part, worker_kind)
+    attempt = _Attempt(
+        repo, environ, state_dir, on_try, trial, done, env or {}, part, worker_kind, policy
+    )
     try:
         asyncio.run(attempt.all([] if skip else _chosen(candidates)))
     except KeyboardInterrupt:
@@ -116,6 +120,7 @@ class _Attempt:
     env: Mapping[str, str] = field(default_factory=dict)
     part: str = "."
     worker_kind: str = ""
+    policy: Path | None = None
 
     @property
     def place(self) -> Path:
@@ -127,7 +132,6 @@ class _Attempt:
         from agentrunner.engine.resources import started_programs
         from agentrunner.sandboxes.base import SandboxOrder
         from agentrunner.sandboxes.choose import open_sandbox
-        from agentrunner.sandboxes.find_caches import find_caches
         from agentrunner.storage.run_folder import RunFolder
         from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox
 
@@ -145,7 +149,7 @@ class _Attempt:
                 home=folder.sandbox_dir,
                 programs=tuple(dict.fromkeys(words)),
                 worker_kind=self.worker_kind or WorkerSpec().kind,
-                caches=await asyncio.to_thread(find_caches, self.repo, self.environ, home),
+                caches=await asyncio.to_thread(self._caches),
             )
             try:
                 sandbox = await open_sandbox(
@@ -167,6 +171,24 @@ class _Attempt:
                 self._note(sandbox, home)
             finally:
                 await sandbox.close()
+
+    def _caches(self) -> Caches:
+        """Return the caches that a run would show here, by settings and policies.
+
+        None are shown where these cannot be read: then no run starts.
+        """
+        from agentrunner.config.load import load_settings
+        from agentrunner.engine.resources import shown_caches
+        from agentrunner.errors import UsageError
+        from agentrunner.policy.check import caches_allowed
+        from agentrunner.policy.load import load_policies
+
+        wanted: str | list[str] = "none"
+        allowed: list[str] | None = None
+        with contextlib.suppress(UsageError):
+            allowed = caches_allowed(load_policies(self.policy, self.environ, self.repo))
+            wanted = load_settings(self.repo, self.environ)[0].sandbox.caches
+        return shown_caches(self.repo, wanted, allowed, self.environ)
 
     async def _make_copy(self, folder: RunFolder) -> CopyOfRepo | None:
         """Make a copy for the trial below `folder`; return None if it fails, and record why."""

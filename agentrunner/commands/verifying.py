@@ -58,7 +58,8 @@ def verify(
     here = RunFolder.open(folder, run_id)
     if run_lock(here).probe() is not None:
         raise LockHeld(
-            f"{run_id} is being worked on.", remedy="verify it when it has ended or waits"
+            f"{run_id} is being worked on.",
+            remedy=f"agentrunner watch {run_id}, and verify it when it has ended or waits",
         )
     spec = load_task_of(here)
     state = asyncio.run(attempts.latest(here))

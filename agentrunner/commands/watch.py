@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agentrunner import environment
+from agentrunner import api, environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Console, Output, interactive, tell
 from agentrunner.commands.which_run import here, is_driven
@@ -113,7 +113,7 @@ class _Watch:
         notifier = notifier_of(output.notify, settings=False)
         self._console = Console(output, notifier=notifier, watched=True)
         self._asks_person = interactive(output)
-        self._offset = 0
+        self._reader = api.read_events(run_id, state_dir=self._state_dir)
         self._asked_at = 0.0
         """Since when a question is open; 0 if none is."""
         self._left: set[str] = set()
@@ -121,8 +121,8 @@ class _Watch:
 
     def to_the_end(self) -> int:
         """Follow the run until no process drives it any more; return its exit code."""
-        driven = is_driven(self._state_dir, self._run_id)
-        self._console.catch_up(self._read_new(), TAIL, goes_on=driven)
+        driven, events = self._read_new()
+        self._console.catch_up(events, TAIL, goes_on=driven)
         try:
             while True:
                 self._follow()
@@ -136,23 +136,19 @@ class _Watch:
             self._console.close()
         return self._end()
 
-    def _read_new(self) -> list[EventLine]:
-        """Return the events written since the last call."""
-        from agentrunner.storage.events import read_from
-
-        events, self._offset = read_from(self._folder.events_file, self._offset)
+    def _read_new(self) -> tuple[bool, list[EventLine]]:
+        """Return whether the run is driven, and the events written since the last call."""
+        driven, events = self._reader.read_new()
         for event in events:
             if event.get("event") == "question":
                 self._asked_at = time.monotonic()
             elif event.get("event") != "warning":
                 self._asked_at = 0.0
-        return events
+        return driven, events
 
     def _follow(self) -> None:
         while True:
-            # Checked before reading, so that everything written before a "no" is still read.
-            driven = is_driven(self._state_dir, self._run_id)
-            events = self._read_new()
+            driven, events = self._read_new()
             for event in events:
                 self._console.on_event(event)
             if not driven and not events:
@@ -167,10 +163,7 @@ class _Watch:
             time.sleep(LOOK_SEC)
 
     def _run_state(self) -> Result:
-        from agentrunner.engine import queries
-
-        environment.quiet_libraries()
-        return queries.show(self._state_dir, self._run_id)
+        return api.look_sync(self._run_id, state_dir=self._state_dir)
 
     def _ask_person(self, waiting: InboxItem) -> bool:
         """Ask the person here; return whether there is a reason to continue watching."""
@@ -201,7 +194,7 @@ class _Watch:
         from agentrunner.commands.elsewhere import settled_elsewhere
         from agentrunner.commands.question_prompt import NotAskedAnyMore
 
-        settled = settled_elsewhere(self._folder, question.id, self._offset)
+        settled = settled_elsewhere(self._folder, question.id, self._reader.offset)
 
         def look() -> None:
             self._console.poll()

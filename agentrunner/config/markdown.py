@@ -119,10 +119,18 @@ def _pairs(opening: str, closing: str) -> bool:
     return closing == opening or (opening == "｀" and closing == "`")
 
 
+_KANA = re.compile(r"[぀-ゟ゠-ヿ]")
+_KANJI = re.compile(r"[一-鿿㐀-䶿]")
+
+
+def has_japanese(text: str) -> bool:
+    """Whether there are kana or kanji in a text, of which a short one may be all kanji."""
+    return bool(_KANA.search(text) or _KANJI.search(text))
+
+
 def detect_language(text: str) -> Literal["en", "ja"]:
     """Return `ja` if there are kana, and kana and kanji are a tenth of the letters outside code."""
     prose = "\n".join(line.text for line in lines_of(text) if line.kind not in ("code", "comment"))
-    kana = len(re.findall(r"[぀-ゟ゠-ヿ]", prose))
-    kanji = len(re.findall(r"[一-鿿㐀-䶿]", prose))
+    kana, kanji = len(_KANA.findall(prose)), len(_KANJI.findall(prose))
     letters = sum(1 for char in prose if char.isalpha())
     return "ja" if kana and (kana + kanji) * 10 >= letters else "en"

@@ -9,10 +9,17 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agentrunner.config.markdown import MarkdownLine, lines_of, mask, section_title
+from agentrunner.config.markdown import (
+    MarkdownLine,
+    detect_language,
+    has_japanese,
+    lines_of,
+    mask,
+    section_title,
+)
 from agentrunner.config.prd_slips import refuse_lost, refuse_near_check, refuse_near_optional
 from agentrunner.config.spec import Check, CriterionSpec
 from agentrunner.errors import UsageError
@@ -24,19 +31,12 @@ from agentrunner.errors.task_files import (
     FileTooLarge,
 )
 
-HEADINGS = frozenset(
-    {
-        "acceptance criteria",
-        "definition of done",
-        "done when",
-        "受け入れ条件",
-        "受入条件",
-        "受け入れ基準",
-        "受入基準",
-        "完了条件",
-        "完了の定義",
-    }
-)
+HEADINGS_OF: Mapping[str, tuple[str, ...]] = {
+    "en": ("acceptance criteria", "definition of done", "done when"),
+    "ja": ("受け入れ条件", "受入条件", "受け入れ基準", "受入基準", "完了条件", "完了の定義"),
+}
+"""By language, the headings under which criteria are read."""
+HEADINGS = frozenset(heading for headings in HEADINGS_OF.values() for heading in headings)
 
 MAX_LINE = 4000
 """Most characters in a criterion's line; longer lines are slow to read, and nobody writes them."""
@@ -194,14 +194,16 @@ def _items(text: str, file_name: str, first_line: int, *, boxes: bool) -> Iterat
         else:
             other.append(line)
     for lost in [*others, other]:
-        _refuse_lost(lost, file_name, boxes=boxes and not sections)
+        _refuse_lost(lost, file_name, detect_language(text), boxes=boxes and not sections)
     for heading, section in sections:
         yield from _section_items(heading, section, file_name)
     if boxes and not sections:
         yield from _list_items(lines, file_name, is_item=_TO_DO)
 
 
-def _refuse_lost(lines: Sequence[MarkdownLine], file_name: str, *, boxes: bool) -> None:
+def _refuse_lost(
+    lines: Sequence[MarkdownLine], file_name: str, language: str, *, boxes: bool
+) -> None:
     """Raise UsageError (`lost-criteria`) for criteria in a place where none are read.
 
     With `boxes` the unticked check boxes are read wherever they stand.
@@ -222,7 +224,8 @@ def _refuse_lost(lines: Sequence[MarkdownLine], file_name: str, *, boxes: bool) 
                 checks.append(line)
         else:
             inside = inside and line.kind == "blank"
-    refuse_lost(heading, checks, items, HEADINGS, file_name)
+    known = HEADINGS_OF["ja" if heading and has_japanese(heading.title) else language]
+    refuse_lost(heading, checks, items, HEADINGS, known, file_name)
 
 
 def _has_check(masked: str, *, own_line: bool) -> bool:

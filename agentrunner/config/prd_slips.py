@@ -89,12 +89,13 @@ def refuse_lost(
     checks: Sequence[MarkdownLine],
     items: bool,
     known: Iterable[str],
+    named: Sequence[str],
     file_name: str,
 ) -> None:
     """Raise UsageError (`lost-criteria`) for a section that holds criteria but is not read.
 
     `checks` are its list items' lines that have a check, `items` is whether it has a list at all,
-    `known` are the headings that are read.
+    `known` are the headings that are read, `named` those in the language of the PRD.
     """
     title = section_title(heading.title) if heading else ""
     near = _near_heading(title, known) if items and title else ""
@@ -111,8 +112,16 @@ def refuse_lost(
         message,
         path=f"{file_name}:{line.number}",
         source_line=line.text.strip()[:200],
-        remedy=f'name the heading "{near.capitalize() if near else "Acceptance criteria"}"',
+        remedy=f"name the heading {_listed([near] if near else named)}",
     )
+
+
+def _listed(headings: Sequence[str]) -> str:
+    """Return `"Acceptance criteria", "Definition of done" or "Done when"`; Japanese as 「…」."""
+    *first, last = (
+        f'"{one.capitalize()}"' if one.isascii() else f"\u300c{one}\u300d" for one in headings
+    )
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def _near_heading(title: str, known: Iterable[str]) -> str:

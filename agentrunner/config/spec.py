@@ -346,6 +346,17 @@ class PolicySource(BaseModel):
     sha256: str
 
 
+class EarlierWork(BaseModel):
+    """What workers of other tasks of a plan wrote before a task of it began."""
+
+    model_config = ConfigDict(frozen=True, defer_build=True)
+
+    files: list[str] = []
+    """Files that are theirs: new ones, and changed ones whose tests cannot be told apart."""
+    tests: dict[str, list[str]] = {}
+    """Names of tests within other files, which are new or have another text."""
+
+
 class Landing(BaseModel):
     """Where the work of a run goes as a commit once it is COMPLETE."""
 
@@ -417,6 +428,8 @@ class TaskSpec(BaseModel):
     """Stands for the settings of the plan that it was made under; "" for one of no plan."""
     plan_repo: str = ""
     """The user's repository, whose plan it is a task of; "" for a task of its own."""
+    earlier: EarlierWork | None = None
+    """Of a task of a plan: what other workers wrote. What of that decides is no person's."""
 
     @property
     def wanted(self) -> str:

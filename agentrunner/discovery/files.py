@@ -22,7 +22,7 @@ def files_of(repo: Path, most: int = MOST_FILES) -> list[str] | None:
     """Return the paths of the files in a checkout; None if there are more than `most`.
 
     These are the files of git's index; without an index, all files on disk. Names that are not
-    UTF-8 and missing files are left out. Blocking.
+    UTF-8 and missing files are left out. Blocks.
     """
     index = _index_of(repo)
     found = _tracked(index, _hash_size(repo)) if index is not None else None

@@ -1,4 +1,4 @@
-"""The outline of a repository: heads of classes and functions, small files whole. Blocking.
+"""The outline of a repository: heads of classes and functions, small files whole. Blocks.
 
 Sources may be hostile. A child process parses them, with no keys, little memory and, where the
 kernel allows it, no network. A file that is too slow or too large for it has no outline.

@@ -77,7 +77,7 @@ def repository_context(
     asked: str = "",
     outline_tokens: int | None = None,
 ) -> Facts:
-    """Return facts about the tree without secrets, JSON-native, limited in size. Blocking.
+    """Return facts about the tree without secrets, JSON-native, limited in size. Blocks.
 
     The commands for tests and set-up are read from the work tree, as for `test: auto`. Files that
     `asked` names come first in the outline, which has at most `outline_tokens`.

@@ -29,7 +29,7 @@ class ProofInputs:
 def proof_inputs(
     spec: TaskSpec, *, most_files: int = MOST_FILES, most_listed: int | None = None
 ) -> ProofInputs:
-    """The inputs of the proof, judged by the files that exist now. Blocking; runs nothing."""
+    """The inputs of the proof, judged by the files that exist now. Blocks; runs nothing."""
     repo = Path(spec.repo)
     read = reader_of(repo)
     if not commands_of(spec, read):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from agentrunner.discovery.found import FoundCommand
 from agentrunner.discovery.python_project import PythonProject
 from agentrunner.discovery.reading import exists, names_inside
+from agentrunner.verification.rooms.registries import registries_of
 
 _SETUPS = (
     ("poetry.lock", "poetry install --no-interaction"),
@@ -36,6 +40,9 @@ _WITHOUT_LOCK = (
     ("pom.xml", "mvn -B -q test -Dmaven.test.failure.ignore"),
     ("Cargo.toml", "cargo fetch"),
 )
+
+
+_GRADLE = ("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts")
 
 
 def detect_setup(repo: Path) -> FoundCommand | None:
@@ -67,6 +74,21 @@ def setup_for(repo: Path, part: str) -> FoundCommand | None:
     return None
 
 
+def set_up_line(repo: Path, part: str, environ: Mapping[str, str]) -> str:
+    """Return the line for the task file that sets up the tests of a part, with its hosts.
+
+    "" if no command is known. Asks tools of this machine for the hosts, and so blocks.
+    """
+    found = setup_for(repo, part)
+    if found is None:
+        return ""
+    hosts = ", ".join(registries_of(repo, environ))
+    command = found.command
+    if re.search(r"[,:#\"'\[\]{}]", command):
+        command = json.dumps(command, ensure_ascii=False)
+    return f"setup: {{command: {command}{f', network: [{hosts}]' if hosts else ''}}}"
+
+
 def propose_setup(repo: Path) -> FoundCommand | None:
     """Like `detect_setup`; without a lock file use the manifest, whose versions may differ."""
     if found := detect_setup(repo):
@@ -76,6 +98,11 @@ def propose_setup(repo: Path) -> FoundCommand | None:
     for name, command in _WITHOUT_LOCK:
         if exists(repo, name):
             return FoundCommand(command, name)
+    if name := next((name for name in _GRADLE if exists(repo, name)), ""):
+        # As Maven: running the tests fetches what they need; red ones are no failed set-up.
+        gradle = "./gradlew" if exists(repo, "gradlew") else "gradle"
+        command = f"{gradle} --no-daemon test --continue || {gradle} --no-daemon testClasses"
+        return FoundCommand(command, name)
     if sln := names_inside(repo, ".", (".sln", ".csproj", ".slnx")):
         return FoundCommand("dotnet restore", sln[0].removeprefix("./"))
     return None

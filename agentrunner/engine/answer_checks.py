@@ -11,7 +11,7 @@ from agentrunner.execution.budget_questions import read_answer
 from agentrunner.execution.questions import MAX_ANSWER
 from agentrunner.execution.silence import read_order
 from agentrunner.nodes.plan import edited_criteria
-from agentrunner.state.people import IN_WORDS, Answer, Question, option_meant
+from agentrunner.state.people import EDITABLE, IN_WORDS, Answer, Question, option_meant
 
 
 def checked_answer(
@@ -46,12 +46,7 @@ def checked_answer(
     if any("\ud800" <= char <= "\udfff" for char in answer.text + answer.edit):
         raise WrongAnswer("An answer is text; this one has bytes that are none.")
     if answer.edit:
-        if question.kind != "plan":
-            raise WrongAnswer("Only a plan can be edited.", path="--edit")
-        try:
-            edited_criteria(answer.edit)
-        except ValueError as error:
-            raise WrongAnswer(f"The edited plan cannot be read: {error}", path="--edit") from error
+        _check_edit(question, answer.edit)
     try:
         text = option_meant(question, answer.text)
     except ValueError as error:
@@ -66,3 +61,17 @@ def checked_answer(
     if question.kind == "planner":
         read_order(text, str(json.loads(question.subject)["asked_for"]))
     return answer.model_copy(update={"id": question.id, "kind": question.kind, "text": text})
+
+
+def _check_edit(question: Question, edit: str) -> None:
+    """Raise UsageError for what cannot be edited, or an edited plan that cannot be read."""
+    if question.kind not in EDITABLE:
+        raise WrongAnswer("Only a plan or a worker's prompt can be edited.", path="--edit")
+    if question.kind == "worker":
+        if not edit.strip():
+            raise WrongAnswer("The edited prompt is empty.", path="--edit")
+        return
+    try:
+        edited_criteria(edit)
+    except ValueError as error:
+        raise WrongAnswer(f"The edited plan cannot be read: {error}", path="--edit") from error

@@ -389,7 +389,7 @@ async def stop_driver(folder: RunFolder, state_dir: Path, repo: Path) -> None:
             raise LockHeld(
                 f"{folder.run_id} does not stop.",
                 details=(("process", str(driver.pid if driver else "its supervisor")),),
-                remedy=f"kill {driver.pid}" if driver else "",
+                remedy=f"kill {driver.pid}" if driver else f"agentrunner logs {folder.run_id}",
             )
         await asyncio.sleep(0.1)
 

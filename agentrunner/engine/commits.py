@@ -33,7 +33,7 @@ def prepared(spec: TaskSpec, run_id: str, state_dir: Path) -> Iterator[tuple[Tas
 
     The place is removed again unless the stack is emptied (`pop_all`): by then the run has a
     folder, and the place is removed with it. Raises UsageError where the repository cannot take the
-    commit. Blocking.
+    commit. Blocks.
     """
     with ExitStack() as undo:
         if spec.landing is not None:
@@ -104,7 +104,7 @@ def commit_late(
 ) -> None:
     """Make the commit of a run that is COMPLETE where that failed; do nothing where it exists.
 
-    Raises UsageError and GitFailed as `commit_attempt` does. Blocking.
+    Raises UsageError and GitFailed as `commit_attempt` does. Blocks.
     """
     if spec.landing is None:
         return

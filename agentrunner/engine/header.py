@@ -141,7 +141,7 @@ def news_of_sight(spec: TaskSpec, folder: RunFolder) -> list[str]:
     something.
 
     Only after runs that sent nothing, or that an earlier version made: who begins with this version
-    reads it in the header. Blocking.
+    reads it in the header. Blocks.
     """
     sight = seen_by(spec.runner.meta)
     if no_provider(spec) or sight == "nothing":

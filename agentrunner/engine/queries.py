@@ -36,6 +36,15 @@ class Undone(TypedDict):
     undo_taken_back: bool
 
 
+class ChangedFile(TypedDict):
+    """A file that a run changed, with its line counts; None for those of a binary file."""
+
+    path: str
+    kind: str
+    added: int | None
+    removed: int | None
+
+
 def show(state_dir: Path, run_id: str) -> Result:
     """Return the present result of a run; raise CheckpointCorrupt, UsageError."""
     from agentrunner.results import Result
@@ -138,8 +147,8 @@ def diff(
     return "\n".join([*lines, snapshots.stat_line(before, after)]) + "\n"
 
 
-def changes(state_dir: Path, run_id: str, round: int | None = None) -> list[dict[str, object]]:  # noqa: A002
-    """Return each changed file of `diff` with its line counts; None for those of a binary file."""
+def changes(state_dir: Path, run_id: str, round: int | None = None) -> list[ChangedFile]:  # noqa: A002
+    """Return each changed file of `diff` with its line counts."""
     folder = RunFolder.open(state_dir, run_id)
     snapshots = _snapshots(folder)
     return [
@@ -185,7 +194,7 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> Undone:
 
     spec = load_task_of(folder)
     now = datetime.now().astimezone().isoformat(timespec="seconds")
-    lock = repository_lock(state_dir, Path(spec.repo), "wait until it ends, or: agentrunner cancel")
+    lock = repository_lock(state_dir, Path(spec.repo), "")
     lock.acquire(me(run_id, now))
     with contextlib.closing(lock):
         snapshots = _snapshots(folder)
@@ -246,18 +255,8 @@ def _snapshots(folder: RunFolder) -> Snapshots:
 def _worker_run(folder: RunFolder, number: int) -> Record:
     runs = [r for r in RunLog(folder.log_file).history().worker_runs if r.data.get("tree_after")]
     if not 1 <= number <= len(runs):
-        raise no_such_round(folder.run_id, len(runs), number)
+        raise UnknownRound.of(folder.run_id, len(runs), number)
     return runs[number - 1]
-
-
-def no_such_round(run_id: str, rounds: int, number: int) -> UnknownRound:
-    """The error for a round that a run has not had."""
-    had = f"{rounds} round" if rounds == 1 else f"{rounds or 'no'} rounds"
-    return UnknownRound(
-        f"{run_id} has {had}; there is no round {number}.",
-        path="--round",
-        remedy=f"agentrunner logs {run_id}",
-    )
 
 
 def _ends(folder: RunFolder) -> tuple[str, str]:

@@ -25,7 +25,7 @@ from agentrunner.launching.permissions import read_paths, resource_limits
 from agentrunner.launching.route import Cassette
 from agentrunner.planners.workplace import Workplace
 from agentrunner.prompts import load_patterns
-from agentrunner.sandboxes.base import Owner, Request, Sandbox, SandboxOrder
+from agentrunner.sandboxes.base import Caches, Owner, Request, Sandbox, SandboxOrder
 from agentrunner.sandboxes.choose import make_sandbox, missing_image, open_sandbox
 from agentrunner.sandboxes.find_caches import find_caches
 from agentrunner.storage.events import EventLog, Listener
@@ -108,9 +108,15 @@ def sandbox_order(spec: TaskSpec, members: Sequence[Member], folder: RunFolder) 
 def with_caches(order: SandboxOrder, spec: TaskSpec, environ: Mapping[str, str]) -> SandboxOrder:
     """Return the sandbox order with the user's package caches that this task may see. Blocks."""
     wanted = spec.runner.sandbox.caches
+    return replace(order, caches=shown_caches(order.repo, wanted, spec.cache_caps, environ))
+
+
+def shown_caches(
+    repo: Path, wanted: str | list[str], allowed: list[str] | None, environ: Mapping[str, str]
+) -> Caches:
+    """Return the caches as `runner.sandbox.caches` wants and policies allow. Blocks."""
     listed = {"auto": None, "none": []}[wanted] if isinstance(wanted, str) else wanted
-    found = find_caches(order.repo, environ, home_of(environ), listed, allowed=spec.cache_caps)
-    return replace(order, caches=found)
+    return find_caches(repo, environ, home_of(environ), listed, allowed=allowed)
 
 
 def _image(members: Sequence[Member]) -> str:

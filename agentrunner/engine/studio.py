@@ -112,7 +112,7 @@ async def _opened(state: TaskContext) -> AsyncIterator[tuple[Deps, Update]]:
 def _record_question(state: TaskContext, deps: Deps) -> None:
     """Record the question of a run that now waits in log and events, and write the note.
 
-    Blocking.
+    Blocks.
     """
     asked = state["question"]
     assert asked is not None

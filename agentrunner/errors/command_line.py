@@ -155,6 +155,6 @@ class NotReachable(UsageError):
     code = "not-here"
     advice = """
     Type `/pause` in that chat, or Ctrl-C where `agentrunner plan run` is at work. `agentrunner
-    plan stop` on the same machine ends the tasks at work in order; `agentrunner plan run` goes
-    on where they were.
+    plan stop` on the same machine ends the tasks at work gracefully; `agentrunner plan run`
+    resumes them.
     """

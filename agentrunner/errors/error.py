@@ -14,7 +14,7 @@ class AgentRunnerError(Exception):
     code = "internal"
     """One spelling for people and programs; `agentrunner explain CODE` says more."""
     old_codes: ClassVar[tuple[str, ...]] = ()
-    """Earlier spellings, which `agentrunner explain` still knows."""
+    """Earlier spellings, which `agentrunner explain` still knows; of this class alone."""
     advice: ClassVar[str] = """
     The run, if there was one, is kept: `agentrunner resume`. Please report it with that file,
     after a look at what is in it.

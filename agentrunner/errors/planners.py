@@ -97,7 +97,33 @@ class NoPlannerAnswer(TaskFailed):
     code = "meta-unavailable"
     advice = """
     `agentrunner resume RUN` starts its next attempt with everything so far, with
-    `--planner KIND` and `--planner-model NAME` by another planner.
+    `--planner KIND` and `--planner-model NAME` by another planner. In a conversation about a plan,
+    say it again with one of these options: the plan is as it was.
+    """
+
+
+class PlannerRefused(InfraError):
+    """The planner's provider refuses the key, or does not know the model, while a plan is talked
+    about. The plan is as it was. A run asks a person instead.
+    """
+
+    code = "planner-refused"
+    advice = """
+    Mend the variable or setting that the message names, then type the command that it shows under
+    `again`: all that was said is in it. `agentrunner doctor --planner` makes one small call.
+    """
+
+
+class PlannerAway(InfraError):
+    """The planner could not be reached, or its quota was spent, for longer than
+    `runner.budget.wait_sec` allows to wait, while a plan is talked about. The plan is as it was.
+    """
+
+    code = "planner-away"
+    advice = """
+    Type the command that the message shows under `again` when the planner is back: all that was
+    said is in it. `--planner KIND` asks another one; `--set runner.budget.wait_sec=SECONDS` waits
+    longer, 0 not at all.
     """
 
 

@@ -38,8 +38,9 @@ def _kinds(kind: type[AgentRunnerError]) -> Iterator[type[AgentRunnerError]]:
 
 
 def old_codes() -> dict[str, str]:
-    """Earlier spellings, and the code that each has become."""
-    return {old: code for code, kind in by_code().items() for old in kind.old_codes}
+    """Earlier spellings, and the code that each has become; a subclass has none of its base."""
+    own = ((code, vars(kind).get("old_codes", ())) for code, kind in by_code().items())
+    return {old: code for code, olds in own for old in olds}
 
 
 def page(kind: type[AgentRunnerError]) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from agentrunner.errors.error import InfraError, TaskFailed, UsageError
+
+RUN_NEEDS = "A small run needs some 5 MB, and a large repository as much as it has."
 
 
 class AmbiguousRun(UsageError):
@@ -69,10 +73,25 @@ class LockHeld(InfraError):
 
 
 class DiskFull(InfraError):
-    """There is no room left for the run's state. What was written before is whole."""
+    """There is no room left in the folder that the message names, which is that of the run's state
+    or one that it writes to. What was written before is whole.
+    """
 
     code = "disk-full"
-    advice = "Make room (`agentrunner gc` deletes old runs), then `agentrunner resume`."
+    advice = """
+    Make room: `df -h FOLDER` shows what there is, `agentrunner gc` deletes old runs. Then
+    `agentrunner resume`, if there is a run already, or the same command again. `--state-dir DIR`
+    keeps runs in another folder.
+    """
+
+    @classmethod
+    def of(cls, folder: object, needs: str = RUN_NEEDS, *, cause: str = "") -> Self:
+        """Return the error of a folder without room; `cause` is what the system said, in short."""
+        return cls(
+            f"There is no room left in {folder}. {needs}",
+            details=(("cause", cause),) if cause else (),
+            remedy=f"df -h {folder}, make room (agentrunner gc deletes old runs), and go on",
+        )
 
 
 class InputsChanged(UsageError):
@@ -114,7 +133,7 @@ class NotAKnownRed(UsageError):
 
     code = "not-a-known-red"
     advice = """
-    Mend it. Where it is red for another reason although the task names it, list it in
+    Fix it. Where it is red for another reason although the task names it, list it in
     `task.test.known_red` for the next run.
     """
 
@@ -250,6 +269,16 @@ class UnknownRound(UsageError):
 
     code = "unknown-round"
     advice = "`agentrunner logs RUN` shows the rounds there are."
+
+    @classmethod
+    def of(cls, run_id: str, rounds: int, number: int) -> Self:
+        """The error for a round that a run has not had."""
+        had = f"{rounds} round" if rounds == 1 else f"{rounds or 'no'} rounds"
+        return cls(
+            f"{run_id} has {had}; there is no round {number}.",
+            path="--round",
+            remedy=f"agentrunner logs {run_id}",
+        )
 
 
 class UnknownRun(UsageError):

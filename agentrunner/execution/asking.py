@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from agentrunner.config.kinds import planner_kind
 from agentrunner.errors import TaskFailed
 from agentrunner.execution.budget_questions import FOR_CALL, BudgetSpent, check_budget, limits_for
 from agentrunner.execution.deps import Deps, Update
@@ -29,7 +28,7 @@ from agentrunner.planners.base import (
     Written,
     costs_nothing,
 )
-from agentrunner.planners.cut import cut_of
+from agentrunner.planners.cut import CODE, cut_in_call
 from agentrunner.planners.factory import reply_format
 from agentrunner.planners.panel import role_of
 from agentrunner.prompts import PromptInput, PromptType, Quotes
@@ -43,8 +42,6 @@ from agentrunner.verification.baseline_checks import proposed
 
 WRITTEN_SEC = 2.0
 """Seconds between two events about an answer that is being written."""
-CUT = "prompt-cut"
-"""Code of the warning that a server reads only a part of what it is sent."""
 
 
 async def ask(
@@ -199,13 +196,10 @@ class _Progress:
 
 def _warn_of_cut(state: TaskContext, deps: Deps, call: PlannerCall) -> None:
     """Warn once in a run that a server reads less than it is sent, and how to fix it. Blocks."""
-    kind = call.candidate.partition(":")[0]
-    if call.known != "counted" or not kind or not planner_kind(kind).is_chat_model:
+    if (cut := cut_in_call(call)) is None:
         return
-    cut = cut_of((message.content for message in call.messages), call.input_tokens)
-    warned = any(warning.data.get("code") == CUT for warning in deps.log.records("warning"))
-    if cut is not None and not warned:
-        deps.warn(state, CUT, cut.sentence())
+    if not any(warning.data.get("code") == CODE for warning in deps.log.records("warning")):
+        deps.warn(state, CODE, cut.sentence())
 
 
 class NeedsPerson(TaskFailed):

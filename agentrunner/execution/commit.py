@@ -68,7 +68,7 @@ def commit_of(log: RunLog) -> CommitMade | None:
 
 
 def commit_work(state: TaskContext, deps: Deps) -> None:
-    """Commit the work of a run that is COMPLETE, or warn why not. Blocking.
+    """Commit the work of a run that is COMPLETE, or warn why not. Blocks.
 
     Raises InfraError where the machine prevents it; running the step again then finishes it.
     """
@@ -94,7 +94,7 @@ def commit_attempt(state: TaskContext, tools: CommitTools, at: str) -> dict[str,
     changed.
 
     A second call for the same attempt finds the commit and changes nothing. `at` is now, UTC, ISO
-    8601. Raises UsageError where the branch is unavailable, and GitFailed. Blocking.
+    8601. Raises UsageError where the branch is unavailable, and GitFailed. Blocks.
     """
     clone = CloneStore(tools.place.clone, Path(tools.landing.repo))
     clone.fetch()

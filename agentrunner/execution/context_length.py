@@ -2,7 +2,7 @@
 
 `runner.meta.context_tokens` says it, else the planner's own server, which is asked before a
 question until it says something. What it said is recorded, so that a question that is asked again
-has the same bytes. Blocking.
+has the same bytes. Blocks.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def _within_limit(facts: FailureFacts, member: str, until: datetime, known: bool
     seconds = (until - facts.now).total_seconds()
     if seconds + waited_so_far(facts) > facts.wait_sec:
         return AskPerson(
-            f"{_why(facts)}. It would be tried again at {stamp(until)}, and "
+            f"{_why(facts)}. It would be tried again at {until:%Y-%m-%d %H:%M:%S} UTC, and "
             f"runner.budget.wait_sec allows waits of {facts.wait_sec:g} s"
         )
     wait = Wait(

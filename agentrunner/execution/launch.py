@@ -72,7 +72,7 @@ def _hand_over(
     state: TaskContext, deps: Deps, order: WorkerOrder, shown: CliCredential, route: EgressRoute
 ) -> subprocess.Popen[bytes]:
     """Take a snapshot, claim the worker run, and start it under a supervisor that outlives us.
-    Blocking.
+    Blocks.
 
     All in one thread: each change to another thread and back costs as much as reading a small tree.
     """

@@ -20,7 +20,7 @@ class Looking(ABC):
 
     @abstractmethod
     def make_looker(self) -> Looker:
-        """Return what answers the looks, made at the first look. Blocking; may raise GitFailed."""
+        """Return what answers the looks, made at the first look. Blocks; may raise GitFailed."""
 
     def begin(self) -> None:
         """Forget earlier looks: another candidate is asked, and it has seen none of them."""

@@ -8,7 +8,7 @@ from agentrunner.verification.trees import changes_between
 
 
 def note_foreign_edits(state: TaskContext, deps: Deps, tree: str) -> list[str]:
-    """Return the paths that changed since the latest known tree, and record them. Blocking.
+    """Return the paths that changed since the latest known tree, and record them. Blocks.
 
     Where the run had ended, a finding of its evidence says so.
     """

@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from agentrunner.errors.planners import PlannerQuotaSpent
 from agentrunner.execution.deps import Deps
-from agentrunner.execution.quota import MustWait, cooling_until, next_try, seconds_of
+from agentrunner.execution.outages import asked_again_at, ends_by_itself
+from agentrunner.execution.quota import MustWait, cooling_until, seconds_of
 from agentrunner.money.counters import Accounting
 from agentrunner.planners.base import (
     MessageType,
@@ -19,7 +20,7 @@ from agentrunner.planners.base import (
     Reply,
     answers_by_code,
 )
-from agentrunner.planners.faults import is_outage, words_of_failure
+from agentrunner.planners.faults import words_of_failure
 from agentrunner.planners.panel import Candidate, Panel, RoleCandidates, pick, role_of
 from agentrunner.state.run_state import TaskContext
 from agentrunner.state.worker_runs import Wait
@@ -33,8 +34,6 @@ UNFIXED_SEC = 86_400.0
 
 PARKED = "meta-quota"
 """Code of the warning that a run stopped because a wait would be too long."""
-OUTAGE_BACKOFF_SEC = (10.0, 30.0, 90.0, 300.0)
-"""Waits for a planner that is unavailable. The last one repeats, within budget.wait_sec."""
 
 Answered = TypeVar("Answered")
 
@@ -107,12 +106,8 @@ async def ask_candidates(
 
 def _recovers_by_itself(role_candidates: RoleCandidates, name: str, failure: Silence) -> bool:
     """Whether this candidate's trouble ends without a person after a while."""
-    if not is_outage(failure):
-        return False
-    by_code = any(
-        answers_by_code(one.client) for one in role_candidates.candidates if one.name == name
-    )
-    return not by_code or (isinstance(failure, PlannerUnavailable) and failure.kind == "rate_limit")
+    named = [one.client for one in role_candidates.candidates if one.name == name]
+    return all(ends_by_itself(client, failure) for client in named)
 
 
 def _choice(
@@ -147,16 +142,10 @@ def _cool_until(
     if not isinstance(failure, PlannerUnavailable):
         return now + timedelta(seconds=role_candidates.cool_down_sec)
     alone = len(role_candidates.candidates) == 1 or not role_candidates.fallback_on_rate_limit
-    if failure.kind == "rate_limit":
-        until, known = next_try(len(_waits(deps)), failure.reset_at, now)
+    if _recovers_by_itself(role_candidates, chosen.name, failure):
+        until, known = asked_again_at(failure, len(_waits(deps)), now)
         cooled = now + timedelta(seconds=role_candidates.cool_down_sec)
         return until if known or alone else max(until, cooled)
-    if _recovers_by_itself(role_candidates, chosen.name, failure):
-        number = min(len(_waits(deps)), len(OUTAGE_BACKOFF_SEC) - 1)
-        again = timedelta(seconds=OUTAGE_BACKOFF_SEC[number])
-        return now + (
-            again if alone else max(again, timedelta(seconds=role_candidates.cool_down_sec))
-        )
     fixed = failure.kind in FIXED_BY_A_PERSON
     return now + timedelta(seconds=UNFIXED_SEC if fixed else role_candidates.cool_down_sec)
 

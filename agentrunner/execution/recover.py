@@ -112,7 +112,12 @@ def given_up(state: TaskContext) -> Command[str] | None:
 
 
 def as_answered(state: TaskContext, deps: Deps, order: WorkerOrder) -> WorkerOrder:
-    """Return the order; with another model where a person named one as the worker failed."""
+    """Return the order as a person's answer changes it: its prompt, or a failed one's model."""
+    edited = answered(state, "worker")
+    if edited is not None and edited.edit:
+        # The node may run again: the same text under the same name.
+        prompt = deps.folder.write(f"prompts/{order.worker_run_id}-edited.md", edited.edit)
+        return order.model_copy(update={"prompt": prompt})
     answer = answered(state, "worker_failed")
     model = deps.member(order.member).spec.runner.worker.model
     if answer is None or model is None or answer.text != tries_model(model):

@@ -65,7 +65,7 @@ class Seeing(Looking):
 
     @cached_property
     def budget(self) -> ContextBudget:
-        """What the prompt may tell. Blocking."""
+        """What the prompt may tell. Blocks."""
         return context_budget(self.state, self.deps)
 
     @property
@@ -137,7 +137,7 @@ class Seeing(Looking):
         return str(without_host(text, self.deps.spec.repo))
 
     def fields(self, type_: PromptType, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a prompt has beside the facts, as fields of PromptInput. Blocking.
+        """Return what a prompt has beside the facts, as fields of PromptInput. Blocks.
 
         Raises GitFailed and OSError.
         """

@@ -8,11 +8,11 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from agentrunner.config.origins import origin_of
 from agentrunner.config.spec import Check
 from agentrunner.errors import ProtocolError, UsageError
 from agentrunner.errors.runs import WrongAnswer
 from agentrunner.execution.deps import Deps
+from agentrunner.execution.outages import ASKED_FOR, setting_with_origin
 from agentrunner.execution.questions import question
 from agentrunner.planners.base import MessageType, PlannerUnavailable, PlannerUnusable
 from agentrunner.planners.faults import reason_of, words_of_failure
@@ -26,13 +26,6 @@ from agentrunner.workers.policy import check_prompt
 MOST_ANSWER = 2000
 """Characters of a planner's last answer that a person is shown."""
 MOST_FAULT = 500
-ASKED_FOR: dict[str, str] = {
-    "plan_task": "the plan",
-    "next_action": "the next step",
-    "completion_assessment": "a judgement of the work",
-    "decompose": "a plan",
-    "plan_patch": "a change of the plan",
-}
 AGAIN, COMPLETE, END = "again", "complete", "end"
 DROP, ACCEPT = "drop", "accept"
 ABOUT_CHECK = re.compile(r"(check|accept)\s*[:\uff1a]\s*(.*)", re.IGNORECASE | re.DOTALL)
@@ -105,7 +98,8 @@ def _bounded(text: str, most: int) -> str:
 def _remedy(reason: str, candidate: Candidate, role: Role, deps: Deps) -> str:
     """Return what a person may do, in a sentence."""
     key = str(getattr(candidate.client, "key_name", ""))
-    place = _with_origin("runner.assess.model" if role == "assess" else "runner.meta.model", deps)
+    name = "runner.assess.model" if role == "assess" else "runner.meta.model"
+    place = setting_with_origin(name, deps.spec, deps.environ)
     if reason == "auth":
         if key:
             return f"Set {key} to a key that is good, and answer `again` from a shell that has it"
@@ -116,14 +110,8 @@ def _remedy(reason: str, candidate: Candidate, role: Role, deps: Deps) -> str:
         return f'Another model may do better: "model: NAME" ({place})'
     if reason in ("quota", "rate_limit"):
         return "Raise the quota or wait, then answer `again`"
-    address = _with_origin("runner.meta.base_url", deps)
+    address = setting_with_origin("runner.meta.base_url", deps.spec, deps.environ)
     return f"See whether its server is up ({address}), then answer `again`"
-
-
-def _with_origin(name: str, deps: Deps) -> str:
-    """Return the setting, with the place or variable that its value comes from."""
-    origin = origin_of(name, deps.spec.runner, deps.spec.places, deps.environ)
-    return f"{name}, from {origin}" if origin else name
 
 
 def planner_question(silence: Silence, state: TaskContext, back_to: str) -> Question:

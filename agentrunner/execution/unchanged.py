@@ -10,7 +10,7 @@ def why_not_acceptable(state: TaskContext, deps: Deps) -> str:
     """Return a sentence where the tree is the one from before the run; "" where it can be accepted.
 
     It says what to do: how to get the work back, or how to state that nothing had to change.
-    Blocking.
+    Blocks.
     """
     evidence, baseline = state.get("evidence"), state.get("baseline")
     accepting = [

@@ -79,7 +79,7 @@ def record_run(
     embedded: Sequence[str] | None = None,
     amounts: Sequence[Amount] = (),
 ) -> dict[str, object]:
-    """Record a worker run in the run log and the events, with every changed file. Blocking.
+    """Record a worker run in the run log and the events, with every changed file. Blocks.
 
     Returns what it changed, as fields of the worker run in the state.
 

@@ -18,7 +18,7 @@ def identity_of(clone: CloneStore, environ: Mapping[str, str]) -> Identity:
     """Return the name and address that the user's own commits in this repository have.
 
     Without a setting, these are the user's login and host. Files included by settings are not
-    followed. Blocking.
+    followed. Blocks.
     """
     name, email = environ.get("GIT_AUTHOR_NAME", ""), environ.get("GIT_AUTHOR_EMAIL", "")
     for file in _files(clone, environ):

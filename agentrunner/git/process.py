@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, BinaryIO
 
+from agentrunner.environment import fullest, is_full
 from agentrunner.errors.repositories import GitDiskFull, GitFailed, GitTimeout
 from agentrunner.text.unicode import to_bytes, to_text
 
@@ -48,7 +49,9 @@ ANSWER_SEC = 30.0
 """For a command that reads settings and references of the user's repository, or writes one."""
 
 NO_ROOM = ("No space left on device", "Out of diskspace", "Disk quota exceeded")
-"""Git's messages for a full disk."""
+"""Git's messages for a full disk; of a few files it says only that they cannot be written."""
+LEAST_BYTES = 1 << 16
+"""Where less is free, a command of git that failed has failed for that."""
 
 
 def users_git(git_dir: Path, binary: str) -> Git:
@@ -144,11 +147,11 @@ class Git:
             raise GitFailed(f"git can't be run: {error}") from error
         if done.returncode not in accept:
             stderr = done.stderr.decode("utf-8", "replace").strip()
-            full = any(words in stderr for words in NO_ROOM)
-            raise (GitDiskFull if full else GitFailed)(
-                f"git {_verb(command)} ended with {done.returncode}: {stderr}",
-                remedy="df -h, then agentrunner resume" if full else "",
-            )
+            said = f"git {_verb(command)} ended with {done.returncode}: {stderr}"
+            where = fullest(self.git_dir, cwd or self.git_dir)
+            if any(words in stderr for words in NO_ROOM) or is_full(where, LEAST_BYTES):
+                raise GitDiskFull.of(where, cause=said)
+            raise GitFailed(said)
         return done.stdout
 
     def environment(

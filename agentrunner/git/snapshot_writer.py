@@ -147,10 +147,7 @@ def take(
         raise
     except OSError as error:
         if error.errno in NO_ROOM:
-            raise GitDiskFull(
-                f"The disk is full: {error.strerror}, {git.git_dir}",
-                remedy="df -h, then agentrunner resume",
-            ) from error
+            raise GitDiskFull.of(git.git_dir) from error
         raise
 
 

@@ -16,8 +16,9 @@ def commit_commands(paths: Sequence[str], git: str = "git", folder: str | None =
     """Return the commands that commit these paths of a repository, new and removed ones too.
 
     `git` is how git is called there. What lies in a repository of its own below `folder`, such as a
-    submodule, is committed there, and first. Many files are named by their folders at the top, and
-    where those are many as well, all that was changed is taken.
+    submodule, is committed there, and first; the repository around a submodule then names that
+    commit. Many files are named by their folders at the top, and where those are many as well, all
+    that was changed is taken.
     """
     parts: dict[str, list[str]] = {}
     for path in paths:
@@ -27,7 +28,9 @@ def commit_commands(paths: Sequence[str], git: str = "git", folder: str | None =
         for name, inside in parts.items()
         if name
     ]
-    own = parts.get("", [])
+    # Of a submodule, whose `.git` is a file, the repository around it names the commit.
+    around = [name for name in parts if name and (Path(folder or "") / name / ".git").is_file()]
+    own = [*around, *parts.get("", [])]
     return [*commands, _commit(own, git)] if own or not commands else commands
 
 

@@ -43,11 +43,14 @@ class Walk:
         self.ignored: list[bytes] = []
         self.empty: list[bytes] = []
         """Folders with nothing at all in them, which no tree can hold."""
+        self.others = 0
+        """Folders and whatever is no file, as far as they were met."""
 
     def run(self) -> None:
         """Walk the whole folder, level by level, so that one call judges a whole level.
 
-        Raises InfraError if there are more than `MOST_FILES` files.
+        Raises InfraError where there are more than `MOST_FILES` files, or as many folders and other
+        things: as soon as that many were read, so that no folder is ever listed whole.
         """
         level = [b""]
         while level:
@@ -57,43 +60,46 @@ class Walk:
 
     def _scan(self, folder: bytes) -> Iterator[bytes]:
         self.rules.folder_seen(folder)
-        files, device = self.files, self.device
-        prefix = folder + b"/" if folder else b""
         try:
-            with os.scandir(os.path.join(self.work_tree, folder)) as found:
-                entries = list(found)
+            with os.scandir(os.path.join(self.work_tree, folder)) as entries:
+                is_empty = True
+                for entry in entries:
+                    is_empty = False
+                    if path := self._met(entry, folder):
+                        yield path
+                    if max(len(self.files), self.others) > MOST_FILES:
+                        raise _too_many(folder, nothing_spent=self.rules.baseline)
+                if folder and is_empty:
+                    self.empty.append(folder)
         except OSError:
             self.skipped.append(folder)
-            return
-        if folder and not entries:
-            self.empty.append(folder)
-        for entry in entries:
-            name = entry.name
-            path = prefix + name
-            if name[:1] == b"." and name.lower() == b".git":
-                if folder:
-                    self.embedded.append(path)
-                continue
-            try:
-                facts = entry.stat(follow_symlinks=False)
-            except FileNotFoundError:
-                continue
-            except OSError:  # a path longer than the system accepts
-                self.skipped.append(path)
-                continue
-            mode = facts.st_mode
-            kind = stat.S_IFMT(mode)
-            if kind == stat.S_IFREG or kind == stat.S_IFLNK:
-                files[path] = key_of(facts)
-                if facts.st_dev != device:
-                    self.elsewhere.add(path)
-            elif kind == stat.S_IFDIR:
-                if not self._is_skipped(folder, name):
-                    yield path
-            else:
-                self.skipped.append(path)
-        if len(files) > MOST_FILES:
-            raise _too_many(folder, nothing_spent=self.rules.baseline)
+
+    def _met(self, entry: os.DirEntry[bytes], folder: bytes) -> bytes:
+        """Take note of an entry; return its path if it is a folder to walk, else nothing."""
+        name = entry.name
+        path = folder + b"/" + name if folder else name
+        if name[:1] == b"." and name.lower() == b".git":
+            if folder:
+                self.embedded.append(path)
+            return b""
+        try:
+            facts = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            return b""
+        except OSError:  # a path longer than the system accepts
+            self.skipped.append(path)
+            return b""
+        kind = stat.S_IFMT(facts.st_mode)
+        if kind == stat.S_IFREG or kind == stat.S_IFLNK:
+            self.files[path] = key_of(facts)
+            if facts.st_dev != self.device:
+                self.elsewhere.add(path)
+            return b""
+        self.others += 1
+        if kind != stat.S_IFDIR:
+            self.skipped.append(path)
+            return b""
+        return b"" if self._is_skipped(folder, name) else path
 
     def _is_skipped(self, folder: bytes, name: bytes) -> bool:
         if not folder and name == self.note_dir:

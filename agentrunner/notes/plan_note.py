@@ -165,7 +165,7 @@ def write_plan_note(
     """Write the note to `repo/note_dir/plan-<id>.md`, or else to the file `fallback`.
 
     Raises UsageError for an id that is no file name, InfraError if neither place can be written.
-    Blocking.
+    Blocks.
     """
     text = plan_note(facts, language, now=now, redact=redact)
     return write_marked(

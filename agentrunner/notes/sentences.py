@@ -246,8 +246,7 @@ def proof(reading: NoteSources, item: CriterionResult, criterion: Criterion | No
     outcome = outcomes.get(item.id)
     if criterion is not None and criterion.awaits and item.status != "passed":
         awaited = criterion.awaits
-        key = "proof_awaits_test" if awaited.kind == "test" else "proof_awaits_tool"
-        return line(key, what=awaited.what or "?")
+        return line(f"proof_awaits_{awaited.kind}", what=awaited.what or "?")
     if kind in ("checked", "tested") and outcome is not None:
         key = "proof_ran_red_before" if outcome.before == "red" else "proof_ran"
         detail = outcome.detail if outcome.exit_code is None else str(outcome.exit_code)

@@ -10,6 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from agentrunner.config.kinds import planner_kind
+from agentrunner.planners.base import PlannerCall
+
+CODE = "prompt-cut"
+"""Code of the warning that a server reads only a part of what it is sent."""
 WORTH_A_LOOK = 1200
 """Estimated tokens from which a prompt is compared."""
 LETTERS = 7.0
@@ -71,3 +76,11 @@ def cut_of(texts: Iterable[str], read: int) -> Cut | None:
     if read < least or (at_window and read < USUAL * usual):
         return Cut(read, usual)
     return None
+
+
+def cut_in_call(call: PlannerCall) -> Cut | None:
+    """Return the cut of a call to a chat model that counts its tokens; else None."""
+    kind = call.candidate.partition(":")[0]
+    if call.known != "counted" or not kind or not planner_kind(kind).is_chat_model:
+        return None
+    return cut_of((message.content for message in call.messages), call.input_tokens)

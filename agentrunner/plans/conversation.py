@@ -9,15 +9,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from agentrunner.config.agents import See
 from agentrunner.config.markdown import detect_language
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors.planners import ConversationTimeout, EmptyMessage, MessageTooLong
+from agentrunner.planners.base import PlannerUnavailable
 from agentrunner.planners.factory import reply_format
 from agentrunner.plans import proposal as proposals
 from agentrunner.plans import remarks
+from agentrunner.plans.outages import PlannerWaits
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.planner_view import (
     MAX_MESSAGE_CHARS,
@@ -31,6 +33,7 @@ from agentrunner.plans.store import OpenQuestion, PlanChange, PlanStore
 from agentrunner.prompts import Language, PromptInput
 from agentrunner.protocol import Choices, Decompose, Message, PlanPatch
 from agentrunner.protocol.known_ids import with_plan_ids
+from agentrunner.state.worker_runs import Wait
 from agentrunner.text.cut import cut
 
 TIMEOUT_SEC = 15 * 60.0
@@ -42,6 +45,14 @@ MAX_QUESTIONS = 20
 MAX_ANSWER_CHARS = 1000
 
 Check = Callable[[Message], None]
+
+
+class UndonePlan(NamedTuple):
+    """The plan before and after its latest change was undone, and that change."""
+
+    before: Plan
+    plan: Plan
+    change: PlanChange
 
 
 class Planner(Protocol):
@@ -71,12 +82,14 @@ class Conversation:
     redact: Callable[[str], str] = str
     """Removes secrets from messages before they are kept or sent."""
     look: Callable[[str], View | None] = lambda _: None
-    """Returns what is known of the repository now, JSON-native, for what is asked. Blocking."""
+    """Returns what is known of the repository now, JSON-native, for what is asked. Blocks."""
     see: See = "change"
     """What the planner may see of the code; with `repo` it may look."""
     timeout_sec: float = field(default=TIMEOUT_SEC)
     note: Callable[[str, str], None] = lambda *_: None
     """Records code and sentence where a reply was not taken literally."""
+    waits: PlannerWaits | None = None
+    """Waits for a planner that is away; without it, that ends the message."""
 
     async def propose(self, text: str, *, in_place_of: Proposal | None = None) -> Proposal:
         """Return the planner's proposal for a message; the plan stays as it is.
@@ -85,7 +98,7 @@ class Conversation:
         waiting until there is a new one; a new plan keeps the goal it was made for. Message and
         answer are kept in the conversation, and the planner's questions as open questions. Raises
         UsageError (`message-too-long`, `message-empty`), TaskFailed (`chat-timeout`,
-        `meta-garbage`, …) and InfraError.
+        `meta-garbage`, …) and InfraError (`planner-refused`, `planner-away`, …).
         """
         check_message(text)
         text = self.redact(text)
@@ -98,14 +111,7 @@ class Conversation:
         def check(message: Message) -> None:
             proposals.check(plan, with_plan_ids(message, known)[0])
 
-        try:
-            async with asyncio.timeout(self.timeout_sec):
-                message = await self.planner.ask(prompt, check)
-        except TimeoutError as error:
-            raise ConversationTimeout(
-                f"The planner gave no answer within {self.timeout_sec / 60:g} minutes.",
-                remedy="say it again, in smaller steps",
-            ) from error
+        message = await self._asked(prompt, check)
         message, adapted = with_plan_ids(message, known)
         for sentence in adapted:
             self.note("reply-taken", f"{message.type}: {sentence}")
@@ -116,6 +122,23 @@ class Conversation:
         proposal = proposals.propose(plan, text, reply, in_place_of.goal if in_place_of else "")
         self._keep(proposal, in_place_of)
         return proposal
+
+    async def _asked(self, prompt: PromptInput, check: Check) -> Message:
+        """Return the planner's answer; waits for one that is away do not count to the time-out."""
+        waits: list[Wait] = []
+        while True:
+            try:
+                async with asyncio.timeout(self.timeout_sec):
+                    return await self.planner.ask(prompt, check)
+            except TimeoutError as error:
+                raise ConversationTimeout(
+                    f"The planner gave no answer within {self.timeout_sec / 60:g} minutes.",
+                    remedy="say it again, in smaller steps",
+                ) from error
+            except PlannerUnavailable as failure:
+                if self.waits is None:
+                    raise
+                waits.append(await self.waits.wait(failure, prompt.type, waits))
 
     def _not_applied(self, plan: Plan, former: Proposal | None) -> list[str]:
         """Return remarks on a proposal that was shown and not accepted."""
@@ -190,14 +213,9 @@ class Conversation:
         if proposals.waiting(folder) == proposal.message:
             proposals.forget(folder)
 
-    def undo(self) -> tuple[Plan, Plan, PlanChange]:
-        """Undo the latest change; return the plan before and after that, and the undone change.
-
-        Raises UsageError (`nothing-to-undo`) and PatchRejected.
-        """
-        before = self.store.load()
-        after, change = self.store.undo(at=self.stamp(), author=self.author)
-        return before, after, change
+    def undo(self) -> UndonePlan:
+        """Undo the latest change; see `undo`."""
+        return undo(self.store, at=self.stamp(), author=self.author)
 
     def open_questions(self) -> list[OpenQuestion]:
         """Return the questions without an answer."""
@@ -219,6 +237,16 @@ def accept(store: PlanStore, proposal: Proposal, *, at: str, author: str) -> Pla
     )
     proposals.forget(store.path.parent)
     return renewed.after
+
+
+def undo(store: PlanStore, *, at: str, author: str, force: bool = False) -> UndonePlan:
+    """Undo the latest change of the plan.
+
+    Raises UsageError (`nothing-to-undo`), and PatchRejected where that removes a task that is at
+    work, unless `force`.
+    """
+    before = store.load()
+    return UndonePlan(before, *store.undo(at=at, author=author, force=force))
 
 
 def check_message(text: str) -> None:
@@ -253,7 +281,9 @@ __all__ = [
     "TIMEOUT_SEC",
     "Conversation",
     "Planner",
+    "UndonePlan",
     "accept",
     "check_message",
     "question_facts",
+    "undo",
 ]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from agentrunner.state.lifecycle import END_STATES
+from agentrunner.state.lifecycle import END_STATES, state_word
 
 ROOT = "node-root"
 
@@ -20,7 +20,8 @@ class PlanTaskStatus(StrEnum):
     """The status of a task of a plan: the states of a run, and those that only a plan has.
 
     BLOCKED is stored for a task that a person has to unblock; one that merely waits for its
-    dependencies is PENDING here and shown as BLOCKED (`Plan.shown_status`).
+    dependencies is PENDING here and shown as BLOCKED (`Plan.shown_status`). People read
+    the words of `status_word`.
     """
 
     PENDING = "PENDING"
@@ -49,6 +50,29 @@ ENDED = frozenset(PlanTaskStatus(end) for end in END_STATES)
 """No run works on the task, and no question is open in the middle of one."""
 FELL_SHORT = ENDED - {PlanTaskStatus.COMPLETE}
 """The task's run has ended, and not COMPLETE."""
+
+
+def status_word(
+    status: PlanTaskStatus | str, behind: str = "others", *, driven: bool = True
+) -> str:
+    """Return the status of a task as people read it, in the words of runs.
+
+    `behind` names the tasks that a BLOCKED one waits for; "" where it waits for a person. A task at
+    work is stopped where no process drives the plan.
+    """
+    if status in (PlanTaskStatus.PENDING, PlanTaskStatus.DELETED):
+        return "to do" if status == PlanTaskStatus.PENDING else "deleted"
+    if status == PlanTaskStatus.BLOCKED and behind:
+        return f"behind {behind}"
+    waits = status == PlanTaskStatus.RETRY_WAIT
+    return state_word(
+        {
+            "state": status,
+            "running": driven or waits,
+            "waiting": status == PlanTaskStatus.BLOCKED,
+            "waiting_until": waits,
+        }
+    )
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import json
 import secrets
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -30,16 +30,25 @@ from agentrunner.errors.runs import OutOfBudget
 from agentrunner.errors.workers import WorkerNotReady
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.execution.deps import Clock
-from agentrunner.execution.planner_candidates import Chosen
+from agentrunner.execution.outages import ends_by_itself
+from agentrunner.execution.planner_candidates import Chosen, Silence
 from agentrunner.gateway.order import Allowance
 from agentrunner.gateway.prices import Prices, load_prices
 from agentrunner.money.bill import MadeCalls
 from agentrunner.money.counters import allowance, caught_up, cost_of
 from agentrunner.planners.asking import Asker
-from agentrunner.planners.base import NeedsWorkplace, PlannerCall, PlannerUnavailable, Written
-from agentrunner.planners.panel import Panel, RoleCandidates, make_panel, pick
+from agentrunner.planners.base import (
+    NeedsWorkplace,
+    PlannerCall,
+    PlannerUnavailable,
+    PlannerUnusable,
+    Written,
+)
+from agentrunner.planners.cut import CODE, cut_in_call
+from agentrunner.planners.panel import Candidate, Panel, RoleCandidates, make_panel, pick
 from agentrunner.planners.workplace import Workplace
 from agentrunner.plans.conversation import Check, Conversation
+from agentrunner.plans.outages import PlannerWaits
 from agentrunner.plans.repository_view import RepositoryView
 from agentrunner.plans.store import PlanStore
 from agentrunner.prompts import PromptInput
@@ -48,6 +57,7 @@ from agentrunner.sandboxes.base import Owner, SandboxOrder
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.state.budget import FOR_TALK, figure_of, spent_limit
 from agentrunner.state.run_state import Counters, TaskContext
+from agentrunner.state.worker_runs import Wait
 from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import RunFolder, make_private, write_new, write_private
 from agentrunner.storage.run_log import RunLog
@@ -147,11 +157,20 @@ class CallLog:
         }
         self._append("meta_call", call.number, values, at)
 
+    def is_noted(self, code: str) -> bool:
+        """Whether a warning of this code is recorded, in this conversation or an earlier one."""
+        return any(one.data.get("code") == code for one in self._log.records("warning"))
+
     def note(self, code: str, message: str, at: str) -> None:
         """Record where a reply was not taken literally, as the log of a run does."""
         key = f"{self.counters().calls}: {message}"
         data = {"code": code, "message": message}
         self._log.append("warning", key, data, attempt=ATTEMPT, loop=0, at=at, sync=False)
+
+    def wait(self, wait: Wait) -> None:
+        """Record that the planner is away and waited for."""
+        data = wait.model_dump(mode="json")
+        self._log.append("wait", f"meta-{wait.since}", data, attempt=ATTEMPT, loop=0, at=wait.since)
 
     def _append(self, kind: str, number: int, data: Mapping[str, Any], at: str) -> None:
         self._log.append(kind, str(number), data, attempt=ATTEMPT, loop=0, at=at, sync=False)
@@ -168,51 +187,82 @@ class PanelPlanner:
         clock: Clock,
         salt: str,
         view: RepositoryView,
+        waits: PlannerWaits,
     ) -> None:
         self._panel = panel
         self._view = view
         self.progress: Callable[[Written], None] | None = None
         """Gets the progress of an answer, from a planner that streams it; not redacted."""
+        self.waits = waits
+        """Waits where no candidate answers for now; asked by the conversation."""
         self._log = log
         self._redact = redact
         self._clock = clock
         self._salt = salt
         self._cooling: dict[str, str] = {}
+        self._warnings: list[str] = []
+
+    def warnings(self) -> list[str]:
+        """Return what people should know of the answers since this was asked last."""
+        found, self._warnings = self._warnings, []
+        return found
 
     def describe(self) -> str:
         """Return the planner's description for people."""
         return self._panel.role_candidates("plan").candidates[0].client.describe()
 
     async def ask(self, prompt: PromptInput, check: Check) -> Message:
-        """Return the answer of the first candidate that gives one; see `conversation.Planner`."""
+        """Return the answer of the first candidate that gives a usable one; see
+        `conversation.Planner`.
+        """
         role_candidates = self._panel.role_candidates("plan")
+        failed: dict[str, Silence] = {}
         while True:
             number = self._log.counters().calls
-            chosen = pick(
-                role_candidates.candidates, self._cooling, self._clock.now(), self._salt, number
-            )
-            if chosen is None:  # all are cooling down: ask them again rather than none
+            chosen = self._choice(role_candidates, number, failed)
+            if chosen is None and not failed:  # all are cooling down: ask them rather than none
                 self._cooling.clear()
                 continue
+            if chosen is None:
+                self._cooling.clear()
+                raise _worth_waiting(role_candidates.candidates, failed)
+            if failed:
+                name, silence = next(reversed(failed.items()))
+                sentence = f"{name} does not answer, {chosen.name} does: {silence.message}"
+                self._note("fail-over", sentence[:500])
             asker = self._asker(Chosen(self._panel, chosen), prompt)
             try:
                 return (await asker.ask(replace(prompt, call_number=number), check)).message
-            except PlannerUnavailable as failure:
-                if failure.kind == "rate_limit" and not role_candidates.fallback_on_rate_limit:
+            except (PlannerUnavailable, PlannerUnusable) as silence:
+                limited = isinstance(silence, PlannerUnavailable) and silence.kind == "rate_limit"
+                waits = limited or isinstance(silence, PlannerUnusable)
+                if waits and not role_candidates.fallback_on_rate_limit:
                     raise
-                self._cooling[f"meta:{chosen.name}"] = self._cool_until(role_candidates, failure)
-                if (
-                    pick(
-                        role_candidates.candidates, self._cooling, self._clock.now(), self._salt, 0
-                    )
-                    is None
-                ):
-                    self._cooling.clear()
-                    raise
+                failed[chosen.name] = silence
+                self._cooling[f"meta:{chosen.name}"] = self._cool_until(role_candidates, silence)
+
+    def _choice(
+        self, role_candidates: RoleCandidates, number: int, failed: Mapping[str, Silence]
+    ) -> Candidate | None:
+        """Return the candidate to ask now, of those that have not failed at this question."""
+        left = [one for one in role_candidates.candidates if one.name not in failed]
+        return pick(left, self._cooling, self._clock.now(), self._salt, number)
+
+    def _note(self, code: str, sentence: str) -> None:
+        """Record a warning, and keep it for whoever shows the answer."""
+        self._log.note(code, sentence, self._clock.stamp())
+        self._warnings.append(self._redact(sentence))
+
+    def _record(self, call: PlannerCall) -> None:
+        """Record a call; warn once of a server that reads less than it is sent. Blocks."""
+        self._log.record(call, self._clock.stamp())
+        cut = cut_in_call(call)
+        if cut is not None and not self._log.is_noted(CODE):
+            self._note(CODE, cut.sentence())
 
     def _asker(self, client: Chosen, prompt: PromptInput) -> Asker:
         async def record(call: PlannerCall) -> None:
-            await asyncio.to_thread(self._log.record, call, self._clock.stamp())
+            await asyncio.to_thread(self._record, call)
 
         def before_attempt() -> None:
             self._log.begin(self._log.counters().calls, prompt.type, self._clock.stamp())
@@ -229,11 +279,23 @@ class PanelPlanner:
             progress=self.progress,
         )
 
-    def _cool_until(self, role_candidates: RoleCandidates, failure: PlannerUnavailable) -> str:
-        reset_at = failure.reset_at if failure.kind == "rate_limit" else ""
+    def _cool_until(self, role_candidates: RoleCandidates, failure: Silence) -> str:
+        limited = isinstance(failure, PlannerUnavailable) and failure.kind == "rate_limit"
+        reset_at = getattr(failure, "reset_at", "") if limited else ""
         return reset_at or stamp(
             self._clock.now() + timedelta(seconds=role_candidates.cool_down_sec)
         )
+
+
+def _worth_waiting(candidates: Sequence[Candidate], failed: Mapping[str, Silence]) -> Silence:
+    """Return a failure that ends by itself, if any candidate has one, else the last failure."""
+    clients = {one.name: one.client for one in candidates}
+    passing = [
+        failure
+        for name, failure in failed.items()
+        if isinstance(failure, PlannerUnavailable) and ends_by_itself(clients[name], failure)
+    ]
+    return passing[0] if passing else [*failed.values()][-1]
 
 
 @asynccontextmanager
@@ -261,7 +323,8 @@ async def open_conversation(
     salt = _salt(root / "salt")
     log = CallLog(root, spec, load_prices(prices_file(environ)), redactor.redact)
     view = RepositoryView(spec, root, state_dir, redactor.redact, environ)
-    planner = PanelPlanner(panel, log, redactor.redact, clock, salt, view)
+    waits = PlannerWaits(panel.role_candidates("plan"), spec, environ, clock, log.wait)
+    planner = PanelPlanner(panel, log, redactor.redact, clock, salt, view, waits)
     conversation = Conversation(
         store=PlanStore(folder.plan),
         planner=planner,
@@ -273,6 +336,7 @@ async def open_conversation(
         look=view.facts,
         see=view.see,
         note=lambda code, message: log.note(code, message, clock.stamp()),
+        waits=waits,
     )
     try:
         async with _workplace(panel, spec, folder, state_dir, environ, redactor):

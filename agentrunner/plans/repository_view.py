@@ -45,7 +45,7 @@ class RepositoryView(Looking):
 
     def facts(self, asked: str) -> dict[str, Any] | None:
         """Return what the planner sees; None where no model reads it or nothing may be sent.
-        Blocking.
+        Blocks.
 
         Raises GitFailed.
         """

@@ -65,6 +65,20 @@ def check_loops(max_loops: int | None, policies: Iterable[Policy]) -> None:
             )
 
 
+def caches_allowed(
+    policies: Sequence[Policy], allowed: list[str] | None = None
+) -> list[str] | None:
+    """Return the ecosystems of `allowed` whose caches may be shown under all of these policies.
+
+    None allows any.
+    """
+    for policy in policies:
+        if (most := policy.caps.sandbox.caches) is not None:
+            listed = [] if most == "none" else most
+            allowed = [name for name in listed if allowed is None or name in allowed]
+    return allowed
+
+
 class _Narrowing(Narrowing):
     """All rules of a policy for one task."""
 
@@ -89,10 +103,6 @@ class _Narrowing(Narrowing):
         policy, caps = self.policy, self.policy.caps
         source = PolicySource(path=str(policy.path), sha256=policy.sha256)
         hosts = [] if caps.sandbox.hosts is None else [list(caps.sandbox.hosts)]
-        caches = self.spec.cache_caps
-        if (allowed := caps.sandbox.caches) is not None:
-            most = [] if allowed == "none" else allowed
-            caches = [name for name in most if caches is None or name in caches]
         budget = dict(self.spec.budget_caps)
         for name, cap in caps.budget:
             if cap is not None:
@@ -102,7 +112,7 @@ class _Narrowing(Narrowing):
                 "runner": self.runner(),
                 "policies": [*self.spec.policies, source],
                 "host_caps": [*self.spec.host_caps, *hosts],
-                "cache_caps": caches,
+                "cache_caps": caches_allowed([policy], self.spec.cache_caps),
                 "budget_caps": budget,
             }
         )

@@ -46,6 +46,9 @@ class CacheRow:
     """Variables for the tool where no network can be reached."""
     moved_in: tuple[tuple[str, str], ...] = ()
     """Files of the user's that may name another location, each with the pattern of that line."""
+    named_in: tuple[tuple[str, str], ...] = ()
+    """Files of the repository that may name a cache of its own, each with the pattern of that
+    setting. Variables would overrule it, so those of `env` that name a place are then not set."""
     unless: tuple[str, ...] = ()
     """Files in the repository's root with which another row applies instead."""
     locks: str = "none"
@@ -140,6 +143,10 @@ CACHES: tuple[CacheRow, ...] = (
         ),
         published=("archive-v*/*", "*.whl"),
         env={"UV_CACHE_DIR": "{home}/.cache/uv", "UV_LINK_MODE": "copy"},
+        named_in=(
+            ("uv.toml", r"(?m)^\s*cache-dir\s*="),
+            ("pyproject.toml", r"(?ms)^\[tool\.uv\]\s*$(?:(?!^\[).)*?^\s*cache-dir\s*="),
+        ),
         offline={"UV_OFFLINE": "1"},
         locks="one per package, in the cache",
         tried="uv 0.13.9",
@@ -153,6 +160,7 @@ CACHES: tuple[CacheRow, ...] = (
         folders=(Folder("http*", layer=True), Folder("wheels", layer=True)),
         published=("*.whl", "http*/*.body"),
         env={"PIP_CACHE_DIR": "{home}/.cache/pip"},
+        named_in=(("pip.conf", r"(?m)^\s*cache-dir\s*="),),
         note="what a requirement names by its address comes from the cache; for other names pip"
         " asks its index even so, and installs nothing without one; wheels in a folder that"
         " --find-links names are found",
@@ -168,6 +176,7 @@ CACHES: tuple[CacheRow, ...] = (
         without=("_cacache/tmp",),
         published=("_cacache/content-v*",),
         env={"npm_config_cache": "{home}/.npm"},
+        named_in=((".npmrc", r"(?m)^\s*cache\s*=\s*\S"),),
         offline={"npm_config_offline": "true"},
         tried="npm 11.19.1",
     ),
@@ -181,6 +190,7 @@ CACHES: tuple[CacheRow, ...] = (
         folders=(Folder("v*", layer=True),),
         published=("v*/*/node_modules/*",),
         env={"YARN_CACHE_FOLDER": "{home}/.cache/yarn"},
+        named_in=((".yarnrc", r"(?m)^\s*(?:--[\w.*]*)?cache-folder\s+\S"),),
         note="of version 1",
         tried="Yarn 1.22.22",
     ),
@@ -192,6 +202,7 @@ CACHES: tuple[CacheRow, ...] = (
         folders=(Folder("cache", layer=True),),
         published=("cache/*.zip",),
         env={"YARN_GLOBAL_FOLDER": "{home}/.yarn/berry"},
+        named_in=((".yarnrc.yml", r"(?m)^globalFolder\s*:"),),
         offline={"YARN_ENABLE_NETWORK": "false"},
         note="of version 2 and newer",
         tried="Yarn 4.18.1",
@@ -213,6 +224,10 @@ CACHES: tuple[CacheRow, ...] = (
             "npm_config_store_dir": "{home}/.local/share/pnpm/store",
             "pnpm_config_store_dir": "{home}/.local/share/pnpm/store",
         },
+        named_in=(
+            (".npmrc", r"(?m)^\s*store-dir\s*=\s*\S"),
+            ("pnpm-workspace.yaml", r"(?m)^storeDir\s*:"),
+        ),
         offline={
             "npm_config_offline": "true",
             "pnpm_config_offline": "true",
@@ -228,6 +243,7 @@ CACHES: tuple[CacheRow, ...] = (
         folders=(Folder(".", layer=True),),
         published=("*/*/lib", "*/*/ref", "*/*/runtimes", "*/*/build*", "*.nupkg", "*.nuspec"),
         env={"NUGET_PACKAGES": "{home}/.nuget/packages"},
+        named_in=(("[Nn]u[Gg]et.[Cc]onfig", r"<add\s+key=\"globalPackagesFolder\""),),
         locks="in the temporary folder",
     ),
     _GEM,

@@ -18,6 +18,8 @@ from agentrunner.sandboxes.secrets_in import MOST_FILES, TooMany, secrets_in
 DEEPEST = 3
 """How many levels of folders below the repository are searched for manifests."""
 MOST_FOLDERS = 2000
+MOST_READ, MOST_TEXT = 50, 1 << 18
+"""Files of one name that are read for a cache of the repository's own, and bytes of each."""
 MOST_HIDDEN = 100
 """With more files that hold credentials, the cache is not shown at all."""
 SHOWN = 3
@@ -44,30 +46,31 @@ def find_caches(
 
     `wanted` names ecosystems; None stands for those whose manifests are in the repository.
     `allowed` lists all that may be shown, None allows any. What cannot be shown becomes a notice.
-    Tools of the repository are told their place even where nothing is shown: a set-up fills it.
+    Tools of the repository are told their place even where nothing is shown: a set-up fills it. Not
+    so those for which the repository itself names one.
     """
-    names = _of_any_tool(manifests(repo))
+    files = _of_any_tool(upper_files(repo))
+    names = set(files)
     found = _Found()
     for row in CACHES:
         if any((repo / name).exists() for name in row.unless):
             continue
         used = _uses(row, names)
         if used:
-            found.env.update(row.env)
+            found.env.update(_variables(row, files))
             found.offline.update(row.offline)
         if not (used if wanted is None else row.ecosystem in wanted):
             continue
         if allowed is not None and row.ecosystem not in allowed:
             continue
-        _add(row, repo, environ, host_home, found)
+        _add(row, repo, environ, host_home, found, files)
     return Caches(
         tuple(found.folders), found.env, found.offline, tuple(found.path), tuple(found.notices)
     )
 
 
-def manifests(repo: Path) -> set[str]:
-    """Return the names of files in the repository's upper folders, without installed packages."""
-    names: set[str] = set()
+def upper_files(repo: Path) -> Iterator[tuple[Path, str]]:
+    """Yield folder and name of the files in the upper folders, without installed packages."""
     folders = [(repo, 0)]
     for count, (folder, depth) in enumerate(folders):
         if count >= MOST_FOLDERS:
@@ -76,12 +79,11 @@ def manifests(repo: Path) -> set[str]:
             with os.scandir(folder) as entries:
                 for entry in entries:
                     if not entry.is_dir(follow_symlinks=False):
-                        names.add(entry.name)
+                        yield folder, entry.name
                     elif depth < DEEPEST and _is_source(entry.name):
                         folders.append((folder / entry.name, depth + 1))
         except OSError:
             continue
-    return names
 
 
 def place_of(row: CacheRow, environ: Mapping[str, str], host_home: Path) -> Path:
@@ -98,7 +100,12 @@ def place_of(row: CacheRow, environ: Mapping[str, str], host_home: Path) -> Path
 
 
 def _add(
-    row: CacheRow, repo: Path, environ: Mapping[str, str], host_home: Path, found: _Found
+    row: CacheRow,
+    repo: Path,
+    environ: Mapping[str, str],
+    host_home: Path,
+    found: _Found,
+    files: Mapping[str, Sequence[Path]],
 ) -> None:
     root = place_of(row, environ, host_home)
     shown = []
@@ -131,7 +138,7 @@ def _add(
             shown.append(Cache(row.ecosystem, source.resolve(), place, folder.layer, hidden))
     if shown:
         found.folders += shown
-        found.env.update(row.env)
+        found.env.update(_variables(row, files))
         found.offline.update(row.offline)
         for programs in (one for pattern in row.programs for one in _matching(root, pattern)):
             where = Path(row.below_home) / programs.relative_to(root)
@@ -195,10 +202,36 @@ def _matching(root: Path, name: str) -> list[Path]:
     return [path for path in found if path.is_dir()]
 
 
-def _of_any_tool(names: Iterable[str]) -> set[str]:
-    """The names that some cache asks about. There may be 100,000 names, so each is read once."""
-    asked = re.compile("|".join(translate(one) for row in CACHES for one in row.used_by))
-    return {name for name in names if asked.match(name)}
+def _of_any_tool(files: Iterable[tuple[Path, str]]) -> dict[str, list[Path]]:
+    """The names that some cache asks about, and where. There may be 100,000 names."""
+    patterns = {name for row in CACHES for name in (*row.used_by, *dict(row.named_in))}
+    asked = re.compile("|".join(map(translate, sorted(patterns))))
+    found: dict[str, list[Path]] = {}
+    for folder, name in files:
+        if asked.match(name):
+            found.setdefault(name, []).append(folder / name)
+    return found
+
+
+def _variables(row: CacheRow, files: Mapping[str, Sequence[Path]]) -> Mapping[str, str]:
+    """Return the variables for a tool, without its place where the repository names another."""
+    own = any(
+        re.search(setting, _text(place))
+        for pattern, setting in row.named_in
+        for name in matching(files, pattern)
+        for place in files[name][:MOST_READ]
+    )
+    return {name: text for name, text in row.env.items() if not (own and "{home}" in text)}
+
+
+def _text(place: Path) -> str:
+    """Return the beginning of a file of the repository; "" for what is no readable file."""
+    try:
+        opened = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe opens, too
+        with os.fdopen(opened, "rb") as stream:
+            return (stream.read(MOST_TEXT) or b"").decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _uses(row: CacheRow, names: set[str]) -> bool:

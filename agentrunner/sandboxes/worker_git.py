@@ -1,9 +1,15 @@
 """git for a worker: its own index and objects, everything else of the repository's git read-only.
 
 So `git add`, `mv`, `rm`, `apply --index`, `status` and `diff --cached` work, and nothing of the
-user's changes. Whatever writes a ref, HEAD or the configuration fails with git's own message. This
-is done with mounts, not with GIT_INDEX_FILE and the like: variables would also reach every other
-repository that a command of the worker makes, such as the fixtures of a test suite.
+user's changes. This is done with mounts, not with GIT_INDEX_FILE and the like: variables would also
+reach every other repository that a command of the worker makes, such as the fixtures of a test
+suite.
+
+Whatever writes a ref, HEAD or the configuration fails with git's own message, of a lock that cannot
+be made on a read-only file system; that it fails is a sentence of the worker's prompt. Git cannot
+be made to print that sentence itself: its hook for refs runs after the locks, and would take the
+place of one of the user's; and a program before git on PATH would be git for tests as well, also in
+those other repositories, where a commit has to work.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import InfraError, UsageError
-from agentrunner.execution.asking import CUT, AskFailed, NeedsPerson, ask
+from agentrunner.execution.asking import AskFailed, NeedsPerson, ask
 from agentrunner.execution.assessing import (
     as_seen,
     assessment_of,
@@ -27,6 +27,7 @@ from agentrunner.execution.seeing import seeing
 from agentrunner.nodes.decide import allowed
 from agentrunner.nodes.plan import criteria_of, merged
 from agentrunner.planners.base import PlannerUnavailable, PlannerUnusable, answers_by_code
+from agentrunner.planners.cut import CODE as PROMPT_CUT
 from agentrunner.planners.faults import reason_of, words_of_failure
 from agentrunner.planners.panel import ROLES, Panel, make_panel
 from agentrunner.protocol import NextAction, PlanTask
@@ -208,7 +209,7 @@ async def _about_run(named: Named, stage: Stage) -> Given:
 
 def _count(deps: Deps, calls: Calls) -> None:
     for record in deps.log.records("warning"):
-        if record.data.get("code") == CUT:
+        if record.data.get("code") == PROMPT_CUT:
             calls.cut = str(record.data["message"])
     for record in deps.log.records("meta_call"):
         used = record.data["usage"]["output_tokens"]

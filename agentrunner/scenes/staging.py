@@ -152,7 +152,7 @@ def spec_of(named: Named, settled: TaskSpec, repo: Path) -> TaskSpec:
 
 
 def _write(repo: Path, files: Mapping[str, FileText]) -> None:
-    """Write files into the repository, or delete them. Blocking."""
+    """Write files into the repository, or delete them. Blocks."""
     repo.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         path = repo / name
@@ -280,7 +280,7 @@ def _run(number: int, seen: RoundSeen, trees: tuple[str, str], deps: Deps) -> Wo
 
 
 def _evidence(seen: RoundSeen, trees: tuple[str, str], state: TaskContext, deps: Deps) -> Evidence:
-    """Return the evidence after a round, with the changes of all rounds together. Blocking."""
+    """Return the evidence after a round, with the changes of all rounds together. Blocks."""
     changes = deps.snapshots.changes(*trees)
     command = deps.spec.task.test.command if deps.spec.task.test else ""
     checks = {one.id: one for one in state["criteria"]}

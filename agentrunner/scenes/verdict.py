@@ -72,9 +72,9 @@ class Trial:
     cut: str
     """What is wrong if its server cut prompts, in a sentence."""
     met: bool
-    """Whether enough is right of what was played."""
+    """Whether enough is right in each class that was played."""
     usable: bool
-    """Whether that is so, and all was played that runs need of a planner."""
+    """Whether it steers and judges runs: all that they need of a planner was played, and is met."""
     sentence: str
 
 
@@ -85,7 +85,7 @@ def summed(played: Sequence[Played]) -> Trial:
     first = sum(one.first for one in asked)
     cut = next((one.cut for one in played if one.cut), "")
     known = [one.usd for one in played if one.usd is not None]
-    met = not cut and _met_all(rows, first, len(asked))
+    understood = not cut and _understood(first, len(asked))
     return Trial(
         rows=rows,
         scenes=len(played),
@@ -99,8 +99,8 @@ def summed(played: Sequence[Played]) -> Trial:
         usd=sum(known) if len(known) == len(played) else None,
         seconds=sum(one.seconds for one in played),
         cut=cut,
-        met=met,
-        usable=met and not _not_played(rows),
+        met=understood and all(row.met for row in rows),
+        usable=understood and _met(rows, (*STEERS, *JUDGES)) and not _not_played(rows),
         sentence=_sentence(rows, first, len(asked)),
     )
 
@@ -135,11 +135,6 @@ def _not_played(rows: Iterable[ClassScore]) -> list[Group]:
     """Return the classes that runs need of a planner and of which no scene was played."""
     played = {row.group for row in rows}
     return [group for group in (*STEERS, *JUDGES) if group not in played]
-
-
-def _met_all(rows: Sequence[ClassScore], first: int, scenes: int) -> bool:
-    """Whether enough is right of what was played, to steer runs and to judge them."""
-    return _understood(first, scenes) and _met(rows, (*STEERS, *JUDGES))
 
 
 def _sentence(rows: Sequence[ClassScore], first: int, scenes: int) -> str:

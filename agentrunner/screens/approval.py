@@ -20,6 +20,8 @@ Fields = Mapping[str, Any]
 
 _LABEL = 9
 _SOURCES = {"task": "your task", "human": "you", "model": "the planner"}
+HASH_SHOWN = 7
+"""Digits shown of a tree's hash, as in the note."""
 _FILES = 12
 """Most changed files that are named."""
 
@@ -153,7 +155,7 @@ def _completion(value: Fields, result: Result | None, width: int) -> list[str]:
         named = " ".join(escape(path) for path in files[:_FILES])
         facts = f"{count(len(files), 'file')} changed, {counts}: {named}{more}"
         lines += labelled("files", facts, width)
-    lines += labelled("tree", escape(str(value.get("tree"))), width)
+    lines += labelled("tree", escape(str(value.get("tree"))[:HASH_SHOWN]), width)
     return [*lines, *value_lines(rest, width, "  ")]
 
 
@@ -169,7 +171,7 @@ def _change(value: Fields, width: int) -> list[str]:
     lines += value_lines(rest, width, "  ")
     if diff:
         lines += ["", *verbatim(diff.rstrip("\n"), width, "    "), ""]
-    return [*lines, *labelled("tree", escape(str(tree)), width)]
+    return [*lines, *labelled("tree", escape(str(tree)[:HASH_SHOWN]), width)]
 
 
 def value_lines(value: Any, width: int, indent: str) -> list[str]:

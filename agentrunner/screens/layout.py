@@ -163,13 +163,13 @@ def labelled(label: str, text: str, width: int, *, label_width: int = 9) -> list
     return [f"  {cell(label, label_width)}{lines[0][lead:]}".rstrip(), *lines[1:]]
 
 
-def clamped(label: str, text: str, width: int, most: int = 2) -> list[str]:
+def clamped(label: str, text: str, width: int, most: int = 2, *, label_width: int = 9) -> list[str]:
     """Like `labelled`, in at most `most` lines; a final `…` shows that text is missing."""
-    lines = labelled(label, text, width)
+    lines = labelled(label, text, width, label_width=label_width)
     if len(lines) <= most:
         return lines
     rest = " ".join(line.strip() for line in lines[most - 1 :])
-    return [*lines[: most - 1], shorten(f"{' ' * 11}{rest}", width)]
+    return [*lines[: most - 1], shorten(f"{' ' * (label_width + 2)}{rest}", width)]
 
 
 def hung(lead: str, text: str, width: int) -> list[str]:

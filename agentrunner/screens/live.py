@@ -85,12 +85,17 @@ class LiveView:
         self._width = min(width, MAX_WIDTH)
 
     def feed(self, event: Event, now: float) -> list[str]:
+        """Return lines; a question has none, as the prompt or the paused screen says it whole."""
+        return self._fed(event, now, without=("question",))
+
+    def _fed(self, event: Event, now: float, without: tuple[str, ...] = ()) -> list[str]:
         self._started = now if self._started is None else self._started
         self._last_event = now
         if event.get("event") == "run_resumed":  # a resumed run counts its time anew
             self._started = now
         before = self.story.awaited
-        lines = [text for line in self.story.feed(event) for text in self._format(line)]
+        told = [line for line in self.story.feed(event) if line.word not in without]
+        lines = [text for line in told for text in self._format(line)]
         if event.get("event") == "awaiting" and not _is_update(before, event):
             self._awaited_since = now
         if self._words and event.get("event") == "worker_event":
@@ -110,7 +115,7 @@ class LiveView:
         at = moment(event.get("ts"))
         passed = (wall - at).total_seconds() if at is not None else 0.0
         words, self._words = self._words, False
-        lines = self.feed(event, now - passed)
+        lines = self._fed(event, now - passed)
         self._words = words
         return [] if event.get("event") == "run_started" else lines
 
@@ -146,7 +151,8 @@ class LiveView:
             asked = f"waits for you: {flat(story.asks)}"
             return [self._round_alternatives(), (whole(elapsed), ""), (asked,)]
         if silent >= QUIET_SEC and story.awaited is None:
-            return [self._round_alternatives(), (whole(elapsed),), (self._quiet(silent),)]
+            times = (whole(elapsed), clock(elapsed))
+            return [self._round_alternatives(), times, (self._quiet(silent),)]
         doing = doing_words(story, silent, now - self._awaited_since)
         spent = spent_words(story)
         return [
@@ -171,7 +177,8 @@ class LiveView:
     def _quiet(self, silent: float) -> str:
         limit = (self.story.header.get("limits") or {}).get("idle_timeout_sec")
         stop = f", stopped at {minutes(limit)}" if limit and self.story.round else ""
-        return f"no sign of life for {whole(silent)}{stop}"
+        who = f"{flat(self.story.worker)}: silent" if self.story.at_work else "no sign of life"
+        return f"{who} for {whole(silent)}{stop}"
 
     def _format(self, line: StoryLine) -> list[str]:
         if line.quiet:

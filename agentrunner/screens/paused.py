@@ -20,7 +20,7 @@ from agentrunner.screens.layout import (
 from agentrunner.screens.next_steps import next_lines
 from agentrunner.state.decisions import about_check
 from agentrunner.state.lifecycle import rounds_of
-from agentrunner.state.people import CHECK_AFTER, IN_WORDS
+from agentrunner.state.people import CHECK_AFTER, EDITABLE, IN_WORDS
 
 _NAMES = {
     "plan": "plan approval",
@@ -43,9 +43,11 @@ _FINDINGS = {
     "work_beside": "the work touches what it was not asked to",
     "only_in_tests": "the work may pass in tests alone",
     "work_not_lasting": "the work may not last",
+    "not_built_again": "tests may load what old sources were built to",
     "work_pinned": "the work may fit the tests alone",
     "dependencies_changed": "dependencies were changed",
     "checkout_lacks": "a checkout may lack files",
+    "submodule_changed": "work in a submodule is not handed over",
     "not_held": "files cannot be handed over",
     "links_out": "links lead out of what is handed over",
     "not_in_git": "git ignores what was asked for",
@@ -68,10 +70,10 @@ SHOWS_DIFF = frozenset({"complete", "tests_changed", "protected_path", "worker_f
 
 
 def letters(kind: str) -> dict[str, str]:
-    """The possible answers to an approval of this kind, by letter; only a plan is editable."""
+    """The possible answers to an approval of this kind, by letter."""
     return {
         "y": "approve",
-        **({"e": "edit"} if kind == "plan" else {}),
+        **({"e": "edit"} if kind in EDITABLE else {}),
         **({"d": "diff"} if kind in SHOWS_DIFF else {}),
         "n": "reject with a reason",
         "q": "leave it waiting",
@@ -91,21 +93,21 @@ def paused_screen(
     width: int = WIDTH,
     paint: Paint = PLAIN,
     target: str = "",
+    brief: bool = False,
 ) -> str:
     """Show what is asked, that waiting costs nothing, and the commands to answer.
 
     `where` names the machine that holds the state: "hana@devbox"; `prompt` is the worker's prompt,
-    if that is to be approved.
+    if that is to be approved. `brief` leaves out what was just shown in the same terminal.
     """
     waiting = result.waiting
     assert waiting is not None, "a run that waits"
     lines = [_head(result, waiting.kind, width, paint), ""]
-    if waiting.kind in IN_WORDS:
-        lines += _question_text(waiting, width)
-    else:
-        lines += _approval_text(waiting, prompt, width, result)
+    if not brief and waiting.kind in IN_WORDS:
+        lines += [*_question_text(waiting, width), ""]
+    elif not brief:
+        lines += [*_approval_text(waiting, prompt, width, result), ""]
     lines += [
-        "",
         *wrap(
             "Nothing is running and nothing is being spent. It waits as long as you like.",
             width,

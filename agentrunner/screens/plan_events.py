@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from agentrunner.plans.plan import FELL_SHORT, PlanTaskStatus
+from agentrunner.plans.plan import FELL_SHORT, PlanTaskStatus, status_word
 from agentrunner.screens.layout import count, flat
 from agentrunner.text.terminal import shorten
 
@@ -19,7 +19,7 @@ EVIDENCE_CELLS = 300
 def event_line(event: Mapping[str, Any], *, chat: bool = False, before: str = "") -> str:
     """Return a line for people; "" for an event that tells them nothing new.
 
-    What `before`, the line above it, says already is not said again.
+    What `before`, the line above it on the same task, says already is not said again.
     """
     task = flat(str(event.get("task_id") or ""))
     match event.get("event"):
@@ -33,7 +33,8 @@ def event_line(event: Mapping[str, Any], *, chat: bool = False, before: str = ""
                 return ""  # the next event says it: another round, or merged
             when = f", again at {_local(event['retry_at']):%H:%M}" if event.get("retry_at") else ""
             new = detail and detail not in before
-            return f"{task} {event['status']}{when}" + (f": {detail}" if new else "")
+            line = f"{task} {status_word(event['status'], '')}{when}"
+            return f"{line}: {detail}" if new else line if line != before else ""
         case "plan_question":
             command = "/answer" if chat else "agentrunner plan answer"
             answer = f"{command} {event['question']} TEXT"
@@ -85,8 +86,11 @@ def _start_line(event: Mapping[str, Any]) -> str:
 
 def end_line(result: PlanResult) -> str:
     """Return the outcome of executing a plan, as sentences."""
-    statuses = list(result.tasks.values())
-    counts = [f"{statuses.count(one)} {one}" for one in dict.fromkeys(statuses)]
+    words = [
+        status_word(status, "others" if task_id in result.blocked else "", driven=False)
+        for task_id, status in result.tasks.items()
+    ]
+    counts = [f"{words.count(one)} {one}" for one in dict.fromkeys(words)]
     parts = [f"The plan run has ended: {', '.join(counts)}."]
     if result.branch:
         parts.append(f"Branch {flat(result.branch)}.")

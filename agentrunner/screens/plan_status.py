@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from agentrunner.plans.execution.status import PlanStatus, TaskStatus
-from agentrunner.plans.plan import ROOT, PlanTaskStatus
+from agentrunner.plans.plan import ROOT, PlanTaskStatus, status_word
 from agentrunner.screens.layout import (
     PLAIN,
     Paint,
@@ -128,18 +128,16 @@ def _tree(
         if task.at_work and (words := doing.get(node.task_id)):
             lines.append(paint.dim(shorten(f"{lead}           {flat(words)}", width)))
     if left_out:
-        counts = [f"{left_out.count(one)} {one.value}" for one in dict.fromkeys(left_out)]
+        counts = [f"{left_out.count(one)} {status_word(one)}" for one in dict.fromkeys(left_out)]
         lines.append(paint.dim(f"… {', '.join(counts)}"))
     return lines
 
 
 def _aside(look: PlanStatus, task_id: str, room: int) -> str:
-    """Return a task's state; with more room also its round, its time and its cost."""
+    """Return a task's state in words; with more room also its round, its time and its cost."""
     task = look.tasks[task_id]
-    parts = [task.status.value]
-    behind = look.plan.waits_for(task_id) if task.status == PlanTaskStatus.BLOCKED else ()
-    if behind:
-        parts[0] += f" by {few(behind)}"
+    behind = few(look.plan.waits_for(task_id))
+    parts = [status_word(task.status, behind, driven=look.driven)]
     if task.at_work and task.rounds:
         most = f"/{task.rounds_at_most}" if task.rounds_at_most else ""
         parts.append(f"round {task.rounds}{most}")

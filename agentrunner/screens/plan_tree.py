@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentrunner.plans.plan import (
-    AT_WORK,
     ROOT,
     Hint,
     NodeDesign,
     Plan,
     PlanTaskStatus,
     PotentialConflict,
+    status_word,
 )
 from agentrunner.plans.store import OpenQuestion, StoredTask
 from agentrunner.screens.layout import (
@@ -28,7 +28,7 @@ from agentrunner.screens.layout import (
     pasteable,
     wrap,
 )
-from agentrunner.state.lifecycle import end_of
+from agentrunner.state.lifecycle import END_STATES
 from agentrunner.text.terminal import cell_width, shorten
 
 MOST_TASKS = 400
@@ -82,13 +82,9 @@ def plan_screen(
 
 
 def _task_counts(plan: Plan) -> str:
-    by_status: dict[PlanTaskStatus, int] = {}
-    for task_id in plan.tasks:
-        status = plan.shown_status(task_id)
-        by_status[status] = by_status.get(status, 0) + 1
-    counts = [
-        f"{by_status[status]} {status.value}" for status in PlanTaskStatus if status in by_status
-    ]
+    shown = sorted(map(plan.shown_status, plan.tasks), key=list(PlanTaskStatus).index)
+    words = [status_word(status) for status in shown]
+    counts = [f"{words.count(word)} {word}" for word in dict.fromkeys(words)]
     return f"{count(len(plan.tasks), 'task')}: {', '.join(counts)}" if counts else "no tasks"
 
 
@@ -119,9 +115,12 @@ def _aside(plan: Plan, node_id: str) -> str:
     task_id = plan.nodes[node_id].task_id
     if task_id is None:
         return ""
-    status = plan.shown_status(task_id)
-    waits = plan.waits_for(task_id) if status == PlanTaskStatus.BLOCKED else ()
-    return f"{status.value} by {few(waits)}" if waits else status.value
+    return task_word(plan, task_id)
+
+
+def task_word(plan: Plan, task_id: str) -> str:
+    """Return the status of a task as people read it, with the tasks that it waits for."""
+    return status_word(plan.shown_status(task_id), few(plan.waits_for(task_id)))
 
 
 def few(ids: Sequence[str], most: int = 2) -> str:
@@ -140,10 +139,9 @@ def drawn(row: TreeRow, width: int, paint: Paint) -> str:
 
 
 def _coloured(aside: str, paint: Paint) -> str:
-    word = aside.partition(" ")[0]
-    if end := end_of(word):
+    if end := next((one for one in END_STATES.values() if aside == one.word), None):
         return paint.toned(end.tone, aside)
-    if word in AT_WORK or word == PlanTaskStatus.RETRY_WAIT:
+    if aside.startswith(("running", "waiting", "stopped")):
         return paint.warn(aside)
     return paint.dim(aside) if aside else ""
 
@@ -195,7 +193,7 @@ def task_screen(
     """Show everything that the plan says about an existing task, and what people have answered."""
     design = plan.design_of(task_id)
     standing = standings.get(task_id, StoredTask(task_id, PlanTaskStatus.PENDING))
-    status = plan.shown_status(task_id).value
+    status = task_word(plan, task_id)
     lines = [paint.bold(line) for line in wrap(f"{task_id}  {design.title}", width)]
     facts = {
         "status": f"{status}: {standing.detail}" if standing.detail else status,

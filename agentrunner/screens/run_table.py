@@ -183,6 +183,11 @@ _NEXT_COMMAND = {
     UNDONE: ("undo", "brings its files again"),
 }
 """By state: the next command, and what it does."""
+_OF_A_PLAN = {
+    "stopped": ("plan run", "continues the plan"),
+    "failed": ("plan status", "how its task stands"),
+}
+"""The same for a task of a plan, which its plan continues."""
 _NEEDS_YOU = ("waiting for you", "needs review", "stopped")
 _AT_WORK = ("running", "waiting")
 
@@ -192,27 +197,34 @@ def overview_screen(
     now: datetime,
     *,
     plan: str = "",
+    asked: Sequence[tuple[int, str]] = (),
     width: int = WIDTH,
     paint: Paint = PLAIN,
 ) -> str:
     """Show what needs a person, what runs and what has ended, with the next command for each.
 
-    `plan` describes the state of this repository's plan, "" if there is none.
+    `plan` describes the state of this repository's plan, "" if there is none. A row with a
+    `question` is of a task about which the plan asks that; `asked` are number and text of its other
+    open questions.
     """
     if not rows and not plan:
         return "\n".join(["No runs yet in this repository.", "", *_first_steps(width)])
     words = [(row, state_word(row)) for row in rows]
     groups = (
-        ("Needs you", [row for row, word in words if word in _NEEDS_YOU]),
+        ("Needs you", [row for row, word in words if _needs_you(row, word)]),
         ("At work", [row for row, word in words if word in _AT_WORK]),
-        ("Ended", [row for row, word in words if word in ("complete", "failed", UNDONE)]),
+        ("Ended", [row for row, word in words if _is_over(row, word)]),
     )
     lines: list[str] = []
     for title, found in groups:
         shown = found[:ENDED] if title == "Ended" else found[:9]
-        if not shown:
+        questions = asked if title == "Needs you" else ()
+        if not shown and not questions:
             continue
         lines.append(paint.bold(title))
+        for number, text in questions:
+            lines.append(f"  {cell(f'The plan asks: {text}', width - 2)}".rstrip())
+            lines += _step(f"agentrunner plan answer {number}", "shows it whole", width)
         for row in shown:
             lines += _row_lines(row, now, width, paint)
         if more := len(found) - len(shown):
@@ -244,9 +256,26 @@ def _row_lines(row: Row, now: datetime, width: int, paint: Paint) -> list[str]:
         lines[-1] += f"  {title}"
     elif title:
         lines.append(f"    {cell(title, width - 4)}".rstrip())
+    return [*lines, *_step(*_next_command(row, state, name), width)]
+
+
+def _needs_you(row: Row, state: str) -> bool:
+    return state in _NEEDS_YOU or bool(row.get("question"))
+
+
+def _is_over(row: Row, state: str) -> bool:
+    return state in ("complete", "failed", UNDONE) and not row.get("question")
+
+
+def _next_command(row: Row, state: str, name: str) -> tuple[str, str]:
+    """Return the next command for a run, and what it does."""
+    if number := row.get("question"):
+        return f"agentrunner plan answer {number}", "shows what the plan asks about it"
+    if row.get("part_of") == "plan" and state in _OF_A_PLAN:
+        verb, what = _OF_A_PLAN[state]
+        return f"agentrunner {verb}", what
     verb, what = _NEXT_COMMAND.get(state, ("show", ""))
-    command = f"agentrunner {verb} {name}"
-    return [*lines, *_step(command, what, width)]
+    return f"agentrunner {verb} {name}", what
 
 
 def _step(command: str, what: str, width: int) -> list[str]:

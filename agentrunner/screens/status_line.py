@@ -81,7 +81,9 @@ def doing_words(story: Story, silent: float, awaited: float) -> str:
         return awaited_words(story.awaited, awaited)
     if story.doing:
         return f"{flat(story.worker)}, {whole(silent)} ago: {flat(story.doing)}"
-    return f"last event {whole(silent)} ago"
+    if story.at_work:
+        return f"{flat(story.worker)}, silent {whole(silent)}"
+    return f"AgentRunner, {whole(silent)}"
 
 
 def _planner_words(awaited: Mapping[str, object], seconds: float) -> str:

@@ -48,6 +48,8 @@ class Story:
     round: int = 0
     """Rounds are counted from 1; 0 before the first worker."""
     worker: str = ""
+    at_work: bool = False
+    """Whether a worker is at work, so that everybody waits for it."""
     doing: str = ""
     """The latest command or text of the worker."""
     commands: int = 0
@@ -134,7 +136,7 @@ class Story:
 
     def _on_run_resumed(self, event: Event) -> list[StoryLine]:
         self.run_id = str(event.get("run_id") or "")
-        self.header = event.get("header") or self.header
+        self.header, self.at_work = event.get("header") or self.header, False
         attempt = event.get("attempt")
         return [_line(event, "resumed", f"attempt {attempt}", fields={"attempt": attempt})]
 
@@ -181,7 +183,7 @@ class Story:
 
     def _on_worker_started(self, event: Event) -> list[StoryLine]:
         self.round, self.commands, self.doing = int(event.get("loop") or 0) + 1, 0, ""
-        self.worker = str(event.get("worker") or "worker")
+        self.worker, self.at_work = str(event.get("worker") or "worker"), True
         fields = {"round": self.round, "worker": self.worker, "model": event.get("model")}
         return [_line(event, f"round {self.round}", self._reason or self.worker, fields=fields)]
 
@@ -230,7 +232,7 @@ class Story:
         number = len(files) if isinstance(files, list) else int(files)
         text = f"{count(self.commands, 'command')}, " if self.commands else ""
         text += f"{count(number, 'file')} changed"
-        self.doing = ""
+        self.doing, self.at_work = "", False
         tokens = event.get("tokens")
         self.tokens += int(tokens) - self._usage if tokens else 0
         usd = event.get("usd")

@@ -24,6 +24,8 @@ QuestionKind = Literal[
 
 IN_WORDS: frozenset[QuestionKind] = frozenset({"ask_human", "budget", "planner"})
 """Kinds that are answered with a text; all others with yes or no."""
+EDITABLE: frozenset[QuestionKind] = frozenset({"plan", "worker"})
+"""Kinds whose subject a person may edit instead: the plan, or the prompt of a worker."""
 
 
 CHECK, CHECK_AFTER = "check", "check_after_work"
@@ -81,7 +83,7 @@ class Answer(StateModel):
     decision: Literal["answer", "approve", "reject"] = "answer"
     text: str = ""
     edit: str = ""
-    """An edited subject, from `approve --edit`."""
+    """An edited subject: a plan as JSON, or a worker's prompt."""
     by: str = ""
     """Who, if known; `BY_PLAN` where the plan that the run is part of answered."""
 

@@ -28,7 +28,7 @@ LINE_CHARS = 300
 TOTAL_CHARS = 300
 """Of the end of a test run whose red tests are told by name."""
 OUTPUT_CHARS = 1_000
-"""Of the end of a worker run that ended in order and has a summary."""
+"""Of the end of a worker run that ended without an error and has a summary."""
 _COUNTS = re.compile(r" [+]\d+ -\d+$")
 
 

@@ -89,11 +89,11 @@ class Counters(StateModel):
 
 
 class Awaited(StateModel):
-    """What a check needs that does not exist before the work: a test to be written, or a tool."""
+    """What a check needs that does not exist before the work: a test or a file, or a tool."""
 
-    kind: Literal["test", "tool"]
+    kind: Literal["test", "tool", "file"]
     what: str
-    """The test's file and name, or the tool's name."""
+    """The test's file and name, the tool's name, or the script or target that it runs."""
 
 
 class FormerCheck(StateModel):

@@ -43,7 +43,7 @@ NOTICED = "Noticed: "
 FROM_PERSON = "New from a person: "
 """The beginning of the remark that a person decided something since the last order."""
 MEANING: dict[Outcome, str] = {
-    "completed": "it ended in order; whether the work is right only the evidence tells",
+    "completed": "it ended without an error; whether the work is right only the evidence tells",
     "failed": "its CLI ended with an error",
     "timeout": "ended at its time limit",
     "idle_timeout": "ended after a long silence",

@@ -20,7 +20,7 @@ from agentrunner.errors import LockHeld
 from agentrunner.storage.process_time import start_time
 from agentrunner.storage.run_folder import RunFolder, make_private
 
-OUTSIDE = "wait until it ends, or work outside of it: agentrunner run … --worktree"
+OUTSIDE = "or work outside of it: agentrunner run … --worktree"
 PATIENCE_SEC = 0.25
 """A probe holds the shared lock for microseconds; `acquire` waits that out instead of failing."""
 
@@ -72,13 +72,11 @@ def try_flock(fd: int, operation: int) -> bool:
 class FileLock:
     """An exclusive lock on a file that is never deleted."""
 
-    def __init__(
-        self, path: Path, what: str = "this run", remedy: str = "wait until it ends, or stop it"
-    ) -> None:
+    def __init__(self, path: Path, what: str = "this run", remedy: str = "") -> None:
         self.path = path
         self.what = what
         self.remedy = remedy
-        """What an error message advises where the lock is held."""
+        """What an error message advises beside looking at the run that holds it, or ending that."""
         self._fd: int | None = None
 
     @property
@@ -129,12 +127,20 @@ class FileLock:
         holder = self._read()
         who = f"run {holder.run_id}" if holder.run_id else "another process"
         details = (("process", f"{holder.pid} on {holder.host}"), ("since", holder.at))
+        doing = "is at work in another process" if who == self.what else f"is held by {who}"
         return LockHeld(
-            f"{self.what} is held by {who}",
+            f"{self.what} {doing}",
             details=details if holder.pid else (),
-            remedy=self.remedy,
+            remedy=self._remedy(holder.run_id),
             nothing_spent=True,
         )
+
+    def _remedy(self, run_id: str) -> str:
+        """Return commands that look at the run that holds it or end it, and our own advice."""
+        if not run_id:
+            return self.remedy.removeprefix("or ") or "wait until it ends"
+        ways = f"agentrunner watch {run_id}, or agentrunner cancel {run_id}"
+        return "; ".join(filter(None, (ways, self.remedy)))
 
     def probe(self) -> Holder | None:
         """Return who holds the lock (UNKNOWN if unnamed); None if it is free."""
@@ -178,4 +184,5 @@ def repository_lock(state_dir: Path, repo: Path, remedy: str = OUTSIDE) -> FileL
 
 def run_lock(folder: RunFolder) -> FileLock:
     """Return the lock of the process that drives a run."""
-    return FileLock(folder.run_lock, f"run {folder.run_id}")
+    remedy = f"agentrunner watch {folder.run_id}, or agentrunner cancel {folder.run_id}"
+    return FileLock(folder.run_lock, f"run {folder.run_id}", remedy)

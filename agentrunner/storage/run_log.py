@@ -215,7 +215,7 @@ class RunLog:
                 self._read = end
 
     def sync(self) -> None:
-        """Sync everything that was added to the disk. Blocking."""
+        """Sync everything that was added to the disk. Blocks."""
         if not self._unsynced:
             return
         self._unsynced = False

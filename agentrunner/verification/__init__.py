@@ -14,7 +14,8 @@ The files beside them, in the order in which a round needs them:
 
 target, wanted, listing   the commands that decide, what was asked for, and the inputs of the proof
 checks, baseline_checks   a criterion's check as a command or a reading; how it stands before the
-                          run; `check_runner` executes it
+                          run; `check_runner` executes it; absent_tests, mentions: what is
+                          still to be written, and who speaks of it
 verifier                  measures a tree once a round, returns Evidence; `measure` runs a command
 task_set_up               the set-up, in the repository and in rooms
 outcomes, claims          what a run says; which red tests must turn green, which were red before

@@ -9,18 +9,25 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import re
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from agentrunner.state.run_state import Awaited, Baseline, CheckOutcome, Criterion
 from agentrunner.text.unicode import to_bytes
+from agentrunner.verification.absent_tests import (
+    Absent,
+    absent_test,
+    ran_any_test,
+    runs_a_test_tool,
+)
 from agentrunner.verification.check_runner import Tried
 from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.mentions import speaks_of, speaks_of_place
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import own_name
-from agentrunner.verification.results.registry import readers_of
+from agentrunner.verification.rooms.wrong_commands import WrongCommand, wrong_command
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Measured, test_target
 from agentrunner.verification.verifier import Verifier, colours_of, looks_at_changes
@@ -32,6 +39,7 @@ MOST_OUTPUT = 600
 """Characters of a check's output that are passed to its author."""
 MOST_MEANT = 5
 """Tests that a wrong name may have meant and that are listed for its author."""
+ASKED_FOR_TESTS = re.compile(r"(?i)\btests?\b|テスト")
 EMPTY_TEST: Mapping[str, str] = {
     "python": "def test_there_is_a_test_here():\n    assert False\n",
 }
@@ -63,6 +71,34 @@ def has_own_check(criterion: Criterion) -> bool:
     return check is not None and not (check.kind == "test" and not check.name)
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """What is known of all tried checks together."""
+
+    asked: str
+    """What people ask for."""
+    read: ReadFile
+    absent: Mapping[str, Absent]
+    """By criterion, the test that its check names and that is not there."""
+    wrong: Mapping[str, WrongCommand]
+    """By criterion, why its command is itself at fault."""
+    collected: Mapping[str, bool]
+    """By file, whether the suite runs the tests in it."""
+    before: Results | None
+    """What the suite said before the run."""
+    cwd: str
+    """The folder in which the suite runs."""
+
+    def has_tests(self, file: str) -> bool:
+        """Whether the suite has run a test of this file."""
+        tests = self.before.tests if self.before is not None else ()
+        return any(
+            posixpath.normpath(posixpath.join(self.cwd, one.file)) == file
+            for one in tests
+            if one.file
+        )
+
+
 async def try_checks(
     verifier: Verifier,
     criteria: Sequence[Criterion],
@@ -82,15 +118,16 @@ async def try_checks(
         return baseline, []
     tried = await verifier.first_tries(mine, baseline)
     read = await asyncio.to_thread(verifier.trees.reader, baseline.tree)
-    absent = {one.criterion.id: _absent_test(one, read) for one in tried}
-    wanted = {file for found in absent.values() if found for file in [found.file] if file}
+    absent = {
+        one.criterion.id: found for one in tried if (found := _absent_test(one, read)) is not None
+    }
+    wrong = await asyncio.to_thread(_wrong_commands, tried, Path(verifier.spec.repo))
+    wanted = {found.file for found in absent.values() if found.file}
     collected = await _collected(verifier, baseline, wanted, read)
     before = await asyncio.to_thread(verifier.before, baseline)
-    checks = [
-        _misnamed(made, absent[one.criterion.id], before, one)
-        for one in tried
-        for made in [_as_it_stands(one, absent[one.criterion.id], collected, asked)]
-    ]
+    cwd = verifier.test.cwd if verifier.test is not None else "."
+    seen = _Seen(asked, read, absent, wrong, collected, before, cwd)
+    checks = [_as_it_stands(one, seen) for one in tried]
     outcomes = [_believed(one, made) for one, made in zip(tried, checks, strict=True)]
     ids = {one.id for one in mine}
     others = [one for one in baseline.check_outcomes if one.criterion_id not in ids]
@@ -116,45 +153,100 @@ def _believed(tried: Tried, check: BaselineCheck) -> CheckOutcome:
     return tried.outcome
 
 
-def _as_it_stands(
-    tried: Tried, absent: _Absent | None, collected: Mapping[str, bool], asked: str
-) -> BaselineCheck:
-    outcome = tried.outcome
+def _as_it_stands(tried: Tried, seen: _Seen) -> BaselineCheck:
+    outcome, text = tried.outcome, f"{seen.asked}\n{tried.criterion.description}"
     check = BaselineCheck(tried.criterion.id, "red", outcome.what, _shortened_output(tried))
     if looks_at_changes(tried.criterion):
         return check  # nothing has changed before the run, whatever it asks
     if outcome.outcome == "passed":
         return replace(check, standing="green")
     if tried.why:
-        tool = _wanted_tool(tried, asked)
+        tool = _wanted_tool(tried, seen.asked)
         if not tool:
             return replace(check, standing="cannot_run")
         return replace(check, standing="to_install", awaits=Awaited(kind="tool", what=tool))
-    if tried.measured is None:
+    measured = tried.measured
+    if measured is None:
         return check if outcome.outcome == "failed" else replace(check, standing="cannot_run")
-    if tried.measured.ran.timed_out:
+    if measured.ran.timed_out:
         return replace(check, standing="cannot_run")
-    if absent is None:
+    absent = seen.absent.get(tried.criterion.id)
+    wrong = seen.wrong.get(tried.criterion.id)
+    if wrong is not None and not (absent is not None and _is_about(wrong, absent)):
+        return _wrong(check, wrong, text, seen)
+    if absent is not None:
+        return _absent(check, absent, tried, text, seen)
+    if ran_any_test(measured) or not runs_a_test_tool(measured.target, seen.read):
         return check
-    if absent.file and not collected.get(absent.file, True):
+    if measured.results is not None and measured.results.tests:
+        return check  # what could not be loaded may be the product's fault
+    what = _place_for_tests(measured, "", text, seen)
+    if what:
+        return replace(check, standing="to_write", awaits=Awaited(kind="test", what=what))
+    return replace(check, standing="cannot_run")
+
+
+def _wrong(check: BaselineCheck, wrong: WrongCommand, text: str, seen: _Seen) -> BaselineCheck:
+    """A command that is itself at fault, where nobody speaks of what it lacks."""
+    speaks = speaks_of_place if wrong.common else speaks_of
+    if any(speaks(text, name) for name in wrong.lacks):
+        if not wrong.file:
+            return check
+        return replace(check, standing="to_write", awaits=Awaited(kind="file", what=wrong.file))
+    folder = wrong.lacks[0] if wrong.folder else ""
+    if folder and _place_for_tests(None, folder, text, seen):
+        return replace(check, standing="to_write", awaits=Awaited(kind="test", what=f"{folder}/"))
+    output = check.output
+    if wrong.text not in output:
+        output = f"{output.partition(':')[0]}: {wrong.text}"[:MOST_OUTPUT]
+    return replace(check, standing="cannot_run", output=output)
+
+
+def _is_about(wrong: WrongCommand, absent: Absent) -> bool:
+    """Whether a tool's complaint is that it lacks the very test that is still to be written."""
+    parts = [part for part in re.split(r"::|\.(?=[A-Za-z_]\w*$)", absent.name) if part]
+    names = [posixpath.basename(absent.file), *parts]
+    return any(speaks_of(wrong.text, name) for name in names if name)
+
+
+def _absent(
+    check: BaselineCheck, absent: Absent, tried: Tried, text: str, seen: _Seen
+) -> BaselineCheck:
+    """A check that names a test which is not there: still to be written, or a wrong name."""
+    if absent.file and not seen.collected.get(absent.file, True):
         return replace(check, standing="cannot_run")
-    where = "::".join(part for part in (absent.file, absent.name) if part)
-    return replace(check, standing="to_write", awaits=Awaited(kind="test", what=where))
+    if not absent.name and seen.has_tests(absent.file):
+        return replace(check, standing="cannot_run")
+    made = replace(check, standing="to_write", awaits=Awaited(kind="test", what=absent.where))
+    return _misnamed(made, absent, seen.before, tried, text)
+
+
+def _place_for_tests(measured: Measured | None, folder: str, text: str, seen: _Seen) -> str:
+    """Where tests are to be written that a command looks for, in a project that has none yet.
+
+    People must ask for tests; "" where they do not, or where there are tests already.
+    """
+    if seen.before is not None and seen.before.tests:
+        return ""
+    if not ASKED_FOR_TESTS.search(text):
+        return ""
+    return folder or (f"tests for `{measured.target.shell}`" if measured else "")
 
 
 def _misnamed(
-    check: BaselineCheck, absent: _Absent | None, before: Results | None, tried: Tried
+    check: BaselineCheck, absent: Absent, before: Results | None, tried: Tried, text: str = ""
 ) -> BaselineCheck:
     """Turn a check that waits for a test into one that cannot run, where it misnames the test.
 
-    The suite already has a test of that name within a class: nobody would write one without it.
-    With another class it may be a new test, and the check stays.
+    The suite already has a test of that name, within a class or within another one that nobody
+    speaks of. A test that its author calls new may have the name of one in another class.
     """
-    if check.standing != "to_write" or absent is None or before is None or not absent.name:
+    if check.standing != "to_write" or before is None or not absent.name:
         return check
     cwd = tried.measured.target.cwd if tried.measured is not None else "."
     last = own_name(absent.name)
-    if last != absent.name:
+    owner = re.split(r"::|\.", absent.name)[-2] if last != absent.name else ""
+    if owner and (absent.exact or speaks_of(text, owner) or _has_class(before, owner)):
         return check
     meant = [
         test.name
@@ -168,65 +260,38 @@ def _misnamed(
     return replace(check, standing="cannot_run", output=output, awaits=None)
 
 
+def _has_class(before: Results, owner: str) -> bool:
+    """Whether the suite has a test within a class, or in a file, of this name."""
+    return any(owner in re.split(r"::|\.|\s>\s", test.name)[:-1] for test in before.tests)
+
+
+def _absent_test(tried: Tried, read: ReadFile) -> Absent | None:
+    measured, check = tried.measured, tried.criterion.check
+    if measured is None or tried.why or check is None or tried.outcome.outcome == "passed":
+        return None
+    return absent_test(measured, check, read)
+
+
+def _wrong_commands(tried: Sequence[Tried], repo: Path) -> dict[str, WrongCommand]:
+    """By criterion, why a command that failed is itself at fault."""
+    found = {}
+    for one in tried:
+        ran = one.measured
+        if ran is None or one.why or one.outcome.outcome == "passed" or ran_any_test(ran):
+            continue
+        target = ran.target
+        wrong = wrong_command(target.shell, ran.ran.exit_code, ran.ran.tail, repo, target.cwd)
+        if wrong is not None:
+            found[one.criterion.id] = wrong
+    return found
+
+
 def _shortened_output(tried: Tried) -> str:
     if tried.measured is None:
         return tried.outcome.detail[:MOST_OUTPUT]
     lines = tried.measured.ran.tail.strip().splitlines()
     exit_code = tried.outcome.exit_code
     return f"exit {exit_code}: {' / '.join(line.strip() for line in lines)[-MOST_OUTPUT:]}"
-
-
-# -- what is not there yet -------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Absent:
-    """A test that a check names and no test tool found."""
-
-    file: str
-    """Relative to the repository; "" where the check names no file."""
-    name: str
-
-
-def _absent_test(tried: Tried, read: ReadFile) -> _Absent | None:
-    """The test that a check was to run, where its tool ran no test at all; else None.
-
-    A program that is no known test tool decides by its exit code alone.
-    """
-    measured, check = tried.measured, tried.criterion.check
-    if measured is None or tried.why or check is None or tried.outcome.outcome == "passed":
-        return None
-    target = measured.target
-    if not readers_of(target.shell, target.cwd, read) or _ran_any_test(measured):
-        return None
-    named = posixpath.normpath(check.file) if check.kind == "test" and check.file else ".."
-    if not named.startswith(("..", "/")):
-        return _Absent(named, check.name)
-    errors = measured.results is not None and bool(measured.results.tests)
-    for word in _words(target.shell):
-        path, _, name = word.partition("::")
-        if language_of(path) is not None and not path.startswith("-"):
-            file = posixpath.normpath(posixpath.join(target.cwd, path))
-            # Where a tool reports that it failed to load a file, the file may exist and be broken.
-            if not file.startswith(("..", "/")) and not (errors and read(file) is not None):
-                return _Absent(file, name or check.test_name or "")
-    if errors:
-        return None
-    return _Absent("", check.test_name or check.name or "")
-
-
-def _ran_any_test(measured: Measured) -> bool:
-    if measured.results is not None:
-        return any(test.outcome != "error" for test in measured.results.tests)
-    counts = measured.ran.counts
-    return counts is not None and counts.ran > 0
-
-
-def _words(shell: str) -> list[str]:
-    try:
-        return shlex.split(shell)
-    except ValueError:
-        return shell.split()
 
 
 def _wanted_tool(tried: Tried, asked: str) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Sequence
+from shlex import quote
 
+from agentrunner.git.staging import commit_commands
 from agentrunner.state.evidence_words import NOT_IN_GIT
 from agentrunner.state.run_state import CheckOutcome, Evidence, Finding, TestOutcome
 from agentrunner.text.unicode import to_bytes
@@ -27,6 +29,7 @@ EXAMINED = frozenset(
         "only_in_tests",
         "work_not_lasting",
         "work_pinned",
+        "not_built_again",
     }
 )
 """Codes of findings that an examination makes; each examination makes them anew."""
@@ -91,6 +94,21 @@ def not_kept(paths: Sequence[str]) -> list[Finding]:
             " runner.sandbox.keep_files_up_to keeps larger ones from the next run on",
         )
     ]
+
+
+def left_in_submodule(name: str, paths: Sequence[str]) -> Finding:
+    """A finding about work in a submodule, in a state that no remote of it has."""
+    commands = commit_commands([path[len(name) + 1 :] for path in paths], f"git -C {quote(name)}")
+    settled = f"{commands[0]} && git -C {quote(name)} push && git add {quote(name)}"
+    return Finding(
+        code="submodule_changed",
+        message=f"{name} is a repository of its own, of which this one holds no more than the name"
+        " of a commit. The run changed files there, and no remote of it is known to have a commit"
+        f" with what it left, so who checks this one out does not get it: {first_few(paths)}",
+        paths=list(paths)[:MOST_PATHS],
+        remedy=f"`{settled}`, then agentrunner resume; or agentrunner approve, where it is to stay"
+        " in this checkout alone",
+    )
 
 
 def is_any_red(test: TestOutcome | None, checks: Sequence[CheckOutcome]) -> bool:
@@ -406,6 +424,21 @@ def packages_changed(target: Target, paths: Sequence[str], red: Sequence[str]) -
         tests=list(red[:MOST_PATHS]),
         remedy="agentrunner diff shows what it installs from; reject it, or approve it with a"
         " reason",
+    )
+
+
+def not_built_again(target: Target, builds: Sequence[str], sources: Sequence[str]) -> Finding:
+    """A finding: the command rests on ignored builds of sources that the work changes."""
+    made = "was built" if len(builds) == 1 else "were built"
+    return Finding(
+        code="not_built_again",
+        message=f"{_label(target)} passes with {first_few(builds)}, which git ignores and which"
+        f" {made} before the run. {first_few(sources)} changed, from which that seems to be built,"
+        " and nothing here builds it again: without it the command fails. So it says what the old"
+        " sources did",
+        paths=list(sources[:MOST_PATHS]),
+        remedy="name in task.setup.command, or in the test command, what builds it, such as"
+        " `make`; agentrunner approve, where it is not built from that",
     )
 
 

@@ -178,11 +178,9 @@ class Measurer:
         """Write results into the run's folder. Blocks."""
         if results is None:
             return None
-        head = asdict(replace(results, tests=()))
-        del head["tests"]
-        rows = [json.dumps(asdict(test), ensure_ascii=True) for test in results.tests[:MOST_KEPT]]
-        text = "\n".join([json.dumps(head), *rows]) + "\n"
-        return self._folder.write(f"results/{secrets.token_hex(6)}-{name}.jsonl", text)
+        return self._folder.write(
+            f"results/{secrets.token_hex(6)}-{name}.jsonl", results_as_lines(results)
+        )
 
     def kept(self, ref: FileRef | None) -> Results | None:
         """The results at `ref`. Blocks. Raises CheckpointCorrupt where they are gone or damaged."""
@@ -196,7 +194,20 @@ def kept_results(folder: RunFolder, ref: FileRef | None) -> Results | None:
     """
     if ref is None:
         return None
-    head, *rows = folder.read(ref).decode().splitlines()
+    return results_of_lines(folder.read(ref).decode())
+
+
+def results_as_lines(results: Results) -> str:
+    """Results by name as they are saved: a line of facts, then one for each test."""
+    head = asdict(replace(results, tests=()))
+    del head["tests"]
+    rows = [json.dumps(asdict(test), ensure_ascii=True) for test in results.tests[:MOST_KEPT]]
+    return "\n".join([json.dumps(head), *rows]) + "\n"
+
+
+def results_of_lines(text: str) -> Results:
+    """The results that `results_as_lines` wrote. Raises ValueError, TypeError and KeyError."""
+    head, *rows = text.splitlines()
     tests = tuple(_test(json.loads(row)) for row in rows)
     facts = json.loads(head)
     exchanged = tuple(Exchanged(**one) for one in facts.pop("exchanged", ()))

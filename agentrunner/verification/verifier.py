@@ -16,6 +16,7 @@ from agentrunner.config.sandbox import KEPT
 from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.git.submodules import by_submodule, remote_has, submodules_in
 from agentrunner.state.red_tests import as_values, path_of, shown_red
 from agentrunner.state.run_state import (
     Baseline,
@@ -43,6 +44,7 @@ from agentrunner.verification.findings import (
     first_few,
     ignored_lost,
     is_any_red,
+    left_in_submodule,
     links_out,
     not_held,
     not_in_git,
@@ -343,6 +345,7 @@ class Verifier:
         unkept = await asyncio.to_thread(self.snapshots.unkept_between, baseline.tree, tree)
         findings += not_kept(sorted({*self.trees.unkept, *unkept}))
         findings += not_held(self.trees.skipped)
+        findings += await asyncio.to_thread(self._in_submodules, own, baseline.tree, tree)
         left_out, trees = self.left_out, self.trees
         findings += links_out(await asyncio.to_thread(left_out.links_out, tree, own.all))
         carried = await asyncio.to_thread(self.delivered.carried, tree, baseline.tree, total)
@@ -350,7 +353,7 @@ class Verifier:
         async with self.rooms.where_needed(room_tree, self._executes(criteria, read)) as room:
             room, failed = await self.set_up.in_room(room, total)
             findings += failed
-            test = await self._test_now(room, read, baseline, criteria, careful=careful)
+            test = await self._test_now(room, read, baseline, criteria, total, careful=careful)
             before = {one.criterion_id: one for one in baseline.check_outcomes}
             listed = await asyncio.to_thread(self._listed, baseline.test, criteria)
             checks = []
@@ -383,6 +386,18 @@ class Verifier:
             lines_added=own.lines_added,
             lines_removed=own.lines_removed,
         )
+
+    def _in_submodules(self, own: Changes, before: str, tree: str) -> list[Finding]:
+        """A finding for each submodule in which workers left what its remote does not have."""
+        known = submodules_in(self.rooms.sealed.git / "index")
+        folder, old = self.snapshots.work_tree, self.snapshots.list(before)
+        found = by_submodule(own.all, known, folder, old)
+        entries = self.snapshots.list(tree) if found else {}
+        return [
+            left_in_submodule(name, paths)
+            for name, paths in found.items()
+            if not remote_has(self.snapshots.git, folder, name, entries)
+        ]
 
     def _executes(
         self, criteria: Sequence[Criterion], read: ReadFile, *, test: bool = True
@@ -445,6 +460,7 @@ class Verifier:
         read: ReadFile,
         baseline: Baseline,
         criteria: Sequence[Criterion],
+        total: Changes,
         *,
         careful: bool,
     ) -> TestOutcome | None:
@@ -470,7 +486,9 @@ class Verifier:
         outcome = await asyncio.to_thread(summarise, measured)
         doubtful = careful or bool(outcome.newly_red)
         if doubtful and not outcome.green and measured.results and not measured.ran.timed_out:
-            again, flaky = await self._run_red_again(target, room.tree, read, measured, claims)
+            again, flaky = await self._run_red_again(
+                target, room.tree, total, read, measured, claims
+            )
             if flaky:
                 outcome = (await asyncio.to_thread(summarise, again)).model_copy(
                     update={"flaky": flaky[:50]}
@@ -484,7 +502,13 @@ class Verifier:
         return outcome
 
     async def _run_red_again(
-        self, target: Target, tree: str, read: ReadFile, first: Measured, claims: Claims
+        self,
+        target: Target,
+        tree: str,
+        total: Changes,
+        read: ReadFile,
+        first: Measured,
+        claims: Claims,
     ) -> tuple[Measured, list[str]]:
         """Run a red test command once more, in another room; return that run and the flaky names.
 
@@ -492,6 +516,7 @@ class Verifier:
         """
         self.awaits(target, ONCE_MORE)
         async with self.rooms.open(tree) as room:
+            room, _ = await self.set_up.in_room(room, total)
             again = await self.measurer.run(target, room, read)
         if again.results is None or first.results is None:
             return again, []

@@ -24,7 +24,7 @@ _ROOM = 64 * 1024
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the flock of a file, which stays; raises LockHeld after PATIENCE_SEC. Blocking."""
+    """Hold the flock of a file, which stays; raises LockHeld after PATIENCE_SEC. Blocks."""
     deadline = time.monotonic() + PATIENCE_SEC
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

@@ -54,7 +54,7 @@ def _is_loopback(host: str) -> bool:
 def refreshed(url: str, body: Mapping[str, str]) -> dict[str, Any]:
     """Return the issuer's answer; raises RefreshRefused or IssuerUnreachable.
 
-    Blocking, at most TIMEOUT_SEC per step.
+    Blocks, at most TIMEOUT_SEC per step.
     """
     request = urllib.request.Request(
         url,

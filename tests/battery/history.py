@@ -27,8 +27,10 @@ from tests.battery.ground import Ground
 from tests.battery.play import Outcome, play
 
 TEST_PATH = re.compile(
-    r"(^|/)(tests?|spec|__tests__)/|(^|/)test_[^/]*\.py$|_test\.\w+$|\.(test|spec)\.\w+$"
+    r"(^|/)(tests?|spec|__tests__|t)/|(^|/)test_[^/]*\.py$|_test\.\w+$|\.(test|spec)\.\w+$|\.t$"
 )
+OTHER_CODE = re.compile(r"\.(c|cc|cpp|h|hpp|php|pl|pm|rb|sh)$")
+"""Code in the languages without a grammar."""
 NO_PRD = re.compile(
     r"(?i)(bump|release|merge|revert|format|lint|typo|refactor|clean ?up)\b|v?\d+\.\d+"
 )
@@ -84,7 +86,7 @@ def commits(mirror: Path, since: str) -> Iterator[Commit]:
         rows = [row.split("\t") for row in _numbers(mirror, name)]
         paths = [path for _, _, path in rows]
         tests = [path for path in paths if TEST_PATH.search(path)]
-        code = [path for path in paths if path not in tests and language_of(path)]
+        code = [path for path in paths if path not in tests and _is_code(path)]
         if not tests or not code or len(paths) > MOST_FILES or any(row[0] == "-" for row in rows):
             continue
         if sum(int(added) + int(removed) for added, removed, _ in rows) > MOST_LINES:
@@ -95,6 +97,10 @@ def commits(mirror: Path, since: str) -> Iterator[Commit]:
         if NO_PRD.match(message) or len(message.split()) < 3 or len(patch) > MOST_PATCH:
             continue
         yield Commit(name, message, patch, _patch(mirror, name, *tests))
+
+
+def _is_code(path: str) -> bool:
+    return bool(language_of(path) or OTHER_CODE.search(path))
 
 
 def _numbers(mirror: Path, name: str) -> list[str]:

@@ -342,7 +342,7 @@ def test_wrong_answers_to_an_approval_are_refused(run: Run) -> None:
     bad = [
         Answer(id="", kind="worker", decision="answer", text="yes"),
         Answer(id="f" * 12, kind="worker", decision="approve"),
-        Answer(id="", kind="worker", decision="approve", edit='{"order": {}}'),
+        Answer(id="", kind="worker", decision="approve", edit=" "),
         Answer(id="", kind="worker", decision="reject", text="x" * (MAX_ANSWER + 1)),
     ]
     for answer in bad:
@@ -350,6 +350,15 @@ def test_wrong_answers_to_an_approval_are_refused(run: Run) -> None:
             run.respond(answer)
     assert run.question == asked
     assert run.log("worker_run") == []
+
+
+def test_an_edited_prompt_is_what_the_worker_gets(run: Run) -> None:
+    script = [plan(), work(), finish(), assess()]
+    run.start(script, f"cat > got.txt; {FIX}", test=TEST, runner=approve(worker="always"))
+    run.approve(edit="Add them as integers.\n")
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert (run.project.repo / "got.txt").read_text().strip() == "Add them as integers."
+    assert run.project.told("answer")[-1]["edited"]
 
 
 def test_who_accepted_the_run_is_not_asked_to_approve_it_too(run: Run) -> None:

@@ -42,7 +42,7 @@ def test_work_is_paused_gone_on_with_and_stopped_by_what_is_typed(tmp_path: Path
         for said, told in (
             ("make a page", "[y/N] "),
             ("y", "version 1: 2 tasks"),
-            ("/run", "TASK-0001 RUNNING"),
+            ("/run", "TASK-0001 running"),
             ("/run", "The plan is under way already."),
             ("pause", "No further task is begun"),
             ("状況", "Paused: no further task is begun."),
@@ -51,13 +51,13 @@ def test_work_is_paused_gone_on_with_and_stopped_by_what_is_typed(tmp_path: Path
             chat.until(told)
         (work / "go").touch()
         chat.until("TASK-0001 is part of the plan's branch.")
-        chat.until("It is paused: /resume begins what is left.")
+        chat.until("is paused: /resume begins what is left.")
         for name in ("go", "pid"):
             (work / name).unlink()
         chat.type("再開\r")
         until(lambda: (work / "pid").exists() and (work / "pid").read_text(), "the second works")
         chat.type("ストップ\r")
-        chat.until("TASK-0002 PENDING: stopped on the way")
+        chat.until("TASK-0002 to do: stopped on the way")
         chat.until("Stopped. /run resumes the tasks.")
         assert not Path(f"/proc/{(work / 'pid').read_text().strip()}").exists()
         chat.type("/quit\r")
@@ -75,7 +75,7 @@ def test_a_plan_is_made_and_carried_out_in_one_conversation(tmp_path: Path) -> N
         chat.type("go on\r")  # a control word
         chat.until("The plan is under way.")
         chat.until("TASK-0002 is part of the plan's branch.")
-        chat.until("The plan run has ended: 2 COMPLETE. Branch agentrunner/")
+        chat.until("The plan run has ended: 2 complete. Branch agentrunner/")
         chat.type("/status\r")
         chat.until("2 of 2 tasks complete")
         chat.type("/quit\r")

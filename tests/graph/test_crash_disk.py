@@ -60,6 +60,23 @@ with Drill.open(place) as drill:
     drill.nothing_runs()
 """
 
+TREE = """
+small_disk(place / "state")
+with Drill.open(place) as drill:
+    for number in range(4):
+        (drill.repo / f"noise{number}").write_bytes(os.urandom(2_000_000))
+    ended = done(drill.begin())
+    assert (ended.code, ended.result["error"]["code"]) == (5, "disk-full"), ended
+    room = os.statvfs(drill.state_dir)
+    taken = (room.f_blocks - room.f_bfree) * room.f_frsize
+    assert taken < 1_000_000, taken
+    assert drill.starts == 0, drill.starts
+    drill.nothing_runs()
+    subprocess.run(["mount", "-o", "remount,size=64m", drill.state_dir], check=True)
+    ended = done(drill.command("resume"))
+    assert (ended.code, ended.result["state"]) == (0, "COMPLETE"), ended
+"""
+
 NOTE = """
 with Drill.open(place) as drill:
     old = drill.repo / ".agent-runner" / "task-probe.md"
@@ -91,6 +108,12 @@ def test_a_full_state_folder_stops_the_run_and_room_lets_it_go_on(
     tmp_path: Path, during: str
 ) -> None:
     in_a_mount_namespace(STATE, str(tmp_path), during)
+
+
+def test_a_tree_that_finds_no_room_leaves_nothing_and_room_lets_the_run_go_on(
+    tmp_path: Path,
+) -> None:
+    in_a_mount_namespace(TREE, str(tmp_path))
 
 
 def test_a_note_that_finds_no_room_is_kept_elsewhere_and_the_old_one_is_whole(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.kit.metas import finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, Run
 
@@ -54,3 +57,30 @@ def test_a_red_of_the_attempt_before_is_measured_again(tmp_path: Path, message: 
     assert run.result["state"] == "FAILED", run.result["text"]
     run.resume(**({"message": message} if message else {}))
     assert run.ending == ("COMPLETE", "complete", 0)
+
+
+BUILT = {
+    ".gitignore": "*.so\n__pycache__/\n",
+    "fast.c": "int twice(int n) { return 2 * n; }\n",
+    "calc.py": (
+        "import ctypes\nimport pathlib\n\n"
+        "LIB = ctypes.CDLL(str(pathlib.Path(__file__).parent / 'libfast.so'))\n\n\n"
+        "def four(n):\n    return LIB.twice(LIB.twice(n)) + 1\n"
+    ),
+    "test_calc.py": (
+        "import unittest\n\nfrom calc import four\n\n\nclass CalcTest(unittest.TestCase):\n"
+        "    def test_four(self):\n        self.assertEqual(four(2), 8)\n"
+    ),
+}
+
+
+def test_a_red_after_another_set_up_is_red_again_and_not_by_chance(tmp_path: Path) -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not installed")
+    run = Run(Project.make(tmp_path, BUILT))
+    breaks = "sed -i 's/ + 1$//' calc.py; sed -i 's/2 [*] n/3 * n/' fast.c"
+    setup = {"command": "gcc -shared -fPIC -o libfast.so fast.c"}
+    test = f"{sys.executable} -m unittest"
+    run.start([plan(), work(), finish(), give_up()], breaks, test=test, setup=setup)
+    assert run.ending == ("FAILED", "aborted", 1)
+    assert run.result["test"]["flaky"] == []

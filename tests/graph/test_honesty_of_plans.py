@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.engine.queries import show
 from agentrunner.plans.execution.answers import answer, open_questions
 from agentrunner.plans.plan import PlanTaskStatus
 from tests.kit.bwrap import require_bwrap
@@ -164,3 +165,39 @@ def test_a_test_that_is_changed_and_still_holds_as_it_was_is_nobody_s_question(
     plan = PlanProject.make(tmp_path, [FIRST, more], {"b.txt": "x\n"})
     assert plan.carry()["exit_code"] == 0, plan.events
     assert plan.told("plan_question") == []
+
+
+CALC = "import unittest\n\nimport calc\n\n\nclass CalcTest(unittest.TestCase):\n"
+OWN = "    def test_{0}(self):\n        self.assertEqual(calc.{0}(2), {1})\n"
+ADD = "printf '\\n\\ndef {0}(n):\\n    return {1} * n\\n' >> calc.py"
+UNITTEST = "python3 -m unittest"
+
+
+def test_what_the_worker_of_an_earlier_task_wrote_shows_and_does_not_prove(tmp_path: Path) -> None:
+    """A script, a new file and a test in a person's file; and tests of that person beside it."""
+    script = "printf '#!/bin/sh\\ngrep -q thrice calc.py\\n' > thrice.sh"
+    more = OWN.format("four", 8).replace("\n", "\\n")
+    late = f"printf '{CALC}{OWN.format('five', 10)}' > later/five.py".replace("\n", "\\n")
+    theirs = f"{ADD.format('twice', 2)}; {script}; printf '\\n{more}' >> later/person.py; {late}"
+    works = [
+        Work(theirs, "grep -q twice calc.py"),
+        Work(ADD.format("thrice", 3), "sh thrice.sh", needs=[1]),
+        Work(ADD.format("four", 4), f"{UNITTEST} later.person.CalcTest.test_four", needs=[2]),
+        Work(ADD.format("five", 5), f"{UNITTEST} later.five", needs=[3]),
+        Work(ADD.format("six", 6), f"{UNITTEST} later.person.CalcTest.test_six", needs=[4]),
+    ]
+    files = {
+        "calc.py": "def one(n):\n    return 1\n",
+        "later/__init__.py": "",
+        "later/person.py": f"{CALC}{OWN.format('six', 12)}",
+    }
+    plan = PlanProject.make(tmp_path, works, files)
+    result = plan.carry()
+    assert result["exit_code"] == 0, plan.events
+    runs = [show(plan.project.state_dir, one.run_id) for one in plan.standings().values()]
+    found = {
+        one.task_id: [(proof.grade, proof.author) for proof in one.proofs]
+        for one in sorted(runs, key=lambda one: str(one.task_id))
+    }
+    person, worker = [("proven", "person")], [("shown", "worker")]
+    assert list(found.values()) == [person, worker, worker, worker, person], found

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pytest
 
+from agentrunner.errors import EnvironmentNotReady
 from tests.kit.metas import Item, assess, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import Run
@@ -137,3 +139,72 @@ def test_a_module_that_is_still_to_be_written_is_red(run: Run, module: str) -> N
     run.project.git("commit", "-qam", "far")
     begin(run)
     assert (run.ending, run.result["worker_runs"]) == (("FAILED", "aborted", 1), 1)
+
+
+SURROUNDED = """\
+import socket
+import subprocess
+import tempfile
+import unittest
+
+
+class SurroundedTest(unittest.TestCase):
+    def test_identity(self):
+        with tempfile.TemporaryDirectory() as place:
+            for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"]):
+                subprocess.run(["git", "-C", place, *words], check=True)
+
+    def test_network(self):
+        socket.create_connection(("192.0.2.1", 80), 2)
+"""
+
+
+def test_a_suite_that_wants_a_git_identity_has_one_and_one_red_for_want_of_a_network_stays_so(
+    run: Run,
+) -> None:
+    """No identity of the user's is in the sandbox. A test that reaches for a network ran."""
+    run.project.write({"tests/test_far.py": SURROUNDED})
+    run.project.git("commit", "-qam", "far")
+    begin(run, last=[finish(), assess()])
+    assert run.ending == ("COMPLETE", "complete", 0), run.result["missing"]
+    (red,) = run.result["test"]["red"]
+    assert "etwork is unreachable" in red["message"]
+    assert run.result["test"]["known_red"] == [red["name"]]
+    assert red["name"].endswith("test_network")
+
+
+GO_FILES = {
+    "go.mod": "module m\n\ngo 1.19\n\nrequire example.test/greet v1.2.3\n",
+    "go.sum": f"example.test/greet v1.2.3 h1:{'A' * 43}=\n"
+    f"example.test/greet v1.2.3/go.mod h1:{'A' * 43}=\n",
+    "far/far.go": "package far\n",
+    "far/far_test.go": 'package far\n\nimport (\n\t"testing"\n\n\t"example.test/greet"\n)\n\n'
+    "func TestFar(t *testing.T) { greet.Word() }\n",
+}
+NEAR = {
+    "near/near.go": "package near\n\nfunc Add(a, b int) int { return a - b }\n",
+    "near/near_test.go": 'package near\n\nimport "testing"\n\nfunc TestAdd(t *testing.T) {\n'
+    "\tif Add(2, 3) != 5 {\n\t\tt.Fatal()\n\t}\n}\n",
+}
+
+
+@pytest.mark.skipif(which("go") is None, reason="Go is not installed")
+def test_a_package_of_go_that_only_tests_need_and_nobody_fetched(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, GO_FILES))
+    with pytest.raises(EnvironmentNotReady, match="cannot start") as refused:
+        begin(run, "go test ./...")
+    assert "example.test/greet@v1.2.3" in str(refused.value.details)
+    assert "in the task file: setup: {command: go mod download" in refused.value.remedy
+    assert run.calls() == []
+
+
+@pytest.mark.skipif(which("go") is None, reason="Go is not installed")
+def test_a_package_of_go_beside_it_is_asked_about_once(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, {**GO_FILES, **NEAR}))
+    fix = "sed -i 's/a - b/a + b/' near/near.go"
+    run.start([plan(), work(), finish(), assess()], fix, test="go test ./...")
+    assert (run.result["exit_code"], run.kind) == (4, "tests_could_not_run")
+    assert (run.calls(), run.subject["tests"]) == ([], ["m/far"])
+    run.approve(run.question)
+    assert run.ending == ("COMPLETE", "complete", 0), run.result["missing"]
+    assert run.result["test"]["known_red"] == ["m/far"]

@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from agentrunner import api
 from agentrunner.errors import UsageError
 from agentrunner.events import CheckRun, RunEnded, RunStarted
+from agentrunner.storage.index import RunIndex
 from tests.kit.plan_project import PlanProject, Work
 from tests.kit.warm import warm_run
 
@@ -94,11 +96,44 @@ async def test_a_run_is_accepted_resumed_and_ended_by_words(shop: Path) -> None:
     with pytest.raises(UsageError, match="is not waiting for anyone"):
         await api.respond(failed.run_id, "approve")
     (shop / "calc.py").write_text("def add(a, b):\n    return a + b\n")
-    accepted = await api.accept(failed.run_id, "Mended by hand.", by="hana")
+    accepted = await api.accept(failed.run_id, "Fixed by hand.", by="hana")
     assert accepted.complete
     asked = await api.run(task(shop, approve=["plan"]))
     assert asked.waiting is not None and asked.waiting.kind == "plan" and asked.run_id
     assert (await api.cancel(asked.run_id)).state == "FAILED"
+
+
+async def test_an_undo_names_what_it_left_alone(shop: Path) -> None:
+    done = await api.run(task(shop))
+    (shop / "calc.py").write_text("# mine\n")
+    undone = await api.undo(done.run_id or "")
+    assert (undone.files, undone.refused, undone.not_kept) == ([], ["calc.py"], [])
+    forced = await api.undo(done.run_id or "", force=True)
+    assert (forced.files, forced.undo_taken_back) == (["calc.py"], False)
+
+
+async def test_a_list_records_the_end_of_a_run_that_was_killed_before_it_did(shop: Path) -> None:
+    done = await api.run(task(shop))
+    state = Path(os.environ["AGENTRUNNER_STATE_DIR"])
+    (row,) = RunIndex(state).runs()
+    RunIndex(state).record(replace(row, state="VALIDATING", finished_at=None))
+    (entry,) = await api.runs(shop)
+    assert (entry.run_id, entry.state, entry.stands) == (done.run_id, "COMPLETE", "complete")
+    assert entry.finished_at
+
+
+async def test_a_plan_is_answered_and_undone_as_on_the_command_line(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], {"a.txt": "a\n"})
+    repo, where = plan.project.repo, plan.project.state_dir
+    asked = plan.store.ask("Which colour?", "2026-01-01T00:00:00+00:00")
+    with pytest.raises(UsageError, match="nothing in the message"):
+        await api.answer_plan(repo, asked, " ", state_dir=where)
+    answered = await api.answer_plan(repo, asked, "Red.", state_dir=where)
+    assert (answered.id, answered.answer) == (asked, "Red.")
+    with pytest.raises(UsageError, match="no proposal that waits"):
+        await api.waiting_proposal(repo, state_dir=where)
+    undone = await api.undo_plan(repo, author="hana", state_dir=where)
+    assert len(undone.before.tasks) == 1 and not undone.plan.tasks
 
 
 async def test_a_plan_is_carried_out(tmp_path: Path) -> None:

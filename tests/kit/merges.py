@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -96,6 +96,20 @@ class Trees:
             (tree / name).unlink(missing_ok=True)
         paths = [*names, *gone]
         return self.clone.commit(tree, paths, parents=(parent,), message="m", author=WHO, at=AT)
+
+    def write(self, parent: str, files: Mapping[str, str | None]) -> str:
+        """A commit with these files; None for one that is gone."""
+        texts = {name: None if text is None else text.encode() for name, text in files.items()}
+        tree = self.clone.with_files(parent, texts)
+        return self.clone.commit_tree(tree, parents=(parent,), message="m\n", author=WHO, at=AT)
+
+    def merge(self, head: str, mine: str) -> str:
+        """The clean merge of two commits."""
+        merged = self.clone.merge(head, mine)
+        assert not merged.conflicts
+        return self.clone.commit_tree(
+            merged.tree, parents=(head, mine), message="m\n", author=WHO, at=AT
+        )
 
     def tests(self) -> MergedTests:
         log = self.place / "set-ups"

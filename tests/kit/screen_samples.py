@@ -13,18 +13,39 @@ Event = dict[str, Any]
 HEADER = {
     "repo": "/home/hana/src/shop",
     "branch": "main",
+    "landing": None,
+    "part_of": None,
     "planner": "openai-chat gpt-5.5 at api.openai.com",
     "worker": "codex-cli 0.169.0 at api.openai.com",
     "key": "OPENAI_API_KEY stays out of the sandbox",
     "box": "bwrap 0.9.0; no route out, system read-only",
     "network": "allowlist",
     "reach": "its model, docs.example.org:443",
+    "setup": None,
     "tests": "uv run pytest -q",
     "tests_where": "users-api.md",
-    "limits": {"max_loops": 5, "run_time_sec": 1800, "wall_sec": 3600, "idle_timeout_sec": 600},
+    "env": {},
+    "inputs": None,
+    "limits": {
+        "max_loops": 5,
+        "run_time_sec": 1800,
+        "wall_sec": 3600,
+        "idle_timeout_sec": 600,
+        "meta_calls": None,
+        "worker_runs": None,
+        "tokens": None,
+        "usd": None,
+    },
     "completion": "evidence",
+    "policies": [],
     "notices": ["HF_TOKEN is too short to be masked in notes and logs."],
 }
+
+
+def planned(name: str, run: str = "pytest -q") -> dict[str, Any]:
+    """A criterion of the event `plan`, with a check unless `run` is ""."""
+    check = {"kind": "command", "run": run} if run else None
+    return {"id": name, "description": "As in the PRD.", "check": check}
 
 
 def story_events(title: str = "Register users over HTTP") -> list[Event]:
@@ -37,11 +58,11 @@ def story_events(title: str = "Register users over HTTP") -> list[Event]:
         ("05:02:10", "baseline", {"target": "AC-1", "command": "pytest -q x", "exit_code": 4,
                                   "outcome": "failed"}),
         ("05:02:31", "meta_call", {"type": "plan_task", "attempt": 1, "duration_ms": 21_000,
-                                   "usage": {"input_tokens": 9000, "output_tokens": 900},
+                                   "usage": {"input_tokens": 9000, "cached_tokens": 0,
+                                             "output_tokens": 900},
                                    "error": None}),
-        ("05:02:31", "plan", {"acceptance_criteria": [{"id": "AC-1", "check": {}},
-                                                      {"id": "AC-2", "check": {"kind": "command"}},
-                                                      {"id": "AC-3", "check": None}]}),
+        ("05:02:31", "plan", {"acceptance_criteria": [planned("AC-1", ""), planned("AC-2"),
+                                                      planned("AC-3", "")]}),
         ("05:02:39", "decision", {"action": "run_worker",
                                   "reason": "Add POST /users with validation and a unique index"}),
         ("05:02:39", "worker_started", {"worker_run_id": "1-001", "worker": "codex-cli",

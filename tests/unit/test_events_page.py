@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-from agentrunner.events import RUN_EVENTS, RunEvent
+from agentrunner.events import PLAN_EVENTS, RUN_EVENTS, Header, PlanEvent, RunEvent
 from agentrunner.results import PlanResult, Result
+from tests.kit.missing import missing
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "events.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "reference" / "events.md"
+SCRIPT = ROOT / "scripts" / "events_page.py"
 
 
 def rows(heading: str) -> dict[str, str]:
@@ -33,6 +37,26 @@ def test_every_event_of_a_run_is_there_with_its_fields() -> None:
     found = {one for one in fields if f"`{one.split('.')[1]}" in table.get(one.split(".")[0], "")}
     assert sorted(fields - found) == []
     assert sorted(RUN_EVENTS.keys() - table.keys()) == []
+
+
+def test_the_tables_are_those_of_the_models() -> None:
+    if not SCRIPT.exists():
+        missing("no scripts: an unpacked sdist")
+    spec = spec_from_file_location("events_page", SCRIPT)
+    assert spec is not None and spec.loader is not None
+    script = module_from_spec(spec)
+    spec.loader.exec_module(script)
+    page = PAGE.read_text("utf-8")
+    assert script.written(page) == page, "python scripts/events_page.py"
+    assert set(script.TABLES) == {name for _, name, _ in script.MARKED.findall(page)}
+
+
+def test_what_every_event_has_and_the_header_are_there() -> None:
+    table = rows("# Events and the result")
+    header = {field.alias or name for name, field in Header.model_fields.items()}
+    assert set(RunEvent.model_fields) | header <= set(table)
+    of_plans = rows("## Of a plan")
+    assert set(PlanEvent.model_fields) | set(PLAN_EVENTS) <= set(of_plans)
 
 
 def test_every_key_of_a_result_is_there() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -28,24 +30,32 @@ def refused() -> set[str]:
 
 
 @cache
+def modules() -> list[tuple[Path, ast.Module]]:
+    """All that is installed, each file once."""
+    rooms = ((ROOT / room).rglob("*.py") for room in ("agentrunner", "graph", "nodes", "prompts"))
+    return [
+        (path, ast.parse(path.read_text(encoding="utf-8")))
+        for path in sorted(chain(*rooms))
+        if not any(parent.is_symlink() for parent in (path, *path.parents))
+    ]
+
+
+@cache
 def names() -> tuple[list[str], list[str]]:
     """`place: name` of what is installed: files, classes and functions; and what gets a value."""
     named, variables = [], []
-    for room in ("agentrunner", "graph", "nodes", "prompts"):
-        for path in sorted((ROOT / room).rglob("*.py")):
-            if any(parent.is_symlink() for parent in (path, *path.parents)):
-                continue
-            place = path.relative_to(ROOT)
-            named.append(f"{place}: {path.parent.name}/{path.stem}")
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                    named.append(f"{place}:{node.lineno}: {node.name}")
-                elif isinstance(node, ast.arg):
-                    variables.append(f"{place}:{node.lineno}: {node.arg}")
-                elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                    variables.append(f"{place}:{node.lineno}: {node.id}")
-                elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                    variables.append(f"{place}:{node.lineno}: {node.attr}")
+    for path, tree in modules():
+        place = path.relative_to(ROOT)
+        named.append(f"{place}: {path.parent.name}/{path.stem}")
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                named.append(f"{place}:{node.lineno}: {node.name}")
+            elif isinstance(node, ast.arg):
+                variables.append(f"{place}:{node.lineno}: {node.arg}")
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                variables.append(f"{place}:{node.lineno}: {node.id}")
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                variables.append(f"{place}:{node.lineno}: {node.attr}")
     return named, variables
 
 
@@ -64,3 +74,53 @@ def test_names_are_words_of_the_glossary(kind: int, left: dict[str, int], where:
     assert more == []
     fewer = {word: (most, counts[word]) for word, most in left.items() if counts[word] < most}
     assert fewer == {}, f"write the smaller number into {where}, so that it cannot grow again"
+
+
+PHRASES = re.compile(
+    r"\b(?:mend(?:s|ed|ing)?|surroundings|meta-agents?|not to be had|tally|goes on where|"
+    r"went on where|in order(?! (?:of|to|from)\b))\b|\bgo on\?",
+    re.IGNORECASE,
+)
+"""Phrases of the page's "not" column that are recognised in a sentence without its meaning."""
+PAGES = ("prompts/en/*.jinja", "agentrunner/notes/templates/en.yaml", "docs/**/*.md", "*.md")
+QUOTED = re.compile(r"`[^`\n]*`|\"[^\"\n]*\"")
+"""In pages: names and earlier words, which are quoted."""
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Place and text of what people and models read: strings, texts of errors, prompts, pages."""
+    for path, tree in modules():
+        silent = set() if path.parent.name == "errors" else statements(tree)
+        for node in ast.walk(tree):
+            text = getattr(node, "value", None)
+            if isinstance(node, ast.Constant) and isinstance(text, str) and node not in silent:
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", text if " " in text else ""
+    for pattern in PAGES:
+        for path in sorted(ROOT.glob(pattern)):
+            if path != PAGE:
+                yield str(path.relative_to(ROOT)), QUOTED.sub("", path.read_text(encoding="utf-8"))
+
+
+def statements(tree: ast.Module) -> set[ast.expr]:
+    """The strings that stand alone: docstrings, which users do not see."""
+    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+
+
+def test_texts_for_people_and_models_speak_it_too() -> None:
+    found = [
+        f"{place}: {text[max(hit.start() - 30, 0) : hit.end() + 30]!r}"
+        for place, text in texts()
+        for hit in PHRASES.finditer(text)
+    ]
+    assert found == []
+
+
+def test_a_docstring_says_that_a_function_blocks() -> None:
+    found = [
+        f"{path.name}: {node.name}"
+        for path, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and re.search(r"\bBlocking\b[.,;]", ast.get_docstring(node) or "")
+    ]
+    assert found == [], "Blocks."

@@ -23,6 +23,7 @@ from agentrunner.state.run_state import (
     TestOutcome,
     Verdict,
 )
+from tests.kit.contract import check_event
 from tests.kit.screen_samples import result as sample
 from tests.kit.screen_samples import story_events
 from tests.kit.task_specs import task_spec_of
@@ -105,3 +106,20 @@ def test_sample_results_and_events_are_valid() -> None:
 def test_an_event_of_another_shape_is_refused() -> None:
     with pytest.raises(jsonschema.ValidationError):
         of_events().validate({**story_events()[0], "event": "surprise"})
+
+
+def test_an_event_is_typed_to_its_last_key() -> None:
+    """`dict[str, Any]` promises nothing, and an extra key within an object is seen."""
+    schema = events.event_schema()["$defs"]
+    assert isinstance(schema, dict)
+    for name, key in (
+        ("RunStarted", "header"),
+        ("RunResumed", "header"),
+        ("PlannerCalled", "usage"),
+        ("CriteriaPlanned", "acceptance_criteria"),
+    ):
+        assert "$ref" in str(schema[name]["properties"][key]), name
+    started = story_events()[0]
+    limits = {**started["header"]["limits"], "surprise": 1}
+    with pytest.raises(AssertionError, match=r"header.limits.*surprise"):
+        check_event({**started, "header": {**started["header"], "limits": limits}})

@@ -1,7 +1,7 @@
 """A change between two trees as a diff within a budget: every file gets a share of it.
 
 A large harmless file cannot push a small bad one out: the smallest come first, each takes at most
-an equal share of what is left, and what is left out is named. Blocking.
+an equal share of what is left, and what is left out is named. Blocks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a planner looks at, answered from a snapshot. Blocking.
+"""What a planner looks at, answered from a snapshot. Blocks.
 
 Never the folder that workers write to, never what was ignored before the run, never a file that
 looks like credentials; a link is not followed but named.

@@ -1,4 +1,4 @@
-"""The sources of tests that are red: what they ask, as it is written. Blocking."""
+"""The sources of tests that are red: what they ask, as it is written. Blocks."""
 
 from __future__ import annotations
 

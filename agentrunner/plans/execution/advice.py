@@ -21,7 +21,7 @@ UNPROVEN = "No test command and no check of a criterion: nothing of the plan pro
 def advice(clone: CloneStore, spec: TaskSpec, plan: Plan) -> list[str]:
     """Return sentences for a person; `spec` is any task of the plan, whose branch exists.
 
-    Blocking.
+    Blocks.
     """
     messages = unproven(clone.repo, spec, plan)
     if spec.task.setup is None:

@@ -8,7 +8,7 @@ from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.plans import UnknownQuestion
 from agentrunner.plans.store import OpenQuestion, PlanStore, unknown_question
 from agentrunner.results import InboxItem, Result
-from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.lifecycle import TaskState, end_of
 from agentrunner.state.people import IN_WORDS, Answer, Question
 
 SETTLED, ASKED_AGAIN, TRIED_AGAIN, RAISED = "settled", "asked again", "tried again", "raised"
@@ -29,6 +29,12 @@ def asked_text(waiting: InboxItem) -> str:
     return "\n".join([text, *options, *how])
 
 
+def head_of(state: object) -> str:
+    """Return how a question about a run that ended begins: `Needs review: `, "" for no end."""
+    end = end_of(state)
+    return f"{end.word.capitalize()}: " if end else ""
+
+
 def ended_text(result: Result) -> str:
     """Return the question about a run that ended, but not COMPLETE."""
     text = result.text or result.reason or ""
@@ -39,19 +45,19 @@ def ended_text(result: Result) -> str:
         unchanged = "" if result.changed_files else " --unchanged"
         accept = f'`agentrunner accept {result.run_id}{unchanged} --reason "..."`'
         ways = f"{ways} Or, if it is good as it is: {accept}"
-    return f"{result.state}: {text}{missing}\n{ways}"
+    return f"{head_of(result.state)}{text}{missing}\n{ways}"
 
 
 def apart_text(rounds: int, evidence: str) -> str:
     """Return the question about work that could not be merged."""
     text = f"it does not go together with the rest, after {rounds} more rounds: {evidence}"
-    return f"{TaskState.NEEDS_REVIEW}: {text}\nWhat should the next round know?"
+    return f"{head_of(TaskState.NEEDS_REVIEW)}{text}\nWhat should the next round know?"
 
 
 def allowance_text(evidence: str) -> str:
     """Return the question about work that changes what proves other tasks."""
     how = "Answer yes if that is meant, or say what the next round should do."
-    return f"{TaskState.NEEDS_REVIEW}: {evidence.strip()}\n{how}"
+    return f"{head_of(TaskState.NEEDS_REVIEW)}{evidence.strip()}\n{how}"
 
 
 def is_yes(text: str) -> bool:

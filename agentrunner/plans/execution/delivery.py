@@ -89,7 +89,7 @@ class Delivery:
         `branch` is the name that the plan's branch will have.
 
         Raises UsageError (`branch-checked-out`, `unknown-branch`, `forge-unknown`) and InfraError
-        (`forge-token`, `forge-missing`). Blocking.
+        (`forge-token`, `forge-missing`). Blocks.
         """
         if self._wishes.request:
             forge_of(self._remote())

@@ -34,7 +34,7 @@ def forecast_of(
 ) -> Forecast:
     """Return the forecast for these tasks before any is started.
 
-    `runs` are those that can be continued; tasks of `again` that ended are tried again. Blocking.
+    `runs` are those that can be continued; tasks of `again` that ended are tried again. Blocks.
     """
     plan = store.load()
     done = [task for task in tasks if plan.tasks[task].status == PlanTaskStatus.COMPLETE]

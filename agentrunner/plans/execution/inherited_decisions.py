@@ -96,7 +96,7 @@ ALLOWANCES = "allowance-"
 
 
 def keep_allowance(state_dir: Path, task_run: TaskRun, asked: str, at: str) -> None:
-    """Record in an ended run that a person allowed what its work changes. Blocking."""
+    """Record in an ended run that a person allowed what its work changes. Blocks."""
     folder = RunFolder(runs_root(state_dir) / task_run.run_id)
     decision = PersonDecision(
         id=f"{ALLOWANCES}{task_run.question}",

@@ -140,7 +140,7 @@ def raise_budget(
 
     A stop changes nothing, nor does an answer where the plan has no task. Raises UsageError
     (`wrong-answer`, `policy-breach`) for an answer that raises no limit of the plan, or one further
-    than a policy allows. Blocking.
+    than a policy allows. Blocks.
     """
     if text.strip().lower() == STOP or not plan.tasks:
         return

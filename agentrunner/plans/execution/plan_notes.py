@@ -43,7 +43,7 @@ def leave_notes(
 
     Returns, by task, the names of the files in `note_dir`, in the order of the runs. The note of a
     run that is gone by now stays as it is; a note that cannot be written there stays in its run's
-    folder. Blocking.
+    folder. Blocks.
     """
     task_runs, runs = TaskRunStore(folder), _runs(folder)
     for task_run in sorted(task_runs.all(), key=lambda task_run: task_run.number):
@@ -74,7 +74,7 @@ def facts_of(
     """Return all facts for the note of a plan: `result` is how it ended, `notes` comes from
     `leave_notes`.
 
-    Commits of tasks are not in the user's repository where the plan is `squashed`. Blocking.
+    Commits of tasks are not in the user's repository where the plan is `squashed`. Blocks.
     """
     store = PlanStore(folder.plan)
     plan, log = store.load(), list(read_lines(folder.log))

@@ -19,6 +19,9 @@ from agentrunner.storage.run_folder import write_private
 
 _IDENTITY = re.compile(r"^\s*(?P<name>[^<>\n\0]*[^<>\s\0])\s*<(?P<email>[^<>\s\0]+)>\s*$")
 
+MODEL_OF = {"planner_model": "meta", "model": "worker"}
+"""By option that names a model: the option that names whose it is."""
+
 
 class PlanSettings(BaseModel):
     """Options as `run` takes them, each as it was last given."""
@@ -45,15 +48,23 @@ class PlanSettings(BaseModel):
         overrides: list[str],
         base_dir: Path,
     ) -> PlanSettings:
-        """Return these settings, overridden by newly given ones."""
+        """Return these settings, overridden by newly given ones.
+
+        A kept model goes with the planner or worker that it was named for.
+        """
         given = {name: value for name, value in options.items() if value is not None}
         if not (given or setup or overrides):
             return self
+        kept = {
+            name: value
+            for name, value in self.options.items()
+            if given.get(owner := MODEL_OF.get(name, ""), "") in ("", self.options.get(owner))
+        }
         more = {text.partition("=")[0].strip(): text for text in overrides}
         return self.model_copy(
             update={
                 "base_dir": str(base_dir.absolute()),
-                "options": {**self.options, **given},
+                "options": {**kept, **given},
                 "setup": setup if setup is not None else self.setup,
                 "overrides": {**self.overrides, **more},
             }
@@ -82,7 +93,7 @@ class PlanSettings(BaseModel):
         return self.model_copy(update={k: v for k, v in given.items() if v is not None})
 
     def identity(self, clone: CloneStore, environ: Mapping[str, str]) -> Identity:
-        """Return the author of the plan's commits. Blocking."""
+        """Return the author of the plan's commits. Blocks."""
         return read_identity(self.author) if self.author else identity_of(clone, environ)
 
 

@@ -7,7 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from agentrunner.errors import AgentRunnerError, EnvironmentNotReady
-from agentrunner.plans.execution.answers import ASKED_AGAIN, BY_ITSELF, TRIED_AGAIN, unfit_text
+from agentrunner.plans.execution.answers import (
+    ASKED_AGAIN,
+    BY_ITSELF,
+    TRIED_AGAIN,
+    head_of,
+    unfit_text,
+)
 from agentrunner.plans.execution.scheduler import TaskOutcome
 from agentrunner.plans.execution.task_runs import UNFIT, TaskRun, TaskRunStore
 from agentrunner.plans.plan import PlanTaskStatus
@@ -44,7 +50,7 @@ class TaskQuestions:
             self._settle(task_run, ASKED_AGAIN, but=number)
         asked = {"task_id": task_id, "question": number, "text": text, "status": str(status)}
         self._emit({"event": "plan_question", **asked})
-        detail = first_line(text).removeprefix(f"{status}: ")
+        detail = first_line(text).removeprefix(head_of(status))
         return TaskOutcome(status, detail, task_run.run_id if task_run else "", number)
 
     def ask_unfit(

@@ -37,7 +37,7 @@ class PlanTarget(Protocol):
         """
 
     def publish(self) -> None:
-        """Publish merged work in the user's repository; warn where that fails. Blocking."""
+        """Publish merged work in the user's repository; warn where that fails. Blocks."""
 
     async def deliver(self, plan: Plan, questions: list[str]) -> Delivered | None:
         """Deliver the complete result as requested.

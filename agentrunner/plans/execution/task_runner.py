@@ -275,7 +275,7 @@ class TaskRuns:
         if saved.result is not None and saved.result.state == TaskState.COMPLETE:
             return None if self._waits_to_land(task_run) else saved.result
         ended = saved.state is not None and saved.state["state"] in TERMINAL
-        changed_spec = self._changed_spec(task_run, plan)
+        changed_spec = await self._changed_spec(task_run, plan)
         arguments: dict[str, Any] = {"on_change": "continue", "instead": changed_spec}
         if not ended and saved.question is None:
             return await runs.resume(task_run.run_id, options, **arguments)
@@ -299,15 +299,23 @@ class TaskRuns:
         arguments |= {"message": answer, "asked": asked}
         return await runs.resume(task_run.run_id, options, **arguments)
 
-    def _changed_spec(self, task_run: TaskRun, plan: Plan) -> TaskSpec | None:
+    async def _changed_spec(self, task_run: TaskRun, plan: Plan) -> TaskSpec | None:
         """Return the task if its settings differ from those its run began with, else None."""
         kept = load_spec(RunFolder.open(self._options.state_dir, task_run.run_id)).plan_settings
         spec = self._spec_of(plan, task_run.task_id, task_run)
-        return None if kept in ("", spec.plan_settings) else spec
+        return (
+            None if kept in ("", spec.plan_settings) else await self._with_earlier(spec, task_run)
+        )
+
+    async def _with_earlier(self, spec: TaskSpec, task_run: TaskRun) -> TaskSpec:
+        """Return the task with what other workers wrote before its run."""
+        earlier = await self._workspaces.earlier_work(task_run)
+        return spec.model_copy(update={"earlier": earlier}) if earlier else spec
 
     async def _start(self, task_run: TaskRun, plan: Plan, options: Options) -> Result:
         """Start the run, under an id that is saved before anything else of it exists."""
         spec = self._within_limits(self._spec_of(plan, task_run.task_id, task_run))
+        spec = await self._with_earlier(spec, task_run)
         name = task_run.run_id or new_run_id(task_run.task_id, secrets.token_bytes(4))
         self._task_runs.save(
             replace(task_run, run_id=name, asked_for=asked_for(plan, task_run.task_id))

@@ -10,11 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from agentrunner.config.spec import CriterionSpec
+from agentrunner.config.spec import CriterionSpec, EarlierWork
 from agentrunner.execution.deps import Clock
-from agentrunner.git.private_clone import CloneStore, Identity
+from agentrunner.git.private_clone import HEAD, CloneStore, Identity
 from agentrunner.plans.execution.branch import BRANCH
 from agentrunner.plans.execution.commit_message import DEFAULT_TEMPLATE
+from agentrunner.plans.execution.earlier_work import earlier_work
 from agentrunner.plans.execution.merging.merge_queue import (
     MergeConflict,
     Merged,
@@ -24,7 +25,7 @@ from agentrunner.plans.execution.merging.merge_queue import (
     merge_work,
 )
 from agentrunner.plans.execution.merging.proofs import of_its_own
-from agentrunner.plans.execution.merging.run_work import RunWork, run_work
+from agentrunner.plans.execution.merging.run_work import RunWork, run_work, tests_taken
 from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
 from agentrunner.results import Result
 from agentrunner.storage.run_folder import make_private
@@ -51,6 +52,9 @@ class Workspaces(Protocol):
         `refused` is the merge that failed for the task's earlier work; the workspace starts from
         it.
         """
+
+    async def earlier_work(self, task_run: TaskRun) -> EarlierWork | None:
+        """Return what workers wrote since the plan began, of what the run begins with."""
 
     async def merge(
         self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
@@ -134,6 +138,15 @@ class WorkTrees:
             and not _MARK.search(self._clone.read(refused.head, path))
         )
 
+    async def earlier_work(self, task_run: TaskRun) -> EarlierWork | None:
+        """Compare with the user's commit that the plan's branch began from."""
+
+        def compare() -> EarlierWork | None:
+            base = self._clone.base(self._clone.resolve(HEAD), task_run.parents[0])
+            return earlier_work(self._clone, base, task_run.commit)
+
+        return await asyncio.to_thread(compare) if task_run.parents else None
+
     async def merge(
         self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
     ) -> MergeOutcome:
@@ -145,6 +158,11 @@ class WorkTrees:
         self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
     ) -> MergeOutcome:
         made = await run_work(self._state_dir, task_run.run_id)
+        earlier = [
+            await tests_taken(self._state_dir, one.run_id)
+            for one in self._task_runs.of(task_run.task_id)
+            if one.run_id not in ("", task_run.run_id)
+        ]
         work = TaskWork(
             task_run.task_id,
             title,
@@ -156,6 +174,8 @@ class WorkTrees:
             of_its_own(made.proofs, map(CriterionSpec.model_validate, task_run.broken)),
             made.sandbox,
             task_run.allowed,
+            made.taken.union(*earlier),
+            made.passed,
         )
         landed = await merge_work(
             self._clone,
@@ -202,6 +222,10 @@ class SingleFolder:
         """Only save the run: there is nothing to make."""
         self._task_runs.save(task_run)
         return task_run
+
+    async def earlier_work(self, task_run: TaskRun) -> EarlierWork | None:
+        """Nothing is known of that without a repository."""
+        return None
 
     async def merge(
         self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]

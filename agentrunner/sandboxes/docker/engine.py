@@ -235,7 +235,7 @@ def _knock(host: str) -> None:
 def remedy_without_engine(environ: Mapping[str, str]) -> str:
     """Return how to get an engine that does not answer; where none is installed, how to get one.
 
-    Blocking.
+    Blocks.
     """
     if environ.get("DOCKER_HOST"):
         return NO_ENGINE

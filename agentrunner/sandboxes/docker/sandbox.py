@@ -52,6 +52,7 @@ from agentrunner.sandboxes.docker.pool import ContainerRecipe, Pool
 from agentrunner.sandboxes.docker.recipes import HOST_IMAGE
 from agentrunner.sandboxes.docker.running import ContainerRun
 from agentrunner.sandboxes.docker.sweep import remove_dead
+from agentrunner.sandboxes.docker.unseen import unavailable
 from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.gitdirs import GitData, git_data
 from agentrunner.sandboxes.homes import (
@@ -174,9 +175,8 @@ class DockerSandbox:
             await self._try_out()
         except SandboxError as error:
             await self.close()
-            raise SandboxUnavailable(
-                f"no sandbox on {self._engine and self._engine.host}: {error.cause}"
-            ) from error
+            host = self._engine.host if self._engine else None
+            raise unavailable(host, error.cause, self._spec.repo) from error
         except BaseException:
             await self.close()
             raise

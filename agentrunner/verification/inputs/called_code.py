@@ -26,6 +26,8 @@ ASSERTED = re.compile(
     rf"!?[ \t(!]*(?:not[ \t(]+)?{_CALL}"
 )
 """Calls whose value is the only thing that an assertion, or an `if`, checks."""
+PIECE = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[()\[\]{}]|[^()\[\]{}\"']+|.")
+"""A text in quotes, a bracket, or what is neither."""
 INNER = re.compile(r"[\w)\]]\(|\$\(|`")
 """Another call among the arguments."""
 ANSWER_USED = re.compile(
@@ -99,11 +101,31 @@ def comparing(
 
 
 def _hands_over(hit: re.Match[str]) -> bool:
-    name, given = hit["name"], hit["given"]
+    name, given = hit["name"], _arguments(hit)
     several = "," in given or re.search(r"[\"')]\s+\S", given)
-    inner = INNER.search(given) or hit.groupdict().get("first")
+    inner = INNER.search(given) or hit.groupdict().get("first") or _hands_over_answer(hit, given)
     special = name in NO_CALLS or (name.startswith("__") and name.endswith("__"))
     return not special and bool(several) and bool(inner)
+
+
+def _hands_over_answer(hit: re.Match[str], given: str) -> bool:
+    """Whether more is called on the call (`.toBe(true)`), and a name among its arguments holds an
+    answer."""
+    chained = INNER.search(hit["given"])
+    return bool(chained) and not assigned_names(hit.string).isdisjoint(re.findall(r"\w+", given))
+
+
+def _arguments(hit: re.Match[str]) -> str:
+    """Return what stands between a call's brackets on its line; all of it where it has none."""
+    given = hit["given"]
+    if hit.string[hit.start("given") - 1] != "(":
+        return given
+    depth = 0
+    for piece in PIECE.finditer(given):
+        depth += (piece[0] in "([{") - (piece[0] in ")]}")
+        if depth < 0:
+            return given[: piece.start()]
+    return given
 
 
 def _block(text: str, at: int) -> str:

@@ -13,6 +13,8 @@ from agentrunner.verification.inputs.kept_regions import keep_region
 from agentrunner.verification.inputs.kept_tests import NEW_TESTS, keep_tests
 from agentrunner.verification.inputs.model import Input, Inputs
 from agentrunner.verification.inputs.tree import ReadFile
+from agentrunner.verification.syntax.change_beside import is_beside
+from agentrunner.verification.syntax.languages import language_of
 
 HOW: Sequence[tuple[re.Pattern[str], Keep]] = [
     (re.compile(pattern), keep)
@@ -126,11 +128,23 @@ def judge_changes(
             if doubt := inputs.is_unsure(path):
                 unsure.append((path, doubt.why))
             entry = inputs.counts(path)
-            if entry is None:
+            if entry is None or _is_beside(entry, kind, path, read_before, read_after):
                 continue
             around = Surrounding(path, inputs, entry, lambda one: one in after)
             found.append(_judged(around, kind, read_before, read_after, before_paths))
     return ProofChanges(_vendored_together(found), unsure)
+
+
+def _is_beside(
+    entry: Input, kind: ChangeKind, path: str, read_before: ReadFile, read_after: ReadFile
+) -> bool:
+    """Whether only functions of a file count, and the change leaves them as they were."""
+    if kind != "modified" or not entry.compares or (language := language_of(path)) is None:
+        return False
+    before, after = read_before(path), read_after(path)
+    if before is None or after is None:
+        return False
+    return is_beside(before, after, language, entry.compares)
 
 
 def _vendored_together(found: list[ProofChange]) -> list[ProofChange]:

@@ -90,13 +90,26 @@ class Context:
         region: bool = False,
         part: str = "",
         itself: bool = False,
+        compares: str = "",
     ) -> None:
-        """Count one file of the tree as an input; the first reason stays, parts are merged."""
+        """Count one file of the tree as an input; the first reason stays, parts are merged.
+
+        A reason for which all of the file counts takes the place of one for which a part does.
+        """
         if not is_inside(path) or not self.tree.exists(path):
             return
         old = self.inputs.get(path)
-        if old is None or (old.region and not region) or (old.itself and not itself):
-            self.inputs[path] = old = Input(path, why, kind, region=region, itself=itself)
+        all_of_it = old is not None and (
+            (old.region and not region)
+            or (old.itself and not itself)
+            or (bool(old.compares) and not compares)
+        )
+        if old is None or all_of_it:
+            functions = (compares,) if compares else ()
+            old = Input(path, why, kind, region=region, itself=itself, compares=functions)
+            self.inputs[path] = old
+        elif compares and old.compares and compares not in old.compares:
+            self.inputs[path] = old = replace(old, compares=(*old.compares, compares))
         if part and part not in old.parts:
             self.inputs[path] = replace(old, parts=(*old.parts, part))
 

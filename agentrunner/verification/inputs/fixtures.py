@@ -393,7 +393,7 @@ class Fixtures:
         for name, path in sorted(comparing(texts, names, each_other=asserted).items()):
             if not paired(path, test):
                 why = f"{test} calls {name} of it, which compares what it is given"
-                self.context.add(path, why, "fixture")
+                self.context.add(path, why, "fixture", compares=name)
                 self.compares.add(path)
 
     def _is_asked_for(self, path: str) -> bool:

@@ -46,6 +46,8 @@ class Input:
     """For a recipe: the targets or scripts that the commands use."""
     itself: bool = False
     """The file is only compared with a copy of itself, made by the same command."""
+    compares: tuple[str, ...] = ()
+    """Only these functions of the file count, and what they use: they compare for a test."""
 
 
 @dataclass

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import builtins
+import keyword
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inspection.left_as_it_was import DOCUMENTS
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.stated_names import (
+    names_of_criterion,
     quoted_lists,
     stated_names,
     without_unwanted,
@@ -26,12 +28,18 @@ MOST_FILES = 5_000
 
 
 def missing_names(
-    snapshots: Snapshots, old_tree: str, new_tree: str, asked: str, checked: str = ""
+    snapshots: Snapshots,
+    old_tree: str,
+    new_tree: str,
+    asked: str,
+    checked: str = "",
+    criteria: Sequence[str] = (),
 ) -> str:
     """What a text names as it is to be called or given, and what neither tree has; else "".
 
     A name in `checked`, the commands of people's checks, is decided by these. In the work a comment
-    or a page of documentation names what is called, and is not it.
+    or a page of documentation names what is called, and is not it. A name in back quotes with which
+    one of `criteria`, those of people, begins has to stand somewhere: it is about that.
 
     These are functions with their parameters, options, what is called an attribute, a header or
     the like, exceptions, variables, files and services that are to be used. What the tree before
@@ -42,6 +50,7 @@ def missing_names(
     given = {one: text for one, text in options(asked).items() if not _stands_in(checked, text)}
     called = things(asked)
     others = stated_names(asked)
+    called |= {one: one for text in criteria for one in _own_names(text, checked)}
     if not (named or given or called or others or quoted_lists(asked)):
         return ""
     new, old = snapshots.list(new_tree), snapshots.list(old_tree)
@@ -75,6 +84,15 @@ def missing_names(
         if absent and len(absent) < len(texts):  # what is given by these words is given in part
             missing += _not_in(snapshots, old_tree, [*gone, *same], absent).values()
     return NOWHERE.format(missing[0]) if missing else ""
+
+
+def _own_names(criterion: str, checked: str) -> list[str]:
+    """The names that a criterion is about and that its check does not have."""
+    return [
+        name
+        for name in names_of_criterion(without_unwanted(criterion))
+        if not (keyword.iskeyword(name) or hasattr(builtins, name) or _stands_in(checked, name))
+    ]
 
 
 def _is_pythons_own(signature: str) -> bool:

@@ -85,7 +85,7 @@ class Examination:
         """A target with less time on a copy that was made on purpose, as it may never end there.
 
         It has ten times what it takes elsewhere. The code before the run with the tests of now is
-        such a copy: what the work mends may be that something never ends.
+        such a copy: what the work fixes may be that something never ends.
         """
         took = self.took.get(target.id, 0)
         if not took or (self._is_as_it_was(tree) and tree != self.world.mixed):

@@ -9,7 +9,7 @@ import asyncio
 import posixpath
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agentrunner.state.evidence_words import Author, Grade
 from agentrunner.state.run_state import Criterion, Proof
@@ -36,6 +36,7 @@ from agentrunner.verification.proof.data_changes import (
     find_tests_of_new_data,
     turned_by_data,
 )
+from agentrunner.verification.proof.earlier_workers import NOTE, programs_of_earlier_workers
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.inline_canaries import canaries_of_programs
 from agentrunner.verification.proof.lasting_places import why_not_lasting
@@ -224,6 +225,10 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     if found.doubt:
         report.doubts[target.id] = found.doubt
         return
+    theirs = await asyncio.to_thread(_of_earlier_workers, exam, target)
+    if found.author == "person" and theirs:
+        note = f"{NOTE}: {first_few(theirs, 3)}"
+        found = replace(found, author="worker", grade="shown", notes=[*found.notes, note])
     again = await exam.run(target, world.new)
     if not again.passed and report.stopped_by(flaky([f"`{target.shell}`"]), target.id):
         return
@@ -268,6 +273,11 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
             notes=[*found.notes, *dead.notes],
         )
     )
+
+
+def _of_earlier_workers(exam: Examination, target: Target) -> list[str]:
+    inputs = exam.differential.inputs(exam.world.old, [target])
+    return programs_of_earlier_workers(exam.verifier.spec.earlier, inputs)
 
 
 async def _prove_what_is_new(exam: Examination, case: Case, *, red_with_old: bool) -> None:

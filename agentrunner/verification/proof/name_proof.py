@@ -29,6 +29,7 @@ from agentrunner.verification.proof.data_changes import (
     find_tests_of_new_data,
     turned_by_data,
 )
+from agentrunner.verification.proof.earlier_workers import NOTE, tests_of_earlier_workers
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.followed_data import find_followed_data
 from agentrunner.verification.proof.former_questions import not_asked_again
@@ -179,16 +180,24 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
             report.doubts.setdefault(criterion.id, UNASKED.format(names[0]))
     weak = dead.shows_only or NO_CANARY in dead.notes
     own = await find_tests_of_new_data(exam.run, exam.differential, target, world, stood)
+    theirs = await asyncio.to_thread(
+        tests_of_earlier_workers,
+        case,
+        exam.verifier.spec.earlier,
+        stood,
+        exam.verifier.trees.reader(world.old),
+    )
     for group, notes in (
-        ([name for name in stood if name not in own], dead.notes),
+        ([name for name in stood if name not in (*own, *theirs)], dead.notes),
         ([name for name in stood if name in own], [OWN_DATA, *dead.notes]),
+        ([name for name in theirs if name not in own], [NOTE, *dead.notes]),
     ):
         if group:
             report.proofs.append(
                 Proof(
                     target=target.id,
-                    author="person",
-                    grade="shown" if weak or OWN_DATA in notes else "proven",
+                    author="worker" if NOTE in notes else "person",
+                    grade="shown" if weak or {OWN_DATA, NOTE} & {*notes} else "proven",
                     text=text_of(target, group, "failed before and passes now"),
                     tests=group[:MOST_NAMES],
                     about={name: words[name] for name in group if name in words},

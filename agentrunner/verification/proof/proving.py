@@ -35,6 +35,7 @@ from agentrunner.verification.proof.kept_runs import KeptRuns
 from agentrunner.verification.proof.name_proof import prove_by_name
 from agentrunner.verification.proof.old_inputs import with_old_inputs
 from agentrunner.verification.proof.permission import grade_by_permission
+from agentrunner.verification.proof.stale_builds import find_stale_build
 from agentrunner.verification.proof.subjects_of_checks import subjects_of_checks
 from agentrunner.verification.proof.trees_without_work import TreesWithoutWork
 from agentrunner.verification.proof.unchanged_code import is_unchanged
@@ -99,7 +100,10 @@ class Prover:
                 and one.check_origin == "task"
             )
             snapshots = self.verifier.snapshots
-            missing = await asyncio.to_thread(missing_names, snapshots, old, new, wanted, checked)
+            by_people = [one.description for one in self.verifier.spec.criteria]
+            missing = await asyncio.to_thread(
+                missing_names, snapshots, old, new, wanted, checked, by_people
+            )
             if missing:
                 report.findings.append(missing_work(missing))
             if cases:  # without, nothing asks for the trees of an examination
@@ -225,6 +229,8 @@ class Prover:
 
 async def _examine(exam: Examination, case: Case) -> None:
     """Examine one command: with the old inputs first, then by test names or by its exit code."""
+    if exam.report.stopped_by(await find_stale_build(exam, case), case.target.id):
+        return
     unexplained = await find_unexplained(exam, case)
     held = await hold_at_once(exam, case, unexplained)
     if held is None:

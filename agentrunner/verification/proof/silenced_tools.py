@@ -26,7 +26,7 @@ MOST_TRIED = 6
 PLACED = re.compile(r":\d+|\bline \d+|^\s*\d+:\d+|\(\d+(?:,\d+)?\):? ", re.IGNORECASE)
 """What a line of output has that reports something at a place of a source."""
 WHY = "{} says `{}`, and without that `{}` reports what it reported before the run: {}"
-RED = "{} says `{}`, and without that {} fails: what it complained of is silenced, not mended"
+RED = "{} says `{}`, and without that {} fails: what it complained of is silenced, not fixed"
 
 
 @dataclass(frozen=True)

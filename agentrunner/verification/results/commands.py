@@ -7,7 +7,7 @@ import json
 import posixpath
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from agentrunner.verification.results.model import ReadFile
@@ -56,6 +56,16 @@ class Run:
     def program(self) -> str:
         """The program's name without folders."""
         return self.words[0].rsplit("/", 1)[-1]
+
+    def is_one_of(self, programs: Collection[str]) -> bool:
+        """Whether it is one of these programs, by its name or by its file as Node's argument."""
+        if self.program in programs:
+            return True
+        return self.program in ("node", "nodejs") and any(
+            f"/{name}/" in word or f"/.bin/{name}" in word
+            for word in self.words[1:]
+            for name in programs
+        )
 
     @property
     def python(self) -> tuple[str, int] | None:

@@ -319,6 +319,10 @@ def inside(repo: Path, cwd: str) -> Path:
     return place
 
 
+INSTALL = "install what is missing with task.setup.command"
+"""How the remedy for a command that may lack a program or a package begins."""
+
+
 def not_ready(
     shell: str,
     ran: CommandOutcome,
@@ -336,8 +340,8 @@ def not_ready(
     """
     message = f"{what} cannot start in the sandbox."
     remedy = (
-        "install what is missing with task.setup.command, or name its folder in"
-        " runner.sandbox.read_paths; agentrunner doctor tries the test command"
+        f"{INSTALL}, or name its folder in runner.sandbox.read_paths; agentrunner doctor tries the"
+        " test command"
     )
     if why == NO_TESTS:
         message = f"{what} finds no tests."

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePath
 
-from agentrunner.verification.results.model import Results, TestResult
+from agentrunner.verification.results.model import TestResult
 
 SHORTAGE = re.compile(
     r"(?im)^.*(?:temporary failure in name resolution|name or service not known"
@@ -24,18 +24,11 @@ SHORTAGE = re.compile(
 """The line with such words. A header between quotes is the project's own, maybe not yet written."""
 
 
-def lacking_conditions(results: Results, wanted: str = "") -> str:
-    """The line that says what is missing, where for want of it no test ran; else ""."""
-    ran = [test for test in results.tests if test.outcome != "skipped"]
-    reasons = [condition_lacked_by(test, wanted) for test in ran]
-    return reasons[0] if reasons and all(reasons) else ""
-
-
 def condition_lacked_by(test: TestResult, wanted: str) -> str:
     """The line that says what a test lacked before it could begin; else "".
 
     It then broke outside of itself, as its file was loaded or its place was set up. A file of tests
-    that `wanted`, the text of the task, names may be what is to be mended.
+    that `wanted`, the text of the task, names may be what is to be fixed.
     """
     name = PurePath((test.file or test.name).partition("::")[0]).name
     hit = SHORTAGE.search(test.message) if test.outcome == "error" else None

@@ -11,10 +11,9 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
-
-from agentrunner.verification.results.model import Results
 
 MOST_READ = 200_000
 """Characters of a manifest that are read."""
@@ -36,28 +35,22 @@ OWN_NAMES = re.compile(
 AFFIXES = ("", "py", "python", "pytest")
 """What a package's name often has before that of its module: `PyYAML`, `python-dateutil`."""
 NODE_TABLES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
+OF_PNPM = re.compile(r"(?m)^\s+-\s+[\"']?([^\s\"'#]+)")
+"""An entry of the list of packages in a pnpm-workspace.yaml."""
+MOST_WORKSPACES = 500
 LOCAL = ("workspace:", "file:", "link:", "portal:")
 """Beginnings of versions by which package.json names a package of the same repository."""
 
 
-def lacking_package(
-    results: Results | None, output: str, repo: Path, wanted: str, failed: int = 1
-) -> str:
-    """Why no test could say anything: all fail for packages that are declared and not installed.
+def lacking_package(output: str, repo: Path, wanted: str, failed: int = 1) -> str:
+    """Why no test could say anything, by the output alone: all lack packages that are declared.
 
-    "" where a test passed or failed for another reason, and where what is missing is still to be
-    written. Without results by name, `output` decides, with an import error for each of the
-    `failed` tests. `wanted` is the text of the task.
+    "" where what is missing is still to be written, and unless there is an import error for each of
+    the `failed` tests. `wanted` is the text of the task.
     """
-    ran = [test for test in results.tests if test.outcome != "skipped"] if results else []
-    if not all(test.red for test in ran):
+    if sum(1 for _ in _missing(output)) < failed:
         return ""
-    if not ran and sum(1 for _ in _missing(output)) < failed:
-        return ""
-    reasons = [
-        package_lacked_by(text, repo, wanted) for text in [test.message for test in ran] or [output]
-    ]
-    return reasons[0] if all(reasons) else ""
+    return package_lacked_by(output, repo, wanted)
 
 
 def package_lacked_by(message: str, repo: Path, wanted: str) -> str:
@@ -214,16 +207,38 @@ def _table(tables: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _declared_for_node(package: str, repo: Path) -> str:
-    """`package.json` where it names a package that is not installed; else ""."""
-    try:
-        manifest = json.loads(_text(repo / "package.json") or "{}")
-    except ValueError:
+    """The `package.json` that names a package which is not installed; "" for none.
+
+    That of the repository or of one of its workspaces; what these contain is no package to install.
+    """
+    whole = _manifest_of_node(repo)
+    found = {repo: whole} | {at: _manifest_of_node(at) for at in _workspaces(repo, whole)}
+    if any(manifest.get("name") == package for manifest in found.values()):
         return ""
-    if not isinstance(manifest, dict) or manifest.get("name") == package:
-        return ""
-    for table in NODE_TABLES:
-        version = _table(manifest, table).get(package)
-        if isinstance(version, str) and not version.startswith(LOCAL):
-            there = (repo / "node_modules" / package).exists()
-            return "" if there else "package.json"
+    for folder, manifest in found.items():
+        for table in NODE_TABLES:
+            version = _table(manifest, table).get(package)
+            if isinstance(version, str) and not version.startswith(LOCAL):
+                there = any((at / "node_modules" / package).exists() for at in (repo, folder))
+                return "" if there else (folder / "package.json").relative_to(repo).as_posix()
     return ""
+
+
+def _manifest_of_node(folder: Path) -> Mapping[str, Any]:
+    try:
+        manifest = json.loads(_text(folder / "package.json") or "{}")
+    except ValueError:
+        return {}
+    return manifest if isinstance(manifest, dict) else {}
+
+
+def _workspaces(repo: Path, manifest: Mapping[str, Any]) -> list[Path]:
+    """The folders of packages that a repository of Node's consists of, as npm, Yarn or pnpm say."""
+    listed = manifest.get("workspaces")
+    patterns = listed.get("packages") if isinstance(listed, dict) else listed
+    of_pnpm = OF_PNPM.findall(_text(repo / "pnpm-workspace.yaml"))
+    found: list[Path] = []
+    for pattern in [*(patterns if isinstance(patterns, list) else ()), *of_pnpm]:
+        if isinstance(pattern, str) and re.fullmatch(r"(?!/)(?!.*\.\.)[^!\0]+", pattern):
+            found += islice(repo.glob(f"{pattern.rstrip('/')}/package.json"), MOST_WORKSPACES)
+    return [place.parent for place in sorted(found) if "node_modules" not in place.parts]

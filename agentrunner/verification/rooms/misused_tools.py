@@ -13,7 +13,7 @@ from pathlib import Path
 
 from agentrunner.verification.results.commands import runs_of
 from agentrunner.verification.results.files import MOST_READ, read_plain
-from agentrunner.verification.rooms.tool_usage import NODE, complaint, has_sources
+from agentrunner.verification.rooms.tool_usage import NODE, Complaint, complaint, has_sources
 
 MISUSED = "the tool says: "
 PYTEST_USAGE = 4
@@ -45,16 +45,34 @@ def misused(
     PRD, names may still be written, and so may everything in a repository that holds nothing but
     texts, and a project of which it holds no source: there the command is red.
     """
-    words = _pytest(shell, exit_code, output, repo) or _npm(exit_code, output)
-    if MANIFEST in words and not (repo / cwd / MANIFEST).exists() and not has_sources(repo, NODE):
-        words = ""
-    names = _named(words, shell)
-    if exit_code and not words and (other := complaint(shell, output, repo, cwd)):
-        words, names = other.text, list(other.lacks)
-    if not words or _holds_only_texts(repo):
+    found = complaint_of(shell, exit_code, output, repo, cwd)
+    if found is None or holds_only_texts(repo):
         return ""
-    named = any(_stands_in(name, wanted) for name in names)
-    return "" if named else f"{MISUSED}{words}"
+    return "" if any(_stands_in(name, wanted) for name in found.lacks) else f"{MISUSED}{found.text}"
+
+
+def complaint_of(
+    shell: str,
+    exit_code: int,
+    output: str,
+    repo: Path,
+    cwd: str = ".",
+    *,
+    anywhere: bool = False,
+) -> Complaint | None:
+    """What the tool says of its call, with the names that it lacks; None where it says nothing.
+
+    `anywhere` also takes a missing project for wrong where the repository has no source of its
+    language.
+    """
+    words = _pytest(shell, exit_code, output, repo) or _npm(exit_code, output)
+    manifest = MANIFEST in words and not (repo / cwd / MANIFEST).exists()
+    if manifest and not anywhere and not has_sources(repo, NODE):
+        words = ""
+    if words:
+        names = [*_named(words, shell), *([MANIFEST] if manifest else [])]
+        return Complaint(words, tuple(dict.fromkeys(names)))
+    return complaint(shell, output, repo, cwd, anywhere=anywhere) if exit_code else None
 
 
 def _pytest(shell: str, exit_code: int, output: str, repo: Path) -> str:
@@ -99,7 +117,8 @@ def _stands_in(name: str, text: str) -> bool:
     return bool(name) and bool(re.search(rf"(?<!\w){form}(?!\w)", text))
 
 
-def _holds_only_texts(repo: Path) -> bool:
+def holds_only_texts(repo: Path) -> bool:
+    """Whether a repository holds no file but texts, so that everything is still to be written."""
     try:
         return all(
             entry.name.startswith(".") or (entry.is_file() and entry.suffix in TEXTS)

@@ -11,8 +11,9 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -37,6 +38,9 @@ _LOCKS: tuple[tuple[str, str], ...] = (
     (".cargo/config.toml", r'\b(?:index|registry) = "(?:sparse\+)?(https://[^"]+)"'),
     ("NuGet.config", r'<add\s[^>]*value="(https://[^"]+)"'),
     ("nuget.config", r'<add\s[^>]*value="(https://[^"]+)"'),
+    ("Cargo.lock", r'(?m)^source = "(?:sparse|git)\+(https://[^"]+)"'),
+    ("composer.lock", r'"dist":\s*\{[^{}]*?"url":\s*"(https:[^"]+)"'),
+    ("gradle/wrapper/gradle-wrapper.properties", r"(?m)^distributionUrl\s*=\s*(https\\?:\S+)"),
     ("Gemfile.lock", r"(?m)^\s*remote: (https://\S+)"),
     ("Gemfile", r"(?m)^\s*source\s*\(?\s*[\"'](https://[^\"']+)[\"']"),
 )
@@ -47,6 +51,14 @@ _OF_MAVEN = re.compile(
     re.DOTALL,
 )
 """What a POM fetches from; the addresses of its project, its developers and releases are others."""
+_GRADLE_FILES = ("settings.gradle", "settings.gradle.kts", "build.gradle", "build.gradle.kts")
+_OF_GRADLE = re.compile(
+    r"//[^\n]*|/\*.*?\*/|\"\"\".*?\"\"\"|'{3}.*?'{3}"
+    r"|\"(?P<double>(?:\\.|[^\"\\\n])*)\"|'(?P<single>(?:\\.|[^'\\\n])*)'"
+    r"|(?P<word>[\w.]+)|(?P<brace>[{}])",
+    re.DOTALL,
+)
+"""What is between blocks of a Gradle file: comments and long texts, texts, words and braces."""
 _CARGO_INDEX = re.compile(r"^(?P<host>[\w.-]+)-[0-9a-f]{16}$")
 
 _PIP_SAYS = (
@@ -66,6 +78,9 @@ _TOOLS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("package.json",), ("npm", "config", "get", "registry")),
 )
 """Manifests without a lock file, and the command by which their tool says where it looks."""
+_CARGO_ASKED = ("cargo", "install", "agentrunner-asks-for-the-address")
+"""Cargo shows its index by no command. It names it where it cannot be reached."""
+_NOWHERE = {"CARGO_HTTP_PROXY": "http://127.0.0.1:1", "CARGO_NET_RETRY": "0"}
 _TOOL_SEC = 10.0
 
 _COULD_NOT_FETCH = re.compile(
@@ -98,10 +113,11 @@ def registries_of(repo: Path, environ: Mapping[str, str]) -> list[str]:
         for part in _OF_MAVEN.finditer(_text(repo / "pom.xml"))
         for url in re.findall(r"<url>\s*(https://[^<\s]+)\s*</url>", part["text"] or "")
     ]
+    urls += [url for name in _GRADLE_FILES for url in _urls_of_gradle(_text(repo / name))]
     if (repo / "go.sum").exists():
-        urls += _urls_of_go(environ)
-    if (repo / "Cargo.lock").exists():
-        urls += _urls_of_cargo(environ)
+        urls += _urls_of_go(repo, environ)
+    if (repo / "Cargo.lock").exists() or (repo / "Cargo.toml").exists():
+        urls += list(_urls_of_cargo(environ)) or _cargo_says(repo, environ)
     if not urls:
         urls += _urls_of_tools(repo, environ)
     return list(dict.fromkeys(_hosts(urls)))
@@ -109,25 +125,36 @@ def registries_of(repo: Path, environ: Mapping[str, str]) -> list[str]:
 
 def _urls_of_tools(repo: Path, environ: Mapping[str, str]) -> Iterator[str]:
     """What the tools of the manifests say, asked where they run none of the repository's code."""
-    for manifests, (name, *words) in _TOOLS:
-        if not any(file.is_file() for pattern in manifests for file in repo.glob(pattern)):
-            continue
-        program = shutil.which(name, path=_path_outside(repo, environ))
-        if program is None or Path(program).resolve().is_relative_to(repo.resolve()):
-            continue
-        try:
-            ended = subprocess.run(
-                [program, *words],
-                cwd="/",
-                env=dict(environ),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_TOOL_SEC,
-                check=True,
-            )
-        except (OSError, subprocess.SubprocessError):
-            continue
-        yield from re.findall(r"https://\S+", ended.stdout.decode("utf-8", "replace"))
+    for manifests, words in _TOOLS:
+        if any(file.is_file() for pattern in manifests for file in repo.glob(pattern)):
+            yield from re.findall(r"https://\S+", _said(repo, environ, words))
+
+
+def _said(
+    repo: Path, environ: Mapping[str, str], words: Sequence[str], *, fails: bool = False
+) -> str:
+    """What a tool of this machine, never of the repository, prints; with `fails`, as its error.
+
+    "" where it is not there, or ends otherwise.
+    """
+    program = shutil.which(words[0], path=_path_outside(repo, environ))
+    if program is None or Path(program).resolve().is_relative_to(repo.resolve()):
+        return ""
+    try:
+        ended = subprocess.run(
+            [program, *words[1:]],
+            cwd="/",
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TOOL_SEC,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    if bool(ended.returncode) != fails:
+        return ""
+    return (ended.stderr if fails else ended.stdout).decode("utf-8", "replace")
 
 
 def _path_outside(repo: Path, environ: Mapping[str, str]) -> str:
@@ -163,8 +190,30 @@ def _urls_of_pyproject(text: str) -> Iterator[str]:
             yield from (url for url in urls if isinstance(url, str) and url.startswith("https://"))
 
 
-def _urls_of_go(environ: Mapping[str, str]) -> Iterator[str]:
-    """Go's proxy and checksum database: from the environment, user settings or Go's own ones."""
+def _urls_of_gradle(text: str) -> Iterator[str]:
+    """Where a Gradle file fetches from; what it publishes to is another matter."""
+    blocks: list[str] = []
+    word = ""
+    for part in _OF_GRADLE.finditer(text):
+        if part["word"]:
+            word = part["word"]
+        elif part["brace"] == "{":
+            blocks.append(word)
+        elif part["brace"]:
+            del blocks[-1:]
+        else:
+            url = part["double"] or part["single"] or ""
+            path = ".".join(blocks)
+            if url.startswith("https://") and "repositories" in path and not _publishes(path):
+                yield url
+
+
+def _publishes(path: str) -> bool:
+    return "publish" in path.lower() or "uploadArchives" in path
+
+
+def _urls_of_go(repo: Path, environ: Mapping[str, str]) -> Iterator[str]:
+    """Go's proxy and checksum database: from the environment, settings, or as Go itself says."""
     files = [home_of(environ) / ".config/go/env"]
     if root := environ.get("GOROOT"):
         files.append(Path(root) / "go.env")
@@ -173,11 +222,27 @@ def _urls_of_go(environ: Mapping[str, str]) -> Iterator[str]:
         texts += [
             match for file in files for match in re.findall(rf"(?m)^{name}=(.*)$", _text(file))
         ]
-        for word in re.split(r"[,| ]", next(filter(None, texts), "")):
+        told = next(filter(None, texts), "") or _said(repo, environ, ("go", "env", name)).strip()
+        for word in re.split(r"[,| ]", told):
             if word.startswith("https://"):
                 yield word
             elif name == "GOSUMDB" and "." in word:
                 yield f"https://{word.partition('+')[0]}"
+
+
+def _cargo_says(repo: Path, environ: Mapping[str, str]) -> list[str]:
+    """The address of the index, from a Cargo that has used none here and can reach none now."""
+    own = environ.get("CARGO_HOME") or home_of(environ) / ".cargo"
+    with tempfile.TemporaryDirectory(prefix="agentrunner-") as home:
+        for name in ("config.toml", "config"):
+            if (settings := Path(own, name)).is_file():
+                Path(home, name).symlink_to(settings)
+        around = {
+            **environ, **_NOWHERE, "CARGO_HOME": home, "CARGO_INSTALL_ROOT": home,
+            "CARGO_NET_OFFLINE": "false",
+        }  # fmt: skip
+        error = _said(repo, around, _CARGO_ASKED, fails=True)
+    return re.findall(r"https://[^\s`'\"]+", error)
 
 
 def _urls_of_cargo(environ: Mapping[str, str]) -> Iterator[str]:
@@ -199,7 +264,7 @@ def _urls_of_cargo(environ: Mapping[str, str]) -> Iterator[str]:
 def _hosts(urls: Iterable[str]) -> Iterator[str]:
     for url in urls:
         try:
-            parts = urlsplit(url)
+            parts = urlsplit(url.replace("\\", ""))  # as JSON and Java properties write them
             host, port = parts.hostname, parts.port or 443
         except ValueError:
             continue

@@ -15,33 +15,16 @@ from pathlib import Path
 from typing import Protocol
 
 from agentrunner.verification.results.counts import ESCAPES, Counts
-from agentrunner.verification.results.model import Results
-from agentrunner.verification.rooms.lacking_conditions import (
-    condition_lacked_by,
-    lacking_conditions,
-)
+from agentrunner.verification.results.model import Results, TestResult
+from agentrunner.verification.rooms.lacking_conditions import condition_lacked_by
 from agentrunner.verification.rooms.lacking_packages import (
     declared_in,
     lacking_package,
     package_lacked_by,
 )
 from agentrunner.verification.rooms.misused_tools import misused
+from agentrunner.verification.rooms.unfetched import unfetched, unresolved
 
-UNRESOLVED = re.compile(
-    r"(?m)^\[ERROR\] "
-    r"(?:Plugin \S+ or one of its dependencies could not be resolved"
-    r"|No plugin found for prefix|Error resolving version for plugin"
-    r"|Failed to execute goal on project \S+: Could not resolve dependencies for project).*"
-    r"(?:offline mode|[Cc]ould not transfer|[Uu]nknown host|[Nn]ame resolution|[Cc]onnect).*$"
-    r"|^\[(?:FATAL|ERROR)\] Non-resolvable parent POM .*"
-    r"(?:offline mode|[Cc]ould not transfer).*$"
-    r"|^\[ERROR\] Unresolveable build extension: (?!.*Could not find artifact).*?(?= @ *$| *$)"
-    r"|^\[ERROR\] Could not create local repository at .*$"
-    r"|^\s*> ?.*\bNo cached version (?:of \S+ )?available for offline mode\.?$"
-    r"|^\s*> Could not (?:HEAD|GET) '\S+'\.\n.*$"
-)
-"""Messages of Maven and Gradle where a part of themselves or a dependency cannot be fetched: no
-test ran. For a version that was never published they have another message, and that is red."""
 NO_TESTS = "no tests ran"
 UNREADABLE_FOR_SHELL = re.compile(
     r"(?:sh: (?:-c: )?(?:line )?\d+: .*\n)*sh: (?:-c: )?(?:line )?\d+: [Ss]yntax error.*"
@@ -109,32 +92,6 @@ FETCHES = (
     ),
 )
 """Messages of an offline package manager about a tool that it would have to fetch first."""
-NOT_FETCHED = (
-    re.compile(
-        r"(?m)^(?:go: |\S+\.go:\d+:\d+: )(?:\S+@v\S+: .*(?:\bdial tcp\b|lookup disabled|\bzip: )"
-        r"|\w+ \S+/cache/download/\S*: ).*$"
-    ),
-    re.compile(
-        r"(?m)^(?:go: |\S+\.go:\d+:\d+: ).*\bmissing (?P<file>go\.sum) entry\b.*(?:\n\t.+)?$"
-    ),
-    re.compile(r"(?m)^error: failed to download `.*$|^\s*download of \S+ failed$"),
-    re.compile(r"(?m)^The git source \S+ is not yet checked out\b.*$"),
-    re.compile(
-        r"(?m)^(?P<fault>error: [^\n]*)\n(?:(?!error: )[^\n]*\n)*?[^\n]*"
-        r"(?:you're using offline mode \(|but --offline was specified)"
-    ),
-    re.compile(r"(?m)^.*(?:you're using offline mode \(|but --offline was specified).*$"),
-    re.compile(r"(?m)^\[ERROR\] error reading \S+/\.m2/\S+\.jar; .*$"),
-)
-"""Messages of Go, Cargo, Bundler and Maven's compiler about a package that they could not fetch or
-unpack: it is in no cache, or only in part. One that no manifest names is red, in other words. Where
-there is a `fault`, it says which package that is. A `file` that the task names may be what the
-worker is to write."""
-INSTALLED_IN_PART = re.compile(
-    r"(?m)^(?P<fault>(?:Error: )?Cannot find module '\S+')\s*\n"
-    r"Require stack:\s*\n- \S*/node_modules/\S+$"
-)
-"""Node's message about a module that an installed package, the first of the stack, asks for."""
 CONFTEST = re.compile(r"(?m)^ImportError while loading conftest .*$")
 MISSING_MODULE = re.compile(r"(?m)^E\s+ModuleNotFoundError: No module named '(?P<module>\w+).*$")
 INSTALL_ADVICE = re.compile(
@@ -263,23 +220,39 @@ def why_no_test_says_anything(
     """
     why = why_not_started(shell, ran, repo, is_test=True, wanted=wanted, cwd=cwd)
     if results is not None and results.tests:
-        if not ran.exit_code:
-            return ""
-        return lacking_package(results, "", repo, wanted) or lacking_conditions(results, wanted)
+        return _why_none_of(results, ran, repo, wanted) if ran.exit_code else ""
     failed = ran.counts.failed if ran.counts is not None else 1
     if why or not ran.exit_code or (ran.counts is not None and ran.counts.passed):
         return why
-    return lacking_package(None, ran.tail, repo, wanted, failed)
+    return lacking_package(ran.tail, repo, wanted, failed)
+
+
+def _why_none_of(results: Results, ran: ShellOutcome, repo: Path, wanted: str) -> str:
+    """Why a command that failed can never say more, with tests by name; "" where one could.
+
+    A part of the project whose tests no tool could even start has no names to go on without.
+    """
+    tests = [test for test in results.tests if test.outcome != "skipped"]
+    reasons = [_why_it_could_not_run(test, repo, wanted) for test in tests]
+    return reasons[0] if reasons and all(reasons) else unresolved(ESCAPES.sub("", ran.tail))
 
 
 def tests_that_could_not_run(results: Results, repo: Path, wanted: str) -> dict[str, str]:
     """Red tests that could say nothing here, with the reason; the others did say something."""
     found: dict[str, str] = {}
     for test in results.red:
-        why = package_lacked_by(test.message, repo, wanted) or condition_lacked_by(test, wanted)
-        if why:
+        if why := _why_it_could_not_run(test, repo, wanted):
             found.setdefault(test.name, why)
     return found
+
+
+def _why_it_could_not_run(test: TestResult, repo: Path, wanted: str) -> str:
+    """Why a red test could say nothing here: a package or a condition that is missing; else ""."""
+    if not test.red:
+        return ""
+    if why := package_lacked_by(test.message, repo, wanted) or condition_lacked_by(test, wanted):
+        return why
+    return unfetched(test.message, wanted) if test.outcome == "error" else ""
 
 
 def tool_lacking(shell: str, ran: ShellOutcome) -> str:
@@ -300,13 +273,11 @@ def _start_failed(shell: str, repo: Path, ran: ShellOutcome, wanted: str) -> str
                 f"{tool} is not installed: it would be fetched at run time, and there is no"
                 " network here; task.setup.command can install it"
             )
-    for pattern in (*LAUNCHERS, *NOT_FETCHED, UNRESOLVED):
-        found = pattern.search(ran.tail)
-        parts = found.groupdict() if found else {}
-        if found and not ((file := parts.get("file")) and file in wanted):
-            return " ".join((parts.get("fault") or found[0]).split())
-    if partly := INSTALLED_IN_PART.search(ran.tail):
-        return f"{partly['fault']}, which an installed package needs: node_modules is incomplete"
+    for pattern in LAUNCHERS:
+        if found := pattern.search(ran.tail):
+            return " ".join(found[0].split())
+    if why := unfetched(ran.tail, wanted):
+        return why
     if (member := MISSING_MEMBER.search(ran.tail)) and not _is_below(
         member["place"] or member["whole"], repo
     ):

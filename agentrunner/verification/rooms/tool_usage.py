@@ -159,13 +159,18 @@ UNKNOWN = (
 )
 
 
-def complaint(shell: str, output: str, repo: Path, cwd: str = ".") -> Complaint | None:
-    """What a tool of the command says of the command itself; None where it says nothing of it."""
+def complaint(
+    shell: str, output: str, repo: Path, cwd: str = ".", *, anywhere: bool = False
+) -> Complaint | None:
+    """What a tool of the command says of the command itself; None where it says nothing of it.
+
+    `anywhere`: a missing project counts where the repository holds no source of its language too.
+    """
     runs = runs_of(shell, cwd, partial(read_plain, repo, most=MOST_READ))
     lines = [MARKS.sub("", line) for line in ESCAPES.sub("", output).splitlines()]
     return (
         next(_no_folder(shell, lines, repo / cwd), None)
-        or next(_no_project(runs, lines, repo), None)
+        or next(_no_project(runs, lines, repo, anywhere=anywhere), None)
         or next(_unknown(runs, lines), None)
     )
 
@@ -180,7 +185,9 @@ def _no_folder(shell: str, lines: list[str], start: Path) -> Iterator[Complaint]
             yield Complaint(line.strip(), (posixpath.basename(folder.rstrip("/")),))
 
 
-def _no_project(runs: list[Run], lines: list[str], repo: Path) -> Iterator[Complaint]:
+def _no_project(
+    runs: list[Run], lines: list[str], repo: Path, *, anywhere: bool
+) -> Iterator[Complaint]:
     for project in PROJECTS:
         folders = [run.folder for run in runs if set(project.programs) & _words(run)]
         if not folders or not (hit := _first(project.says, lines)):
@@ -191,7 +198,7 @@ def _no_project(runs: list[Run], lines: list[str], repo: Path) -> Iterator[Compl
         if not any(name in text for name in project.files):
             text = f"{text} ({project.files[0]})"
         elsewhere = next(_below(repo, project.files), "")
-        if not elsewhere and not has_sources(repo, project.sources):
+        if not elsewhere and not anywhere and not has_sources(repo, project.sources):
             continue
         name, place = posixpath.basename(elsewhere), posixpath.dirname(elsewhere)
         yield Complaint(f"{text}; {name} is in {place}" if place else text, project.files)

@@ -66,6 +66,7 @@ _QUOTED = re.compile(r"\"([^\"\n]{2,60})\"")
 _ROW = re.compile(r"\"[^\"\n]{2,60}\"(?:,? (?:and |or )?\"[^\"\n]{2,60}\"){2,}")
 _TICKED_ROW = re.compile(r"`[^`\n]{1,40}`(?:,? (?:and |or )?`[^`\n]{1,40}`){2,}")
 _TICKED = re.compile(r"`([^`\n]{1,40})`")
+_SUBJECT = re.compile(r"(?i:the (?:\w+ )?)?`([A-Za-z_]\w{2,})(?:\(\))?`(?! (?:or|and) )")
 _NUMBERED = re.compile(r"\s*[-*+] (?:\[.\] )?`?(\d{3,})(?![\w.])")
 """A point of a list that begins with a number of several digits, such as an answer of HTTP."""
 _POINT = re.compile(r"\s*(?:[-*+]|\d+[.)]) ")
@@ -153,6 +154,12 @@ def stated_names(text: str) -> dict[str, str]:
             if not _NO_STATUS.search(sentence[max(hit.start() - BEFORE, 0) : hit.end()]):
                 found.setdefault(_of_status(int(hit["name"])), hit["name"])
     return found
+
+
+def names_of_criterion(text: str) -> list[str]:
+    """The names in back quotes with which a criterion begins: "`gross` of 100 is 119"."""
+    hits = [_SUBJECT.match(sentence.strip()) for sentence in _wishes(text)]
+    return list(dict.fromkeys(hit[1] for hit in hits if hit is not None))
 
 
 def quoted_lists(text: str) -> list[list[str]]:

@@ -12,18 +12,21 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 
 from agentrunner.sandboxes.base import CommandResult, Request, Sandbox, SandboxOrder
 from agentrunner.sandboxes.bwrap import BwrapSandbox
+from agentrunner.sandboxes.caches import CACHES, CacheRow
 from agentrunner.sandboxes.find_caches import find_caches
 from agentrunner.sandboxes.homes import without_large
 from tests.kit.caches import (
     SECRET,
     Make,
     Project,
+    bait,
     berry,
     cargo,
     go,
@@ -35,6 +38,7 @@ from tests.kit.caches import (
     yarn,
 )
 from tests.kit.docker import docker, require_docker
+from tests.kit.files import write
 from tests.kit.layers import tree_of
 from tests.kit.more_caches import gem, gem_home, gradle, pip
 from tests.kit.sandbox_place import Place
@@ -95,6 +99,50 @@ async def test_in_bwrap_tests_are_green_offline_and_no_credential_is_seen(
     place: Place, make: Make
 ) -> None:
     await works_offline_and_hides("overlay", place, make)
+
+
+BESIDE = {
+    "nuget": (".nuget/NuGet/NuGet.Config", ".config/NuGet/NuGet.Config"),
+    "yarn": (".yarnrc", ".yarnrc.yml", ".npmrc"),
+    "pnpm": (".npmrc", ".config/pnpm/rc", ".config/pnpm/auth.ini"),
+    "uv": (".config/uv/uv.toml", ".local/share/uv/credentials/credentials.toml", ".netrc"),
+    "pip": (".config/pip/pip.conf", ".pip/pip.conf", ".netrc"),
+    "gradle": (".gradle/gradle.properties", ".gradle/init.gradle", ".gradle/init.d/a.gradle"),
+}
+"""Where people have their credentials for an ecosystem."""
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in CACHES if row.ecosystem in BESIDE], ids=lambda row: row.below_home
+)
+async def test_no_credential_is_seen_of_a_tool_that_is_not_here(
+    place: Place, row: CacheRow
+) -> None:
+    """Its cache is made by hand; what a tool does with it is for those that are here."""
+    below, name = row.places[-1].removeprefix("~/"), row.used_by[0].replace("*", "a")
+    write(place.repo, {name: ""})
+    beside = [f"{below}/credentials", f"{below}/logs/debug.log", *BESIDE[row.ecosystem]]
+    for folder in row.folders:
+        inner = f"{below}/{folder.name.replace('*', '1')}"
+        write(place.user, {f"{inner}/deep/packed.bin": "package\n"})
+        beside += [f"{inner}/deep/note.txt", f"{inner}/config.json"]
+    # What is packed as published has no credential of the user's, and is not searched.
+    packed = [f"{below}/{one}{rest}" for one in row.published for rest in ("", "/*")]
+    searched = [name for name in beside if not any(fnmatchcase(name, one) for one in packed)]
+    assert len(searched) > len(row.folders)
+    bait(*(place.user / name for name in searched))
+    caches = find_caches(place.repo, {}, place.user)
+    assert row.ecosystem in caches.ecosystems
+    box = boxed("overlay", place, place.spec(caches=caches))
+    await box.open()
+    try:
+        seen = await sh(box, place, f"find ~/ -name packed.bin; {SEARCH.format(SECRET, SECRET)}")
+    finally:
+        await box.close()
+    assert seen.stdout.decode().count("packed.bin\n") == len(row.folders)
+    assert SECRET not in seen.stdout.decode()
+    lines = [line for line in seen.stdout.decode().splitlines() if "packed.bin" not in line]
+    assert lines == []
 
 
 @pytest.mark.parametrize("make", [cargo, npm], ids=lambda make: make.__name__)

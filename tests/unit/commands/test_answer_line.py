@@ -32,7 +32,7 @@ async def turns() -> None:
 
 async def test_it_reads_then_writes_and_nothing_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "TICK_SEC", 0)
-    planner: Any = SimpleNamespace(progress=None)
+    planner: Any = SimpleNamespace(progress=None, waits=SimpleNamespace(told=None))
     terminal = Terminal()
     async with answer_line(planner, lambda text: text.replace(KEY, "[key]"), terminal):
         await turns()
@@ -50,7 +50,7 @@ async def test_it_reads_then_writes_and_nothing_stays(monkeypatch: pytest.Monkey
 
 
 async def test_without_a_terminal_nothing_is_written() -> None:
-    planner: Any = SimpleNamespace(progress=None)
+    planner: Any = SimpleNamespace(progress=None, waits=SimpleNamespace(told=None))
     target = io.StringIO()
     async with answer_line(planner, str, target):
         assert planner.progress is None

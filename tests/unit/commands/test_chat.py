@@ -71,7 +71,7 @@ def test_a_conversation_from_nothing_to_a_plan_and_back(talks: Talks) -> None:
         assert "version 2: 1 task" in chat.say("はい")
         assert "検索欄" in chat.say("/undo")
         assert "after       TASK-0001" in chat.say("/plan 2")
-        assert "BLOCKED by TASK-0001" in chat.say("/plan")
+        assert "behind TASK-0001" in chat.say("/plan")
         chat.type("/quit\r")
         assert chat.end() == 0
     assert outline(talks.store.load()) == [

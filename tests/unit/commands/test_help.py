@@ -146,6 +146,9 @@ def test_a_sentence_is_a_goal_and_a_file_is_a_file(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my task").write_text("# T\n")
     assert cli.understood(["fix the failing test", "-q"]) == ["run", "fix the failing test", "-q"]
+    with_model = ["--model", "gpt-5", "fix the failing test"]
+    assert cli.understood(with_model) == ["run", *with_model]
+    assert cli.understood(["--json", "a b"]) == ["--json", "a b"]
     assert cli.understood(["my task"]) == ["my task"]
     assert cli.understood(["run"]) == ["run"]
     assert source_of("fix the failing test", None, None) == TaskSource(
@@ -283,7 +286,7 @@ def test_what_completes_an_answer_and_a_setting(place: Path) -> None:
 
 def test_options_are_offered_with_what_they_do(place: Path) -> None:
     found = dict(completion.candidates(get_command(cli.app), ["plan", "run", "--p"]))
-    assert {"--parallel", "--planner", "--pr", "--policy"} == set(found)
+    assert {"--parallel", "--planner", "--planner-model", "--pr", "--policy"} == set(found)
     assert all(found.values())
 
 
@@ -354,3 +357,8 @@ def test_help_fits_into_a_narrow_terminal(
         told, _, _ = capsys.readouterr().out.partition("Examples:")
         long = [line for line in told.splitlines() if len(line) > 44]
         assert all(" " not in line.strip() for line in long), long  # a word alone is not broken
+    for name in PAGES.keys() - {"agent-runner"}:
+        assert cli.call(cli.app, [*name.split(), "--help"], "agentrunner") == 0
+        _, _, more = capsys.readouterr().out.rpartition("More:")
+        assert f"agentrunner explain {PAGES[name]}" in more.replace(" \\\n", " ")
+        assert max(map(len, more.splitlines())) <= 44

@@ -244,3 +244,33 @@ def test_in_a_part_of_a_repository_it_is_about_that_part(
     assert "file services/api/README.md contains" in written
     said = " ".join(call(capsys, "doctor")[1].split())
     assert "part services/api: the tests run there" in said, said[:900]
+
+
+@pytest.mark.parametrize("by", ["nobody", "settings", "policy", "option", "mistake"])
+def test_a_trial_is_shown_the_caches_that_a_run_would_be_shown(
+    repo: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    by: str,
+) -> None:
+    home = tmp_path / "home"
+    write(home, {"go/pkg/mod/example.test/x@v1.0.0/x.go": "package x\n"})
+    write(repo, {"go.mod": "module m\n"})
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("version: 1\nsandbox: {caches: [cargo]}\n")
+    monkeypatch.setenv("HOME", str(home))
+    options = ["--policy", str(policy)] if by == "option" else []
+    if by == "policy":
+        monkeypatch.setenv("AGENTRUNNER_POLICY", str(policy))
+    if by in ("settings", "mistake"):
+        text = "none" if by == "settings" else "nothing-known"
+        mine = {"config.yaml": f"version: 1\nrunner: {{sandbox: {{caches: {text}}}}}\n"}
+        write(home / ".config/agentrunner", mine)
+    said = " ".join(call(capsys, "doctor", "--no-try", *options)[1].split())
+    assert ("caches go: what is downloaded is seen" in said) == (by == "nobody"), said
+    if by != "option":
+        found = [FoundCommand("test -e ~/go/pkg/mod/example.test; exit $?", "w")]
+        best = try_tests(repo, found, os.environ, tmp_path / "state").best
+        assert best is not None
+        assert best.exit_code == (0 if by == "nobody" else 1)

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from agentrunner.sandboxes.bwrap import find_bwrap
-from agentrunner.storage.locks import me, repository_lock
+from agentrunner.storage.index import RunIndex
+from agentrunner.storage.locks import me, repository_lock, run_lock
+from agentrunner.storage.run_folder import RunFolder
 from tests.kit.bwrap import require_bwrap
 from tests.kit.model_server import Fault, ModelServer
-from tests.kit.warm import python_variables, warm_run
+from tests.kit.terminals import Terminal
+from tests.kit.warm import ROOT, python_variables, warm_run
 
 PRD = "# Free delivery\n\nOrders of 5000 cents and more have no delivery fee.\n"
 CHECK = "- Free from 5000 ({word}: `python3 -m unittest`)\n"
@@ -66,6 +70,11 @@ class Mistake:
     """Options of the bwrap in which the command is given: what this machine is to be like."""
     at_work: bool = False
     """Whether another run works in the repository."""
+    typed: str = ""
+    """The command line in a shell's words, where it is more than one command: `$it` is the command.
+    """
+    terminal: bool = False
+    exits: tuple[int, ...] = (2, 3, 4, 5)
 
 
 CODEX = r"printf '#!/bin/sh\necho codex-cli 0.169.0\n'"
@@ -74,7 +83,16 @@ REFUSED = (
     r"""echo "{\"type\":\"turn.failed\",\"error\":{\"message\":\"unexpected status 401 """
     r"""Unauthorized: Incorrect API key provided\"}}"\nexit 1\n'"""
 )
+MODEL_REFUSED = REFUSED.replace(
+    "401 Unauthorized: Incorrect API key provided",
+    "404 Not Found: The model gpt-foo does not exist",
+)
+AWAY = REFUSED.replace(
+    "unexpected status 401 Unauthorized: Incorrect API key provided",
+    "stream disconnected before completion: error sending request",
+)
 OPENAI = ("--planner", "openai-chat", "--set", "runner.worker.kind=mock", "--no-input")
+COMMAND = shlex.join([sys.executable, "-m", "agentrunner"])
 RUN = ("run", "users-api.md", "--no-input")
 STEERED = (*RUN, "--planner", "checklist", "--set", "runner.worker.kind=mock")
 MISTAKES = {
@@ -160,7 +178,65 @@ MISTAKES = {
     "run-not-known": Mistake(("show", "nothing-0000")),
     "nothing-waits": Mistake(("approve",)),
     "sentence-for-a-file": Mistake(
-        ("run", "fix the failing test", "--no-input", "--worker", "codexx")
+        ("run", "fix the failing test", *STEERED[2:], "--test",
+         "python3 -m unittest discover tests"),
+        in_sandbox=True, exits=(1, 3),
+    ),
+    "sentence-without-an-agent": Mistake(
+        ("fix the failing test", "--no-input"), environ={"PATH": "/usr/bin:/bin"}
+    ),
+    "sentence-without-quotes": Mistake(("fix", "the", "failing", "test", "--no-input")),
+    "heading-criteria": Mistake(("validate", "p.md"), {"p.md": prd("Criteria")}),
+    "heading-in-japanese": Mistake(("validate", "p.md"), {"p.md": prd("要件")}),
+    "heading-success-criteria": Mistake(
+        ("validate", "p.md"), {"p.md": prd("Success criteria")}
+    ),
+    "check-in-plural": Mistake(
+        ("validate", "p.md"), {"p.md": prd("Acceptance criteria", "checks")}
+    ),
+    "check-called-test": Mistake(
+        ("validate", "p.md"), {"p.md": prd("Acceptance criteria", "test")}
+    ),
+    "line-ends-of-windows": Mistake(
+        ("validate", "p.md"), exits=(0,),
+        shell=f"printf '{prd('Acceptance criteria')}' | sed 's/$/\\r/' > p.md",
+    ),
+    "prd-outside": Mistake(
+        ("run", "../prds/users-api.md", *STEERED[2:], "--dry-run"), exits=(0,), in_sandbox=True,
+        shell="mkdir ../prds && mv users-api.md ../prds",
+    ),
+    "address-of-the-planner-set": Mistake(
+        (*RUN, "--planner", "openai-chat", "--worker", "codex-cli", "--sandbox", "none",
+         "--dry-run"), typed="$it | sed '/^The worker/,$d'",
+        shell=f"{CODEX} > ~/codex && chmod +x ~/codex", exits=(0,),
+        environ={"AGENTRUNNER_CODEX": "~/codex", "OPENAI_API_KEY": "sk-" + 40 * "x",
+                 "OPENAI_BASE_URL": "https://models.example.org/v1"},
+    ),
+    "planner-broken": Mistake(
+        ("run", "users-api.md", *OPENAI, "--budget", "wait_sec=0"),
+        fault=Fault(500, "The server had an error"), in_sandbox=True,
+    ),
+    "git-not-there": Mistake(
+        STEERED, shell="mkdir ~/bin && ln -s $(command -v sh) ~/bin", environ={"PATH": "~/bin"}
+    ),
+    "docker-closed-to-me": Mistake(
+        (*STEERED, "--sandbox", "docker"), around=("--cap-drop", "ALL"), in_sandbox=True,
+        shell="""python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("../d.sock")'"""
+        " && chmod 000 ../d.sock",
+        environ={"DOCKER_HOST": "unix://~/../d.sock"},
+    ),
+    "disk-full": Mistake(
+        STEERED, around=("--size", "65536", "--tmpfs", "STATE"), in_sandbox=True
+    ),
+    "reader-that-went-away": Mistake(
+        ("workers", "--json"), typed="$it | head -c 1; echo; $it >&-", exits=(0,)
+    ),
+    "resume-of-a-busy-run": Mistake(
+        ("resume", "users-api"), shell=f"{COMMAND} {shlex.join(STEERED)} -q; [ $? = 3 ]",
+        at_work=True, in_sandbox=True,
+    ),
+    "no-colour": Mistake(
+        (*RUN, "--worker", "codexx"), terminal=True, environ={"NO_COLOR": "1", "TERM": "xterm"}
     ),
     "planner-away": Mistake(
         ("run", "users-api.md", *OPENAI, "--budget", "wait_sec=0"), in_sandbox=True,
@@ -213,6 +289,18 @@ MISTAKES = {
         shell=f"{REFUSED} > ~/codex && chmod +x ~/codex", in_sandbox=True,
         environ={"AGENTRUNNER_CODEX": "~/codex", "OPENAI_API_KEY": "sk-" + 40 * "x"},
     ),
+    "worker-model-refused": Mistake(
+        (*RUN, "--planner", "checklist", "--worker", "codex-cli", "--sandbox", "none",
+         "--model", "gpt-foo"),
+        shell=f"{MODEL_REFUSED} > ~/codex && chmod +x ~/codex", in_sandbox=True,
+        environ={"AGENTRUNNER_CODEX": "~/codex", "OPENAI_API_KEY": "sk-" + 40 * "x"},
+    ),
+    "provider-away-under-the-worker": Mistake(
+        (*RUN, "--planner", "checklist", "--worker", "codex-cli", "--sandbox", "none",
+         "--budget", "wait_sec=0"),
+        shell=f"{AWAY} > ~/codex && chmod +x ~/codex", in_sandbox=True,
+        environ={"AGENTRUNNER_CODEX": "~/codex", "OPENAI_API_KEY": "sk-" + 40 * "x"},
+    ),
     "home-folder": Mistake(("run", "users-api.md", "--repo", "~"), environ={"SHELL": "/bin/sh"}),
 }  # fmt: skip
 
@@ -259,19 +347,25 @@ def test_a_mistake_is_answered_with_what_to_do(
         environ |= {"OPENAI_API_KEY": "sk-" + 40 * "x", "OPENAI_BASE_URL": server.base_url}
     words = [one.replace("~", str(place / "home")) for one in mistake.arguments]
     if mistake.shell:
-        subprocess.run(["sh", "-c", mistake.shell], cwd=repo, env=environ, check=True)
+        before = _for_this_source(environ) | {"PATH": os.environ["PATH"]}
+        subprocess.run(["sh", "-c", mistake.shell], cwd=repo, env=before, check=True)
     argv = [sys.executable, "-m", "agentrunner", *words]
     try:
         with another_run(repo, place / "state") if mistake.at_work else nullcontext():
             if mistake.around:
                 ran = _run_around(mistake, argv, repo, environ)
+            elif mistake.typed:
+                ran = _typed(mistake, argv, repo, environ)
+            elif mistake.terminal:
+                ran = _in_terminal(argv, repo, environ)
             else:
                 ran = warm_run(argv, cwd=repo / mistake.cwd, env=environ)
     finally:
         if server is not None:
             server.stop()
-    assert ran.returncode in (2, 3, 4, 5), ran
-    shown = f"$ agentrunner {' '.join(mistake.arguments)}\nexit {ran.returncode}\n"
+    assert ran.returncode in mistake.exits, ran
+    command = f"agentrunner {shlex.join(mistake.arguments)}"
+    shown = f"$ {(mistake.typed or '$it').replace('$it', command)}\nexit {ran.returncode}\n"
     golden(f"mistakes/{name}.txt", shown + _steady(ran.stdout + ran.stderr, place))
 
 
@@ -279,22 +373,52 @@ def _run_around(
     mistake: Mistake, argv: list[str], repo: Path, environ: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
     bwrap = str(find_bwrap(os.environ, repo))
-    places = {"REPO": str(repo), "BWRAP": bwrap}
+    state = Path(environ["AGENTRUNNER_STATE_DIR"])
+    state.mkdir(exist_ok=True)
+    places = {"REPO": str(repo), "BWRAP": bwrap, "STATE": str(state)}
     around = [bwrap, "--dev-bind", "/", "/", *(places.get(one, one) for one in mistake.around)]
     return subprocess.run(
-        [*around, *argv], cwd=repo, env=environ, capture_output=True, text=True, check=False
-    )
+        [*around, *argv],
+        cwd=repo, env=_for_this_source(environ), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def _typed(
+    mistake: Mistake, argv: list[str], repo: Path, environ: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", "-c", mistake.typed.replace("$it", shlex.join(argv))],
+        cwd=repo, env=_for_this_source(environ), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def _for_this_source(environ: Mapping[str, str]) -> dict[str, str]:
+    """Variables with which a new Python runs these sources, wherever others are installed."""
+    path = [str(ROOT), *filter(None, [environ.get("PYTHONPATH")])]
+    return {**environ, "PYTHONPATH": os.pathsep.join(path)}
+
+
+def _in_terminal(
+    argv: list[str], repo: Path, environ: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """As elsewhere, and each escape sequence would be seen."""
+    with Terminal(argv, repo, environ) as terminal:
+        code = terminal.end()
+    shown = terminal.seen.decode().replace("\r\n", "\n")
+    return subprocess.CompletedProcess(argv, code, shown, "")
 
 
 @contextmanager
 def another_run(repo: Path, state: Path) -> Iterator[None]:
-    """As if a run had worked in the repository since some time."""
-    lock = repository_lock(state, repo)
-    lock.acquire_or_leave(me("shop-hours-b3k9", "2026-01-05T09:30:00.000Z"))
-    try:
+    """As if a run, the newest there is, had worked in the repository since some time."""
+    rows = RunIndex(state).runs()
+    name, since = rows[0].run_id if rows else "shop-hours-b3k9", "2026-01-05T09:30:00.000Z"
+    with ExitStack() as locks:
+        held = [repository_lock(state, repo)]
+        held += [run_lock(RunFolder.open(state, row.run_id)) for row in rows]
+        for lock in held:
+            locks.enter_context(closing(lock)).acquire_or_leave(me(name, since))
         yield
-    finally:
-        lock.close()
 
 
 def _steady(text: str, place: Path) -> str:
@@ -306,6 +430,7 @@ def _steady(text: str, place: Path) -> str:
     text = re.sub(r"\b\d+ bytes\b", "N bytes", text)
     text = re.sub(r"127\.0\.0\.1:\d+", "SERVER", text)
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:]+(?:\+00:00|Z)", "TIME", text)
+    text = re.sub(r"\d{4}-\d\d-\d\d\s+\d\d:\d\d:\d\d UTC", "TIME", text)
     text = re.sub(r"(?m)^TIME .*\n| on this machine only: .*$", "", text)
     text = re.sub(r"bwrap \d.*", "bwrap …", text)
     text = re.sub(r"(?:\d+ min )?\b\d+(?:\.\d+)? s\b", "N s", text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,12 @@ from agentrunner.plans.store import PlanStore
 from agentrunner.storage.locks import me
 from agentrunner.storage.plan_folder import plan_folder
 from agentrunner.storage.plan_shelf import put_aside
+from agentrunner.text.terminal import cell_width
 from tests.kit.plan_project import AT, Work, plan_of
 from tests.kit.terminals import Terminal
 from tests.unit.commands.shell import Shell
+
+Golden = Callable[[str, str], None]
 
 ROOT = Path(__file__).parents[3]
 DONE = {"finished_at": "2026-11-21T06:00:00Z"}
@@ -90,6 +94,20 @@ def test_a_task_of_a_plan_that_was_put_aside_is_not_offered(shell: Shell) -> Non
     assert "totals-c21e" in shown and "TASK-0001" not in shown
 
 
+def test_what_the_plan_asks_needs_you_and_a_failed_task_has_a_next_command(shell: Shell) -> None:
+    shell.add_run("TASK-0001-7f3a", state="FAILED", part_of="plan", **DONE)
+    folder = plan_folder(shell.repo.parent / "state", shell.repo)
+    store = PlanStore(folder.plan)
+    store.save(plan_of([Work()]), at=AT, kind="decompose", author="hana", message="make it")
+    about_plan, about_task = store.ask("Net or gross?", AT), store.ask("Why?", AT, "TASK-0001")
+    TaskRunStore(folder).save(TaskRun("TASK-0001", 1, run_id="TASK-0001-7f3a", question=about_task))
+    assert overview() == 0
+    shown = shell.capture.readouterr().out
+    assert "Needs you" in shown and "Ended" not in shown and "Net or gross?" in shown
+    for number in (about_plan, about_task):
+        assert f"agentrunner plan answer {number}" in shown
+
+
 @pytest.mark.parametrize("name", ["users-api-7f3a", "users-api"])
 def test_the_name_of_a_waiting_run_alone_is_no_answer_to_it(name: str, shell: Shell) -> None:
     shell.add_run("users-api-7f3a", waiting="ask_human")
@@ -145,6 +163,32 @@ def test_candidates_fit_a_narrow_terminal() -> None:
     assert max(map(len, screen.split("\n"))) <= 44 and "3  charge-for" in screen
 
 
+@pytest.mark.parametrize("width", [100, 80, 44])
+def test_each_candidate_has_its_name_state_and_task(width: int, golden: Golden) -> None:
+    rows = [
+        {"run_id": "charge-for-every-piece-2q7x", "title": "The cart charges too little",
+         "state": "FAILED"},
+        {"run_id": "hi-9x2k", "title": "商品一覧ページをつくり直して、検索もつける",
+         "state": "RUNNING", "running": False},
+    ]  # fmt: skip
+    screen = picker_screen("resume", rows, width)
+    golden(f"screens/picker-{width}.txt", screen + "\n")
+    assert max(map(cell_width, screen.split("\n"))) <= width
+    for row in rows:
+        assert row["run_id"] in screen and str(row["title"])[:12] in screen
+    assert "failed" in screen and "stopped" in screen
+
+
+def test_resume_of_the_only_run_is_asked_first(tmp_path: Path) -> None:
+    seen, code, said = typed(tmp_path, "stopped", ["resume", "-q"], ["n\n"])
+    assert "resume users-api-7f30 · Users? [y/N]" in seen and "Nothing was changed." in seen
+    assert (code, said) == (0, [])
+    folder = tmp_path / "yes"
+    folder.mkdir()
+    seen, _, said = typed(folder, "stopped", ["resume", "-q"], ["y\n"])
+    assert [one[:2] for one in said] == [["resume", "users-api-7f30"]]
+
+
 SCRIPT = """
 import json, sys
 from agentrunner import cli
@@ -182,7 +226,8 @@ def typed(
     for number in range(count):
         run_id = f"users-api-7f3{number}"
         RunFolder.create(folder / "state", run_id)
-        row = RunRow(run_id, "users-api", "Users", str(repo), "PLANNING", waiting=kind)
+        waiting = None if kind == "stopped" else kind
+        row = RunRow(run_id, "users-api", "Users", str(repo), "PLANNING", waiting=waiting)
         RunIndex(folder / "state").record(row)
     inherited = {name: value for name, value in os.environ.items() if name != "CI"}
     own = {"TERM": "xterm", "NO_COLOR": "1", "PYTHONPATH": str(ROOT), "HOME": str(folder),

@@ -8,16 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.plan_project import AT, Work, plan_of
 from tests.kit.talks import Talks, decompose, phase, task
 from tests.kit.terminals import Terminal
 
 
-def says(talks: Talks) -> Terminal:
+def says(talks: Talks, *words: str) -> Terminal:
     unset = ("CI", "NO_COLOR", "OPENAI_API_KEY")
     inherited = {name: value for name, value in os.environ.items() if name not in unset}
     own = {"TERM": "dumb", "HOME": str(talks.place), "AGENTRUNNER_STATE_DIR": str(talks.state_dir)}
     script = ("--planner", "script", "--set", "runner.meta.script=replies.yaml")
-    argv = [sys.executable, "-m", "agentrunner", "plan", "a list", *script]
+    words = words or ("a list", *script)
+    argv = [sys.executable, "-m", "agentrunner", "plan", *words]
     return Terminal(argv, talks.repo, {**inherited, **own})
 
 
@@ -37,3 +39,26 @@ def test_a_proposal_is_applied_refused_or_kept(
             terminal.until("agentrunner plan accept --id")
         assert terminal.end() == code
     assert talks.store.load().version == version
+
+
+@pytest.mark.parametrize("word", ["2", "task-0001"])
+def test_one_of_several_open_questions_is_picked(word: str, tmp_path: Path) -> None:
+    talks = Talks(tmp_path)
+    (talks.repo / ".git").mkdir(parents=True)
+    talks.store.save(plan_of([Work()]), at=AT, kind="decompose", author="hana", message="make it")
+    talks.store.ask("Net or gross?", AT)
+    talks.store.ask("Which tests?", AT, "TASK-0001")
+    with says(talks, "answer") as terminal:
+        assert "2  TASK-0001: Which tests?" in terminal.until("leave them > ")
+        terminal.type("7\r")
+        terminal.until("1, 2, or [q] leave them > ")
+        terminal.type(f"{word}\r")
+        terminal.until("empty leaves it waiting) > ")
+        terminal.type("all of them\r")
+        assert terminal.end() == 0
+    assert [one.answer for one in talks.store.questions()] == [None, "all of them"]
+    talks.store.ask("And now?", AT)
+    with says(talks, "answer") as terminal:
+        terminal.until("leave them > ")
+        terminal.type("q\r")
+        assert terminal.end() == 4

@@ -36,6 +36,12 @@ OPTIONS: dict[str, tuple[list[str], Made, Any]] = {
         lambda order, output: order.settings.options.get("worker"),
         "command",
     ),
+    "--planner-model": (
+        ["gpt-5"],
+        lambda order, output: order.settings.options.get("planner_model"),
+        "gpt-5",
+    ),
+    "--model": (["m"], lambda order, output: order.settings.options.get("model"), "m"),
     "--sandbox": (["none"], lambda order, output: order.settings.options.get("sandbox"), "none"),
     "--budget": (
         ["usd=5"],

@@ -94,7 +94,7 @@ async def test_a_disk_that_fails_is_told_of_as_well() -> None:
     work.error = OSError(errno.ENOSPC, "No space left on device")
     PlanSteering(work, str, told).start()
     await told.heard.wait()
-    assert "No space left on device" in " ".join(told[0].split())
+    assert "There is no room left in /" in " ".join(told[0].split())
 
 
 def test_who_talks_does_not_take_the_place_of_who_steers_the_tasks() -> None:
@@ -106,6 +106,18 @@ def test_who_talks_does_not_take_the_place_of_who_steers_the_tasks() -> None:
     shared = of_tasks(known, setting, {"test": "make test", "worker": None}, place)
     assert shared.options == {"meta": "checklist", "test": "make test"}
     assert shared.overrides == {"runner.worker.model": "runner.worker.model=m"}
+
+
+def test_a_model_is_that_of_who_it_was_named_for() -> None:
+    place = Path("/shop")
+    setting = Setting(meta="codex-cli", planner_model="gpt-5")
+    fresh = of_tasks(PlanSettings(base_dir="/shop"), setting, {"model": "m"}, place)
+    assert fresh.options == {"meta": "codex-cli", "planner_model": "gpt-5", "model": "m"}
+    named = PlanSettings(base_dir="/shop", options={"meta": "chat", "planner_model": "a:b"})
+    assert of_tasks(named, setting, {}, place).options == named.options
+    for other, kept in (("chat", True), ("mock", False)):
+        again = named.with_given({"meta": other}, None, [], place)
+        assert ("planner_model" in again.options) == kept
 
 
 def test_each_event_is_one_harmless_line() -> None:
@@ -138,8 +150,8 @@ def test_what_a_question_says_is_not_said_again_of_its_task() -> None:
     question = {"event": "plan_question", "task_id": "TASK-0001", "question": 3, "text": text}
     blocked = {"event": "plan_task", "task_id": "TASK-0001", "status": "BLOCKED", "detail": text}
     asked = event_line({**question, "status": "BLOCKED"}, chat=True)
-    assert event_line(blocked, before=asked) == "TASK-0001 BLOCKED"
-    assert event_line(blocked, before="TASK-0001 RUNNING").endswith("Which model?")
+    assert event_line(blocked, before=asked) == "TASK-0001 waiting for you"
+    assert event_line(blocked, before="TASK-0001 running").endswith("Which model?")
 
 
 def test_the_end_tells_what_is_left() -> None:
@@ -152,6 +164,6 @@ def test_the_end_tells_what_is_left() -> None:
         budget_spent="usd",
     )
     assert end_line(result) == (
-        "The plan run has ended: 2 COMPLETE, 1 BLOCKED. Branch agentrunner/shop. "
+        "The plan run has ended: 2 complete, 1 waiting for you. Branch agentrunner/shop. "
         "1 question for you. The budget usd is spent."
     )

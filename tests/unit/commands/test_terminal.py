@@ -14,7 +14,10 @@ from typing import Any
 import pytest
 
 from agentrunner.commands.console import Console, Output, ring, show
+from agentrunner.commands.question_prompt import _edit_prompt
+from agentrunner.screens.paused import letters, paused_screen
 from tests.kit.files import write
+from tests.kit.screen_samples import result
 from tests.kit.terminals import Terminal
 from tests.unit.commands.fake_engine import TASK
 
@@ -108,6 +111,31 @@ def test_a_plan_is_edited_in_the_person_s_editor(tmp_path: Path) -> None:
     _, (answer,), _ = in_terminal(tmp_path, "plan", "e\n", VISUAL=str(editor))
     assert answer["decision"] == "approve"
     assert json.loads(answer["edit"])["criteria"][0]["id"] == "AC-9"
+
+
+@pytest.mark.parametrize(
+    ("edit", "prompt"), [('sed -i s/sum/total/ "$1"', "Mend the total."), ("true", "")]
+)
+def test_a_worker_s_prompt_is_edited_as_text(
+    edit: str, prompt: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor = write(tmp_path, {"editor": f"#!/bin/sh\n{edit}\n"}) / "editor"
+    monkeypatch.setenv("VISUAL", str(editor))
+    assert _edit_prompt("Mend the sum.") == prompt
+    assert "e" in letters("worker") and "e" not in letters("complete")
+
+
+def test_what_was_left_waiting_is_not_shown_again() -> None:
+    asked = {"exit_code": 4, "state": "PLANNING", "waiting": {
+        "id": "abc", "kind": "plan", "text": "Approve the plan: 1 criterion.", "options": [],
+        "subject": json.dumps({"criteria": [{"id": "AC-1", "description": "It greets"}]}),
+    }}  # fmt: skip
+    waits = result(**asked)
+    whole, brief = (
+        paused_screen(waits, where="hana@devbox", brief=brief) for brief in (False, True)
+    )
+    assert "It greets" in whole and "It greets" not in brief and "  id abc" not in brief
+    assert "WAITING FOR YOU" in brief and "--id abc" in brief
 
 
 @pytest.mark.parametrize("name", ["CI", "AGENTRUNNER_TEST_NOTHING"])

@@ -398,6 +398,14 @@ def test_what_a_set_up_must_come_before(
         ({"requirements.txt": "flask\n"}, None),
         ({"Gemfile": ""}, "bundle install"),
         ({"pom.xml": ""}, "mvn -B -q test -Dmaven.test.failure.ignore"),
+        (
+            {"build.gradle.kts": ""},
+            "gradle --no-daemon test --continue || gradle --no-daemon testClasses",
+        ),
+        (
+            {"settings.gradle": "", "gradlew": ""},
+            "./gradlew --no-daemon test --continue || ./gradlew --no-daemon testClasses",
+        ),
     ],
 )
 def test_what_installs_the_packages(

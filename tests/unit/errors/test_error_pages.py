@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from agentrunner import cli, errors, registry
 from agentrunner.errors.error import AgentRunnerError
@@ -32,6 +33,21 @@ def test_a_code_is_one_word_of_one_class() -> None:
     assert set(written) == set(KINDS) and set(written.values()) == {1}
     assert [code for code in KINDS if not re.fullmatch(r"[a-z]+(-[a-z]+)*", code)] == []
     assert set(old_codes()).isdisjoint(KINDS)
+
+
+OF_REPLIES = """ambiguous duplicate_key empty forbidden_yaml incomplete invalid missing not_found
+placeholder refusal syntax too_large unsupported_version wrong_type""".split()
+
+
+def test_an_earlier_spelling_explains_the_code_that_it_became() -> None:
+    became = {old: f"reply-{old.replace('_', '-')}" for old in OF_REPLIES}
+    became |= {
+        "surroundings": "infrastructure",
+        "sandbox-invalid_request": "sandbox-invalid-request",
+    }
+    assert old_codes() == became
+    for old, code in became.items():
+        assert CliRunner().invoke(cli.app, ["explain", old]).output.startswith(f"# {code}\n")
 
 
 def calls() -> Iterator[tuple[Path, ast.Call]]:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 
@@ -208,25 +208,84 @@ def test_a_full_disk_is_said_and_leaves_nothing_behind(
     sound(snapshots)
 
 
+SMALL_DISK = """
+import errno, subprocess, sys
+from pathlib import Path
+from agentrunner.errors.runs import DiskFull
+from agentrunner.git.snapshots import Snapshots
+
+root = Path(sys.argv[1])
+snapshots, small = Snapshots(root / "store", root / "tree"), root / "small"
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", small], check=True)
+tree = snapshots.take().tree
+try:
+    snapshots.export_tree(tree, small / "out")
+except (DiskFull, OSError) as error:
+    assert isinstance(error, DiskFull) or error.errno == errno.ENOSPC, repr(error)
+else:
+    sys.exit("6 MB went onto 4 MB")
+snapshots.git.run("fsck", "--full", "--strict")
+assert snapshots.take().tree == tree
+subprocess.run(["mount", "-o", "remount,size=20m", small], check=True)
+snapshots.export_tree(tree, small / "again")
+for path in (root / "tree").glob("noise*"):
+    assert (small / "again" / path.name).read_bytes() == path.read_bytes()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 def test_a_disk_that_fills_while_a_tree_is_written_leaves_the_tree_whole(
-    snapshots: Snapshots, tree: Path, tmp_path: Path
+    tree: Path, tmp_path: Path
 ) -> None:
-    taken = snapshots.take().tree
-    (tmp_path / "out").write_text("no folder\n")
-    with pytest.raises(FileExistsError):
-        snapshots.export_tree(taken, tmp_path / "out")
+    for number in range(6):
+        (tree / f"noise{number}").write_bytes(os.urandom(MB))
+    (tmp_path / "small").mkdir()
+    done = subprocess.run(
+        ["unshare", "-m", sys.executable, "-c", SMALL_DISK, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("kind", ["files", "folders"])
 def test_more_files_than_can_be_named_are_a_sentence(
-    snapshots: Snapshots, tree: Path, monkeypatch: pytest.MonkeyPatch
+    snapshots: Snapshots, tree: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
+    """And no more of a folder is read than that takes."""
+    read: list[str | bytes] = []
+
+    class Counted:
+        def __init__(self, place: str | bytes) -> None:
+            self.found = scandir(place)
+
+        def __enter__(self) -> Counted:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self.found.close()
+
+        def __iter__(self) -> Counted:
+            return self
+
+        def __next__(self) -> os.DirEntry[Any]:
+            entry: os.DirEntry[Any] = next(self.found)
+            read.append(entry.name)
+            return entry
+
+    scandir = os.scandir
     monkeypatch.setattr(walk, "MOST_FILES", 50)
-    for number in range(60):
-        (tree / str(number)).touch()
+    monkeypatch.setattr(os, "scandir", Counted)
+    for number in range(500):
+        place = tree / "many" / str(number)
+        place.mkdir(parents=True) if kind == "folders" else put(tree, f"many/{number}")
     with pytest.raises(InfraError) as caught:
         snapshots.take()
     assert caught.value.code == "too-many-files" and caught.value.nothing_spent
     assert ".gitignore" in caught.value.remedy
+    assert len(read) < 100
 
 
 # -- ignored files ------------------------------------------------------------------------------

@@ -55,3 +55,12 @@ def test_what_lies_in_a_submodule_is_committed_there(tmp_path: Path) -> None:
         subprocess.run(["sh", "-c", command.partition(" && ")[0]], check=True)
     assert git(tmp_path / "lib", "status", "--porcelain").splitlines() == ["M  x.c"]
     assert commit_commands(["lib/x.c"], where, str(tmp_path)) == commands[:1]
+
+
+def test_the_repository_around_a_submodule_names_its_commit(tmp_path: Path) -> None:
+    committed(tmp_path, {"a": "1\n", "lib/x.c": "1\n"})
+    (tmp_path / "lib/.git").write_text("gitdir: ../elsewhere\n")
+    assert commit_commands(["lib/x.c"], "git", str(tmp_path)) == [
+        "git -C lib add x.c && git -C lib commit",
+        "git add lib && git commit",
+    ]

@@ -10,9 +10,10 @@ from typing import Any, cast
 import pytest
 
 from agentrunner.execution.deps import Clock, Deps, Stopped
+from agentrunner.execution.outages import LOOK_SEC
 from agentrunner.graph.builder import IDLE, ROUTES
 from agentrunner.nodes.guarded import guarded
-from agentrunner.nodes.wait import LOOK_SEC, wait
+from agentrunner.nodes.wait import wait
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import Counters, RunInfo, TaskContext
 from agentrunner.state.worker_runs import Wait

@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import TaskFailed, UsageError
+from agentrunner.errors.planners import PlannerAway
 from agentrunner.errors.plans import PlanConflict
 from agentrunner.plans.conversation import MAX_MESSAGE_BYTES, Conversation
 from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.patch import PatchRejected, apply
 from agentrunner.plans.plan import Plan, PlanTaskStatus
+from agentrunner.plans.planner import PanelPlanner
 from agentrunner.plans.planner_view import plan_facts, plan_ids
 from agentrunner.plans.proposal import keep, kept, propose
 from agentrunner.plans.repository_view import RepositoryView
@@ -28,7 +30,11 @@ from agentrunner.screens.plan_diff import proposal_screen
 from agentrunner.screens.plan_tree import plan_screen
 from agentrunner.storage.run_log import RunLog
 from agentrunner.text.terminal import cell_width
+from tests.kit.asked_planner import KEY
+from tests.kit.fault_server import Fault, FaultServer, completion, server
 from tests.kit.talks import Item, Talks, change, create, decompose, outline, patch, phase, task
+
+__all__ = ["server"]
 
 Golden = Callable[[str, str], None]
 
@@ -504,9 +510,50 @@ async def test_another_candidate_plans_where_a_quota_is_spent(tmp_path: Path) ->
         assert not (await talk.propose("More.")).empty  # the first one is left alone
     talks.settings.append("runner.profiles.plan.fallback_on_rate_limit=false")
     async with talks.open(*[spent] * 9) as talk:
+        with pytest.raises(PlannerAway, match="its quota is spent"):
+            await talk.propose("And more.")  # after waits that budget.wait_sec allows
+
+
+async def test_another_candidate_plans_where_an_answer_cannot_be_used(tmp_path: Path) -> None:
+    candidates = "runner.profiles.plan.candidates=[{kind: script}, {kind: mock}]"
+    talks = Talks(tmp_path, [candidates])
+    async with talks.open(*[{"reply": "Sure, here is a plan."}] * 9) as talk:
+        assert outline(await begun(talk))[0] == "Mock phase"
+        assert isinstance(talk.planner, PanelPlanner)
+        assert [one.split(":")[0] for one in talk.planner.warnings()] == [
+            "script does not answer, mock does"
+        ]
+        assert talk.planner.warnings() == []
+    talks.settings.append("runner.profiles.plan.fallback_on_rate_limit=false")
+    async with talks.open(*[{"reply": "Sure."}] * 19) as talk:
         with pytest.raises(TaskFailed) as raised:
             await talk.propose("And more.")
-    assert raised.value.code == "meta-unavailable"
+    assert raised.value.code == "meta-garbage"
+
+
+async def test_a_server_that_reads_half_of_a_prompt_is_told_of(
+    tmp_path: Path, server: FaultServer
+) -> None:
+    whole = json.loads(completion(mock_plan()).body)
+    whole["usage"] = {"prompt_tokens": 1024, "completion_tokens": 90, "total_tokens": 1114}
+    server.script = [Fault(body=json.dumps(whole), streamed=True)]
+    candidates = f"[{{kind: openai-chat, model: some-model, base_url: '{server.url}'}}]"
+    talks = Talks(tmp_path, [f"runner.profiles.plan.candidates={candidates}"])
+    async with talks.open(decompose(), OPENAI_API_KEY=KEY) as talk:
+        assert isinstance(talk.planner, PanelPlanner)
+        await begun(talk)
+        [sentence] = talk.planner.warnings()
+        assert "read 1,024 of about" in sentence and "OLLAMA_CONTEXT_LENGTH=" in sentence
+        with pytest.raises(TaskFailed):  # a plan is there: this reply is no patch of it
+            await talk.propose("More.")
+        assert talk.planner.warnings() == []  # once is enough
+    log = (talks.folder.conversation / "log.jsonl").read_text("utf-8")
+    assert log.count('"prompt-cut"') == 1
+
+
+def mock_plan() -> str:
+    """A small plan, as a model would answer it."""
+    return json.dumps(decompose(phase("Do", task("t1", "Pages")))["reply"])
 
 
 async def test_it_looks_before_it_plans(tmp_path: Path) -> None:

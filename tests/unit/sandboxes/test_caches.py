@@ -116,6 +116,55 @@ def test_tools_are_told_their_place_where_nothing_is_shown(machine: Machine) -> 
     assert machine.caches(GEM_HOME=str(machine.user / "x")).env == {"GEM_HOME": "{home}/gems"}
 
 
+OWN_PLACES = {
+    "npm": ("package.json", ".npmrc", "registry=x\ncache = .npm-cache\n", ["npm_config_cache"]),
+    "yarn": ("yarn.lock", ".yarnrc", '# x\ncache-folder "./c"\n', ["YARN_CACHE_FOLDER"]),
+    "berry": ("package.json", ".yarnrc.yml", "globalFolder: ./c\n", ["YARN_GLOBAL_FOLDER"]),
+    "pnpm": (
+        *("pnpm-lock.yaml", ".npmrc", "store-dir=.store\n"),
+        ["npm_config_store_dir", "pnpm_config_store_dir"],
+    ),
+    "pnpm 10": (
+        *("pnpm-lock.yaml", "pnpm-workspace.yaml", "packages: []\nstoreDir: .store\n"),
+        ["npm_config_store_dir", "pnpm_config_store_dir"],
+    ),
+    "uv": ("uv.lock", "uv.toml", 'cache-dir = "./c"\n', ["UV_CACHE_DIR"]),
+    "uv in a project": (
+        *("uv.lock", "pyproject.toml", '[tool.uv]\nx = 1\ncache-dir = "./c"\n'),
+        ["UV_CACHE_DIR"],
+    ),
+    "pip": ("setup.py", "pip.conf", "[global]\ncache-dir = c\n", ["PIP_CACHE_DIR"]),
+    "nuget": (
+        *("a.csproj", "NuGet.Config", '<add key="globalPackagesFolder" value="p" />\n'),
+        ["NUGET_PACKAGES"],
+    ),
+}
+
+
+@pytest.mark.parametrize("below", ["", "services/api/"])
+@pytest.mark.parametrize("tool", OWN_PLACES)
+def test_a_place_that_the_project_names_is_not_overruled(
+    machine: Machine, tool: str, below: str
+) -> None:
+    manifest, settings, text, variables = OWN_PLACES[tool]
+    write(machine.repo, {manifest: "", f"{below}{settings}": ""})
+    if tool == "berry":
+        write(machine.repo, {".yarnrc.yml": ""})
+    before = machine.caches()
+    assert set(variables) <= set(before.env)
+    write(machine.repo, {f"{below}{settings}": text})
+    after = machine.caches()
+    assert set(before.env) - set(after.env) == set(variables)
+    assert after.offline == before.offline
+    assert settings.lower() in PAGE.read_text().lower()
+
+
+def test_settings_of_another_tool_name_no_place(machine: Machine) -> None:
+    write(machine.repo, {"pyproject.toml": '[tool.uv]\nx = 1\n[tool.ruff]\ncache-dir = "c"\n'})
+    os.mkfifo(machine.repo / "uv.toml")
+    assert "UV_CACHE_DIR" in machine.caches().env
+
+
 def test_files_with_credentials_are_hidden_and_named(machine: Machine) -> None:
     machine.use("go.mod")
     mod = "go/pkg/mod"

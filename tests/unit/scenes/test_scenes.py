@@ -101,6 +101,19 @@ async def floor(tmp_path: Path) -> list[Played]:
     return [one async for one in play_all(chosen, spec_of(tmp_path, "checklist"), os.environ)]
 
 
+def test_wrong_plans_of_plans_do_not_end_with_0(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each class that was played has to be met, that of plans as well."""
+    monkeypatch.chdir(tmp_path)
+    names = ("patch-remove", "split-too-vague", "patch-order")
+    words = ["planners", "try", "--planner", "mock", "--language", "en", "--json"]
+    assert cli.call(cli.app, [*words, *(f"--only={one}" for one in names)], "agentrunner") == 1
+    trial = json.loads(capsys.readouterr().out)
+    assert [one["id"] for one in trial["played"]] == [f"{one}.en" for one in sorted(names)]
+    assert not trial["met"] and {one["grade"] for one in trial["played"]} <= {"wrong", "unusable"}
+
+
 async def test_a_program_without_a_model_is_the_floor(tmp_path: Path) -> None:
     grades = {one.id: one.grade for one in await floor(tmp_path)}
     assert grades == {

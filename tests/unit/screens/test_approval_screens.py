@@ -88,7 +88,7 @@ def test_work_that_is_missing_is_not_called_a_changed_test() -> None:
 
 
 def test_a_completion_is_its_evidence_and_files(golden: Golden) -> None:
-    subject = {"tree": "9c41f2e", "verdict": "AC-1 failed before and passes now."}
+    subject = {"tree": "9c41f2e" + "0" * 33, "verdict": "AC-1 failed before and passes now."}
     shown = screen(
         "complete", subject, "Accept it as complete? AC-1 failed before.", result=result()
     )
@@ -116,7 +116,7 @@ def test_control_characters_are_visible_in_every_kind(kind: str) -> None:
 def test_the_letters() -> None:
     assert list(letters("plan")) == ["y", "e", "n", "q"]
     assert list(letters("complete")) == ["y", "d", "n", "q"]
-    assert list(letters("worker")) == ["y", "n", "q"]
+    assert list(letters("worker")) == ["y", "e", "n", "q"]
 
 
 def test_who_mapped_the_tests_is_told_in_words() -> None:

@@ -57,3 +57,13 @@ def test_what_a_run_warns_of_and_waits_for_has_its_name() -> None:
     until = {"until": "2026-01-01T00:00:00+00:00", "reason": "quota"}
     line = event_line({"run_id": "TASK-0001-a1b2", "event": "waiting", **until})
     assert line.startswith("TASK-0001-a1b2 waits until ") and line.endswith(": quota")
+
+
+def test_states_have_the_words_of_runs_and_are_said_once() -> None:
+    event = {"event": "plan_task", "task_id": "TASK-0001", "status": "PLANNING", "detail": ""}
+    said = [event_line(event)]
+    for status in ("RUNNING", "VALIDATING", "BLOCKED", "RETRY_WAIT", "NEEDS_REVIEW"):
+        line = event_line({**event, "status": status}, before=said[-1])
+        said += [line] if line else []
+    words = ["running", "waiting for you", "waiting", "needs review"]
+    assert said == [f"TASK-0001 {word}" for word in words]

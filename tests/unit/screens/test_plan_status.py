@@ -36,8 +36,8 @@ def look_at(statuses: list[PlanTaskStatus]) -> PlanStatus:
     [
         (0, 32, None),
         (60, 32, None),
-        (30, 12, "… 20 COMPLETE"),
-        (10, 2, "… 20 COMPLETE, 10 BLOCKED"),
+        (30, 12, "… 20 complete"),
+        (10, 2, "… 20 complete, 10 behind others"),
     ],
 )
 def test_what_goes_on_and_what_is_asked_stays_where_there_is_little_room(
@@ -46,7 +46,7 @@ def test_what_goes_on_and_what_is_asked_stays_where_there_is_little_room(
     lines = status_screen(look_at(STATUSES), width=80, height=height).split("\n")
     assert sum("TASK-" in line and "Task " in line for line in lines) == shown
     assert (left_out in lines) == (left_out is not None)
-    assert any("TASK-0022" in line and "FAILED" in line for line in lines)
+    assert any("TASK-0022" in line and "failed" in line for line in lines)
     assert max(map(cell_width, lines)) <= 80
 
 
@@ -56,7 +56,7 @@ def test_what_goes_on_and_what_is_asked_stays_where_there_is_little_room(
         ({"branch": "a/b c"}, "\n  git merge 'a/b c'   takes it over"),
         ({"branch": "a", "onto": "next"}, "\n  It is part of next."),
         ({"branch": "a", "request": "https://x.example/1"}, "\n  Request: https://x.example/1"),
-        ({"branch": None}, "COMPLETE"),
+        ({"branch": None}, "complete"),
         ({"branch": "a", "exit_code": 5}, "agentrunner plan run brings it there"),
     ],
 )
@@ -70,7 +70,7 @@ def test_where_the_work_is_comes_last_once_all_is_done(where: dict[str, object],
 
 def test_who_is_behind_another_task_says_so_and_titles_have_what_is_left() -> None:
     screen = status_screen(look_at(STATUSES), width=80)
-    assert "BLOCKED by TASK-0022" in screen
+    assert "behind TASK-0022" in screen
     assert "then continues" not in screen, "it is at work"
 
 
@@ -92,8 +92,8 @@ def test_how_a_task_stands_is_never_cut(width: int) -> None:
     work = replace(task, status=S.VALIDATING, rounds=1, rounds_at_most=6, seconds=31.0)
     look = replace(look, tasks={**look.tasks, task_id: work})
     screen = status_screen(look, width=width)
-    row = next(line for line in screen.split("\n") if "VALIDATING  round 1/6" in line)
-    assert "…" not in row[row.index("VALIDATING") :]
+    row = next(line for line in screen.split("\n") if "running  round 1/6" in line)
+    assert "…" not in row[row.index("running") :]
     assert max(map(cell_width, screen.split("\n"))) <= width
 
 

@@ -7,11 +7,19 @@ import pytest
 
 from agentrunner.plans.edits import PlanEdit, SiblingPlace
 from agentrunner.plans.patch import apply
-from agentrunner.plans.plan import Hint, Plan, PlanTaskStatus, PotentialConflict
+from agentrunner.plans.plan import (
+    AT_WORK,
+    Hint,
+    Plan,
+    PlanTaskStatus,
+    PotentialConflict,
+    status_word,
+)
 from agentrunner.plans.store import OpenQuestion, StoredTask
 from agentrunner.screens.layout import Paint
 from agentrunner.screens.plan_diff import ANEW, AT_WORK_ANEW, STAYS, diff_lines
 from agentrunner.screens.plan_tree import MOST_TASKS, plan_screen, task_screen
+from agentrunner.state.lifecycle import state_word
 from agentrunner.text.terminal import cell_width
 from tests.kit.screen_samples import EVIL
 
@@ -171,7 +179,7 @@ def test_a_task_shows_what_people_answered() -> None:
 def test_colours_change_no_width() -> None:
     plain = plan_screen(standing(BASE), width=80)
     painted = plan_screen(standing(BASE), width=80, paint=Paint(enabled=True))
-    assert "\x1b[1;32mCOMPLETE\x1b[0m" in painted
+    assert "\x1b[1;32mcomplete\x1b[0m" in painted
     for code in ("1;32", "1;31", "1;33", "1", "2", "0"):
         painted = painted.replace(f"\x1b[{code}m", "")
     assert painted == plain
@@ -185,3 +193,15 @@ def test_a_huge_plan_is_cut() -> None:
     lines = plan_screen(plan, width=80).split("\n")
     assert lines[-1].startswith(f"… {600 - MOST_TASKS} more;")
     assert len(lines) == MOST_TASKS + 4
+
+
+def test_no_screen_of_a_plan_shows_a_stored_state() -> None:
+    """One word per state: what `list` and the overview call a run, the tree calls its task."""
+    for status in PlanTaskStatus:
+        word = status_word(status)
+        assert word == word.lower() and "_" not in word
+    at_work = {status_word(status) for status in AT_WORK}
+    assert at_work == {state_word({"state": "RUNNING"})}
+    assert {status_word(status, driven=False) for status in AT_WORK} == {"stopped"}
+    assert status_word("BLOCKED", "") == "waiting for you"
+    assert status_word("BLOCKED", "TASK-0001") == "behind TASK-0001"

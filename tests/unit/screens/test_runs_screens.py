@@ -50,6 +50,25 @@ def test_what_needs_you_comes_first_and_each_has_its_command(width: int, golden:
     assert screen.index("Needs you") < screen.index("At work") < screen.index("Ended")
 
 
+@pytest.mark.parametrize("width", [100, 80, 44])
+def test_what_a_plan_asks_needs_you(width: int, golden: Golden) -> None:
+    """A failed task with an open question has not ended: the plan waits for its answer."""
+    task = {**row("TASK-0002-9x1k", "Search", "FAILED", 90, 30), "part_of": "plan"}
+    rows = [
+        {**task, "question": 3},
+        {**task, "run_id": "TASK-0003-9x1k"},
+        {**STOPPED, "run_id": "TASK-0004-9x1k", "part_of": "plan"},
+    ]
+    asked = [(1, "How many on a page?")]
+    screen = overview_screen(rows, NOW, width=width, plan="0 of 3 tasks", asked=asked)
+    golden(f"screens/overview-plan-{width}.txt", screen + "\n")
+    needs, ended = screen.split("Ended")
+    assert "agentrunner plan answer 3" in needs and "agentrunner plan answer 1" in needs
+    assert "TASK-0003-9x1k" in ended and "agentrunner plan status" in ended
+    assert "agentrunner resume" not in screen
+    assert max(map(cell_width, screen.split("\n"))) <= width
+
+
 def test_a_long_name_has_its_state_on_a_line_of_its_own() -> None:
     row = {**ROWS[0], "run_id": "spaces-in-a-title-become-dashes-mxt3"}
     lines = overview_screen([row], NOW, width=44).split("\n")

@@ -8,6 +8,7 @@ import pytest
 
 from agentrunner.screens.live import LiveView
 from agentrunner.screens.plain import PlainView
+from agentrunner.screens.status_line import doing_words
 from agentrunner.screens.story import Event, Story
 from agentrunner.text.terminal import cell_width
 from tests.kit.screen_samples import story_events
@@ -174,3 +175,31 @@ def test_an_answer_that_is_streamed_is_seen_to_grow() -> None:
     assert 'planner: writing, 2k tokens, 10 s: "r' in status and "\x1b" not in status
     view, _ = fed({**THINKS, "written_tokens": 90, "text": "a" * 200}, width=44)
     assert cell_width(view.status(at)) <= 44
+
+
+STARTS = {**AT, "event": "worker_started", "worker": "codex-cli", "loop": 1}
+
+
+@pytest.mark.parametrize("width", [100, 80, 44])
+def test_a_silent_worker_is_named_from_its_start_on(width: int) -> None:
+    view, _ = fed(STARTS, width=width)
+    at = float(len(story_events()))
+    assert "codex-cli, silent" + " 6 s" * (width > 44) in view.status(at + 6)
+    assert "codex-cli: silent" in view.status(at + 120)
+    view.feed({**AT, "event": "worker_finished", "outcome": "completed"}, at + 121)
+    assert "codex-cli" not in view.status(at + 126)
+    assert "AgentRunner, " in view.status(at + 126)
+
+
+def test_a_silent_worker_is_named_in_a_plan_s_tree() -> None:
+    story = Story()
+    story.feed(STARTS)
+    assert doing_words(story, 6, 6) == "codex-cli, silent 6 s"
+
+
+def test_a_question_stands_where_it_is_asked_and_not_above_it_too() -> None:
+    question = {**AT, "event": "question", "id": "abc", "kind": "plan", "text": "Approve it?"}
+    view, lines = fed(question)
+    assert not any("Approve it?" in line for line in lines)
+    assert "waits for you: Approve it?" in view.status(60.0)
+    assert any("Approve it?" in line for line in LiveView().replay(question, 1.0, NOON))

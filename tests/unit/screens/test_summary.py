@@ -187,9 +187,9 @@ def test_approval_of_a_worker_shows_the_whole_prompt() -> None:
     assert "\\x1b]52;c;aGk=\\x07" in screen and "\x1b" not in screen
 
 
-def test_only_a_plan_can_be_edited() -> None:
-    assert "[e]" in approval_prompt("plan")
-    assert "[e]" not in approval_prompt("worker")
+def test_a_plan_and_a_prompt_can_be_edited() -> None:
+    assert "[e]" in approval_prompt("plan") and "[e]" in approval_prompt("worker")
+    assert "[e]" not in approval_prompt("complete")
 
 
 def test_hostile_texts_are_harmless_in_every_field() -> None:

@@ -50,6 +50,7 @@ def test_the_second_is_refused_and_told_who_holds_it_until_that_one_is_killed(
         with pytest.raises(LockHeld, match="the repository is held by run other-1") as caught:
             lock.acquire(here())
         assert caught.value.exit_code == 5
+        assert caught.value.remedy == "agentrunner watch other-1, or agentrunner cancel other-1"
         assert ("process", f"{other.pid} on {here().host}") in caught.value.details
         held = lock.probe()
         assert held is not None and (held.run_id, held.pid) == ("other-1", other.pid)
@@ -169,6 +170,7 @@ def test_the_run_lock_is_in_the_run_folder(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "t-0000")
     lock = run_lock(folder)
     lock.acquire(here())
-    with pytest.raises(LockHeld, match="run t-0000 is held by run t-0000"):
+    with pytest.raises(LockHeld, match="run t-0000 is at work in another process") as caught:
         run_lock(folder).acquire(here())
+    assert caught.value.remedy == "agentrunner watch t-0000, or agentrunner cancel t-0000"
     lock.close()

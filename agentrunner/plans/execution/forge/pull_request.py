@@ -79,7 +79,7 @@ def open_request(
     forge: Forge | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> PullRequest:
-    """Return the open request of a branch, opened now where there is none. Blocking.
+    """Return the open request of a branch, opened now where there is none. Blocks.
 
     Raises InfraError: `forge-missing` without the extra, `forge-refused` for what the forge does
     not permit, `forge-unavailable` where it answers with errors or not at all.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from agentrunner.notes.markdown import code
 from agentrunner.plans.execution.commit_message import harmless
-from agentrunner.plans.plan import Plan, PlanTaskStatus
+from agentrunner.plans.plan import Plan, PlanTaskStatus, status_word
 
 MAX_CHARACTERS = 60_000
 """GitHub accepts 65,536."""
@@ -80,7 +80,7 @@ def _tree(plan: Plan, shown: Callable[[str], str]) -> Iterator[str]:
             continue
         status = plan.shown_status(node.task_id)
         tick = "x" if status == PlanTaskStatus.COMPLETE else " "
-        word = "" if status == PlanTaskStatus.COMPLETE else f" ({status})"
+        word = "" if status == PlanTaskStatus.COMPLETE else f" ({status_word(status)})"
         yield f"{indent}- [{tick}] {node.task_id} {title}{word}"
 
 

@@ -79,7 +79,7 @@ class CommitSandbox:
         if measured.results and measured.results.tests:
             why = ""
         outcome = outcome.model_copy(update={"finding": outcome.finding or why})
-        return CommitFindings(outcome, started=not why)
+        return CommitFindings(outcome, started=not why, results=measured.results)
 
     async def _check(self, proof: ProvenCriterion) -> CheckOutput:
         """Run or read one check as a run does."""

@@ -13,17 +13,28 @@ from agentrunner.git.private_clone import CloneStore
 from agentrunner.plans.execution.merging.commit_sandbox import CommitSandbox, open_commit
 from agentrunner.plans.execution.merging.merge_verdict import (
     CommitFindings,
+    LostInMerge,
     MergeCandidate,
     MergeVerdict,
     judge,
     judge_old_tests,
+    named,
     newly_red,
 )
+from agentrunner.plans.execution.merging.merged_names import defined_twice, not_kept_of
 from agentrunner.plans.execution.merging.old_tests import with_old_tests
 from agentrunner.plans.execution.merging.outcomes import OutcomeBook
 from agentrunner.plans.execution.merging.proofs import ProofBook, ProvenCriterion
 from agentrunner.storage.run_folder import RunFolder, keep_sandbox, kept_sandbox
+from agentrunner.verification.claims import red_names
+from agentrunner.verification.results.model import ReadFile
+from agentrunner.verification.results.names import settled
 from agentrunner.verification.target import Target, target_of, test_target
+
+LONG_SEC = 60
+"""A suite that takes longer is not run a second time on a merge."""
+TRIES_BEFORE = 3
+"""How often the commit before is asked whether a test is red there by chance."""
 
 
 class MergedTests:
@@ -106,22 +117,123 @@ class MergedTests:
         if before.failed is not None:  # so it is not this commit's fault
             raise before.failed.error
         await asyncio.to_thread(self._know, candidate.before, sandbox, before)
+        now = await self._confirmed(candidate, before, now)
         alone = now
         if candidate.mine != candidate.commit:
             alone = await self._look(
                 candidate.mine,
                 sandbox,
                 now.red(own),
-                test=newly_red(before.test, now.test, candidate.removed) is not None,
+                test=newly_red(before, now, candidate) is not None
+                or self._may_have_lost(candidate, now),
                 set_up=now.failed is not None,
             )
-        verdict = judge(candidate, landed, now, before, alone)
+        lost = await self._lost(candidate, before, now, alone)
+        verdict = judge(candidate, landed, now, before, alone, lost)
         if verdict.evidence:
             return verdict
         await asyncio.to_thread(self._know, candidate.commit, sandbox, now)
         red = now.red(landed)
         unproven = await self._unproven(candidate, [proof for proof in landed if proof not in red])
         return unproven if unproven.evidence else verdict
+
+    async def _confirmed(
+        self, candidate: MergeCandidate, before: CommitFindings, now: CommitFindings
+    ) -> CommitFindings:
+        """Run the tests of a merge, and tests that are newly red, once more in another checkout.
+
+        Those that are red once and green once are unsteady, unless they are so before, too.
+        """
+        test = self._spec.task.test
+        if test is None or now.test is None or now.results is None or before.results is None:
+            return now
+        asked = candidate.commit != candidate.mine or newly_red(before, now, candidate) is not None
+        long = test.confirm in ("auto", "names") and now.test.duration_sec > LONG_SEC
+        if test.confirm == "once" or long or not asked:
+            return now
+        again = await self._look(candidate.commit, candidate.sandbox, (), test=True, known=False)
+        if again.results is None:
+            return replace(now, test=again.test, results=None)
+        both = set(red_names(now.results)) ^ set(red_names(again.results))
+        known = {settled(name) for name in red_names(before.results)}
+        unsteady = sorted(name for name in both if settled(name) not in known)
+        if not unsteady:
+            return now
+        if await self._was_unsteady(candidate, unsteady):
+            return replace(now, excused=frozenset(unsteady))
+        return replace(now, unsteady=tuple(unsteady))
+
+    async def _was_unsteady(self, candidate: MergeCandidate, names: Sequence[str]) -> bool:
+        """Whether each of these tests is red by chance on the commit before, too."""
+        seen: set[str] = set()
+        for _ in range(TRIES_BEFORE):
+            again = await self._look(
+                candidate.before, candidate.sandbox, (), test=True, known=False
+            )
+            if again.results is None:
+                return False
+            seen.update(red_names(again.results))
+            if seen.issuperset(names):
+                return True
+        return False
+
+    def _may_have_lost(self, candidate: MergeCandidate, now: CommitFindings) -> bool:
+        """Whether a test of the task's run, or of the plan, may not pass on the merge any more."""
+        if now.results is None:
+            return False
+        if candidate.passed is None:
+            return not candidate.task_id
+        passed = now.results.passed
+        return any(
+            one.outcome == "passed" and not passed(one.name) for one in candidate.passed.tests
+        )
+
+    async def _lost(
+        self,
+        candidate: MergeCandidate,
+        before: CommitFindings,
+        now: CommitFindings,
+        alone: CommitFindings,
+    ) -> LostInMerge:
+        """Find tests of the candidate's own work that the merge does not run, or has red."""
+        if candidate.commit == candidate.mine or now.results is None or before.results is None:
+            return LostInMerge()
+        base = await asyncio.to_thread(self._clone.base, candidate.before, candidate.mine)
+        both = await asyncio.to_thread(self._changed_by_both, candidate, base)
+        sides = (before.read, self._reader(candidate.mine))
+        twice = await asyncio.to_thread(defined_twice, named(now), sides, both)
+        if alone.results is None or alone is now:
+            return LostInMerge(twice=tuple(twice))
+        own, there = named(alone), before.results
+        names = await asyncio.to_thread(not_kept_of, own, None, there, named(now))
+        if names and base:
+            known = await self._look(base, candidate.sandbox, (), test=True)
+            await asyncio.to_thread(self._know, base, candidate.sandbox, known)
+            names = await asyncio.to_thread(not_kept_of, own, known.results, there, named(now))
+        failing = set(red_names(now.results)) - now.excused
+        return LostInMerge(
+            tuple(name for name in names if name not in failing and name not in now.excused),
+            tuple(name for name in names if name in failing),
+            tuple(twice),
+        )
+
+    def _changed_by_both(self, candidate: MergeCandidate, base: str) -> set[str]:
+        if not base:
+            return set()
+        theirs = set(self._clone.changed(base, candidate.before))
+        return theirs.intersection(self._clone.changed(base, candidate.mine))
+
+    def _reader(self, commit: str) -> ReadFile:
+        """Return what reads a file of a commit; None for one that is not there."""
+        known: dict[str, bytes | None] = {}
+
+        def read(path: str) -> bytes | None:
+            if path not in known:
+                exists = self._clone.git.run("ls-tree", commit, "--", path)
+                known[path] = self._clone.read(commit, path) if exists else None
+            return known[path]
+
+        return read
 
     async def _unproven(
         self, candidate: MergeCandidate, landed: Sequence[ProvenCriterion]
@@ -155,23 +267,27 @@ class MergedTests:
         *,
         test: bool,
         set_up: bool = False,
+        known: bool = True,
     ) -> CommitFindings:
         """Return the outcomes of these checks, and where asked for of the test command, on a
         commit.
 
-        With `set_up` the set-up command is run even if nothing else has to be.
+        With `set_up` the set-up command is run even if nothing else has to be; without `known` the
+        test command is run also where its outcome is known.
         """
         asked = {proof.key: proof for proof in proofs}
-        known = await asyncio.to_thread(self._known, commit, sandbox, asked)
-        known = known if test else replace(known, test=None)
-        missing = [proof for key, proof in asked.items() if key not in known.seen]
-        test = test and self._spec.task.test is not None and known.test is None
+        kept = await asyncio.to_thread(self._known, commit, sandbox, asked)
+        cwd = self._spec.task.test.cwd if self._spec.task.test else "."
+        kept = replace(kept, read=self._reader(commit), cwd=cwd)
+        kept = kept if test and known else replace(kept, test=None, results=None)
+        missing = [proof for key, proof in asked.items() if key not in kept.seen]
+        test = test and self._spec.task.test is not None and kept.test is None
         if not (missing or test or set_up):
-            return known
+            return kept
         async with self._open(commit, sandbox, missing) as opened:
             found = await opened.look(missing, test=test)
-        found = found if test else replace(found, test=known.test)
-        return replace(found, seen={**known.seen, **found.seen})
+        found = found if test else replace(found, test=kept.test, results=kept.results)
+        return replace(found, seen={**kept.seen, **found.seen}, read=kept.read, cwd=cwd)
 
     def _open(
         self, commit: str, sandbox: tuple[str, str], proofs: Sequence[ProvenCriterion] = ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -25,6 +25,7 @@ from agentrunner.plans.execution.merging.merge_verdict import MergeCandidate, Me
 from agentrunner.plans.execution.merging.proofs import ProvenCriterion
 from agentrunner.results import Result
 from agentrunner.storage.failpoints import reach
+from agentrunner.verification.results.model import Results
 
 MAX_EVIDENCE = 12_000
 """Characters of evidence that a further run gets, at most."""
@@ -35,6 +36,7 @@ UNFIT = (
     " set-up command fails on the merge with the marks of the conflict in it.\n"
 )
 NO_START = "No run can begin on that, so this"
+NOTHING_RED = "Nothing is red on the merge, so no run could prove that it mended it. This"
 ANEW = (
     " work tree has what the others did and nothing of this task. Do it anew so that it fits. This"
     " is what it had changed:\n"
@@ -65,6 +67,10 @@ class TaskWork:
     """Kind and image of the sandbox that it had (`kept_sandbox`)."""
     allowed: tuple[str, ...] = ()
     """See `MergeCandidate.allowed`."""
+    taken: frozenset[str] = frozenset()
+    """See `MergeCandidate.taken`."""
+    passed: Results | None = field(default=None, compare=False)
+    """See `MergeCandidate.passed`."""
 
 
 @dataclass(frozen=True)
@@ -212,10 +218,11 @@ async def _to_be_solved(
 def _refused(
     clone: CloneStore, work: TaskWork, mine: str, merge: _Merge, verdict: MergeVerdict
 ) -> TestsRed:
-    if not (verdict.stuck or verdict.asks):
+    if not (verdict.stuck or verdict.asks or verdict.anew):
         return TestsRed(verdict.evidence[:MAX_EVIDENCE], merge.head, merge.tree, verdict.broken)
     asks = verdict.asks[:MAX_EVIDENCE]
-    evidence = _evidence_to_redo(clone, work, mine, verdict.evidence, "This" if asks else NO_START)
+    begins = "This" if asks else NO_START if verdict.stuck else NOTHING_RED
+    evidence = _evidence_to_redo(clone, work, mine, verdict.evidence, begins)
     tree = clone.tree_of(merge.head)
     if asks:  # what a person decides about is green on either tree: no run could prove it
         unproven = tuple(proof.key for proof in verdict.broken)
@@ -245,6 +252,8 @@ def _candidate(work: TaskWork, mine: str, merge: _Merge) -> MergeCandidate:
         removed=_removed(work.result),
         sandbox=work.sandbox,
         allowed=work.allowed,
+        taken=work.taken,
+        passed=work.passed,
     )
 
 
@@ -350,7 +359,10 @@ def _hunks(clone: CloneStore, tree: str, names: Iterable[str]) -> Iterator[str]:
 
 
 def _removed(result: Result) -> int:
-    """Return how many tests fewer there are because the run, which is COMPLETE, removed some."""
+    """Return how many tests fewer there are because the run, which is COMPLETE, removed some.
+
+    Of tests without names; of others see `MergeCandidate.taken`.
+    """
     test = result.test
     if test is None or None in (
         counts := (test.baseline_passed, test.baseline_failed, test.passed, test.failed)

@@ -12,10 +12,13 @@ from itertools import chain
 
 from agentrunner.config.prd import describe_check
 from agentrunner.errors import EnvironmentNotReady
+from agentrunner.plans.execution.merging.merged_names import NamedTests, lost_since, red_since
 from agentrunner.plans.execution.merging.proofs import ProvenCriterion
 from agentrunner.state.run_state import TestOutcome
+from agentrunner.verification.claims import red_names
 from agentrunner.verification.outcomes import counts_of
 from agentrunner.verification.results.counts import disbelief
+from agentrunner.verification.results.model import ReadFile, Results
 
 MAX_NAMES = 20
 """Failing tests that are listed by name."""
@@ -28,6 +31,13 @@ ONTO = "on the plan's result and that branch, which are clean together"
 LACKS = (
     "Where it is green in the run's work tree, the commit lacks something that is there, such as"
     " what is in folders that git ignores, and no set-up makes it.\n"
+)
+GONE = "These tests passed before, and are missing or skipped:\n{}"
+FAILING = "These pass on this task's own commit, and fail with the work of others:\n{}"
+MISSING = "These pass on this task's own commit, and are missing or skipped here:\n{}"
+TWICE = (
+    "Each side wrote a test of this name, and the merge has both definitions in one file, of which"
+    " the tool runs one. Give this task's own test another name:\n{}"
 )
 
 
@@ -48,6 +58,10 @@ class MergeCandidate:
     """How many tests fewer there are for a good reason."""
     sandbox: tuple[str, str] = ("", "")
     """Kind and image of the sandbox of the task's run (`kept_sandbox`), where that is known."""
+    taken: frozenset[str] = frozenset()
+    """Names of tests that the task's runs, which are COMPLETE, took away or skip."""
+    passed: Results | None = field(default=None, compare=False)
+    """The results by name of the task's run, where its tests report names."""
     allowed: tuple[str, ...] = ()
     """Checks of others that a person permits it to leave hollow: only those that the person saw.
     Each is a `ProvenCriterion.key`."""
@@ -65,6 +79,8 @@ class MergeVerdict:
     """Checks of the task that are red on a fresh checkout of its own commit as well."""
     stuck: bool = False
     """Whether no run could start on it, to fix it: set-up, tests or such a check do not start."""
+    anew: bool = False
+    """Whether nothing is red on it, so that no run that starts on it could prove its work."""
     asks: str = ""
     """What a person has to decide, as the change may be intended; "" for nothing."""
 
@@ -90,6 +106,10 @@ class SetUpFailed:
     """The end of it."""
 
 
+def _nothing(path: str) -> bytes | None:
+    return None
+
+
 @dataclass(frozen=True)
 class CommitFindings:
     """What was measured on one commit, as far as it was asked for."""
@@ -100,6 +120,16 @@ class CommitFindings:
     failed: SetUpFailed | None = None
     started: bool = True
     """False where the test command could not decide anything."""
+    results: Results | None = None
+    """Of the test command by name, where it reports them."""
+    read: ReadFile = field(default=_nothing, compare=False)
+    """Reads a file of the commit."""
+    cwd: str = "."
+    """The folder that the test command runs in."""
+    unsteady: tuple[str, ...] = ()
+    """Tests that were red once and green once here, and were not so before."""
+    excused: frozenset[str] = frozenset()
+    """Tests that were both here, and on the commit before, too."""
 
     def red(self, proofs: Iterable[ProvenCriterion]) -> list[ProvenCriterion]:
         """Return those that are red here."""
@@ -112,21 +142,27 @@ def judge(
     now: CommitFindings,
     before: CommitFindings,
     alone: CommitFindings,
+    lost: LostInMerge | None = None,
 ) -> MergeVerdict:
     """Judge a candidate: `now` is its commit, `before` the branch's, `alone` that of `mine`.
 
     `landed` are checks of tasks that were merged before. A check that was not run then was green.
+    `lost` are tests that `before` does not have and `mine` does.
     """
+    lost = lost or LostInMerge()
     lone = candidate.commit == candidate.mine
     where = TOGETHER if candidate.task_id else ONTO
     if now.failed is not None:
         here = ALONE if lone or alone.failed else where
         return MergeVerdict(_text_of_set_up(now.failed, here), stuck=True)
-    text, stuck = "", False
-    if red := newly_red(before.test, now.test, candidate.removed):
-        apart = lone or newly_red(before.test, alone.test, candidate.removed)
+    text, stuck, anew = "", False, False
+    if red := newly_red(before, now, candidate):
+        apart = lone or newly_red(before, alone, candidate)
         text = _text_of_tests(red, ALONE if apart else where)
         stuck = before.test is not None and not now.started
+        anew = bool(red.lost) and not red.red
+    elif lost.any:
+        text, anew = _text_of_lost(lost, now, where), not lost.red
     own = now.red(candidate.proofs)
     doubts = tuple(own if lone or alone.failed else alone.red(own))
     broken = _each_once(
@@ -139,7 +175,7 @@ def judge(
         shown = _text_of_checks(broken, now, ALONE if lone else where)
         text = "\n".join(filter(None, [text, shown]))
         stuck = stuck or not all(now.seen[proof.key].started for proof in broken)
-    return MergeVerdict(text, broken, doubts, stuck)
+    return MergeVerdict(text, broken, doubts, stuck, anew=anew and not broken)
 
 
 def judge_old_tests(
@@ -179,16 +215,88 @@ class NewRed:
     why: str
     names: tuple[str, ...] = ()
     """Failing tests, where its output names them."""
+    lost: tuple[str, ...] = ()
+    """Tests that passed before and are missing or skipped now."""
+    red: bool = True
+    """Whether a run that starts here finds something red."""
 
 
-def newly_red(was: TestOutcome | None, now: TestOutcome | None, removed: int = 0) -> NewRed | None:
+@dataclass(frozen=True)
+class LostInMerge:
+    """Tests of the commit's own work that are not what they were, once it is merged."""
+
+    missing: tuple[str, ...] = ()
+    """They pass on its own commit, and are missing or skipped on the merge."""
+    failing: tuple[str, ...] = ()
+    """They pass on its own commit, and fail on the merge."""
+    twice: tuple[str, ...] = ()
+    """Each side defines such a test, and one of the two definitions is not run."""
+
+    @property
+    def any(self) -> bool:
+        """Whether there are any."""
+        return bool(self.missing or self.failing or self.twice)
+
+    @property
+    def red(self) -> bool:
+        """Whether a run that starts on the merge finds something red."""
+        return bool(self.failing)
+
+
+def newly_red(
+    was: CommitFindings, now: CommitFindings, candidate: MergeCandidate | None = None
+) -> NewRed | None:
     """Return what is red now and was not before; None for nothing.
 
-    Where both are red, names and numbers of the failing tests decide; where a runner reports
-    neither, red counts as unchanged. `removed` tests fewer are no reason.
+    Names decide where there are any. Else, where both are red, names and numbers of the failing
+    tests in the output do; where a runner reports neither, red counts as unchanged. Tests that the
+    candidate's own run took away are no reason.
     """
-    if now is None:
+    if now.test is None:
         return None
+    if was.results is not None and was.results.tests and was.test is not None:
+        taken = candidate.taken if candidate else frozenset()
+        return _newly_red_by_name(was, was.results, now, now.test, taken)
+    return newly_red_by_count(was.test, now.test, candidate.removed if candidate else 0)
+
+
+def _newly_red_by_name(
+    was: CommitFindings,
+    results: Results,
+    now: CommitFindings,
+    test: TestOutcome,
+    taken: frozenset[str],
+) -> NewRed | None:
+    assert was.test is not None
+    if now.results is None:
+        if test.green:
+            why = f"exit 0, but {results.reader} reports no test by name any more"
+            return NewRed(test, why, red=False)
+        return NewRed(test, test.finding or f"exits {test.exit_code}", tuple(test.failing))
+    before, after = named(was), named(now)
+    red = [name for name in red_since(before, after) if name not in now.excused]
+    red = list(dict.fromkeys([*red, *now.unsteady]))
+    lost = tuple(lost_since(before, after, taken))
+    exits = f"exits {test.exit_code}" if test.exit_code else "exit 0"
+    if red or lost:
+        why = test.finding or (exits if red else f"{exits}, and does not run tests that passed")
+        return NewRed(test, why, tuple(red), lost, red=bool(red) or test.exit_code != 0)
+    excused = now.excused.issuperset(red_names(now.results)) and bool(now.results.red)
+    if test.green or excused or not was.test.green:
+        complete = now.results.complete or not results.complete
+        return None if complete else NewRed(test, "the report of the tests ends too early")
+    return NewRed(test, test.finding or exits, tuple(test.failing), red=not test.disbelieved)
+
+
+def named(found: CommitFindings) -> NamedTests:
+    """What is known of a commit's tests by name; empty results where there are none."""
+    return NamedTests(found.results or Results(""), found.read, found.cwd)
+
+
+def newly_red_by_count(
+    was: TestOutcome | None, now: TestOutcome, removed: int = 0
+) -> NewRed | None:
+    """The same where the tests have no names; `removed` tests fewer are no reason."""
     if was is not None and was.passed is not None:
         was = was.model_copy(update={"passed": max(0, was.passed - removed)})
     doubt = disbelief(now.exit_code, counts_of(now), counts_of(was))
@@ -212,7 +320,21 @@ def newly_red(was: TestOutcome | None, now: TestOutcome | None, removed: int = 0
 def _text_of_tests(red: NewRed, where: str) -> str:
     text = f"The tests fail {where}: `{red.test.command}` {red.why}.\n"
     text += "".join(f"- {name}\n" for name in red.names[:MAX_NAMES])
+    text += GONE.format(_rows(red.lost)) * bool(red.lost)
     return text + LACKS * (where == ALONE) + _end_of(red.test.tail)
+
+
+def _text_of_lost(lost: LostInMerge, now: CommitFindings, where: str) -> str:
+    command = now.test.command if now.test else ""
+    text = f"Not every test that each side brought holds {where}: `{command}`.\n"
+    text += FAILING.format(_rows(lost.failing)) * bool(lost.failing)
+    text += MISSING.format(_rows(lost.missing)) * bool(lost.missing)
+    return text + TWICE.format(_rows(lost.twice)) * bool(lost.twice)
+
+
+def _rows(names: Sequence[str]) -> str:
+    more = f"- and {len(names) - MAX_NAMES} more\n" * (len(names) > MAX_NAMES)
+    return "".join(f"- {name}\n" for name in names[:MAX_NAMES]) + more
 
 
 def _text_of_set_up(failed: SetUpFailed, where: str) -> str:

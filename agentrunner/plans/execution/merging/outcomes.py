@@ -15,6 +15,7 @@ from agentrunner.plans.execution.merging.merge_verdict import CheckOutput, Commi
 from agentrunner.state.run_state import TestOutcome
 from agentrunner.storage.run_folder import make_private, write_private
 from agentrunner.text.unicode import clean
+from agentrunner.verification.measure import results_as_lines, results_of_lines
 
 
 class _SavedCheck(BaseModel):
@@ -31,10 +32,17 @@ class OutcomeBook:
         self._folder, self._spec = folder, spec
 
     def read(self, tree: str, sandbox: tuple[str, str], checks: Iterable[str]) -> CommitFindings:
-        """Return known outcomes on a tree: of the tests and these `ProvenCriterion.key`s."""
-        test = None
-        with contextlib.suppress(FileNotFoundError, ValidationError):
-            test = TestOutcome.model_validate_json(self._file(tree, sandbox).read_bytes())
+        """Return known outcomes on a tree: of the tests and these `ProvenCriterion.key`s.
+
+        An outcome that was reported by name and has lost its names is not known.
+        """
+        test = results = None
+        with contextlib.suppress(FileNotFoundError, ValueError, TypeError, KeyError):
+            file = self._file(tree, sandbox)
+            outcome = TestOutcome.model_validate_json(file.read_bytes())
+            if outcome.reader:
+                results = results_of_lines(file.with_suffix(".jsonl").read_text("utf-8"))
+            test = outcome
         seen = {}
         for check in checks:
             with contextlib.suppress(FileNotFoundError, ValidationError):
@@ -42,15 +50,18 @@ class OutcomeBook:
                     self._file(tree, sandbox, check).read_bytes()
                 )
                 seen[check] = CheckOutput(kept.red)
-        return CommitFindings(test, seen)
+        return CommitFindings(test, seen, results=results)
 
     def keep(self, tree: str, sandbox: tuple[str, str], look: CommitFindings) -> None:
-        """Save outcomes."""
+        """Save outcomes; a red one of the tests is not, as it may be red by chance."""
         make_private(self._folder)
-        if look.test is not None:
+        if look.test is not None and look.test.green:
             test = look.test.model_copy(update={"output": None})
             file = self._file(tree, sandbox)
             text = clean(json.dumps(test.model_dump(mode="json"), ensure_ascii=False))
+            if look.results is not None:
+                lines = results_as_lines(look.results).encode()
+                write_private(file.with_suffix(".jsonl"), lines, sync=False)
             write_private(file, text.encode(), sync=False)
         for check, seen in look.seen.items():
             kept = _SavedCheck(red=seen.red)

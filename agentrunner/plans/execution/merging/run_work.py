@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentrunner.engine import attempts
+from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.plans import WorkChanged
 from agentrunner.errors.runs import NothingToShow
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.nodes.validate import worker_changes
 from agentrunner.plans.execution.merging.proofs import ProvenCriterion, proofs_of
+from agentrunner.state.run_state import TestOutcome
 from agentrunner.storage.run_folder import RunFolder, kept_sandbox, load_spec
 from agentrunner.storage.run_log import RunLog
+from agentrunner.verification.measure import kept_results
+from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.names import changing, gone
 from agentrunner.verification.trees import Trees
 
 
@@ -28,6 +34,10 @@ class RunWork:
     """Checks of its criteria that were green then."""
     sandbox: tuple[str, str] = ("", "")
     """Kind and image of the sandbox that it had (`kept_sandbox`)."""
+    taken: frozenset[str] = frozenset()
+    """Names of tests that passed before the run, and are missing or skipped in what it made."""
+    passed: Results | None = None
+    """The results by name of what it made, where its tests report names."""
 
 
 async def run_work(state_dir: Path, run_id: str) -> RunWork:
@@ -44,7 +54,39 @@ async def run_work(state_dir: Path, run_id: str) -> RunWork:
     work = await asyncio.to_thread(_read, folder, baseline.tree, evidence.tree)
     task_id = load_spec(folder).task.id
     proofs = proofs_of(task_id, state["criteria"], evidence.checks)
-    return replace(work, proofs=proofs, sandbox=kept_sandbox(folder))
+    before, after = await asyncio.to_thread(_results, folder, baseline.test, evidence.test)
+    taken = taken_by(before, after)
+    return replace(work, proofs=proofs, sandbox=kept_sandbox(folder), taken=taken, passed=after)
+
+
+async def tests_taken(state_dir: Path, run_id: str) -> frozenset[str]:
+    """Return `RunWork.taken` of an earlier run of a task; empty where nothing is known of it."""
+    with contextlib.suppress(AgentRunnerError, OSError):
+        folder = RunFolder.open(state_dir, run_id)
+        state = await attempts.latest(folder)
+        evidence, baseline = state.get("evidence"), state.get("baseline")
+        verdict = state.get("verdict")
+        if evidence and baseline and verdict and verdict.state == "COMPLETE":
+            tests = await asyncio.to_thread(_results, folder, baseline.test, evidence.test)
+            return taken_by(*tests)
+    return frozenset()
+
+
+def _results(
+    folder: RunFolder, before: TestOutcome | None, after: TestOutcome | None
+) -> tuple[Results | None, Results | None]:
+    """The results by name of both; None where they have none, or it can't be read any more."""
+    with contextlib.suppress(AgentRunnerError, OSError):
+        refs = (before.results if before else None, after.results if after else None)
+        return kept_results(folder, refs[0]), kept_results(folder, refs[1])
+    return None, None
+
+
+def taken_by(before: Results | None, after: Results | None) -> frozenset[str]:
+    """Names that passed before a run and are missing or skipped after it. Pure."""
+    if before is None or after is None:
+        return frozenset()
+    return frozenset(gone(before, after, changing(before)))
 
 
 def _read(folder: RunFolder, before: str, judged: str) -> RunWork:

@@ -439,6 +439,57 @@ def wrap(base, name, report):
     setattr(base, name, method)
 
 
+UNLOADED = "_agentrunner_unloaded"
+"""The attribute of a test that failed since its name led nowhere: the module that fails, or ""."""
+
+
+def hook_loader(loader_module):
+    """Have what a name does not lead to tell what fails: unittest keeps its last part alone."""
+    import functools
+
+    cls = loader_module.TestLoader
+    original = cls.loadTestsFromName
+
+    @functools.wraps(original)
+    def loadTestsFromName(self, name, module=None):
+        found = original(self, name, module)
+        quietly(keep_module)(found, name, module)
+        return found
+
+    cls.loadTestsFromName = loadTestsFromName
+
+
+def keep_module(found, name, module):
+    """Keep the module that could not be loaded with the test that says so.
+
+    A file keeps the name it was given, and a module that was found the names of what fails in it.
+    """
+    if module is None and all(part.isidentifier() for part in name.split(".")):
+        for test in found:
+            if type(test).__name__ == "_FailedTest":
+                setattr(test, UNLOADED, module_not_loaded(name.split(".")))
+
+
+def module_not_loaded(parts):
+    """The first module on the way to a name that is there and fails; "" where none is.
+
+    Then what was asked for is not written yet.
+    """
+    from importlib.util import find_spec
+
+    for end in range(len(parts), 0, -1):
+        name = ".".join(parts[:end])
+        if name in sys.modules:
+            return ""
+        try:
+            spec = find_spec(name)
+        except Exception:
+            continue
+        if spec is not None:
+            return name
+    return ""
+
+
 class Unittest:
     """Writes down what unittest's results are told; of nested ones only the outermost."""
 
@@ -538,7 +589,7 @@ class Unittest:
         self._add(result, test, "passed")
 
     def addError(self, result, test, error):
-        if type(test).__name__ == "_FailedTest":
+        if type(test).__name__ == "_FailedTest" and getattr(test, UNLOADED, None) != "":
             self._open().write(k="lost", n=name_of(test))
         inside = self.test is test and in_body(test, error)
         outcome, text = "failed" if inside else "error", text_of_error(error)
@@ -577,7 +628,7 @@ def name_of(test):
         script = getattr(sys.modules.get("__main__"), "__file__", "") or "__main__"
         name = os.path.relpath(script).replace(os.sep, "/") + "::" + name[len("__main__.") :]
     elif name.startswith("unittest.loader._FailedTest."):
-        name = name[len("unittest.loader._FailedTest.") :]
+        name = getattr(test, UNLOADED, "") or name[len("unittest.loader._FailedTest.") :]
     return name
 
 
@@ -679,6 +730,7 @@ def add_formatter(config):
 
 Watch.hooks = {
     "_pytest.config": hook_pytest,
+    "unittest.loader": hook_loader,
     "unittest.result": hook_unittest,
     "behave.configuration": hook_behave,
 }

@@ -200,13 +200,14 @@ def _text(ran: Ran) -> Results | None:
     found: list[TestResult] = []
     waiting: list[tuple[str, str]] = []
     complete = True
+    built = _compiled(ran.stderr)
     for line in ran.stdout.splitlines():
         if hit := VERBOSE.match(line):
             waiting.append((hit[2], WORDS[hit[1]]))
         elif hit := PACKAGE.match(line):
             found += [made(f"{hit[1]}.{test}", outcome) for test, outcome in waiting]
             if line.startswith("FAIL") and not any(outcome == "failed" for _, outcome in waiting):
-                found.append(unloaded(hit[1]))
+                found.append(unloaded(hit[1], message=built.get(hit[1], "")))
             waiting = []
     if not found:
         return None

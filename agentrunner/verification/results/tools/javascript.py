@@ -30,13 +30,7 @@ class JavaScript(Tool):
 
     def matches(self, run: Run) -> bool:
         """The tool by its name, or its file as an argument of Node."""
-        if run.program in self.programs:
-            return True
-        return run.program in ("node", "nodejs") and any(
-            f"/{name}/" in word or f"/.bin/{name}" in word
-            for word in run.words[1:]
-            for name in self.programs
-        )
+        return run.is_one_of(self.programs)
 
     def options(self, place: str) -> list[str]:
         """The option added to the command where the hook does not reach the tool."""

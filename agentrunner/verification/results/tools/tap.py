@@ -30,7 +30,8 @@ class Tap(Tool):
         """prove, Perl's builders and their makefiles, and programs that print TAP themselves."""
         words = run.words
         return (
-            run.program in ("prove", "yath", "bats", "tape", "tap")
+            run.program in ("prove", "yath", "bats")
+            or run.is_one_of(("tape", "tap"))
             or words[0] in ("./Build",)
             or (run.program == "perl" and any(w.endswith((".t", "Build.PL")) for w in words))
         )

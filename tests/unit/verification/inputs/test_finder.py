@@ -260,6 +260,19 @@ REPOS = {
         ],
         product=["src/index.js", "src/names.js", "src/names.test.js"],
     ),
+    "a tool by its file": Repo(
+        {
+            "package.json": '{"type": "module"}',
+            "support/first.cjs": "",
+            "src/index.js": "",
+            "unit/a.test.js": "",
+        },
+        ["node -r ./support/first.cjs --no-warnings node_modules/jest/bin/jest.js --ci"],
+        counts=["package.json", "support/first.cjs", "unit/a.test.js", "unit/b.test.js",
+                "unit/__snapshots__/a.test.js.snap", "jest.config.js",
+                "node_modules/jest/bin/jest.js"],
+        product=["src/index.js", "unit/a.js"],
+    ),
     "vitest with mocha's folder name": Repo(
         {
             "package.json": '{"scripts": {"test": "vitest run"}}',

@@ -76,6 +76,11 @@ def test_what_a_test_asserts_of_another_functions_answer() -> None:
     assert asserted_calls("assert!(near(shop::total(5, 3), 15));\n}\n") == {"near"}
     assert asserted_calls("if got := Total(5, 3); !equal(got, 15) {\n\tt.Fatal()\n}") == {"equal"}
     assert asserted_calls("    assert total([5]) == 15\n") == set()
+    assert asserted_calls("  expect(same(a, b)).toBe(true)\n") == set()
+    named = "  const got = total(5)\n  expect(same(got, 15)).toBe(true)\n"
+    assert asserted_calls(named) == {"same"}
+    assert asserted_calls("  expect(same(total(')'), 15)).toBe(true)\n") == {"same"}
+    assert asserted_calls("  expect(same(it's(5), 15)).toBe(true)\n") == {"same"}
     assert functions_of_two("def same(a, b):\n    return a == b\n") == {"same"}
     assert functions_of_two("func equal(got, want int) bool { return got == want }") == {"equal"}
     assert functions_of_two("def has(user, role):\n    return user.role == role\n") == set()

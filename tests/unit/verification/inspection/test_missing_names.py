@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import pytest
@@ -16,8 +17,15 @@ ASKED = (
 )
 
 
-def _missing(old: dict[str, str], new: dict[str, str], asked: str = ASKED) -> str:
-    return missing_names(cast(Snapshots, TextTrees(old, new)), "old", "new", asked)
+def _missing(
+    old: dict[str, str],
+    new: dict[str, str],
+    asked: str = ASKED,
+    checked: str = "",
+    criteria: Sequence[str] = (),
+) -> str:
+    trees = cast(Snapshots, TextTrees(old, new))
+    return missing_names(trees, "old", "new", asked, checked, criteria)
 
 
 @pytest.mark.parametrize(
@@ -62,6 +70,26 @@ def test_what_stood_before_may_be_gone() -> None:
 )
 def test_what_is_called_a_thing_is_somewhere(asked: str, new: str, missing: str) -> None:
     said = _missing({"b": "old"}, {"a.js": new}, asked)
+    assert said == (
+        f"`{missing}`, which the requirements name, is nowhere in the tree" * bool(missing)
+    )
+
+
+@pytest.mark.parametrize(
+    ("criterion", "checked", "missing"),
+    [
+        ("`gross` of 100 is 119", "", "gross"),
+        ("The function `gross()` adds the tax.", "", "gross"),
+        ("`gross` は 119 を返す。", "", "gross"),
+        ("`net` of 119 is 100", "", ""),
+        ("It returns a `Promise`.", "", ""),
+        ("`None` is refused.", "", ""),
+        ("`gross` is removed.", "", ""),
+        ("`gross` of 100 is 119", "python -c 'from shop import gross'", ""),
+    ],
+)
+def test_what_a_criterion_is_about_is_somewhere(criterion: str, checked: str, missing: str) -> None:
+    said = _missing({"b": "old"}, {"a.py": "def brutto(net): return net"}, "", checked, [criterion])
     assert said == (
         f"`{missing}`, which the requirements name, is nowhere in the tree" * bool(missing)
     )

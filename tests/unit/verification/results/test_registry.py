@@ -67,6 +67,7 @@ def names(shell: str, cwd: str = ".") -> list[str]:
         ("npx --yes jest", ["jest"]),
         ("pnpm exec vitest", ["vitest"]),
         ("node --experimental-vm-modules node_modules/jest/bin/jest.js", ["jest", "node"]),
+        ("node node_modules/tape/bin/tape test/*.js", ["node", "tap"]),
         ("node --test", ["node"]),
         ("npx tsx --test a.ts", ["node"]),
         ("npm test --prefix web", ["mocha"]),

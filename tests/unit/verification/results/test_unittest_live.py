@@ -203,3 +203,28 @@ def test_a_runner_that_breaks_is_not_complete(tree: Path) -> None:
     assert seen.results is not None and not seen.results.complete
     seen = reported(tree, f"{PY} tests/run.py", env={"PYTHONPATH": str(tree)})
     assert seen.results is not None and seen.results.complete
+
+
+@pytest.mark.parametrize(
+    ("asked", "name", "file", "unloaded"),
+    [
+        ("tests.test_a.TestA.test_new", "test_new", "", False),
+        ("tests.test_a.TestNew.test_new", "TestNew", "", False),
+        ("tests.test_new.TestNew", "test_new", "", False),
+        ("tests.test_far", "tests.test_far", "tests/test_far.py", True),
+        ("tests.test_far.TestFar.test_a", "tests.test_far", "tests/test_far.py", True),
+        ("far.test_a", "far", "", True),
+    ],
+)
+def test_what_is_not_written_yet_is_told_from_what_cannot_be_loaded(
+    tree: Path, asked: str, name: str, file: str, unloaded: bool
+) -> None:
+    write(
+        tree,
+        {**SUITE, "tests/test_far.py": "import no_such\n", "far/__init__.py": "import no_such\n"},
+    )
+    seen = reported(tree, f"{PY} -m unittest {asked}")
+    assert seen.results is not None
+    (one,) = seen.results.tests
+    assert (one.name, one.outcome, one.unloaded) == (name, "error", unloaded)
+    assert one.file == file

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from agentrunner.state.state_model import FileRef
 from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
-from agentrunner.verification.rooms.lacking_conditions import lacking_conditions
+from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
+from agentrunner.verification.rooms.start_up import why_no_test_says_anything
 
 NAME = "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>"
 DISK = "OSError: [Errno 30] Read-only file system: '/data'"
@@ -14,6 +18,11 @@ X = "_tkinter.TclError: no display name and no $DISPLAY environment variable"
 HEADER = "./db.go:3:11: fatal error: sql.h: No such file or directory"
 INCLUDED = f"{HEADER}\n    3 | // #include <sql.h>\n      |           ^~~~~~~"
 LINKER = "/usr/bin/ld: cannot find -lsql: No such file or directory"
+
+
+def lacking(results: Results, wanted: str = "") -> str:
+    ran = CommandOutcome(1, FileRef(path="x"), "", None, 1)
+    return why_no_test_says_anything("x", ran, results, Path("/nowhere"), wanted)
 
 
 def broken(
@@ -25,7 +34,7 @@ def broken(
 @pytest.mark.parametrize("message", [NAME, DISK, X])
 def test_where_no_test_ran_it_is_no_red_suite(message: str) -> None:
     skipped = TestResult("t.test_b", "skipped")
-    assert lacking_conditions(Results("unittest", (broken(message), skipped))) == message
+    assert lacking(Results("unittest", (broken(message), skipped))) == message
 
 
 @pytest.mark.parametrize(
@@ -40,18 +49,18 @@ def test_where_no_test_ran_it_is_no_red_suite(message: str) -> None:
     ],
 )
 def test_a_test_that_ran_or_broke_for_another_reason_is_red(tests: tuple[TestResult, ...]) -> None:
-    assert lacking_conditions(Results("unittest", tests)) == ""
+    assert lacking(Results("unittest", tests)) == ""
 
 
 @pytest.mark.parametrize(("message", "line"), [(INCLUDED, HEADER), (LINKER, LINKER)])
 def test_a_library_of_the_system_is_lacking_and_a_header_of_the_project_is_not(
     message: str, line: str
 ) -> None:
-    assert lacking_conditions(Results("go", (broken(message),))) == line
+    assert lacking(Results("go", (broken(message),))) == line
     own = broken(INCLUDED.replace("<sql.h>", '"sql.h"'))
-    assert lacking_conditions(Results("go", (own,))) == ""
+    assert lacking(Results("go", (own,))) == ""
 
 
 def test_a_file_that_the_task_names_is_to_be_mended() -> None:
     found = Results("unittest", (broken(NAME),))
-    assert lacking_conditions(found, "test_a.py must not need a network.") == ""
+    assert lacking(found, "test_a.py must not need a network.") == ""

@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.state.state_model import FileRef
 from agentrunner.verification.results.model import Results, TestResult
+from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
 from agentrunner.verification.rooms.lacking_packages import declared_in, lacking_package
+from agentrunner.verification.rooms.start_up import why_no_test_says_anything
+
+RAN = CommandOutcome(1, FileRef(path="x"), "", None, 1)
 
 PYPROJECT = """
 [project]
@@ -89,6 +94,9 @@ ESM = "Error [ERR_MODULE_NOT_FOUND]: Cannot find package '@no/such' imported fro
         (["Error: Cannot find module './total.js'"], "", ""),
         (["Error: Cannot find module 'installed'"], "", ""),
         (["Error: Cannot find module 'sibling'"], "", ""),
+        (["Error: Cannot find module 'far'"], "", "far"),
+        (["Error: Cannot find module 'shop-part'"], "", ""),
+        (["Error: Cannot find module 'there'"], "", ""),
     ],
 )
 def test_what_no_test_can_be_imported_without(
@@ -98,17 +106,23 @@ def test_what_no_test_can_be_imported_without(
     (tmp_path / "node_modules" / "installed").mkdir(parents=True)
     (tmp_path / "package.json").write_text(
         '{"name": "shop", "dependencies": {"left": "1", "installed": "1"},'
-        ' "devDependencies": {"@no/such": "1", "sibling": "workspace:*"}}'
+        ' "devDependencies": {"@no/such": "1", "sibling": "workspace:*"},'
+        ' "workspaces": ["parts/*", "/etc", "../*"]}'
+    )
+    part = tmp_path / "parts" / "part"
+    (part / "node_modules" / "there").mkdir(parents=True)
+    (part / "package.json").write_text(
+        '{"name": "shop-part", "dependencies": {"far": "1", "there": "1", "shop-part": "1"}}'
     )
     results = Results("x", tuple(map(red, messages)))
     for why in (
-        lacking_package(results, "", tmp_path, wanted),
-        lacking_package(None, "\n".join(messages), tmp_path, wanted, len(messages)),
+        why_no_test_says_anything("x", RAN, results, tmp_path, wanted),
+        lacking_package("\n".join(messages), tmp_path, wanted, len(messages)),
     ):
         assert (f"the package {lacking} is named in" in why) if lacking else not why
     if lacking:
         beside = Results(
             "x", (*map(red, messages), TestResult("tests/test_b.py::test_b", "passed"))
         )
-        assert lacking_package(beside, "", tmp_path, wanted) == ""
-        assert lacking_package(None, messages[0], tmp_path, wanted, 2) == ""
+        assert why_no_test_says_anything("x", RAN, beside, tmp_path, wanted) == ""
+        assert lacking_package(messages[0], tmp_path, wanted, 2) == ""

@@ -32,6 +32,28 @@ FILES = {
     ),
     "Gemfile": "source 'https://ruby.example'\ngem 'rake', source: 'https://other.example'\n",
     "Gemfile.lock": "GEM\n  remote: https://gems.example/\n",
+    "composer.lock": '{"packages": [{"name": "a", "source": {"url": "https://git.example/a"},'
+    ' "dist": {"type": "zip", "url": "https:\\/\\/zips.example\\/a"}, "support": '
+    '{"url": "https://support.example"}}]}',
+    "Cargo.lock": '[[package]]\nname = "a"\nsource = "registry+https://old.example/index"\n'
+    '[[package]]\nsource = "sparse+https://own.example/i/"\n'
+    '[[package]]\nsource = "git+https://code.example/a?rev=1#2"\n',
+    "build.gradle": """\
+// repositories { maven { url "https://comment.example" } }
+buildscript { repositories { maven { url 'https://scripts.example/m2' } } }
+repositories {
+    mavenCentral()
+    maven { url "https://maven.example/x"; content { includeGroup "a" } }
+}
+publishing { repositories { maven { url = uri("https://releases.example") } } }
+println "https://print.example { repositories {"
+""",
+    "settings.gradle.kts": """\
+pluginManagement { repositories { maven("https://plugins.example/m2") { name = "x" } } }
+dependencyResolutionManagement.repositories { maven { url = uri("https://maven.example") } }
+publishing.repositories { maven("https://releases.example") }
+""",
+    "gradle/wrapper/gradle-wrapper.properties": "distributionUrl=https\\://gradle.example/g.zip\n",
     "Pipfile.lock": '{"sources": [{"url": "https://u:p@pip.example/simple"}]}',
 }
 
@@ -48,19 +70,25 @@ FILES = {
         ("Gemfile.lock", ["gems.example:443"]),
         ("Gemfile", ["ruby.example:443"]),
         ("pom.xml", ["maven.example:443", "plugins.example:443"]),
+        ("composer.lock", ["zips.example:443"]),
+        ("Cargo.lock", ["own.example:443", "code.example:443"]),
+        ("build.gradle", ["scripts.example:443", "maven.example:443"]),
+        ("settings.gradle.kts", ["plugins.example:443", "maven.example:443"]),
+        ("gradle/wrapper/gradle-wrapper.properties", ["gradle.example:443"]),
         ("Pipfile.lock", ["pip.example:443"]),
     ],
 )
 def test_a_file_of_the_repository_says_it(tmp_path: Path, name: str, hosts: list[str]) -> None:
-    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
     (tmp_path / name).write_text(FILES[name])
-    assert registries_of(tmp_path, {"HOME": str(tmp_path / "user")}) == hosts
+    environ = {"HOME": str(tmp_path / "user"), "PATH": "/nowhere"}
+    assert registries_of(tmp_path, environ) == hosts
 
 
 def test_go_and_cargo_say_it_themselves(tmp_path: Path) -> None:
     user, repo = tmp_path / "user", tmp_path / "repo"
     repo.mkdir()
-    environ = {"HOME": str(user), "GOROOT": str(tmp_path / "go")}
+    environ = {"HOME": str(user), "GOROOT": str(tmp_path / "go"), "PATH": "/nowhere"}
     (repo / "go.sum").touch()
     (repo / "Cargo.lock").touch()
     assert registries_of(repo, environ) == []
@@ -147,6 +175,32 @@ def test_pip_and_npm_say_it_where_no_file_does(tmp_path: Path) -> None:
     hosts = registries_of(repo, environ)
     assert hosts[0] == "pip.example:443" and hosts[-1] == "npm.example:443"
     assert len(hosts) == 4  # pip's own index and its files, whatever pip calls them
+
+
+def test_go_and_cargo_are_asked_where_nothing_was_used_here(tmp_path: Path) -> None:
+    repo, user, programs = tmp_path / "repo", tmp_path / "user", tmp_path / "bin"
+    for folder in (repo, user, programs):
+        folder.mkdir()
+    (repo / "go.sum").touch()
+    (repo / "Cargo.toml").touch()
+    go, cargo = programs / "go", programs / "cargo"
+    go.write_text(
+        '#!/bin/sh\n[ "$PWD$1" = /env ] || exit 1\n'
+        "case $2 in GOPROXY) echo https://proxy.example,direct;; *) echo sum.example;; esac\n"
+    )
+    cargo.write_text(
+        '#!/bin/sh\n[ "$PWD" = / ] && : > "$CARGO_HOME/used" || exit 9\n'
+        "printf 'error: x\\n  failed to download from `https://index.example/config.json`\\n' >&2\n"
+        "exit 101\n"
+    )
+    for program in (go, cargo):
+        program.chmod(0o755)
+    environ = {"HOME": str(user), "PATH": f"{programs}:{os.defpath}"}
+    hosts = [f"{name}.example:443" for name in ("proxy", "sum", "index")]
+    assert registries_of(repo, environ) == hosts
+    assert list(user.iterdir()) == []
+    cargo.write_text("#!/bin/sh\necho https://a.example\n")  # installed: it was from elsewhere
+    assert registries_of(repo, environ) == hosts[:2]
 
 
 def test_a_tool_inside_the_repository_is_not_asked(tmp_path: Path) -> None:

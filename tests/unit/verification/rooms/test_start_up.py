@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 
 from agentrunner.verification.results.counts import Counts, read_counts
-from agentrunner.verification.rooms.start_up import NO_TESTS, why_not_started
+from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
+from agentrunner.verification.rooms.start_up import (
+    NO_TESTS,
+    why_no_test_says_anything,
+    why_not_started,
+)
+from agentrunner.verification.rooms.start_up import tests_that_could_not_run as without
 
 
 @dataclass(frozen=True)
@@ -365,3 +371,46 @@ def test_the_words_of_the_shell_and_make_of_this_machine(tmp_path: Path) -> None
         assert why_not_started(shell, real(shell, tmp_path), tmp_path, is_test=True), shell
     for shell in ("./not-written", "make own"):
         assert not why_not_started(shell, real(shell, tmp_path), tmp_path, is_test=True), shell
+
+
+GO_AT = "far_test.go:2:20:"
+UNFETCHED = {
+    "go": f"{GO_AT} greet@v1.2.3: Get: dial tcp: no",
+    "go.sum": f"{GO_AT} missing go.sum entry for module providing package greet",
+    "cargo": "error: failed to download `greet v1.2.3`",
+    "maven": DEPENDENCY[4:].rstrip(),
+    "gradle": "   > No cached version of a:b:1 available for offline mode.",
+    "node": "Error: Cannot find module 'zz'\nRequire stack:\n- /x/node_modules/y/index.js",
+}
+"""Of each tool: what it says of tests that need a package which nobody fetched."""
+
+
+@pytest.mark.parametrize("tool", UNFETCHED)
+def test_tests_whose_package_nobody_fetched_say_nothing_here(tmp_path: Path, tool: str) -> None:
+    def judged(outcome: TestOutcomeKind, *others: TestResult) -> tuple[str, dict[str, str]]:
+        lacks = TestResult("far", outcome, message=UNFETCHED[tool])
+        results = Results("x", (lacks, TestResult("idle", "skipped"), *others))
+        ran = Ran(1, "FAIL\n")
+        why = why_no_test_says_anything("x", ran, results, tmp_path)
+        return why, without(results, tmp_path, "")
+
+    why, alone = judged("error")
+    assert why
+    assert alone == {"far": why}
+    assert judged("error", TestResult("near", "failed", message="1 != 2")) == ("", alone)
+    assert judged("error", TestResult("near", "passed")) == ("", alone)
+    assert judged("failed") == ("", {})  # one that ran, and whose subject are such messages
+
+
+def test_a_lock_file_that_the_task_names_is_to_be_written(tmp_path: Path) -> None:
+    lacks = Results("go", (TestResult("far", "error", message=UNFETCHED["go.sum"]),))
+    wanted = "Write the go.sum of this module."
+    assert why_no_test_says_anything("x", Ran(1, ""), lacks, tmp_path, wanted) == ""
+    assert without(lacks, tmp_path, wanted) == {}
+
+
+def test_a_module_that_maven_cannot_begin_has_no_names_to_go_on_without(tmp_path: Path) -> None:
+    near = Results("junit", (TestResult("near", "passed"), TestResult("red", "failed")))
+    assert why_no_test_says_anything("mvn test", Ran(1, DEPENDENCY), near, tmp_path)
+    assert why_no_test_says_anything("mvn test", Ran(0, DEPENDENCY), near, tmp_path) == ""
+    assert why_no_test_says_anything("mvn test", Ran(1, "[ERROR] no"), near, tmp_path) == ""

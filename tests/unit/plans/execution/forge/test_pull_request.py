@@ -150,7 +150,7 @@ def test_a_body_shows_the_tree_and_is_only_words() -> None:
     body = request_body(
         plan, {"TASK-0001": report}, [HOSTILE], lambda text: text.replace("secret", "[masked]")
     )
-    assert "- [ ] TASK-0001 `Task 1` (PENDING)" in body
+    assert "- [ ] TASK-0001 `Task 1` (to do)" in body
     assert "- TASK-0001, run `r-1`, 1 file: " in body and "[masked]" in body
     assert "secret" not in body and "@root" not in body and "#1" not in body
     assert not any(line.startswith(("/", "# ", "```\n")) for line in body.splitlines())

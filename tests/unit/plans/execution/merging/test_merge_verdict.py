@@ -61,7 +61,8 @@ def outcome(exit_code: int, failed: int | None = None, *failing: str, ran: int =
 def test_only_what_is_newly_red_counts(
     was: TestOutcome | None, now: TestOutcome | None, red: bool
 ) -> None:
-    assert (newly_red(was, now) is not None) is red
+    found = newly_red(CommitFindings(was), CommitFindings(now))
+    assert (found is not None) is red
 
 
 @pytest.mark.parametrize("exit_code", [0, 1])
@@ -69,8 +70,10 @@ def test_tests_that_were_taken_away_with_good_reason_are_not_missed(exit_code: i
     failing = ("t_old",) * exit_code
     was = outcome(exit_code, exit_code, *failing)
     now = outcome(exit_code, exit_code, *failing, ran=7)
-    assert newly_red(was, now, 2) is None
-    assert newly_red(was, now, 1) is not None
+    for removed, red in ((2, False), (1, True)):
+        candidate = replace(ALONE, removed=removed)
+        found = newly_red(CommitFindings(was), CommitFindings(now), candidate)
+        assert (found is not None) is red
 
 
 @pytest.mark.parametrize(

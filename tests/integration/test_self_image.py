@@ -1,9 +1,9 @@
 """AgentRunner in a container: the image is built, and the wrapper script runs in it for real.
 
-It takes minutes, and a build that reaches an index of packages; so it runs by command alone:
+Building takes minutes, and an index of packages that it reaches; so what needs the image is run by
+`make test-self-image` (and `make test-whole`):
 
-    scripts/engine.sh up; eval "$(scripts/engine.sh env)"
-    .venv/bin/pytest tests/integration/self_image.py
+    scripts/engine.sh up; eval "$(scripts/engine.sh env)"; make test-self-image
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from tests.kit.missing import missing
 from tests.kit.repository import git, uncommitted
 
 WRAPPER = Path(__file__).parents[2] / "scripts/agentrunner-docker"
+STRANGER = 12345
+"""The id of a user that no group of the socket has."""
 TASK = """\
 version: 1
 task:
@@ -95,6 +97,7 @@ def no_docker(tmp_path: Path) -> Path:
     return write(tmp_path / "bin", {"docker": text})
 
 
+@pytest.mark.whole
 @pytest.mark.timeout(900)
 def test_a_run_in_the_container_ends_as_on_the_host(own_image: str, repo: Path) -> None:
     (repo / "t.yaml").write_text(TASK.replace("IMAGE", IMAGE))
@@ -107,6 +110,30 @@ def test_a_run_in_the_container_ends_as_on_the_host(own_image: str, repo: Path) 
     assert (repo / "greeting.txt").stat().st_uid == os.getuid()
     undone = run(repo, own_image, "undo")
     assert undone.returncode == 0, undone.stderr
+    assert not (repo / "greeting.txt").exists()
+
+
+@pytest.mark.whole
+@pytest.mark.timeout(900)
+def test_a_socket_that_is_refused_inside_is_said_before_anything_is_spent(
+    own_image: str, repo: Path
+) -> None:
+    """The script may use the engine, and whoever the container runs as may not."""
+    (repo / "t.yaml").write_text(TASK.replace("IMAGE", IMAGE))
+    words = run(repo, own_image, "run", "t.yaml", AGENTRUNNER_DOCKER_PRINT="1").stdout.splitlines()
+    at = words.index("--group-add")
+    del words[at : at + 2]
+    if os.getuid() == 0:
+        words[words.index("--user") + 1] = f"{STRANGER}:{STRANGER}"
+        for place in (repo.parent, *repo.parent.rglob("*")):
+            os.chown(place, STRANGER, STRANGER, follow_symlinks=False)
+    done = subprocess.run(
+        words, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+    )
+    said = " ".join(done.stderr.split())
+    assert done.returncode == 5, said
+    assert "error[sandbox-unavailable]" in said and "ermission denied" in said, said
+    assert "try: " in said, said
     assert not (repo / "greeting.txt").exists()
 
 

@@ -1,0 +1,56 @@
+"""The runs of a repository as lists show them."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from agentrunner.errors import CheckpointCorrupt
+from agentrunner.state.lifecycle import TERMINAL, state_word
+from agentrunner.storage.index import RunIndex, RunRow
+from agentrunner.storage.locks import run_lock
+from agentrunner.storage.run_folder import RunFolder, runs_root
+from agentrunner.storage.run_log import RunLog
+
+
+@dataclass(frozen=True)
+class ListedRun(RunRow):
+    """The row of a run, and whether a process drives it now."""
+
+    running: bool = False
+
+    @property
+    def stands(self) -> str:
+        """Return the state in the word of all lists and screens."""
+        return state_word(asdict(self))
+
+
+def listed_runs(state_dir: Path, repo: Path | None = None) -> list[ListedRun]:
+    """Return the runs of a repository, or of all, the newest first. Blocks.
+
+    The end of a run that was killed before it recorded that itself is recorded.
+    """
+    index = RunIndex(state_dir)
+    for row in index.runs(repo):
+        _record_end(index, row)
+    return [
+        ListedRun(**asdict(row), running=not row.finished_at and _is_driven(state_dir, row.run_id))
+        for row in index.runs(repo)
+    ]
+
+
+def _is_driven(state_dir: Path, run_id: str) -> bool:
+    return run_lock(RunFolder(runs_root(state_dir) / run_id)).probe() is not None
+
+
+def _record_end(index: RunIndex, row: RunRow) -> None:
+    """Record the end of a run that was killed before it did so itself."""
+    if row.finished_at or row.waiting or _is_driven(index.state_dir, row.run_id):
+        return
+    moves = RunLog(RunFolder.open(index.state_dir, row.run_id).log_file).records("state")
+    if moves and moves[-1].data["to"] in TERMINAL:
+        from agentrunner.engine import queries
+
+        with contextlib.suppress(CheckpointCorrupt):
+            queries.show_values(index.state_dir, row.run_id)

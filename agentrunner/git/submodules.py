@@ -1,0 +1,117 @@
+"""Submodules: which paths lie in one, and whether its remote has what the folder holds.
+
+The user's git data is only read as data; commits are read by git on a store of ours, which finds
+the submodule's objects as an alternate. Everything blocks.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+
+from agentrunner.errors.repositories import GitFailed
+from agentrunner.git.process import Git, git_dir_of, read_small, shared_dir_of
+from agentrunner.git.restore import Entry
+from agentrunner.git.stat_cache import mode_of
+from agentrunner.git.user_index import IndexDamaged, read_index
+from agentrunner.text.unicode import to_bytes, to_text
+
+SUBMODULE = 0o160000
+HASH = re.compile(r"[0-9a-f]{40}")
+REMOTE = "refs/remotes/"
+MOST_REFS = 1_000
+
+
+def submodules_in(index: Path) -> list[str]:
+    """The paths of the submodules that an index has; [] for one that can't be read."""
+    try:
+        found = read_index(os.fsencode(index))
+    except IndexDamaged:
+        return []
+    entries = found.entries if found else {}
+    return sorted(to_text(path) for path, entry in entries.items() if mode_of(entry) == SUBMODULE)
+
+
+def by_submodule(
+    paths: Sequence[str], known: Sequence[str], folder: Path, before: Mapping[str, Entry]
+) -> dict[str, list[str]]:
+    """Those of the paths that lie in a submodule, by its own path.
+
+    One that is not `known` is a folder with a `.git` of its own, of which nothing was there before.
+    """
+    found: dict[str, list[str]] = {}
+    new: dict[str, bool] = {}
+    there = {str(above) for path in before for above in PurePosixPath(path).parents}
+    for path in paths:
+        for above in map(str, PurePosixPath(path).parents[:-1]):
+            if above not in known and above not in new:
+                new[above] = above not in there and os.path.lexists(folder / above / ".git")
+            if above in known or new[above]:
+                found.setdefault(above, []).append(path)
+                break
+    return found
+
+
+def remote_has(git: Git, folder: Path, name: str, entries: Mapping[str, Entry]) -> bool:
+    """Whether the commit that a submodule is at is one of its remote, and holds just `entries`.
+
+    `entries` are the files of the whole tree. By what the submodule's own references say of its
+    remotes; nothing is asked over the network.
+    """
+    try:
+        own = git_dir_of(folder / name)
+        shared = shared_dir_of(own)
+        head = _head(own, shared)
+        remotes = _remotes(shared)
+        if not (head and remotes):
+            return False
+        reading = Git(git.git_dir, git.binary, git.most_sec)
+        reading.borrows_from(to_bytes(str((shared / "objects").resolve())))
+        listed = reading.run("ls-tree", "-r", "-z", head, accept=(0, 128))
+        missed = reading.run("rev-list", "-n1", head, "--not", *remotes, "--", accept=(0, 128))
+        known = reading.run("cat-file", "-t", head, accept=(0, 128)) == b"commit\n"
+    except (OSError, GitFailed):
+        return False
+    return known and not missed and _rows(listed, name) == _below(entries, name)
+
+
+def _head(own: Path, shared: Path) -> str:
+    text = (read_small(os.fsencode(own / "HEAD")) or b"").decode("latin-1").strip()
+    if not text.startswith("ref: "):
+        return text if HASH.fullmatch(text) else ""
+    return _references(shared).get(text[5:].strip(), "")
+
+
+def _remotes(shared: Path) -> list[str]:
+    found = [commit for ref, commit in _references(shared).items() if ref.startswith(REMOTE)]
+    return sorted(set(found))[:MOST_REFS]
+
+
+def _references(shared: Path) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in (read_small(os.fsencode(shared / "packed-refs")) or b"").splitlines():
+        commit, _, ref = line.decode("utf-8", "replace").partition(" ")
+        if HASH.fullmatch(commit):
+            found[ref] = commit
+    for place, _, names in os.walk(shared / "refs"):
+        for one in names:
+            text = (read_small(os.fsencode(Path(place, one))) or b"").decode("latin-1").strip()
+            if HASH.fullmatch(text):
+                found[str(Path(place, one).relative_to(shared))] = text
+    return found
+
+
+def _rows(listed: bytes, name: str) -> dict[str, Entry]:
+    rows = (line.partition(b"\t") for line in listed.split(b"\0") if line)
+    found = {}
+    for facts, _, path in rows:
+        mode, _, blob = facts.decode().split(" ")
+        if int(mode, 8) != SUBMODULE:
+            found[f"{name}/{to_text(path)}"] = (mode, blob)
+    return found
+
+
+def _below(entries: Mapping[str, Entry], name: str) -> dict[str, Entry]:
+    return {path: entry for path, entry in entries.items() if path.startswith(f"{name}/")}

@@ -1,0 +1,41 @@
+"""Whether people speak of a file, a target or a module by its name. Pure."""
+
+from __future__ import annotations
+
+import re
+
+QUOTES = "`'\"「『“‘"
+"""What stands before a name that is quoted."""
+PLACE = (
+    r"(?:targets?|scripts?|recipes?|folders?|director(?:y|ies)"
+    r"|ターゲット|スクリプト|フォルダ|ディレクトリ)"
+)
+"""The words beside which a common word is a name."""
+
+
+def speaks_of(text: str, name: str) -> bool:
+    """Whether a text holds a name as a whole word; the letters of other scripts are no part of it.
+
+    A `*` in the name is any part of a word.
+    """
+    form = re.escape(name).replace(r"\*", r"[A-Za-z0-9_.-]+")
+    whole = rf"(?<![A-Za-z0-9_]){form}(?![A-Za-z0-9_])"
+    return bool(name.strip("-")) and bool(re.search(whole, text, re.IGNORECASE))
+
+
+def speaks_of_place(text: str, name: str) -> bool:
+    """Whether a text speaks of a target, script or folder of this name.
+
+    A common word (`tests`, `check`) is a name only in quotes, after a tool, or beside such a word.
+    """
+    if not re.fullmatch(r"[A-Za-z]+", name):
+        return speaks_of(text, name)
+    tools = r"(?:make|just|rake|task|npm|yarn|pnpm|bun|npm run|yarn run|pnpm run|bun run)"
+    form = re.escape(name)
+    return bool(
+        re.search(
+            rf"[{QUOTES}](?:\S+ )*{form}(?![\w-])|(?<![A-Za-z]){form}/|{tools} {form}(?![\w-])"
+            rf"|(?<![A-Za-z]){form} ?の?{PLACE}|{PLACE} {form}(?![\w-])",
+            text,
+        )
+    )

@@ -1,0 +1,41 @@
+"""The command line uses `agentrunner.api` for its verbs; the import rule is in pyproject.toml."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import agentrunner.api as api
+import agentrunner.commands
+
+COMMANDS = sorted(Path(agentrunner.commands.__path__[0]).glob("*.py"))
+BESIDE = {"undo", "answer", "accept"}
+"""Methods of a plan's store and its conversation that are verbs of the API."""
+
+
+def test_no_command_calls_a_verb_of_a_store_beside_the_api() -> None:
+    found = [
+        f"{path.name}:{call.lineno}"
+        for path in COMMANDS
+        for call in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr in BESIDE
+        and ast.unparse(call.func.value).endswith(("store", "conversation", "answers"))
+    ]
+    assert found == []
+
+
+def test_every_name_of_the_api_is_there() -> None:
+    assert [name for name in api.__all__ if not hasattr(api, name)] == []
+    assert set(api._TYPES) == {name for name in api.__all__ if name[0].isupper()}
+
+
+def test_the_api_is_imported_without_what_it_drives() -> None:
+    import subprocess
+    import sys
+
+    heavy = ("langgraph", "pydantic.main", "asyncio", "sqlite3")
+    script = f"import sys, agentrunner.api; print([m for m in {heavy!r} if m in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
