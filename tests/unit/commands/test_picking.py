@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -165,7 +166,7 @@ def test_candidates_fit_a_narrow_terminal() -> None:
 
 @pytest.mark.parametrize("width", [100, 80, 44])
 def test_each_candidate_has_its_name_state_and_task(width: int, golden: Golden) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"run_id": "charge-for-every-piece-2q7x", "title": "The cart charges too little",
          "state": "FAILED"},
         {"run_id": "hi-9x2k", "title": "商品一覧ページをつくり直して、検索もつける",
