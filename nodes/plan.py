@@ -233,6 +233,7 @@ async def _in_part(state: TaskContext, deps: Deps, baseline: Baseline) -> Questi
     if not found:
         return None
     names, reasons = list(found), list(dict.fromkeys(found.values()))
+    cure = await asyncio.to_thread(_proposed_set_up, deps) or "task.setup.command"
     alone = len(names) == 1
     stays = (
         "it? It stays red, and what it asks" if alone else "them? They stay red, and what they ask"
@@ -240,7 +241,7 @@ async def _in_part(state: TaskContext, deps: Deps, baseline: Baseline) -> Questi
     text = (
         f"{len(names)} of the tests cannot run here, while others do: "
         f"{'; '.join(reasons[:NAMED])} ({first_few(names, NAMED)}). Go on without {stays} is not "
-        "verified. task.setup.command can provide what is missing."
+        f"verified. {cure} can provide what is missing."
     )
     subject = {"tests": names[:MOST_RED], "why": reasons[:MOST_RED]}
     return question("tests_could_not_run", text, subject, state)
@@ -273,16 +274,22 @@ async def _without_them(state: TaskContext, deps: Deps) -> None:
 
 
 def _name_set_up(error: EnvironmentNotReady, deps: Deps) -> None:
-    """Put the set-up that this repository's files propose into the remedy. Blocks.
+    """Put the set-up that this repository's files propose into the remedy. Blocks."""
+    if error.remedy.startswith(INSTALL) and (line := _proposed_set_up(deps)):
+        error.remedy = f"{line}; or {error.remedy}"
 
-    Nothing is added where the task has a set-up, or where none would help.
+
+def _proposed_set_up(deps: Deps) -> str:
+    """Return the set-up that this repository's files propose, as a line of a task file. Blocks.
+
+    "" where the task has a set-up, or where they propose none.
     """
     task = deps.spec.task
-    if task.setup is not None or not error.remedy.startswith(INSTALL):
-        return
     part = task.test.cwd if task.test else "."
-    if line := set_up_line(Path(deps.spec.repo), part, deps.environ):
-        error.remedy = f"in the task file: {line}; or {error.remedy}"
+    if task.setup is not None:
+        return ""
+    line = set_up_line(Path(deps.spec.repo), part, deps.environ)
+    return f"`{line}` in the task file" if line else ""
 
 
 def _missing_services(deps: Deps, baseline: Baseline) -> Sequence[str]:

@@ -211,12 +211,12 @@ def _edit_in(file: Path, run_id: str, output: Output) -> str:
     """Return an edited prompt of a worker, or an edited plan as JSON for the engine, which refuses
     a file that is neither format.
     """
+    from agentrunner.api import look_sync
     from agentrunner.commands.editing import from_yaml
     from agentrunner.config.text_files import read_text
-    from agentrunner.engine import queries
 
     text = read_text(file, name=str(file))
-    waiting = queries.show(environment.state_dir(output.state_dir), run_id).waiting
+    waiting = look_sync(run_id, state_dir=environment.state_dir(output.state_dir)).waiting
     if waiting is not None and waiting.kind == "worker":
         return text
     return text if text.lstrip().startswith(("{", "[")) else from_yaml(text)

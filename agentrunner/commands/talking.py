@@ -134,7 +134,7 @@ async def proposed(
         async with answer_line(planner, talk.redact, live=not as_json):
             with (
                 _former_kept_on_failure(former),
-                _said_again(text, talk, again),
+                _with_request_kept(text, talk, again),
                 _warned_of(planner),
             ):
                 proposal = await talk.propose(text, in_place_of=former)
@@ -175,7 +175,9 @@ def _former_kept_on_failure(proposal: Proposal | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _said_again(text: str, talk: Conversation, options: Sequence[str] | None) -> Iterator[None]:
+def _with_request_kept(
+    text: str, talk: Conversation, options: Sequence[str] | None
+) -> Iterator[None]:
     """If the planner refuses or is away, add to the error how to say the same again."""
     try:
         yield

@@ -109,7 +109,7 @@ class PlannerRefused(InfraError):
 
     code = "planner-refused"
     advice = """
-    Mend the variable or setting that the message names, then type the command that it shows under
+    Fix the variable or setting that the message names, then type the command that it shows under
     `again`: all that was said is in it. `agentrunner doctor --planner` makes one small call.
     """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import subprocess
 from functools import cache
 from pathlib import Path
 
@@ -20,8 +21,8 @@ def lacking(needs: list[str]) -> str:
 
 @cache
 def _there(need: str) -> bool:
-    """`python:NAME` is a module, `npm:NAME` a test tool of npm, `file:PATH` a file of the system,
-    anything else a program.
+    """`python:NAME` is a module, `npm:NAME` a test tool of npm, `gem:NAME` one of Ruby's,
+    `file:PATH` a file of the system, anything else a program.
     """
     kind, _, name = need.rpartition(":")
     if kind == "python":
@@ -30,4 +31,10 @@ def _there(need: str) -> bool:
         return Path(name).is_file()
     if kind == "npm":
         return (TOOLS / "node_modules" / name).is_dir()
+    if kind == "gem":
+        asked = ["ruby", "-e", "gem ARGV[0]", name]
+        return (
+            shutil.which("ruby") is not None
+            and not subprocess.run(asked, check=False, capture_output=True).returncode
+        )
     return shutil.which(name) is not None

@@ -194,7 +194,7 @@ def test_a_package_of_go_that_only_tests_need_and_nobody_fetched(tmp_path: Path)
     with pytest.raises(EnvironmentNotReady, match="cannot start") as refused:
         begin(run, "go test ./...")
     assert "example.test/greet@v1.2.3" in str(refused.value.details)
-    assert "in the task file: setup: {command: go mod download" in refused.value.remedy
+    assert "`setup: {command: go mod download" in refused.value.remedy
     assert run.calls() == []
 
 
@@ -205,6 +205,7 @@ def test_a_package_of_go_beside_it_is_asked_about_once(tmp_path: Path) -> None:
     run.start([plan(), work(), finish(), assess()], fix, test="go test ./...")
     assert (run.result["exit_code"], run.kind) == (4, "tests_could_not_run")
     assert (run.calls(), run.subject["tests"]) == ([], ["m/far"])
+    assert "setup: {command: go mod download" in run.result["waiting"]["text"]
     run.approve(run.question)
     assert run.ending == ("COMPLETE", "complete", 0), run.result["missing"]
     assert run.result["test"]["known_red"] == ["m/far"]

@@ -25,6 +25,7 @@ def hint_of(shell: str, exit_code: int, tail: str, results: Results | None) -> s
     if results is None and MINITEST.search(tail):
         return (
             "nothing is known by the names of its tests, as totals are all that it reports;"
-            " Minitest from 5 on, with its plug-ins, gives the names (`--verbose` shows them)"
+            " Minitest from 5 on, with its plug-ins, and test-unit give the names (`--verbose`"
+            " shows them)"
         )
     return ""

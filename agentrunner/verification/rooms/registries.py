@@ -127,10 +127,10 @@ def _urls_of_tools(repo: Path, environ: Mapping[str, str]) -> Iterator[str]:
     """What the tools of the manifests say, asked where they run none of the repository's code."""
     for manifests, words in _TOOLS:
         if any(file.is_file() for pattern in manifests for file in repo.glob(pattern)):
-            yield from re.findall(r"https://\S+", _said(repo, environ, words))
+            yield from re.findall(r"https://\S+", _output_of(repo, environ, words))
 
 
-def _said(
+def _output_of(
     repo: Path, environ: Mapping[str, str], words: Sequence[str], *, fails: bool = False
 ) -> str:
     """What a tool of this machine, never of the repository, prints; with `fails`, as its error.
@@ -222,8 +222,10 @@ def _urls_of_go(repo: Path, environ: Mapping[str, str]) -> Iterator[str]:
         texts += [
             match for file in files for match in re.findall(rf"(?m)^{name}=(.*)$", _text(file))
         ]
-        told = next(filter(None, texts), "") or _said(repo, environ, ("go", "env", name)).strip()
-        for word in re.split(r"[,| ]", told):
+        settings = (
+            next(filter(None, texts), "") or _output_of(repo, environ, ("go", "env", name)).strip()
+        )
+        for word in re.split(r"[,| ]", settings):
             if word.startswith("https://"):
                 yield word
             elif name == "GOSUMDB" and "." in word:
@@ -241,7 +243,7 @@ def _cargo_says(repo: Path, environ: Mapping[str, str]) -> list[str]:
             **environ, **_NOWHERE, "CARGO_HOME": home, "CARGO_INSTALL_ROOT": home,
             "CARGO_NET_OFFLINE": "false",
         }  # fmt: skip
-        error = _said(repo, around, _CARGO_ASKED, fails=True)
+        error = _output_of(repo, around, _CARGO_ASKED, fails=True)
     return re.findall(r"https://[^\s`'\"]+", error)
 
 

@@ -54,20 +54,23 @@ def given(call: Node) -> list[Node]:
 def script_tests(parsed: Parsed) -> Iterator[Found]:
     """Yield all calls that declare a test, in source order, with the suites around them."""
     named = _named_functions(parsed)
-    todo: list[tuple[Node, tuple[Title, ...], tuple[Node, ...]]] = [(parsed.root, (), ())]
+    todo: list[tuple[Node, tuple[Title, ...], tuple[Node, ...], tuple[str, ...]]]
+    todo = [(parsed.root, (), (), ())]
     while todo:
-        node, titles, suites = todo.pop()
+        node, titles, suites, around = todo.pop()
         if node.type == "call_expression":
             declared = _declared(parsed, node, named)
             if declared is not None:
                 title, function, kind = declared
                 if kind != "suite":
-                    found = _found(parsed, node, (*titles, title), function, suites, kind)
+                    found = _found(parsed, node, (*titles, title), function, suites, kind, around)
                     if found is not None:
                         yield found
                 if kind:
                     titles, suites = (*titles, title), (*suites, node)
-        todo.extend((child, titles, suites) for child in reversed(node.named_children))
+                else:
+                    around = (*around, title.text)
+        todo.extend((child, titles, suites, around) for child in reversed(node.named_children))
 
 
 def _declared(parsed: Parsed, call: Node, named: dict[str, Node]) -> tuple[Title, Node, str] | None:
@@ -124,6 +127,7 @@ def _found(
     function: Node,
     suites: tuple[Node, ...],
     kind: str,
+    around: tuple[str, ...],
 ) -> Found | None:
     body = field(function, "body")
     if body is None:
@@ -142,5 +146,6 @@ def _found(
     )
     test = kind == "test"
     return Found(
-        span, titles, whole, function, body, test, parsed.language, suites=suites, call=call
-    )
+        span, titles, whole, function, body, test, parsed.language,
+        suites=suites, call=call, around=around,
+    )  # fmt: skip

@@ -291,7 +291,8 @@ def _plain_score(found: Found, name: str) -> tuple[int, ...] | None:
 def _script_score(found: Found, name: str) -> tuple[int, ...] | None:
     """Return how well a name matches: all titles match, number of fixed characters, titles matched.
 
-    Larger is better. Titles are compared from the innermost outwards.
+    Larger is better. Titles are compared from the innermost outwards. Of tests that match equally
+    well that one is meant around which more texts stand that occur in the name, too.
     """
     rest, matched, letters = name.strip(), 0, 0
     for title in reversed(found.titles):
@@ -305,7 +306,11 @@ def _script_score(found: Found, name: str) -> tuple[int, ...] | None:
             return None  # the name's last part begins elsewhere
         rest = before.rstrip(">›»|:/ ")
         matched, letters = matched + 1, letters + title.literal
-    return (int(matched == len(found.titles)), letters, matched) if matched else None
+    if not matched:
+        return None
+    others = {title.text for title in found.titles[: len(found.titles) - matched]}
+    seen = sum(len(text) for text in others.union(found.around) if text in rest)
+    return int(matched == len(found.titles)), letters, matched, seen
 
 
 def _shorter(name: str, language: str) -> str:

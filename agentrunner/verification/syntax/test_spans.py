@@ -90,6 +90,8 @@ class Found:
     """The calls of the surrounding suites, outermost first (JavaScript)."""
     call: Node | None = None
     """The call that declares the test (JavaScript)."""
+    around: tuple[str, ...] = ()
+    """Texts handed to surrounding calls that may make suites: `whenAsked("a", () => {…})`."""
 
 
 _STRINGS = ("string", "template_string", "interpreted_string_literal", "raw_string_literal")

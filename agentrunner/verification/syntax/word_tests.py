@@ -174,6 +174,8 @@ def _extent(lines: Sequence[str], start: int) -> tuple[int, int]:
     return (first, at) if at > first else (start, start + 1)
 
 
+CALLED = re.compile(r"(?:[\w)\]]|\w[?!])$")
+"""What stands before the brackets of a call; names in Ruby may end in a question: `over?(3)`."""
 INNER = re.compile(r"(?:\s*def\s[^;]*;|.*?(?:\{|\bdo\b))(?:[ ]*\|[^|]*\|)?")
 """What precedes the body in a line that contains the body as well."""
 
@@ -318,7 +320,7 @@ def _is_direct(before: str) -> bool:
         before, calls = before[inner.end() :], int(bool(COMMAND.match(before[inner.end() :])))
     for hit in re.finditer(r"[(\[{]|[)\]}]", QUOTED.sub(lambda one: "_" * len(one[0]), before)):
         if hit[0] in "([{":
-            called = bool(re.search(r"[\w)\]]$" if hit[0] != "{" else r"$^", before[: hit.start()]))
+            called = bool(CALLED.search(before[: hit.start()])) and hit[0] != "{"
             stack.append((hit[0], called))
         elif stack:
             stack.pop()

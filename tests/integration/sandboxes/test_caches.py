@@ -101,6 +101,23 @@ async def test_in_bwrap_tests_are_green_offline_and_no_credential_is_seen(
     await works_offline_and_hides("overlay", place, make)
 
 
+async def test_a_cache_that_the_repository_names_is_used_in_place_of_the_user_s(
+    place: Place,
+) -> None:
+    write(place.repo, {".npmrc": "cache=.npm-cache\n"})
+    project = fetched(npm, place)
+    assert (place.repo / ".npm-cache/_cacache").is_dir()
+    caches = find_caches(place.repo, {}, place.user)
+    box = boxed("overlay", place, place.spec(caches=caches, programs=project.programs))
+    await box.open()
+    try:
+        result = await sh(box, place, f"npm config get cache; {project.test}")
+    finally:
+        await box.close()
+    said = (result.stdout + result.stderr).decode()
+    assert (result.exit_code, said.splitlines()[0]) == (0, f"{place.repo}/.npm-cache"), said
+
+
 BESIDE = {
     "nuget": (".nuget/NuGet/NuGet.Config", ".config/NuGet/NuGet.Config"),
     "yarn": (".yarnrc", ".yarnrc.yml", ".npmrc"),

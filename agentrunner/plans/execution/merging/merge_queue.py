@@ -36,7 +36,7 @@ UNFIT = (
     " set-up command fails on the merge with the marks of the conflict in it.\n"
 )
 NO_START = "No run can begin on that, so this"
-NOTHING_RED = "Nothing is red on the merge, so no run could prove that it mended it. This"
+NOTHING_RED = "Nothing is red on the merge, so no run could prove that it fixed it. This"
 ANEW = (
     " work tree has what the others did and nothing of this task. Do it anew so that it fits. This"
     " is what it had changed:\n"

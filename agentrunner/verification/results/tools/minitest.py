@@ -1,4 +1,4 @@
-"""Reads Minitest: by a reporter of ours, which it finds as a plug-in on Ruby's load path."""
+"""Reads Minitest and test-unit: by reporters of ours, which they find on Ruby's load path."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, 
 from agentrunner.verification.results.reporters import text_of
 from agentrunner.verification.results.tools.base import Tool, added
 
-PROGRAMS = ("rake", "rails", "minitest", "m")
+PROGRAMS = ("rake", "rails", "minitest", "m", "test-unit")
+FILES = {
+    "mt/agentrunner_ruby.rb": "agentrunner_ruby.rb",
+    "mt/minitest/agentrunner_plugin.rb": "agentrunner_minitest.rb",
+    "mt/test/unit/runner/console.rb": "agentrunner_test_unit.rb",
+}
+"""Where each reporter lies below the folder on the load path, and the file it is made of."""
 
 
 class Minitest(Tool):
@@ -28,11 +34,11 @@ class Minitest(Tool):
     def instrument(
         self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
     ) -> Instrumented | None:
-        """Add a folder to the load path; Minitest's own reporters stay."""
+        """Add a folder to the load path; the tools' own reporters stay."""
         return Instrumented(
             shell,
             {"RUBYLIB": f"{place}/mt"},
-            {"mt/minitest/agentrunner_plugin.rb": text_of("agentrunner_minitest.rb")},
+            {path: text_of(name) for path, name in FILES.items()},
         )
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:

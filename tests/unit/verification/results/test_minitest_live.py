@@ -1,6 +1,8 @@
-"""Minitest, through instrument, run and read."""
+"""Minitest and test-unit, through instrument, run and read."""
 
 from pathlib import Path
+
+import pytest
 
 from agentrunner.verification.results.registry import select
 from tests.kit.files import write
@@ -53,6 +55,38 @@ def test_minitest_behind_rake(tmp_path: Path) -> None:
     need("ruby", "rake")
     write(tmp_path, {"test/cart_test.rb": CART, "Rakefile": RAKE})
     assert set(reported(tmp_path, "rake").outcomes) == SEEN
+
+
+TEST_UNIT = """
+require 'test/unit'
+class CartTest < Test::Unit::TestCase
+  def test_good; assert true; end
+  def test_bad; assert_equal 1, 2, 'sums differ'; end
+  def test_breaks; raise 'no'; end
+  def test_skipped; omit 'later'; end
+  def test_sees_no_trace; assert_nil ENV['RUBYLIB']; end
+  data('one', 1)
+  def test_rows(value); assert_equal 1, value; end
+end
+"""
+
+
+def test_test_unit(tmp_path: Path) -> None:
+    need("ruby")
+    if plain(tmp_path, "ruby -e 'gem %q(test-unit)'").returncode:
+        pytest.skip("test-unit is not installed")
+    write(tmp_path, {"test/cart_test.rb": TEST_UNIT})
+    seen = reported(tmp_path, "ruby test/cart_test.rb")
+    before = plain(tmp_path, "ruby test/cart_test.rb")
+    assert seen.exit_code == before.returncode != 0
+    assert set(seen.outcomes) == {*SEEN, ("CartTest#test_rows[one]", "passed")}
+    assert seen.results is not None and seen.results.complete and not seen.results.weak
+    bad = next(test for test in seen.results.tests if test.name == "CartTest#test_bad")
+    assert bad.file == "test/cart_test.rb" and bad.line == 5 and "sums differ" in bad.message
+    by_script = """ruby -e 'Dir["./test/*_test.rb"].each { |one| require one }'"""
+    narrowed = select(by_script, ["CartTest#test_good"], ".", reading(tmp_path))
+    assert narrowed is not None
+    assert reported(tmp_path, narrowed).outcomes == [("CartTest#test_good", "passed")]
 
 
 def test_a_run_that_ends_in_the_middle(tmp_path: Path) -> None:

@@ -69,6 +69,28 @@ def test_of_two_definitions_the_one_that_runs_is_taken() -> None:
     assert script.line == 1
 
 
+def test_a_helper_that_makes_a_suite_tells_tests_of_one_title_apart() -> None:
+    script = b"""
+describe("one()", () => {
+  whenAsked("a", () => { it("gives", () => {}); });
+  whenAsked("a, b", () => { it("gives", () => {}); });
+});
+describe("all()", () => {
+  whenAsked("a", () => { it("gives", () => {}); });
+  whenAsked("a, b", () => { it("gives", () => {}); });
+});
+"""
+    lines = {
+        "one() > when asked for a > gives": 3,
+        "one() > when asked for a, b > gives": 4,
+        "all() > when asked for a > gives": 7,
+        "all() > when asked for a, b > gives": 8,
+    }
+    for name, line in lines.items():
+        found = find_test(script, "javascript", f"x.js > {name}")
+        assert found is not None and found.line == line
+
+
 def test_a_span_holds_decorators_and_the_body() -> None:
     span = find_test(PYTHON, "python", "test_x")
     assert span is not None

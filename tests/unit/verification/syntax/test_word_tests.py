@@ -145,3 +145,10 @@ def test_the_end_stands_in_the_body_of_one_line() -> None:
 def test_a_name_that_stands_nowhere_is_found_by_its_line() -> None:
     assert by_words(PHP, "t/CartTest.php", "made up", None) == []
     assert by_words(PHP, "t/CartTest.php", "made up", 11)[0].line == 11
+
+
+def test_what_a_question_is_asked_with_is_no_expected_value() -> None:
+    body = b"  def test_n\n    assert_equal true, over?(1, 2)\n  end\n"
+    source = b"class CartTest < Minitest::Test\n" + body + b"end\n"
+    (found,) = by_words(source, "test/cart_test.rb", "CartTest#test_n", None)
+    assert not found.statements and found.end is not None
