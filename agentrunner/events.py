@@ -84,6 +84,8 @@ class HeaderInputs(Part):
     tests_more: int = 0
     product_more: int = 0
     unsure_more: int = 0
+    nameless: str = ""
+    """The test command, where no known test tool reports its tests by name."""
 
 
 class HeaderLimits(Part):

@@ -1,10 +1,12 @@
 """What verification costs, beside the plain test command in the same box.
 
-    python -m benchmarks.verify [--seconds 6] [--tests 40] [--files 10000]
+    python -m benchmarks.verify [--seconds 6] [--tests 40] [--files 10000] [--before COMMIT]
 
 A suite of unit tests that take some seconds together, in a bubblewrap box: an ordinary round, a
 request for completion where a test that stood before has turned, and one where the worker's own
-test has; then a clean room of a large repository beside `git worktree add`.
+test has; then a clean room of a large repository beside `git worktree add`, and whole, with what
+git ignores and a `.git` of its own. With `--before` a whole run, as a process of its own, beside
+that of an earlier commit of this repository; it is left out where the commit is not there.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -29,10 +32,12 @@ from agentrunner.state.run_state import Baseline, Evidence
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.verification.proof.proving import make_prover
 from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox
+from agentrunner.verification.rooms.room import Rooms
+from agentrunner.verification.rooms.sealed import Sealed
 from agentrunner.verification.trees import WorkerChange
 from agentrunner.verification.verifier import Verifier
 from agentrunner.workers.member import make_members
-from benchmarks.measure import Figure, by_turns, ms, report
+from benchmarks.measure import ROOT, Figure, by_turns, ms, report
 from benchmarks.repositories import git, make_repository, scratch
 from tests.kit.project import Project
 
@@ -62,6 +67,21 @@ class AddTest(unittest.TestCase):
     def test_add(self):
         self.assertEqual(add(2, 3), 5)
 """
+PRD = """\
+---
+id: bench
+repo: repo
+test: python3 -m unittest discover -q
+runner:
+  meta: {kind: checklist, max_loops: 0}
+  worker: {kind: command, command: [sh, ../worker.sh]}
+  sandbox: {kind: bwrap, read_paths: [worker.sh]}
+---
+# Add up
+
+`add` has to add its two numbers.
+"""
+WORKER = "sed -i 's/a - b/a + b/' calc.py\n"
 WAITS = """\
 import time
 import unittest
@@ -167,7 +187,7 @@ async def of_suite(place: Path, tests: int, seconds: float, rounds: int) -> list
     return [
         figure("an ordinary round", min(run[1] for row in rows for run in row), 1.5),
         figure("COMPLETE on a test that stood before", min(row[0][2] for row in rows), 3),
-        figure("COMPLETE on the worker's own test", min(row[1][2] for row in rows), 5),
+        figure("COMPLETE on the worker's own test", min(row[1][2] for row in rows), 3),
     ]
 
 
@@ -206,12 +226,65 @@ def of_room(place: Path, files: int, rounds: int) -> Iterator[Figure]:
     yield Figure(f"a clean room of {files:,} files, s", ms(subject), "-", subject, 1.0)
     yield Figure("the same", ms(subject), f"git worktree add, {ms(base)}", subject / base, 1.5)
 
+    rooms = Rooms(snapshots, Sealed(place / "sealed", repo), place / "rooms", mounts=True)
+    rooms.sealed.seal(snapshots)
+    rooms.since = tree
 
-async def figures(place: Path, tests: int, seconds: float, files: int, rounds: int) -> list[Figure]:
+    async def ready() -> float:
+        before = time.monotonic()
+        async with rooms.open(tree):
+            return time.monotonic() - before
+
+    whole = min(asyncio.run(ready()) for _ in range(rounds))
+    yield Figure(f"a room of {files:,} files, whole, s", ms(whole), "-", whole, 1.0)
+
+
+def of_whole_run(
+    place: Path, tests: int, seconds: float, rounds: int, before: str
+) -> Iterator[Figure]:
+    """A whole run to COMPLETE, beside the same one of an earlier commit; none without it."""
+    there = ["git", "-C", str(ROOT), "cat-file", "-e", f"{before}^{{commit}}"]
+    if subprocess.run(there, capture_output=True, check=False).returncode:
+        print(f"no commit {before} here: the whole run is not measured beside it", file=sys.stderr)
+        return
+    place.mkdir(parents=True)
+    (earlier := place / "earlier").mkdir()
+    packed = place / "earlier.tar"
+    archive = ["git", "-C", str(ROOT), "archive", "-o", str(packed), before]
+    subprocess.run(archive, check=True)
+    subprocess.run(["tar", "-xf", str(packed), "-C", str(earlier)], check=True)
+    names = count()
+
+    def run_of(code: Path) -> float:
+        folder = place / f"run-{next(names)}"
+        Project.make(folder, {**suite(tests, seconds), "tests/test_add.py": BUG})
+        (folder / "prd.md").write_text(PRD, encoding="utf-8")
+        (folder / "worker.sh").write_text(WORKER, encoding="utf-8")
+        own = {"PYTHONPATH": str(code), "AGENTRUNNER_STATE_DIR": str(folder / "runs")}
+        begun = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, "-m", "agentrunner", "run", "prd.md", "--no-input"],
+            cwd=folder, env={**os.environ, **own}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            raise RuntimeError(f"{code}: {done.stdout[-1000:]}{done.stderr[-1000:]}")
+        return time.monotonic() - begun
+
+    base, subject = by_turns(rounds, lambda: run_of(earlier), lambda: run_of(ROOT), pick=min)
+    yield Figure("a whole run", ms(subject), f"at {before}, {ms(base)}", subject / base, 2.5)
+
+
+async def figures(
+    place: Path, tests: int, seconds: float, files: int, rounds: int, before: str = ""
+) -> list[Figure]:
     """Measure everything in `place`."""
     found = await of_suite(place / "suite", tests, seconds, rounds)
     with scratch(place / "room") as folder:
         found += await asyncio.to_thread(lambda: list(of_room(folder, files, rounds)))
+    if before:
+        found += await asyncio.to_thread(
+            lambda: list(of_whole_run(place / "whole", tests, seconds, rounds, before))
+        )
     return found
 
 
@@ -222,13 +295,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=6)
     parser.add_argument("--files", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--before", default="", metavar="COMMIT")
     chosen = parser.parse_args(arguments)
+    sizes = (chosen.tests, chosen.seconds, chosen.files, chosen.rounds, chosen.before)
     with tempfile.TemporaryDirectory(prefix="agentrunner-bench-") as name:
-        return report(
-            asyncio.run(
-                figures(Path(name), chosen.tests, chosen.seconds, chosen.files, chosen.rounds)
-            )
-        )
+        return report(asyncio.run(figures(Path(name), *sizes)))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ from typing import cast
 
 from langgraph.types import Command
 
+from agentrunner.errors.repositories import GitFailed
+from agentrunner.errors.runs import BaselineGone
 from agentrunner.execution.asking import keeping
 from agentrunner.execution.assessing import assess
 from agentrunner.execution.check_faults import lost_in_mid_run, tried_by_people
@@ -162,7 +164,14 @@ async def _renew_old_baseline(state: TaskContext, deps: Deps) -> Update:
         return {}
     text = "This run was begun by an older version: what was before it is measured anew."
     deps.warn(state, "baseline-renewed", text)
-    renewed = await deps.verifier.look_again(baseline, state["criteria"])
+    try:
+        renewed = await deps.verifier.look_again(baseline, state["criteria"])
+    except GitFailed as error:
+        raise BaselineGone(
+            "This run was begun by an older version, and what was before it cannot be measured"
+            f" anew: {error.message} It is shown, and not resumed.",
+            remedy=f"agentrunner show {state['run'].run_id}; agentrunner run begins anew",
+        ) from error
     return {"baseline": renewed, "evidence": None, "assessment": None}
 
 

@@ -32,6 +32,18 @@ class OutOfBudget(TaskFailed):
     """
 
 
+class BaselineGone(InfraError):
+    """An older version began this run, and what was before it cannot be measured anew: the files
+    that the run kept are gone or damaged. It is shown as it was, and not resumed.
+    """
+
+    code = "baseline-gone"
+    advice = """
+    `agentrunner show RUN` and the note have what is known of it. Begin anew for the
+    rest: `agentrunner run`.
+    """
+
+
 class BudgetNotHeld(UsageError):
     """`runner.budget.enforce: hard` asks that every limit can be held while a worker runs, and
     one of them cannot: its model calls pass no gateway, its model has no price, or they belong

@@ -23,6 +23,7 @@ from agentrunner.notes.note_model import (
 from agentrunner.notes.sources import NoteSources, local_time
 from agentrunner.results import CriterionResult, InboxItem
 from agentrunner.state.decisions import about_check
+from agentrunner.state.evidence_words import LESS_THAN_PROVEN
 from agentrunner.state.lifecycle import EndName, end_of
 from agentrunner.state.people import IN_WORDS
 from agentrunner.state.run_state import Criterion, Finding
@@ -102,6 +103,8 @@ def basis(reading: NoteSources, criteria: Sequence[CriterionRow], label: Label) 
     judged = sum(row.critical and row.evidence == "judged" for row in criteria)
     if judged:
         lines.append(line("judged_criteria", n=judged))
+    elif label == "COMPLETE" and reading.result.grade in LESS_THAN_PROVEN:
+        lines.append(line(f"rests_{reading.result.grade}"))
     lines += _withdrawn_checks(reading)
     if label == "UNPROVEN":
         lines.append(line("unproven"))

@@ -23,6 +23,7 @@ from agentrunner.screens.layout import (
 )
 from agentrunner.screens.next_steps import result_steps
 from agentrunner.screens.red_tests import red_lines
+from agentrunner.state.evidence_words import LESS_THAN_PROVEN
 from agentrunner.state.lifecycle import UNDONE, end_of
 from agentrunner.state.red_tests import MOST
 
@@ -97,8 +98,6 @@ def summary_screen(
     return "\n".join([*lines, *tests, *facts, *end])
 
 
-LESS_THAN_PROVEN = ("shown", "accepted", "kept")
-"""Grades of a COMPLETE run that its first line names; of judged criteria it says how many."""
 SOME_NAME = 10
 """Columns of the first line that are left for a task's name, however narrow it is."""
 

@@ -11,6 +11,8 @@ import os
 import signal
 
 IN_RUNNER = (
+    "during_setup",
+    "during_baseline",
     "before_claim",
     "after_claim",
     "after_spawn_before_spec",
@@ -54,10 +56,22 @@ IN_COMMIT = ("commit_made", "commit_published")
 IN_WORKSPACE = ("repository_made",)
 """Reached where a folder becomes a repository."""
 
+IN_VERIFY = ("during_verify",)
+"""Reached where what a run delivered is verified once more."""
+
 IN_ASKING = ("after_look",)
 """Reached where a planner has looked and has not answered."""
 
-REGISTERED = IN_RUNNER + IN_SUPERVISOR + IN_PLAN + IN_LANDING + IN_COMMIT + IN_WORKSPACE + IN_ASKING
+REGISTERED = (
+    IN_RUNNER
+    + IN_SUPERVISOR
+    + IN_PLAN
+    + IN_LANDING
+    + IN_COMMIT
+    + IN_WORKSPACE
+    + IN_VERIFY
+    + IN_ASKING
+)
 
 SIGNALS = {
     "kill": signal.SIGKILL,

@@ -48,7 +48,7 @@ class DeliveredTree:
         return made, put_back
 
     def carried(self, tree: str, before: str, total: Changes) -> list[str]:
-        """Ignored files that the task names, and that are handed over though no commit has them."""
+        """Ignored files that the task names: handed over, and left out by `git add`."""
         ignored = self._ignored(tree, before, total)
         return sorted(path for path in ignored - total.deleted if self._is_named(path))
 

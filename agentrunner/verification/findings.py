@@ -173,15 +173,15 @@ def links_out(links: Sequence[tuple[str, str]]) -> list[Finding]:
 
 
 def not_in_git(paths: Sequence[str]) -> list[Finding]:
-    """A finding about ignored files that the task names: they are handed over and no commit has
-    them."""
+    """A finding about ignored files that the task names: they are handed over beside what git
+    has."""
     if not paths:
         return []
     return [
         Finding(
             code=NOT_IN_GIT,
-            message=f"git ignores {first_few(paths)}: it was asked for and is verified, and is no"
-            " part of the tree that a commit has",
+            message=f"git ignores {first_few(paths)}: asked for and verified, and no part of the"
+            " tree as `git add` makes it",
             paths=list(paths[:50]),
             blocks=False,
             remedy=f"git add -f {paths[0]}, where it is to be in the repository",

@@ -9,6 +9,7 @@ from pathlib import Path
 from agentrunner.config.spec import SetupSpec, TaskSpec
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.state.run_state import Finding
+from agentrunner.storage.failpoints import reach
 from agentrunner.verification.check_runner import Emit
 from agentrunner.verification.delivered_tree import installs_anew
 from agentrunner.verification.findings import set_up_fails
@@ -39,6 +40,7 @@ class TaskSetUp:
         EnvironmentNotReady where it fails.
         """
         home = await asyncio.to_thread(self.rooms.sealed.empty_home)
+        reach("during_setup")
         if self.spec.task.setup is None:
             return
         ran = await self._run(self.spec.task.setup, home)

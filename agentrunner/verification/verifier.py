@@ -26,6 +26,7 @@ from agentrunner.state.run_state import (
     Finding,
     TestOutcome,
 )
+from agentrunner.storage.failpoints import reach
 from agentrunner.verification.check_runner import MOST_PATHS, CheckRunner, Emit, Tried
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.claims import (
@@ -145,6 +146,7 @@ class Verifier:
         read = await asyncio.to_thread(self.trees.reader, baseline.tree)
         async with self.rooms.where_needed(baseline.tree, self._executes(criteria, read)) as room:
             test, writes = await self._first_test(room, read, criteria)
+            reach("during_baseline")
             listed = await asyncio.to_thread(self._listed, test, criteria)
             checks = await self._first_checks(criteria, room, read, must_start=True, listed=listed)
         return baseline.model_copy(

@@ -82,3 +82,24 @@ def test_without_a_sandbox_an_editable_install_is_for_a_person(tmp_path: Path) -
     (finding,) = [one for one in run.result["findings"] if one["code"] == "editable_install"]
     assert "env/lib/python3.11/site-packages/calc.pth" in finding["message"]
     assert "bwrap or docker" in finding["remedy"]
+
+
+def test_a_canary_that_never_ends_is_cut_short_and_has_said_no(tmp_path: Path) -> None:
+    """The test waits for ever where it fails on code that works: as canaries do."""
+    waits = (
+        "import unittest\n\nimport calc\n\n\nclass CalcTest(unittest.TestCase):\n"
+        "    def test_add(self):\n        self.passed = False\n"
+        "        self.addCleanup(self.wait)\n"
+        "        self.assertEqual(calc.add(1, 2), 3)\n        self.passed = True\n\n"
+        "    def wait(self):\n        while calc.add(1, 2) == 3 and not self.passed:\n"
+        "            pass\n"
+    )
+    files = {"calc.py": "def add(a, b):\n    return a - b\n", "test_calc.py": waits}
+    run = Run(Project.make(tmp_path, files))
+    test = {"command": f"{sys.executable} -m unittest", "timeout_sec": 5}
+    run.start([plan(), work(), finish(), assess()], FIX, test=test)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    printed = [file.read_text() for file in sorted(run.folder.checks_dir.iterdir())]
+    assert "timed out after 5 s" in printed[-1], "the canary was run, and did not end"
+    (proof,) = run.result["proofs"]
+    assert proof["grade"] == "proven"

@@ -122,7 +122,12 @@ def test_a_note_that_finds_no_room_is_kept_elsewhere_and_the_old_one_is_whole(
     in_a_mount_namespace(NOTE, str(tmp_path))
 
 
-@pytest.mark.parametrize("point", ["after_claim", "mid_spec", "during_validation", "during_note"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        "after_claim", "mid_spec", "during_validation", "before_proof", "mid_proof", "during_note",
+    ],
+)  # fmt: skip
 def test_no_room_at_any_point_is_exit_code_5_and_no_verdict(tmp_path: Path, point: str) -> None:
     with Drill.open(tmp_path) as drill:
         ended = drill.crash(**at_point(point, "enospc"))

@@ -11,6 +11,7 @@ from agentrunner import api
 from agentrunner.engine import retention
 from agentrunner.engine.queries import diff, show, undo
 from agentrunner.errors import UsageError
+from agentrunner.errors.runs import BaselineGone
 from tests.kit import older_runs
 from tests.kit.metas import assess, consult, finish, plan, work
 from tests.kit.project import Project
@@ -34,6 +35,25 @@ def test_its_baseline_is_measured_anew_and_the_run_goes_on(waiting: Run) -> None
     assert criterion["grade"] == "proven"
     anew = "This run was begun by an older version: what was before it is measured anew."
     assert ("baseline-renewed", anew) in waiting.warnings()
+
+
+def test_where_what_it_kept_is_gone_it_is_shown_and_not_resumed_and_that_is_said(
+    tmp_path: Path,
+) -> None:
+    run = Run(Project.make(tmp_path, SMALL))
+    script = [plan(), work(), consult("Which one?"), finish(), assess()]
+    run.start(script, FIX, test=TEST)
+    shutil.rmtree(run.folder.root / "sealed")
+    objects = run.folder.root / "snapshots" / "objects"
+    shutil.rmtree(objects)
+    objects.mkdir()
+    with pytest.raises(BaselineGone) as refused:
+        run.answer("This.")
+    said = refused.value
+    assert "begun by an older version" in said.message
+    assert "is shown, and not resumed" in said.message and f"show {run.id}" in said.remedy
+    assert said.exit_code == 5
+    assert show(run.project.state_dir, run.id).state == "VALIDATING"
 
 
 def test_it_is_shown_and_undone_as_any_other(waiting: Run) -> None:

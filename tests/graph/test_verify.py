@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
@@ -12,7 +17,10 @@ from typing import Any
 import pytest
 
 from agentrunner.cli import app, call
+from agentrunner.sandboxes import bwrap
+from agentrunner.storage.locks import me, run_lock
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
+from tests.kit.process import at_point
 from tests.kit.project import Project
 from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
 
@@ -232,6 +240,49 @@ def test_what_is_no_run_is_refused(
 ) -> None:
     assert main("verify", *arguments, "--state-dir", str(tmp_path)) == 2
     assert words in capsys.readouterr().err
+
+
+def test_where_it_cannot_be_made_the_exit_code_is_5(
+    complete: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with monkeypatch.context() as without_sandbox:
+        programs = tmp_path / "programs"
+        programs.mkdir()
+        (programs / "git").symlink_to(str(shutil.which("git")))
+        without_sandbox.setenv("PATH", str(programs))
+        without_sandbox.setattr(bwrap, "USUAL_FOLDERS", ())
+        without_sandbox.setattr(bwrap, "bundled_bwrap", lambda: None)
+        assert verify(complete) == 5
+        assert "bwrap" in capsys.readouterr().err
+    lock = run_lock(complete.folder)
+    lock.acquire(me(complete.id, "2026-11-21T14:00:00Z"))
+    try:
+        assert verify(complete) == 5
+    finally:
+        lock.close()
+    assert "is being worked on" in capsys.readouterr().err
+    assert verify(complete) == 0
+
+
+def test_one_that_is_killed_changes_nothing_and_the_next_one_clears_up(complete: Run) -> None:
+    state = complete.project.state_dir
+    before = content(complete.folder.root), content(complete.project.repo)
+    argv = [sys.executable, "-m", "agentrunner", "verify", complete.id, "--state-dir", str(state)]
+    killed = subprocess.run(
+        argv, env={**os.environ, **at_point("during_verify")}, capture_output=True, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    (left,) = state.glob("verify-*")
+    assert (content(complete.folder.root), content(complete.project.repo)) == before
+    assert verify(complete) == 0
+    assert left.is_dir(), "one so young may be at work"
+    os.utime(left, (0, 0))
+    assert verify(complete) == 0
+    assert not left.exists() and not list(state.glob("verify-*"))
+    assert (content(complete.folder.root), content(complete.project.repo)) == before
 
 
 def test_no_time_for_mutants_is_refused(complete: Run, capsys: pytest.CaptureFixture[str]) -> None:

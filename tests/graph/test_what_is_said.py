@@ -69,3 +69,21 @@ def test_where_they_have_names_nothing_is_said(run: Run) -> None:
     (begun,) = run.project.told("run_started")
     assert "nameless" not in begun["header"]["inputs"]
     assert "test names" not in screen(run) + run.note()
+
+
+def test_first_line_and_note_say_that_the_worker_s_own_test_only_shows_it(run: Run) -> None:
+    own = (
+        "import unittest\nimport calc\n\n\nclass NewTest(unittest.TestCase):\n"
+        "    def test_twice(self):\n        self.assertEqual(calc.twice(2), 4)\n"
+    )
+    run.project.write({"calc.py": "def add(a, b):\n    return a + b\n", "own.txt": own})
+    makes = (
+        "cp own.txt test_twice.py; printf '\\n\\ndef twice(n):\\n    return 2 * n\\n' >> calc.py"
+    )
+    wish = {"text": "calc.py gets a function `twice(n)` that doubles n."}
+    criterion = {"id": "AC-1", "description": "`twice(n)` doubles n."}
+    run.start([plan(criterion), work(), finish(), assess()], makes, test=UNITTEST, prd=wish)
+    assert run.ending == ("COMPLETE", "complete", 0), run.result["missing"]
+    assert run.result["grade"] == "shown"
+    assert screen(run).startswith("COMPLETE (shown)  ")
+    assert "> It is shown by the worker's or planner's own test" in run.note()
