@@ -179,6 +179,7 @@ class FindingEntry(Contract):
     blocks: bool
     remedy: str
     tests: list[str]
+    diff: str
 
 
 class CommitMade(Contract):
