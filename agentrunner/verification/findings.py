@@ -403,6 +403,23 @@ def not_built_again(target: Target, builds: Sequence[str], sources: Sequence[str
     )
 
 
+def may_be_old(builds: Sequence[str], sources: Sequence[str]) -> list[Finding]:
+    """A notice beside red tests: they may run what old sources were built to."""
+    if not builds:
+        return []
+    return [
+        Finding(
+            code="may_be_old",
+            message=f"{first_few(sources)} changed, and {first_few(builds)}, which git ignores and"
+            " which seems to be built from that, is as it was before the run. Red tests may say"
+            " what the old sources did",
+            paths=list(builds[:MOST_PATHS]),
+            blocks=False,
+            remedy="name in task.setup.command, or in the test command, what builds it",
+        )
+    ]
+
+
 def tool_changed(target: Target, what: str) -> Finding:
     """A finding: the test tool can no longer report a failure."""
     return Finding(
