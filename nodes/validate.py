@@ -14,8 +14,8 @@ from agentrunner.execution.assessing import assess
 from agentrunner.execution.check_faults import lost_in_mid_run, tried_by_people
 from agentrunner.execution.decisions import messages
 from agentrunner.execution.deps import Deps, Update
-from agentrunner.execution.finding_diffs import diff_of
 from agentrunner.execution.egress import answered_about_host
+from agentrunner.execution.finding_diffs import diff_of
 from agentrunner.execution.outside_changes import note_foreign_edits
 from agentrunner.execution.questions import answered, question, remark, subject_of
 from agentrunner.execution.stuck import after_worker

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ def test_red_tests_that_load_an_old_build_are_told_of_it(tmp_path: Path, set_up:
     project = Project.make(tmp_path, FILES)
     subprocess.run(["sh", "-c", BUILD], cwd=project.repo, check=True)
     run = Run(project)
-    more = {"setup": {"command": BUILD}} if set_up else {}
+    more: dict[str, Any] = {"setup": {"command": BUILD}} if set_up else {}
     mended = "sed -i 's/ + 1//' fast.c"
     runner = {"meta": {"max_loops": 0}}
     run.start(SCRIPT, mended, test="python3 -m unittest -q", runner=runner, **more)
