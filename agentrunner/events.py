@@ -79,8 +79,6 @@ class HeaderInputs(Part):
     tests: list[HeaderInput]
     product: list[HeaderInput]
     unsure: list[HeaderInput]
-    nameless: str = ""
-    """The test command, where no known test tool reports its tests by name."""
     tests_more: int = 0
     product_more: int = 0
     unsure_more: int = 0

@@ -212,6 +212,8 @@ class FindingEntry(Contract):
     blocks: bool
     remedy: str
     tests: list[str]
+    diff: str
+    """Where the run ended while it was open."""
 
 
 class CommitMade(Contract):

@@ -14,10 +14,11 @@ from langgraph.graph import END
 from langgraph.types import Command
 
 from agentrunner.config.repo import git_root
-from agentrunner.errors import CheckpointCorrupt, UsageError
+from agentrunner.errors import AgentRunnerError, CheckpointCorrupt, UsageError
 from agentrunner.execution.commit import commit_of, commit_work
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.egress import refused_hosts
+from agentrunner.execution.finding_diffs import with_diffs
 from agentrunner.execution.result import build_result
 from agentrunner.gateway.egress_log import read_egress
 from agentrunner.launching.route import EGRESS_LOG
@@ -26,7 +27,7 @@ from agentrunner.notes import build_view, render_note, write_note
 from agentrunner.notes.note_model import NoteView, RunFigures
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import Question
-from agentrunner.state.run_state import TaskContext, Verdict, updated
+from agentrunner.state.run_state import Evidence, TaskContext, Verdict, updated
 from agentrunner.storage.failpoints import reach
 
 IMAGE_CHARS = 19
@@ -40,10 +41,20 @@ async def note(state: TaskContext, deps: Deps) -> Command[str]:
     ended = updated(state, update)
     if ended["state"] == TaskState.COMPLETE:
         await asyncio.to_thread(commit_work, ended, deps)
+    elif (evidence := await _evidence_with_diffs(ended, deps)) is not None:
+        update["evidence"] = ended["evidence"] = evidence
     reach("during_note")
     await deps.prover.forget()
     await asyncio.to_thread(leave_note, ended, deps)
     return Command(update=update, goto=END)
+
+
+async def _evidence_with_diffs(state: TaskContext, deps: Deps) -> Evidence | None:
+    """The evidence with the diffs of open findings; without them where they can't be made."""
+    try:
+        return await asyncio.to_thread(with_diffs, state, deps)
+    except (AgentRunnerError, OSError):
+        return None
 
 
 def leave_note(

@@ -17,6 +17,7 @@ from agentrunner.execution.check_faults import lost_in_mid_run, tried_by_people
 from agentrunner.execution.decisions import messages
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.egress import answered_about_host
+from agentrunner.execution.finding_diffs import diff_of
 from agentrunner.execution.outside_changes import note_foreign_edits
 from agentrunner.execution.questions import answered, question, remark, subject_of
 from agentrunner.execution.stuck import after_worker
@@ -40,7 +41,13 @@ from agentrunner.storage.failpoints import reach
 from agentrunner.storage.run_log import RunLog
 from agentrunner.text.sentences import in_a_row
 from agentrunner.verification.criterion_status import settle
-from agentrunner.verification.findings import EXAMINED, allowed_paths, approval_of, fingerprint
+from agentrunner.verification.findings import (
+    EXAMINED,
+    allowed_paths,
+    approval_of,
+    fingerprint,
+    question_about,
+)
 from agentrunner.verification.inputs.steering_files import matches
 from agentrunner.verification.outside_work import with_outside_work, without_credit
 from agentrunner.verification.trees import WorkerChange
@@ -49,8 +56,6 @@ from agentrunner.verification.verdict import Judgement, complete, end_at_limit, 
 KEPT = ("evidence", "tree", "acceptances", "baseline")
 """What is kept of this step where the assessing planner is unavailable, so that it is measured
 once."""
-MOST_DIFF = 12_000
-"""Characters of a diff in a question; the state has to stay small."""
 
 
 async def validate(state: TaskContext, deps: Deps) -> Command[str]:
@@ -388,22 +393,12 @@ async def _open_finding(
         "paths": finding.paths,
         "tests": finding.tests,
         "tree": evidence.tree,
-        "diff": await asyncio.to_thread(_diff_of, state, deps, finding),
+        "diff": await asyncio.to_thread(diff_of, state, deps, finding),
     }
     settles = f" {finding.remedy}." if finding.remedy else ""
-    asked = question(kind, f"{finding.message}. Is this wanted?{settles}", subject, state)
+    asked = question(kind, f"{finding.message}. {question_about(finding)}{settles}", subject, state)
     update["criteria"] = _settled(state, deps)
     return Command(update={**update, "question": asked}, goto="approve")
-
-
-def _diff_of(state: TaskContext, deps: Deps, finding: Finding) -> str:
-    """Return what a person is asked about, as a diff against the tree before the run. Blocks."""
-    evidence, baseline = state["evidence"], state.get("baseline")
-    if evidence is None or baseline is None:
-        return ""
-    patch = deps.snapshots.patch(baseline.tree, evidence.tree, finding.paths)
-    shown = deps.redactor.redact(patch[:MOST_DIFF])
-    return shown + ("\n… (cut; agentrunner diff shows all)" if len(patch) > MOST_DIFF else "")
 
 
 async def _granted(state: TaskContext, deps: Deps, update: Update) -> Command[str]:

@@ -38,14 +38,16 @@ def result_steps(result: Result, target: str, width: int, git: str, driven: bool
         case "use":
             steps = _steps_to_use(result, name, git)
         case "review":
-            steps = [*_accept_steps(result, name), (hint, "send it back with a remark"), *back]
+            steps = [*_diff_step(result, name), *_accept_steps(result, name)]
+            steps += [(hint, "send it back with a remark"), *back]
         case "retry":
             again = (hint, "try again")
             if reason.startswith("budget: "):
                 limit = flat(reason.removeprefix("budget: "))
                 again = (f"agentrunner resume{name} --budget {limit}=+AMOUNT", "continue with more")
             logs = (f"agentrunner logs{name}", "what the worker did")
-            steps = [*_known_reds(result, name), *([logs] if result.worker_runs else []), again]
+            steps = [*_diff_step(result, name), *_known_reds(result, name)]
+            steps += [*([logs] if result.worker_runs else []), again]
             steps += back
         case other:
             assert_never(other)
@@ -67,6 +69,12 @@ def _steps_to_use(result: Result, name: str, git: str) -> list[tuple[str, str]]:
         commands = commit_commands(result.to_commit, git, result.repo)
         steps += [(command, "nothing was committed for you") for command in commands]
     return steps
+
+
+def _diff_step(result: Result, name: str) -> list[tuple[str, str]]:
+    """Return the step to see what a person has to settle, where that is about files."""
+    open_ones = any(one.blocks and one.paths for one in result.findings)
+    return [(f"agentrunner diff{name}", "what is asked about")] if open_ones else []
 
 
 def _accept_steps(result: Result, name: str) -> list[tuple[str, str]]:

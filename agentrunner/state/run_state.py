@@ -282,6 +282,8 @@ class Finding(StateModel):
     """The edit or command that would settle it."""
     tests: list[str] = []
     """Names of the tests it is about, at most 50."""
+    diff: str = ""
+    """The change of its paths, where a run ended while it was open."""
 
 
 class Baseline(StateModel):

@@ -291,9 +291,17 @@ def tests_gone(target: Target, names: Sequence[str], what: str) -> Finding:
         code="tests_gone",
         message=f"{_label(target)} {what}: {first_few(names)}",
         tests=list(names[:MOST_PATHS]),
-        remedy="agentrunner approve, where they are not wanted any more; task.test.may_change names"
-        " their files in advance",
+        remedy=_REMEDIES[what],
     )
+
+
+_REMEDIES = {
+    RAN_BEFORE: "agentrunner approve, where they are not wanted any more; task.test.may_change"
+    " names their files in advance",
+    NOT_LOADED_BEFORE: "have them put back as they were, so that they can be loaded and pass;"
+    " agentrunner approve, where agentrunner diff shows that they ask what they asked or are not"
+    " wanted any more",
+}
 
 
 def unasked_work(what: str) -> Finding:
@@ -359,6 +367,21 @@ def pinned_to(places: Sequence[tuple[str, str]], test: str) -> Finding:
         remedy="let the code decide it for any value, or name this one in the requirements;"
         " agentrunner approve, after a look, where it is the work",
     )
+
+
+def question_about(finding: Finding) -> str:
+    """What a person is asked about a finding."""
+    return _QUESTIONS.get(finding.code, "Is this wanted?")
+
+
+_QUESTIONS = {
+    "tests_gone": "May they be gone, or ask something else?",
+    "flaky": "May it count all the same?",
+    "tool_changed": "May it count all the same?",
+    "work_unasked": "Is the work done all the same?",
+    "not_built_again": "May it count all the same?",
+    "submodule_changed": "May it stay in this checkout alone?",
+}
 
 
 def flaky(names: Sequence[str]) -> Finding:
@@ -442,12 +465,30 @@ def not_built_again(target: Target, builds: Sequence[str], sources: Sequence[str
     )
 
 
+def may_be_old(builds: Sequence[str], sources: Sequence[str]) -> list[Finding]:
+    """A notice beside red tests: they may run what old sources were built to."""
+    if not builds:
+        return []
+    return [
+        Finding(
+            code="may_be_old",
+            message=f"{first_few(sources)} changed, and {first_few(builds)}, which git ignores and"
+            " which seems to be built from that, is as it was before the run. Red tests may say"
+            " what the old sources did",
+            paths=list(builds[:MOST_PATHS]),
+            blocks=False,
+            remedy="name in task.setup.command, or in the test command, what builds it",
+        )
+    ]
+
+
 def tool_changed(target: Target, what: str) -> Finding:
     """A finding: the test tool can no longer report a failure."""
     return Finding(
         code="tool_changed",
         message=f"{_label(target)} does not say no any more: {what}",
-        remedy="agentrunner diff shows what was changed; something in it answers for the test",
+        remedy="agentrunner diff shows what was changed: something in it answers for the test;"
+        " agentrunner reject with the reason sends it back, agentrunner approve where it is wanted",
     )
 
 

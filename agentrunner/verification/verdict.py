@@ -59,7 +59,8 @@ class Judgement:
     @property
     def missing(self) -> list[str]:
         """Everything that stands between, one sentence each."""
-        return [*self.red, *map(_with_remedy, self.open), *self.unproven]
+        unproven = [*self.unproven[:-1], *map(_with_way, self.unproven[-1:])]
+        return [*self.red, *map(_with_remedy, self.open), *unproven]
 
 
 def judge(
@@ -109,6 +110,18 @@ def _with_remedy(finding: Finding) -> str:
     return f"{finding.message.rstrip('.')}. To settle it: {finding.remedy}"
 
 
+def _with_way(unproven: str) -> str:
+    """The last that is not proven, with what settles all of them, unless the run itself does."""
+    if unproven.startswith(NOT_EXAMINED):
+        return unproven
+    way = "a check that is red on the code before the run, or agentrunner accept --reason TEXT"
+    if unproven == NO_CHANGE:
+        way = "agentrunner accept --unchanged --reason TEXT, where nothing had to change"
+    elif any(text in unproven for text in _BELOW_STRICT.values()):
+        way = "agentrunner accept --reason TEXT, after agentrunner diff"
+    return f"{unproven.rstrip('.')}. To settle it: {way}"
+
+
 def _has_turned(evidence: Evidence) -> bool:
     """Whether a test or check that was red before passes now, whatever that is worth."""
     test, checks = evidence.test, evidence.checks
@@ -147,16 +160,14 @@ def _red_names(test: TestOutcome) -> str:
 
 
 def _advice(test: TestOutcome) -> str:
-    """What would show more, and what a person can do where several tests were red before."""
+    """What would show more, and what a person can do where only tests of before are red."""
     hint = f". {test.hint[:1].upper()}{test.hint[1:]}" * bool(test.hint)
     if test.disbelieved:
         hint += BELIEVE
     several = test.turned or len(test.still_red) > 1
-    if test.still_red and several and not test.newly_red and not test.finding:
-        hint += (
-            ". Each of these counts as asked for; where one is red for another reason:"
-            " agentrunner accept --known-red NAME --reason TEXT"
-        )
+    if test.still_red and not test.newly_red and not test.finding:
+        hint += ". Each of these counts as asked for; where one is red" if several else ". Red"
+        hint += " for another reason: agentrunner accept --known-red NAME --reason TEXT"
     return hint
 
 

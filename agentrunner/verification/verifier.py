@@ -7,6 +7,7 @@ request for completion needs beyond that is added by `Prover.prove` (see `proof.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
@@ -46,10 +47,12 @@ from agentrunner.verification.findings import (
     is_any_red,
     left_in_submodule,
     links_out,
+    may_be_old,
     not_held,
     not_in_git,
     not_kept,
 )
+from agentrunner.verification.ignored_builds import builds_of, is_compiled
 from agentrunner.verification.measure import Measurer
 from agentrunner.verification.outcomes import Colour, outcome_of
 from agentrunner.verification.results.model import Results
@@ -350,6 +353,7 @@ class Verifier:
         findings += links_out(await asyncio.to_thread(left_out.links_out, tree, own.all))
         carried = await asyncio.to_thread(self.delivered.carried, tree, baseline.tree, total)
         findings += not_in_git(carried)
+        began = time.time()
         async with self.rooms.where_needed(room_tree, self._executes(criteria, read)) as room:
             room, failed = await self.set_up.in_room(room, total)
             findings += failed
@@ -364,6 +368,10 @@ class Verifier:
                 )  # fmt: skip
                 if outcome is not None:
                     checks.append(outcome)
+            if words_of_red(test, checks):
+                findings += await asyncio.to_thread(
+                    self._old_builds, own, baseline.tree, room, began
+                )
         handed_over = own.only(set(own.all).difference(lacking))
         if words := words_of_red(test, checks):
             named = await asyncio.to_thread(self.left_out.changed, words)
@@ -386,6 +394,16 @@ class Verifier:
             lines_added=own.lines_added,
             lines_removed=own.lines_removed,
         )
+
+    def _old_builds(self, own: Changes, before: str, room: Room, began: float) -> list[Finding]:
+        """A notice where red tests may load what old sources were built to, without a set-up."""
+        sources = [path for path in own.all if is_compiled(path)]
+        if self.spec.task.setup is not None or not sources:
+            return []
+        builds = builds_of(self.snapshots, self.rooms.sealed, before, sources)
+        places = {path: room.copy.path / path for path in builds}
+        old = [one for one, at in places.items() if at.is_file() and at.lstat().st_mtime < began]
+        return may_be_old(sorted(old), sources)
 
     def _in_submodules(self, own: Changes, before: str, tree: str) -> list[Finding]:
         """A finding for each submodule in which workers left what its remote does not have."""

@@ -97,4 +97,5 @@ def test_a_checklist_asks_once_more_for_what_only_a_person_decides(run: Run) -> 
     run.start(None, FIX, test=TEST, prd=prd, runner=runner)
     assert run.ending == ("NEEDS_REVIEW", "loop_limit", 3)
     assert run.calls().count("next_action") == 3  # work, done, done: the rest would be the same
-    assert run.result["missing"] == ["AC-2 is not proven yet: It is polite"]
+    (missing,) = run.result["missing"]
+    assert missing.startswith("AC-2 is not proven yet: It is polite. To settle it: a check")

@@ -183,7 +183,8 @@ def test_criteria_are_accepted_one_by_one(run: Run) -> None:
     run.accept("AC-2")
     assert run.ending == ("NEEDS_REVIEW", "loop_limit", 3)
     why = "AC-1 rests on the planner's word alone: It reads well."
-    assert run.result["missing"] == [f"The acceptance was refused: {why}"]
+    (refused,) = run.result["missing"]
+    assert refused.startswith(f"The acceptance was refused: {why.rstrip('.')}. To settle it: agent")
     run.accept("AC-1")
     assert run.ending == ("COMPLETE", "complete", 0)
     assert run.result["attempt"] == 3

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.engine.queries import undo
+from agentrunner.engine.queries import show, undo
 from agentrunner.errors import UsageError
 from agentrunner.git.private_clone import CloneStore
+from agentrunner.screens.summary import summary_screen
 from tests.kit.landing_run import SCRIPT, outside
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
@@ -224,6 +225,12 @@ def test_a_run_works_and_is_taken_back_byte_for_byte(shape: str, tmp_path: Path)
     seen = (run.result["text"], run.result["missing"], run.result["findings"])
     ending = LEFT_IN.get(shape, ("COMPLETE", "complete", 0))
     assert run.ending == ending, seen
+    if shape in LEFT_IN:
+        (finding,) = run.result["findings"]
+        assert finding["code"] == "submodule_changed" and "+y = 2" in finding["diff"]
+        assert "git -C vendored push && git add vendored" in finding["remedy"]
+        screen = summary_screen(show(project.state_dir, run.id), all_rows=True)
+        assert "+y = 2" in screen and "agentrunner diff" in screen
     assert portrait(project.repo) != before
     told = undo(project.state_dir, run.id)
     assert told["refused"] == []

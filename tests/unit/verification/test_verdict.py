@@ -16,9 +16,11 @@ from agentrunner.state.run_state import (
     TestOutcome,
 )
 from agentrunner.state.worker_runs import WorkerRun
+from agentrunner.verification import findings
 from agentrunner.verification.criterion_status import settle
 from agentrunner.verification.findings import allowed_paths, approval_of
 from agentrunner.verification.grades import weakest
+from agentrunner.verification.target import Target
 from agentrunner.verification.verdict import (
     NO_CHANGE,
     NO_PROOF,
@@ -304,6 +306,27 @@ def test_a_person_may_believe_a_check_that_exits_0() -> None:
         assert ("agentrunner accept --reason" in red) is disbelieved
 
 
+def test_each_refusal_names_what_would_settle_it() -> None:
+    red = RED.model_copy(update={"still_red": ["test_x"]})
+    (text,) = judge([criterion()], evidence(test=red), "evidence").red
+    assert text.endswith("for another reason: agentrunner accept --known-red NAME --reason TEXT")
+    *others, last = judge([criterion()], evidence(test=GREEN), "evidence").missing
+    assert "To settle it: a check that is red on the code before the run, or agentrunner" in last
+    assert not any("To settle it" in one for one in others)
+    shown = asked(proofs=[PROVEN.model_copy(update={"grade": "shown", "author": "worker"})])
+    rows = settle([criterion(BY_TEST)], shown, YES, TEST)
+    (text,) = judge(rows, shown, "strict").missing
+    assert text.endswith("To settle it: agentrunner accept --reason TEXT, after agentrunner diff")
+    target = Target("test", "pytest -q")
+    for finding in (
+        findings.tool_changed(target, "it answers"),
+        findings.tests_gone(target, ["a"], findings.NOT_LOADED_BEFORE),
+        findings.tests_gone(target, ["a"], findings.RAN_BEFORE),
+    ):
+        assert "agentrunner approve" in finding.remedy
+        assert "wanted?" not in findings.question_about(finding)
+
+
 @pytest.mark.parametrize(("trial", "complete_"), [(False, False), (True, True)])
 def test_a_tree_without_a_change_completes_nothing_whatever_the_planner_says(
     trial: bool, complete_: bool
@@ -312,7 +335,7 @@ def test_a_tree_without_a_change_completes_nothing_whatever_the_planner_says(
     rows = settle([criterion()], found, YES, None)
     judgement = judge(rows, found, "judged", trial=trial)
     assert judgement.complete is complete_
-    assert (NO_CHANGE in judgement.missing) is not complete_
+    assert any(one.startswith(NO_CHANGE) for one in judgement.missing) is not complete_
     assert "Nothing was changed." in complete(rows, found, "judged").text
 
 

@@ -280,6 +280,8 @@ def _newly_red_by_name(
     exits = f"exits {test.exit_code}" if test.exit_code else "exit 0"
     if red or lost:
         why = test.finding or (exits if red else f"{exits}, and does not run tests that passed")
+        if now.unsteady and set(red) <= set(now.unsteady):
+            why = "is red once and green once on this very tree"
         return NewRed(test, why, tuple(red), lost, red=bool(red) or test.exit_code != 0)
     excused = now.excused.issuperset(red_names(now.results)) and bool(now.results.red)
     if test.green or excused or not was.test.green:

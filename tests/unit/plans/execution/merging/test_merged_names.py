@@ -122,7 +122,7 @@ async def test_a_merge_that_is_green_by_chance_is_told(trees: Trees) -> None:
     head = trees.write(trees.base, {"calc.py": calc.replace("A = False", "A = True")})
     mine = trees.write(trees.base, {"calc.py": calc.replace("B = False", "B = True")})
     found = await merged(trees, head, mine, "test_old", "test_chance")
-    assert "T.test_chance" in found.evidence
+    assert "T.test_chance" in found.evidence and "red once and green once" in found.evidence
 
 
 async def test_a_test_that_is_red_by_chance_before_as_well_is_no_reason(trees: Trees) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.proof.stale_builds import (
-    _holds,
-    _is_called_after,
-    _is_compiled,
-    _names,
+from agentrunner.verification.ignored_builds import (
+    holds,
+    is_called_after,
+    is_compiled,
+    names_defined,
 )
 
 C = b"""
@@ -32,26 +32,26 @@ int half(int n)
     ],
 )
 def test_what_a_source_defines(source: bytes, names: set[bytes]) -> None:
-    assert _names(source) == names
+    assert names_defined(source) == names
 
 
 def test_a_build_holds_most_of_the_names_of_its_source() -> None:
     names = {b"twice", b"half", b"third"}
-    assert _holds(b"\x7fELF\0twice\0half\0", names)
-    assert _holds(b"\0_ZN4fast5twice17h0aE\0_ZN4fast4half17h0aE\0", names), "mangled"
-    assert not _holds(b"\0twice\0printf\0", names), "one of three may be there by chance"
-    assert not _holds(b"\0twiced\0halfway\0", names), "parts of other words"
+    assert holds(b"\x7fELF\0twice\0half\0", names)
+    assert holds(b"\0_ZN4fast5twice17h0aE\0_ZN4fast4half17h0aE\0", names), "mangled"
+    assert not holds(b"\0twice\0printf\0", names), "one of three may be there by chance"
+    assert not holds(b"\0twiced\0halfway\0", names), "parts of other words"
 
 
 def test_in_folders_of_packages_the_name_of_the_file_has_to_fit() -> None:
-    assert _is_called_after("node_modules/x/_fast.cpython-312.so", "src/fast.c")
-    assert _is_called_after("lib/libshop.so", "shop/sums.c")
-    assert not _is_called_after(".venv/numpy/core.so", "src/fast.c")
+    assert is_called_after("node_modules/x/_fast.cpython-312.so", "src/fast.c")
+    assert is_called_after("lib/libshop.so", "shop/sums.c")
+    assert not is_called_after(".venv/numpy/core.so", "src/fast.c")
 
 
 @pytest.mark.parametrize(
     ("path", "compiled"),
     [("a.c", True), ("a.rs", True), ("a.go", True), ("A.java", True), ("a.py", False)],
 )
-def test_what_is_compiled(path: str, compiled: bool) -> None:
-    assert _is_compiled(path) is compiled
+def test_whatis_compiled(path: str, compiled: bool) -> None:
+    assert is_compiled(path) is compiled

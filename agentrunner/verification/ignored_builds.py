@@ -1,0 +1,117 @@
+"""Finds ignored binary files that were built, before the run, from sources that the work changes.
+
+Which they are is told by the names in them. Everything here blocks.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path, PurePosixPath
+
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.delivered_tree import NATIVE
+from agentrunner.verification.rooms.sealed import Sealed
+from agentrunner.verification.syntax.languages import language_of
+
+COMPILED = ("go", "rust", "java")
+DEFINED = re.compile(
+    rb"\b(?:c?p?def)\s+(?:[\w*]+\s+)*?(\w{3,})\s*\("  # Cython
+    rb"|\bfunc\s*\([^()]*\)\s*(\w{3,})\s*\("  # Go, of a type
+    rb"|\b(\w{3,})\s*(?:<[^<>;{}]*>)?\([^;{}]*\)[^;{}()]*\{"
+)
+"""The head of a function: its name, its parameters and the beginning of its body."""
+CONTROL = frozenset({b"for", b"while", b"switch", b"match", b"catch", b"select", b"synchronized"})
+LARGEST = 64 << 20
+"""Bytes of a file that is taken for a build."""
+MOST_READ = 1 << 30
+"""Bytes of binary files that are read in all."""
+MOST_FILES = 200
+
+
+def is_compiled(path: str) -> bool:
+    """Whether a file is a source of a language that is compiled to binary files."""
+    return bool(NATIVE.search(path)) or language_of(path) in COMPILED
+
+
+def builds_of(
+    snapshots: Snapshots, sealed: Sealed, old: str, sources: Iterable[str]
+) -> dict[str, list[str]]:
+    """Ignored binary files of before the run that hold what these sources define, with those.
+
+    `old` is the tree before the run.
+    """
+    read = snapshots.reader(old)
+    names = {path: names_defined(read(path) or b"") for path in sources}
+    names = {path: found for path, found in names.items() if found}
+    if not names:
+        return {}
+    found: dict[str, list[str]] = {}
+    left = MOST_READ
+    for path, content, packages in _ignored_binaries(snapshots, sealed, old):
+        left -= len(content)
+        if left < 0 or len(found) >= MOST_FILES:
+            break
+        related = [
+            source
+            for source, words in names.items()
+            if holds(content, words) and (not packages or is_called_after(path, source))
+        ]
+        if related:
+            found[path] = related
+    return found
+
+
+def names_defined(source: bytes) -> set[bytes]:
+    """The names of the functions that a source defines, without short ones."""
+    return {name for hit in DEFINED.findall(source) for name in hit if name} - CONTROL
+
+
+def holds(content: bytes, names: Collection[bytes]) -> bool:
+    """Whether most of the names are in a binary file, as words or within mangled ones."""
+    there = sum(
+        bool(re.search(rb"(?<![A-Za-z_])%s(?![a-z_])" % re.escape(name), content)) for name in names
+    )
+    return 2 * there > len(names)
+
+
+def is_called_after(build: str, source: str) -> bool:
+    """Whether a file in a package folder has the name of a source or of a folder around it."""
+    stem = PurePosixPath(build).name.partition(".")[0].removeprefix("lib").lstrip("_")
+    place = PurePosixPath(source)
+    return stem in {place.stem.lstrip("_"), *place.parent.parts}
+
+
+def _ignored_binaries(
+    snapshots: Snapshots, sealed: Sealed, old: str
+) -> Iterator[tuple[str, bytes, bool]]:
+    """Binary files that git ignores, as they were before the run; and whether packages they are."""
+    ignored = sorted(snapshots.ignored_paths(list(snapshots.list(old))))
+    sizes = snapshots.sizes(old, ignored)
+    for path in ignored:
+        if 0 < sizes.get(path, 0) <= LARGEST:
+            content = snapshots.read(old, path) or b""
+            if b"\0" in content[:4096]:
+                yield path, content, False
+    for folder, place in sealed.folders():
+        if not folder.copied:
+            continue
+        for inner, _, files in os.walk(place):
+            for name in sorted(files):
+                content = _binary(Path(inner, name))
+                if content:
+                    below = Path(inner, name).relative_to(place)
+                    yield f"{folder.name}/{below}", content, folder.packages
+
+
+def _binary(path: Path) -> bytes:
+    """The content of a binary file; empty for any other, and for one that is too large."""
+    try:
+        if path.is_symlink() or not 0 < path.lstat().st_size <= LARGEST:
+            return b""
+        with path.open("rb") as file:
+            head = file.read(4096)
+            return head + file.read() if b"\0" in head else b""
+    except OSError:
+        return b""
