@@ -11,11 +11,13 @@ from agentrunner.verification.syntax.languages import language_of
 def earlier_work(clone: CloneStore, base: str, commit: str) -> EarlierWork | None:
     """Return the files that came since `base`, and the tests that came or changed in others.
 
-    None where nothing did.
+    None where nothing did, and where there is no `base`: the user's history may have begun anew.
     """
+    if not base:
+        return None
     files, tests = [], {}
     there = clone.modes(base)
-    for path in clone.changed(base, commit) if base else ():
+    for path in clone.changed(base, commit):
         if path not in there:
             files.append(path)
         elif language := language_of(path):
