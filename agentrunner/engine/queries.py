@@ -84,7 +84,9 @@ def _with_unrecorded(folder: RunFolder, values: dict[str, object]) -> dict[str, 
     found = unrecorded_run(folder)
     if found is None:
         return values
-    more: dict[str, object] = {"worker_runs": int(str(values.get("worker_runs") or 0)) + 1}
+    more: dict[str, object] = {
+        name: int(str(values.get(name) or 0)) + 1 for name in ("worker_runs", "rounds")
+    }
     if not found.at_work:
         changes = _snapshots(folder).changes(*_ends(folder))
         more["changed_files"] = [one.path for one in changes]

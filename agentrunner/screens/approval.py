@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agentrunner.results import Result
 from agentrunner.screens.criteria import criteria_rows
 from agentrunner.screens.layout import count, labelled, wrap
 from agentrunner.text.terminal import escape
+
+if TYPE_CHECKING:  # looking at runs must not load the models
+    from agentrunner.results import Result
 
 Fields = Mapping[str, Any]
 

@@ -340,7 +340,9 @@ def test_a_worker_that_breaks_its_check_is_red(tmp_path: Path, breaks: str) -> N
     run = Run(Project.make(tmp_path, {**files, "tests/test_sum.py": ADDS}))
     check = command(f"{sys.executable} -m pytest -q -p no:cacheprovider tests/test_sum.py")
     steps = [plan(criterion(check)), work(), finish(), assess(), finish(), assess(), finish()]
-    run.start(steps, f"{FIX}; {breaks}", runner={"meta": {"max_loops": 0}})
+    # Without a test command nothing leads a sandbox to the interpreter of this environment.
+    runner = {"meta": {"max_loops": 0}, "sandbox": {"kind": "none"}}
+    run.start(steps, f"{FIX}; {breaks}", runner=runner)
     assert standings(run) == ["red"]
     assert run.result["state"] != "COMPLETE"
     assert the_criterion(run).status == "failed"

@@ -349,7 +349,8 @@ def test_runs_leave_no_file_open_no_thread_and_no_zombie(tmp_path: Path) -> None
         run.start([plan(), work(), finish(), assess()], f"{FIX}; {orphans}", test=TEST)
         assert run.result["state"] == "COMPLETE"
         seen.append(held())
-    assert seen[1] == seen[-1]
+    # Another test's threads may end in the meantime; none may be added.
+    assert all(now <= then for now, then in zip(seen[-1][:2], seen[1][:2], strict=True))
     assert "Z" not in seen[-1][2]
     shutil.rmtree(tmp_path / "0")
 
