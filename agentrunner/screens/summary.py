@@ -74,7 +74,7 @@ def summary_screen(
         shown = missing if all_rows else missing[:3]
         for index, sentence in enumerate(shown):
             label = "" if index else "Missing:"
-            fold = labelled if all_rows else partial(clamped, most=max(2, _MISSING // len(shown)))
+            fold = labelled if all_rows else partial(_fitting, most=max(2, _MISSING // len(shown)))
             lines += fold(label, sentence, width)
         lines.append("")
     criteria = open_where_not_shown(
@@ -149,6 +149,15 @@ def _wait_lines(result: Result, width: int, timezone: tzinfo | None, driven: boo
     if not driven:
         text = f"until {until:%Y-%m-%d %H:%M:%S}; agentrunner resume waits for what is left"
     return [*labelled("waiting", text, width), ""]
+
+
+def _fitting(label: str, text: str, width: int, most: int) -> list[str]:
+    """Like `clamped`, but advice at the end that does not fit is left out whole; `show` has it."""
+    kept, _, advice = text.rpartition(". ")
+    whole = labelled(label, f"{kept}." if kept else text, width)
+    if advice and len(whole) <= most < len(labelled(label, text, width)):
+        return whole
+    return clamped(label, text, width, most)
 
 
 def missing_sentences(result: Result) -> list[str]:
