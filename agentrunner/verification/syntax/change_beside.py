@@ -15,16 +15,15 @@ from agentrunner.verification.syntax.languages import Parsed, inside, is_comment
 
 WORD = re.compile(r"[^\W\d]\w*")
 IMPORTS = re.compile(r"import|use_declaration|require")
-EVERYTHING = re.compile(r"\*|\bas\b")
-"""An import that binds names which its text does not say, or other ones."""
 
 
 def is_beside(before: bytes, after: bytes, language: str, names: Collection[str]) -> bool:
     """Whether nothing that changed can be felt by the functions of these names.
 
-    They and the functions, types and constants of the file that they use stay as they are, new code
-    does no more than call these, and of the statements outside of functions only imports of other
-    names change. Not if one of the versions has no syntax tree.
+    They and the functions, types and constants of the file that they use stay as they are, and new
+    code does no more than call these and what else the file defines: what it imports could exchange
+    them from elsewhere. Statements outside of functions stay. Not if one of the versions has no
+    syntax tree.
     """
     was, now = parse(before, language), parse(after, language)
     if was is None or now is None:
@@ -34,12 +33,15 @@ def is_beside(before: bytes, after: bytes, language: str, names: Collection[str]
     changed = names_changed(before, after, language) | names_changed(after, before, language)
     if not used or not used.isdisjoint(changed):
         return False
-    if any(not _binds_others(one, words) for one in _loose_statements(was, now)):
+    if _loose_statements(was, now):
         return False
     old = Counter(before.decode("utf-8", "replace").splitlines())
     lines = Counter(after.decode("utf-8", "replace").splitlines()) - old
     handled = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(used)))})(?!\w|\()")
-    return not any(handled.search(line) for line in lines)
+    imported = _imported_words(now)
+    return not any(
+        handled.search(line) or not imported.isdisjoint(WORD.findall(line)) for line in lines
+    )
 
 
 def _words_used(parsed: Parsed, names: Collection[str], declared: Collection[str]) -> set[str]:
@@ -85,7 +87,11 @@ def _is_all_of(statement: Node, definition: Node) -> bool:
     )
 
 
-def _binds_others(statement: str, words: Collection[str]) -> bool:
-    kind, _, text = statement.partition(" ")
-    imports = IMPORTS.search(kind) and not EVERYTHING.search(text)
-    return bool(imports) and set(WORD.findall(text)).isdisjoint(words)
+def _imported_words(parsed: Parsed) -> set[str]:
+    """Return the words of the file's imports, among them the names that they bind."""
+    found: set[str] = set()
+    for statement in _outside(parsed):
+        kind, _, text = statement.partition(" ")
+        if IMPORTS.search(kind) or IMPORTS.search(text):
+            found |= set(WORD.findall(text))
+    return found

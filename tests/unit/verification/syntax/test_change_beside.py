@@ -48,7 +48,8 @@ func Total(items int) int { return items }
     [
         ("python", PYTHON, "sum(items)", "sum(item * 2 for item in items)", True),
         ("python", PYTHON, "LIMIT = 3\n", "LIMIT = 4\n", True),
-        ("python", PYTHON, "import os\n", "import os\nimport re\n", True),
+        ("python", PYTHON, "import os\n", "import os\nimport re\n", False),
+        ("python", PYTHON, "return sum(", "os.settle()\n    return sum(", False),
         ("python", PYTHON, "LIMIT = 3\n", "\n\ndef more(one):\n    return plain(one)\n", True),
         ("python", PYTHON, "plain(got) == plain(want)", "True", False),
         ("python", PYTHON, "value.strip()", "'1'", False),
