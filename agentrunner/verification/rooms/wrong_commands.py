@@ -233,7 +233,11 @@ def _wrong_words(shell: str, runs: list[Run], output: str, repo: Path) -> Iterat
     foreign = {run.program for run in runs if not _is_own_run(run, own, repo)}
     if len(foreign) < len({run.program for run in runs}) or not foreign:
         return
+    explained = any((hit["program"] or hit["tool"]) in foreign for hit in USAGE.finditer(output))
+    may_be_ours = not explained and any(_starts_product(run, own, repo) for run in runs)
     for hit in UNKNOWN_WORD.finditer(output):
+        if may_be_ours and not any(hit[0].startswith(f"{program}: ") for program in foreign):
+            continue
         word = (hit["word"] or hit["flag"]).rstrip(":.")
         forms = {word, f"-{word}", f"--{word}"}
         short = re.compile(rf"-\w*{re.escape(word)}" if len(word) == 1 else r"(?!)")
@@ -257,6 +261,17 @@ def _is_own_run(run: Run, own: frozenset[str], repo: Path) -> bool:
         return _is_own_module(python[0][3:].partition(".")[0], [run], repo)
     # A file, written or not: what it does not know yet may be what the task asks for.
     return bool(_script_of(run)) or bool(python)
+
+
+def _starts_product(run: Run, own: frozenset[str], repo: Path) -> bool:
+    """Whether a tool is given something of the repository, which it may start: `go run .`.
+
+    What follows `--` is for what it starts.
+    """
+    words = run.words[1:]
+    return "--" in words or any(
+        word in own or (not word.startswith("-") and Path(repo, word).exists()) for word in words
+    )
 
 
 def own_programs(repo: Path) -> frozenset[str]:

@@ -102,6 +102,9 @@ def test_a_command_that_its_tool_refuses_is_at_fault(
         ("cat out.txt", 1, "cat: out.txt: No such file or directory"),
         ("./run.sh", 1, "./run.sh: line 3: nope: command not found"),
         ("grep --nope x calc.py", 0, "grep: unrecognized option '--nope'"),
+        ("go run . --json", 1, "flag provided but not defined: -json\nUsage of /tmp/x/shop:\n"),
+        ("cargo run -- --json", 2, "error: unexpected argument '--json' found\n\nUsage: shop\n"),
+        ("npx . --json", 1, "error: unknown option '--json'\n"),
     ],
 )
 def test_what_the_product_lacks_is_no_fault_of_the_command(
