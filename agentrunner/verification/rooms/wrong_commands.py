@@ -221,6 +221,9 @@ def _misused(
     complaint = complaint_of(shell, exit_code, output, repo, cwd, anywhere=True)
     if complaint is not None:
         lacks = complaint.lacks
+        own, _, handed_on = shell.partition(" -- ")
+        if lacks and all(word in handed_on.split() and word not in own.split() for word in lacks):
+            return  # what stands behind "--" is for what the tool starts
         file = next((name for name in lacks if name and not name.startswith("-")), "")
         common = "." not in file
         folder = common and bool(re.search(r"directory not found|no such", complaint.text, re.I))
@@ -268,9 +271,10 @@ def _starts_product(run: Run, own: frozenset[str], repo: Path) -> bool:
 
     What follows `--` is for what it starts.
     """
-    words = run.words[1:]
-    return "--" in words or any(
-        word in own or (not word.startswith("-") and Path(repo, word).exists()) for word in words
+    return "--" in run.words or any(
+        word in own or (not word.startswith("-") and Path(repo, word).exists())
+        for word in run.words
+        if not word.startswith("/")
     )
 
 
