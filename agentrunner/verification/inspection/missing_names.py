@@ -39,7 +39,7 @@ def missing_names(
 
     A name in `checked`, the commands of people's checks, is decided by these. In the work a comment
     or a page of documentation names what is called, and is not it. A name in back quotes with which
-    one of `criteria`, those of people, begins has to stand somewhere: it is about that.
+    one of `criteria`, those of people without a check, begins has to stand somewhere.
 
     These are functions with their parameters, options, what is called an attribute, a header or
     the like, exceptions, variables, files and services that are to be used. What the tree before
@@ -144,9 +144,10 @@ def _not_in(
     for path in sorted(paths)[:MOST_FILES]:
         if not wanted:
             break
-        if code and path.endswith(DOCUMENTS):
-            continue
-        text = (read(path) or b"")[:MOST_READ]
-        text = to_bytes(path) + b"\n" + (without_comments(path, text) if code else text)
+        text = b""  # of a page only its own name, where code is looked for
+        if not (code and path.endswith(DOCUMENTS)):
+            text = (read(path) or b"")[:MOST_READ]
+            text = without_comments(path, text) if code else text
+        text = to_bytes(path) + b"\n" + text
         wanted = {one: what for one, what in wanted.items() if not one.search(text)}
     return wanted

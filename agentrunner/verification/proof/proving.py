@@ -100,7 +100,9 @@ class Prover:
                 and one.check_origin == "task"
             )
             snapshots = self.verifier.snapshots
-            by_people = [one.description for one in self.verifier.spec.criteria]
+            by_people = [
+                one.description for one in self.verifier.spec.criteria if one.check is None
+            ]
             missing = await asyncio.to_thread(
                 missing_names, snapshots, old, new, wanted, checked, by_people
             )

@@ -93,3 +93,9 @@ def test_what_a_criterion_is_about_is_somewhere(criterion: str, checked: str, mi
     assert said == (
         f"`{missing}`, which the requirements name, is nowhere in the tree" * bool(missing)
     )
+
+
+def test_a_page_of_that_name_is_what_a_criterion_is_about() -> None:
+    criteria = ["`CONTRIBUTING` says how to run the tests."]
+    assert _missing({"b": "old"}, {"CONTRIBUTING.md": "make test"}, "", "", criteria) == ""
+    assert "CONTRIBUTING" in _missing({"b": "old"}, {"README.md": "x"}, "", "", criteria)
