@@ -14,6 +14,7 @@ from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.delivered_tree import NATIVE
 from agentrunner.verification.rooms.sealed import Sealed
 from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.tokens import without_comments
 
 COMPILED = ("go", "rust", "java")
 DEFINED = re.compile(
@@ -36,14 +37,19 @@ def is_compiled(path: str) -> bool:
 
 
 def builds_of(
-    snapshots: Snapshots, sealed: Sealed, old: str, sources: Iterable[str]
+    snapshots: Snapshots, sealed: Sealed, old: str, new: str, sources: Iterable[str]
 ) -> dict[str, list[str]]:
     """Ignored binary files of before the run that hold what these sources define, with those.
 
-    `old` is the tree before the run.
+    `old` is the tree before the run, `new` the one after it. A source in which only comments and
+    blanks differ is built to the same.
     """
-    read = snapshots.reader(old)
-    names = {path: names_defined(read(path) or b"") for path in sources}
+    read, read_new = snapshots.reader(old), snapshots.reader(new)
+    names = {
+        path: names_defined(read(path) or b"")
+        for path in sources
+        if _code(path, read(path)) != _code(path, read_new(path))
+    }
     names = {path: found for path, found in names.items() if found}
     if not names:
         return {}
@@ -61,6 +67,10 @@ def builds_of(
         if related:
             found[path] = related
     return found
+
+
+def _code(path: str, source: bytes | None) -> bytes | None:
+    return None if source is None else b" ".join(without_comments(path, source).split())
 
 
 def names_defined(source: bytes) -> set[bytes]:

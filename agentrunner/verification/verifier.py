@@ -400,7 +400,7 @@ class Verifier:
         sources = [path for path in own.all if is_compiled(path)]
         if self.spec.task.setup is not None or not sources:
             return []
-        builds = builds_of(self.snapshots, self.rooms.sealed, before, sources)
+        builds = builds_of(self.snapshots, self.rooms.sealed, before, room.tree, sources)
         places = {path: room.copy.path / path for path in builds}
         old = [one for one, at in places.items() if at.is_file() and at.lstat().st_mtime < began]
         return may_be_old(sorted(old), sources)
@@ -410,7 +410,16 @@ class Verifier:
         known = submodules_in(self.rooms.sealed.git / "index")
         folder, old = self.snapshots.work_tree, self.snapshots.list(before)
         found = by_submodule(own.all, known, folder, old)
-        entries = self.snapshots.list(tree) if found else {}
+        if not found:
+            return []
+        # New binary files are what a build or a test leaves beside its sources.
+        changes = self.snapshots.changes(before, tree)
+        built = {one.path for one in changes if one.kind == "added" and one.added is None}
+        found = {name: [one for one in paths if one not in built] for name, paths in found.items()}
+        found = {name: paths for name, paths in found.items() if paths}
+        entries = {
+            path: one for path, one in self.snapshots.list(tree).items() if path not in built
+        }
         return [
             left_in_submodule(name, paths)
             for name, paths in found.items()

@@ -29,7 +29,8 @@ async def find_stale_build(exam: Examination, case: Case) -> Finding | None:
         return None
     verifier = exam.verifier
     sealed = verifier.rooms.sealed
-    builds = await asyncio.to_thread(builds_of, verifier.snapshots, sealed, exam.world.old, sources)
+    old, new = exam.world.old, exam.world.new
+    builds = await asyncio.to_thread(builds_of, verifier.snapshots, sealed, old, new, sources)
     if not builds:
         return None
     _, made = await _run(exam, case, builds, remove=False)
