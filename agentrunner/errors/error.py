@@ -71,6 +71,8 @@ class InfraError(AgentRunnerError):
     exit_code = 5
     code = "infrastructure"
     old_codes = ("surroundings",)
+    passes = True
+    """Whether it may pass by itself, so that it is worth trying again later."""
     advice = """
     The message says what. The run is kept; fix it and `agentrunner resume`.
     `agentrunner doctor` tries everything a run needs.

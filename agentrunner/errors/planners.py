@@ -134,6 +134,7 @@ class NoPlanner(InfraError):
     """
 
     code = "no-planner"
+    passes = False
     advice = """
     Take one of the ways that are listed: export OPENAI_API_KEY, log a CLI in
     (`agentrunner workers` shows how), or say how the result is tested: `--test CMD`. What a policy
@@ -147,6 +148,7 @@ class NoPlannerKey(InfraError):
     """
 
     code = "no-planner-key"
+    passes = False
     advice = """
     Export it; a local server takes any text. For `codex-cli` and `claude-code` a
     login is enough, see `docs/how-to/login.md`. `--planner checklist` needs no model.
@@ -159,6 +161,7 @@ class PlannerMissing(InfraError):
     """
 
     code = "planner-missing"
+    passes = False
     advice = """
     Install it as the message says, or name it: `AGENTRUNNER_CODEX` or
     `AGENTRUNNER_CLAUDE` with its absolute path. `docs/how-to/planners.md` has the other planners.

@@ -38,6 +38,7 @@ class WorkerKeyMissing(InfraError):
     """
 
     code = "worker-key-missing"
+    passes = False
     advice = """
     Set the variable in the shell that starts AgentRunner, or name another one in
     `runner.worker.env`, as in `OPENAI_API_KEY: env:MY_KEY`. The key goes to the gateway and never
@@ -60,6 +61,7 @@ class WorkerMissing(InfraError):
     """
 
     code = "worker-missing"
+    passes = False
     advice = """
     Install it, or give its path in `runner.worker.command`; `agentrunner doctor`
     shows what is found. A script goes into the repository or into
@@ -109,6 +111,7 @@ class WorkerNotReady(InfraError):
     """
 
     code = "worker-not-ready"
+    passes = False
     advice = """
     Beside each name stands what it lacks; `agentrunner workers` shows more. Or name a
     worker: `--worker KIND`.
@@ -161,6 +164,7 @@ class LoginMissing(InfraError):
     """
 
     code = "login-missing"
+    passes = False
     advice = """
     Log in as the message says, or use a key: `runner.worker.auth: key`. See
     `docs/how-to/login.md`.

@@ -171,3 +171,15 @@ def test_how_a_question_came_to_need_no_answer_is_nobody_s_hint(tmp_path: Path) 
     assert plan.told("run_resumed") and len(open_questions(plan.store)) == 1
     logs = (plan.project.state_dir / "runs").rglob("*.jsonl")
     assert not [log for log in logs if TRIED_AGAIN in log.read_text()]
+
+
+def test_a_worker_that_is_not_there_is_asked_about_at_once(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work(), Work()], START)
+    wrong = "runner.worker.command=[no-such-agent]"
+    settings = plan.settings()
+    overrides = {**settings.overrides, "command": wrong}
+    broken = settings.model_copy(update={"overrides": overrides})
+    assert plan.carry(settings=broken, parallel=1)["exit_code"] == 4
+    asked = plan.told("plan_question")
+    assert asked and "no-such-agent" in asked[0]["text"] and "try: " in asked[0]["text"]
+    assert not [e for e in plan.told("plan_task") if e["status"] == "RETRY_WAIT"]

@@ -121,7 +121,10 @@ class TaskRuns:
         except EnvironmentNotReady as error:
             outcome = self._questions.ask_unready(task_id, error)
         except (InfraError, OSError, sqlite3.Error) as error:
-            outcome = TaskOutcome(PlanTaskStatus.RETRY_WAIT, str(error), self._run_of(task_id))
+            if isinstance(error, InfraError) and not error.passes:
+                outcome = self._questions.ask_unfit(task_id, PlanTaskStatus.BLOCKED, error)
+            else:
+                outcome = TaskOutcome(PlanTaskStatus.RETRY_WAIT, str(error), self._run_of(task_id))
         except UsageError as error:
             outcome = self._questions.ask_unfit(task_id, PlanTaskStatus.FAILED, error)
         self._spending.count(outcome.run_id)
