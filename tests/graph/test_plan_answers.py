@@ -23,6 +23,7 @@ from agentrunner.plans.execution.inherited_decisions import (
 from agentrunner.plans.execution.status import look
 from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.plan import PlanTaskStatus
+from tests.kit.bwrap import require_bwrap
 from tests.kit.plan_project import AT, PlanProject, Work
 
 START = {"a.txt": "one\n"}
@@ -173,13 +174,15 @@ def test_how_a_question_came_to_need_no_answer_is_nobody_s_hint(tmp_path: Path) 
     assert not [log for log in logs if TRIED_AGAIN in log.read_text()]
 
 
-def test_a_worker_that_is_not_there_is_asked_about_at_once(tmp_path: Path) -> None:
-    plan = PlanProject.make(tmp_path, [Work(), Work()], START)
-    wrong = "runner.worker.command=[no-such-agent]"
-    settings = plan.settings()
-    overrides = {**settings.overrides, "command": wrong}
+def test_a_worker_that_the_sandbox_lacks_is_asked_about_at_once(tmp_path: Path) -> None:
+    require_bwrap()
+    script = tmp_path / "outside.sh"
+    script.write_text("true\n", "utf-8")
+    plan = PlanProject.make(tmp_path / "plan", [Work(), Work()], START)
+    settings = plan.settings(sandbox="bwrap")
+    overrides = {**settings.overrides, "command": f"runner.worker.command=[sh, {script}]"}
     broken = settings.model_copy(update={"overrides": overrides})
     assert plan.carry(settings=broken, parallel=1)["exit_code"] == 4
     asked = plan.told("plan_question")
-    assert asked and "no-such-agent" in asked[0]["text"] and "try: " in asked[0]["text"]
+    assert asked and "outside.sh" in asked[0]["text"] and "try: " in asked[0]["text"]
     assert not [e for e in plan.told("plan_task") if e["status"] == "RETRY_WAIT"]
