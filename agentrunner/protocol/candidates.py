@@ -160,12 +160,13 @@ def tail(text: str) -> str | None:
 def quotes_from(reply: str, material: str) -> bool:
     """Whether a reply puts prose around an answer that stands word for word in what it was shown.
 
-    That is how a reply speaks of somebody else's answer. Spaces and line ends do not count.
+    That is how a reply speaks of somebody else's answer. Spaces and line ends do not count: JSON
+    may be printed anew.
     """
     text = region(without_thought(trim(reply))).text
-    shown = " ".join(material.split())
+    shown = "".join(material.split())
     return any(
-        _is_part_of(answer, text) and " ".join(answer.split()) in shown
+        _is_part_of(answer, text) and "".join(answer.split()) in shown
         for answer in [*fenced(text)[0], *_objects(text)]
     )
 

@@ -296,6 +296,8 @@ def test_an_answer_is_quoted_where_it_is_spoken_of_and_stands_in_the_material() 
     shown = f"output of the worker:\n{json.dumps(own, indent=1)}\n"
     indented = json.dumps(own, indent=1)
     assert quotes_from(f"It printed this:\n\n{fence(indented)}", shown)
+    compact = json.dumps(own, separators=(",", ":"))
+    assert quotes_from(f"It printed this:\n\n{fence(compact)}", shown), "printed anew"
     assert quotes_from(f"It printed `{indented}`, which is wrong", shown)
     assert quotes_from(f"Its end was:\n{indented}", shown)
     assert quotes_from(f"<think>so</think>\n{indented}\nis what it says", shown)
