@@ -67,7 +67,7 @@ def chosen(
             )
             policies = load_policies(policy, environ, place)
             settled, missing = capped_as_far(asked, environ, state_dir, policy)
-            lacks = lacking(settled, environ)
+            lacks = lacking(_off_images(settled), environ)
     except UsageError as error:
         return Taken([DoctorItem("FAIL", "settings", error.message, error.path)])
     home, found, taken = environ.get("HOME", ""), list[DoctorItem](), dict[str, str]()
@@ -86,6 +86,17 @@ def chosen(
     found.append(_sight_item(settled.runner.meta, settled.places, policies))
     by_image = [isinstance(error, WorkerMissing) for error in lacks.get("worker", [])]
     return Taken(found, taken, "worker" in taken and bool(by_image) and all(by_image))
+
+
+def _off_images(spec: TaskSpec) -> TaskSpec:
+    """The task in a sandbox without an image where `auto` may choose one: whether it does, and so
+    may have what this machine lacks, is known only when the sandboxes are tried."""
+    from agentrunner.config.agents import AUTO
+
+    if spec.runner.sandbox.kind != AUTO:
+        return spec
+    sandbox = spec.runner.sandbox.model_copy(update={"kind": "bwrap"})
+    return spec.model_copy(update={"runner": spec.runner.model_copy(update={"sandbox": sandbox})})
 
 
 def _taken_item(name: str, text: str, lacks: Sequence[InfraError]) -> DoctorItem:

@@ -67,6 +67,17 @@ def test_the_same_is_missing(
     assert refused(shell) is bool(lacking)
 
 
+def test_a_key_without_a_cli_is_enough_only_where_an_image_may_have_it(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-" + "1" * 30)
+    taken = chosen(Path.cwd(), os.environ, shell.place / "state", True, None)
+    lack = taken.lacking(in_image=False)
+    assert lack is not None and lack.name == "worker" and "is not found" in lack.text
+    assert taken.lacking(in_image=True) is None
+    assert refused(shell)
+
+
 def test_without_git_nothing_begins(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     shell.install("codex", "codex-cli 0.169.0")
     for name in ("sh", "env", "cat"):
