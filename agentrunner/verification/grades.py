@@ -39,18 +39,20 @@ def assigned(
 
     First comes a criterion's own check, then the tests that a person or the planner mapped to it.
     Of the suite's remaining proofs each test stands for one criterion that it names. It may stand
-    for a criterion that it does not name only where nothing else was asked for. Nothing proves a
-    criterion whose check was withdrawn after work had begun.
+    for a criterion that it does not name only where nothing else was asked for, not even that the
+    suite passes. Nothing proves a criterion whose check was withdrawn after work had begun.
     """
     found: dict[str, Proof] = {}
     best = _best(evidence.proofs)
     spent: set[str] = set()
     others: list[Criterion] = []
+    is_suite_asked = False
     for criterion in criteria:
         if criterion.check is not None:
             whole = criterion.check.kind == "test" and not criterion.check.name and test is not None
             if proof := best.get(TEST if whole else criterion.id):
                 found[criterion.id] = proof
+            is_suite_asked = is_suite_asked or whole
             if not whole and criterion.check.kind in ("command", "test"):
                 others.append(criterion)  # a test cannot be about a text in a file
             if criterion.check.name:
@@ -67,10 +69,13 @@ def assigned(
     without = [c for c in criteria if c.check is None and c.withdrawn is None]
     open_ones = [c for c in without if c.id not in found]
     mapped = [c for c in without if c.id in found]
-    for criterion, proof in _by_subject(open_ones, others, evidence.proofs, spent, mapped):
+    is_alone = len(open_ones) == 1 and not (others or mapped or is_suite_asked)
+    for criterion, proof in _by_subject(
+        open_ones, others, evidence.proofs, spent, mapped, is_alone=is_alone
+    ):
         found[criterion.id] = proof
     nameless = next((p for p in evidence.proofs if p.target == TEST and not p.tests), None)
-    if len(open_ones) == 1 and not others and nameless is not None:
+    if is_alone and nameless is not None:
         found.setdefault(open_ones[0].id, nameless)  # nothing else that it could be about
     return found
 
@@ -123,13 +128,16 @@ def _by_subject(
     proofs: Sequence[Proof],
     spent: set[str],
     rivals: Sequence[Criterion],
+    *,
+    is_alone: bool,
 ) -> list[tuple[Criterion, Proof]]:
     """Criteria with the suite's test that is about each of them, best match first.
 
     A test that is as much about one of `others`, which have their own checks, stands for none.
     A test is specific to a criterion if it has a word that only this criterion has. Of the tests
     that are specific to none, only one stands for a criterion: it is about the others as well.
-    `rivals` are the criteria that already have a proof by mapped tests.
+    `rivals` are the criteria that already have a proof by mapped tests. One that `is_alone` takes
+    any test that was asked for: there is nothing else that it could be about.
     """
     tests = [
         (name, proof)
@@ -158,8 +166,8 @@ def _by_subject(
             taken.add(-place)
             vague += not specific
     asked = [place for place, (name, proof) in enumerate(tests) if name not in proof.unasked]
-    if len(criteria) == 1 and not others and asked and not place_of and not rivals:
-        place_of[0] = asked[0]  # there is nothing else that it could be about
+    if is_alone and asked and not place_of:
+        place_of[0] = asked[0]
     return [
         (criteria[number], _proof_of_one_test(*tests[place]))
         for number, place in sorted(place_of.items())
