@@ -9,7 +9,7 @@ from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.lines import by_id, read_lines
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import made
-from agentrunner.verification.results.shell import edited
+from agentrunner.verification.results.shell import Word, edited, quoted
 from agentrunner.verification.results.tools.base import Tool, added
 from agentrunner.verification.results.tools.python import python_files, python_shell
 
@@ -21,6 +21,8 @@ LINE = re.compile(
 )
 WORDS = {"ok": "passed", "FAIL": "failed", "ERROR": "error", "skipped": "skipped",
          "expected": "xfailed", "unexpected": "xpassed"}  # fmt: skip
+VALUED = ("-k", "--durations")
+"""Options whose value is the next word."""
 RAN = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
 
 
@@ -65,13 +67,35 @@ class Unittest(Tool):
         if python is None or python[0] != "-m unittest" or not run.direct or run.outer is None:
             return None
         wanted = [re.sub(r" [\[(].*", "", name.rpartition(":")[2]) for name in names]
-        words = run.words[python[1] + 1 :]
-        if not words or "discover" in words or all(word.startswith("-") for word in words):
-            return added(shell, run, [part for name in wanted for part in ("-k", f"*{name}")])
         outer = run.outer.words[run.position + python[1] + 1 :]
-        edits = [(w.start, w.end, "") for w in outer if not w.text.startswith("-")]
+        selected, given = _selection(outer)
         end = run.outer.words[-1].end
+        edits = [(word.start, word.end, "") for word in selected]
+        if not given or given[0].text == "discover":
+            options = "".join(f" -k {quoted(f'*{name}')}" for name in wanted)
+            return edited(shell, [*edits, (end, end, options)])
+        edits += [(word.start, word.end, "") for word in given]
         return edited(shell, [*edits, (end, end, " " + " ".join(dict.fromkeys(wanted)))])
+
+
+def _selection(words: Sequence[Word]) -> tuple[list[Word], list[Word]]:
+    """The words that select tests by a pattern, and those that name them or a command.
+
+    Tests are run that fit any pattern, so one that stays would widen a narrowed run.
+    """
+    selected: list[Word] = []
+    given: list[Word] = []
+    option = ""
+    for word in words:
+        if option:
+            selected += [word] if option == "-k" else []
+            option = ""
+        elif word.text.startswith("-"):
+            selected += [word] if word.text.startswith("-k") else []
+            option = word.text if word.text in VALUED else ""
+        else:
+            given.append(word)
+    return selected, given
 
 
 def _text(ran: Ran) -> Results | None:

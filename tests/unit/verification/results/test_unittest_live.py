@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.verification.results.registry import select
 from tests.kit.files import write
-from tests.kit.reporting import plain, reported
+from tests.kit.reporting import plain, reading, reported
 
 PY = sys.executable
 SUITE = {
@@ -228,3 +229,20 @@ def test_what_is_not_written_yet_is_told_from_what_cannot_be_loaded(
     (one,) = seen.results.tests
     assert (one.name, one.outcome, one.unloaded) == (name, "error", unloaded)
     assert one.file == file
+
+
+@pytest.mark.parametrize(
+    "shell",
+    [
+        "-m unittest -k good -k bad",
+        "-m unittest -kgood",
+        "-m unittest -v -k good tests.test_a",
+        "-m unittest discover -s tests -t . -k good",
+    ],
+)
+def test_a_selection_by_a_pattern_is_narrowed_to_the_names(tree: Path, shell: str) -> None:
+    write(tree, SUITE)
+    names = [f"{PATH}.TestA.test_good", f"{PATH}.TestA.test_mended"]
+    narrowed = select(f"{PY} {shell}", names, ".", reading(tree))
+    assert narrowed is not None
+    assert [name for name, _ in reported(tree, narrowed).outcomes] == names
