@@ -11,6 +11,7 @@ from agentrunner.state.evidence_words import NOT_IN_GIT
 from agentrunner.state.run_state import CheckOutcome, Evidence, Finding, TestOutcome
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.results.model import Exchanged
+from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import TEST, Target
 from agentrunner.verification.world import InputChange
 
@@ -154,9 +155,13 @@ def empty_folders(paths: Sequence[str], *, red: bool) -> list[Finding]:
 
 
 def links_out(links: Sequence[tuple[str, str]]) -> list[Finding]:
-    """A finding about links of the work that lead out of the tree: pairs of path and target."""
+    """A finding about links of the work that lead out of the tree: pairs of path and target.
+
+    It blocks where code lies behind one: then the work itself is not handed over.
+    """
     if not links:
         return []
+    is_code = any(language_of(one) is not None for pair in links for one in pair)
     named = first_few([f"{path} to {target}" for path, target in links])
     verb = "A link leads" if len(links) == 1 else "Links lead"
     return [
@@ -165,9 +170,9 @@ def links_out(links: Sequence[tuple[str, str]]) -> list[Finding]:
             message=f"{verb} out of what is handed over: {named}. Another machine may have"
             " something else there, or nothing",
             paths=[path for path, _ in links[:50]],
-            blocks=False,
+            blocks=is_code,
             remedy="put a copy of the file in its place, or let the link lead to a path in the"
-            " repository",
+            " repository" + "; or agentrunner approve, where it is to stay so" * is_code,
         )
     ]
 

@@ -78,6 +78,16 @@ def test_a_link_that_leads_out_of_the_tree_is_named(run: Run, target: str, out: 
     assert (f"A link leads out of what is handed over: sub.txt to {target}" in screen(run)) == out
 
 
+def test_code_behind_a_link_out_of_the_tree_is_asked_about(tmp_path: Path) -> None:
+    outside = tmp_path / "elsewhere" / "calc.py"
+    outside.parent.mkdir()
+    run = Run(Project.make(tmp_path / "project", SMALL))
+    moves = f"{FIX}; mv calc.py {outside}; ln -s {outside} calc.py"
+    run.start(SCRIPT, moves, test=TEST, runner={"sandbox": {"kind": "none"}})
+    assert run.result["state"] != "COMPLETE"
+    assert finding(run, "links_out")["blocks"], run.result
+
+
 def test_an_ignored_file_that_is_asked_for_is_said_to_be_in_no_commit(run: Run) -> None:
     run.project.write({".gitignore": "*.local\n"})
     asked = "Write `five.local`: it holds 5. And mend add."
