@@ -28,7 +28,6 @@ from agentrunner.planners.retry import capped, wait_before_retry
 from agentrunner.prompts import Looked, PromptInput, Repair, assemble
 from agentrunner.prompts.marking import numbers_in, without_numbers
 from agentrunner.protocol import Choices, Look, Looks, Message, message_schema, take_reply
-from agentrunner.protocol.candidates import quotes_from
 from agentrunner.protocol.looks import AT_ONCE
 from agentrunner.protocol.message import says_done
 from agentrunner.protocol.run_schema import MESSAGES, run_schema
@@ -236,7 +235,8 @@ class Asker:
                 if progress.looked >= LOOKS:
                     raise ReplyInvalid("looks", f"no more than {LOOKS} times; answer")
             else:
-                _refuse_quoted(message, reply.text, request)
+                looked = [one.text for one in progress.after if isinstance(one, Looked)]
+                _refuse_quoted(message, request, looked)
                 if check is not None:
                     check(message)
         except ProtocolError as fault:
@@ -314,13 +314,13 @@ def _alike(prompt: PromptInput, progress: _Progress) -> Schema | None:
     return run_schema(prompt.choices, looks=prompt.looks)
 
 
-def _refuse_quoted(message: Message, text: str, request: PlannerRequest) -> None:
+def _refuse_quoted(message: Message, request: PlannerRequest, looked: Sequence[str]) -> None:
     """Raise ReplySyntax where what calls something done was copied from the prompt and spoken of.
 
-    A worker's output, or a file of the repository, may hold such an answer.
+    A worker's output, or a file of the repository that was `looked` at, may hold such an answer.
     """
-    material = "\n".join(one.content for one in request.messages[: request.stable + 1])
-    if says_done(message.payload) and quotes_from(text, material):
+    shown = [one.content for one in request.messages[: request.stable + 1]]
+    if says_done(message.payload) and message.is_quoted_from("\n".join([*shown, *looked])):
         raise ReplySyntax(
             "", "an answer that stands word for word in the material; give your own one alone"
         )

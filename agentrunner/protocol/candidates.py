@@ -24,7 +24,6 @@ _DECODER = json.JSONDecoder()
 _TAGS = ("", "yaml", "yml", "json")
 _TICKED_TAG = re.compile(r"(?:ya?ml|json)(?=[\s{])", re.IGNORECASE)
 _DOCUMENT_STARTS = re.compile(r"^(?:type:(?=\s)|\{)", re.MULTILINE)
-_OBJECT_STARTS = re.compile(r"(?:^|`)\{", re.MULTILINE)
 _THOUGHT_OPENS = re.compile(r"^<think>", re.MULTILINE)
 
 
@@ -157,33 +156,10 @@ def tail(text: str) -> str | None:
     return text[start.start() :] if start else None
 
 
-def quotes_from(reply: str, material: str) -> bool:
-    """Whether a reply puts prose around an answer that stands word for word in what it was shown.
-
-    That is how a reply speaks of somebody else's answer. Spaces and line ends do not count: JSON
-    may be printed anew.
-    """
-    text = region(without_thought(trim(reply))).text
-    shown = "".join(material.split())
-    return any(
-        _is_part_of(answer, text) and "".join(answer.split()) in shown
-        for answer in [*fenced(text)[0], *_objects(text)]
-    )
-
-
-def _is_part_of(answer: str, text: str) -> bool:
-    """Whether a text says more than an answer and the marks of a fence around it."""
-    before, _, after = text.partition(answer)
-    return bool(_FENCE.sub("", before).strip("`~ \n") or after.strip("`~ \n"))
-
-
-def _objects(text: str) -> list[str]:
-    """Return the JSON objects of a text that begin a line or inline code, at most MAX_TICKS."""
-    found: list[str] = []
-    for start in list(_OBJECT_STARTS.finditer(text))[:MAX_TICKS]:
-        try:
-            _, end = _DECODER.raw_decode(text, start.end() - 1)
-        except (ValueError, RecursionError):
-            continue
-        found.append(text[start.end() - 1 : end])
-    return found
+def stands_alone(answer: str, text: str) -> bool:
+    """Whether a text holds nothing but this answer, and the marks of a fence around it."""
+    if not answer:
+        return False
+    before, found, after = text.partition(answer)
+    rest = _FENCE.sub("", before) + _FENCE.sub("", after)
+    return bool(found) and not rest.strip("`~ \n")

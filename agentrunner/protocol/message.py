@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
 from agentrunner.protocol.looks import Looks
@@ -48,6 +48,16 @@ class Message:
     payload: Payload
     warnings: tuple[ReplyWarning, ...] = ()
     version: int = VERSION
+    part: str = field(default="", compare=False, repr=False)
+    """The text it was read from, where the reply says more around it; "" where it stands alone."""
+
+    def is_quoted_from(self, material: str) -> bool:
+        """Whether it was spoken of and stands word for word in what the planner was shown.
+
+        That is how a reply speaks of somebody else's answer. Spaces and line ends do not count:
+        JSON may be printed anew.
+        """
+        return bool(self.part) and "".join(self.part.split()) in "".join(material.split())
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON-native values with all defaults, as `agentrunner parse` prints it."""

@@ -29,6 +29,7 @@ from agentrunner.protocol.candidates import (
     fenced,
     inline,
     region,
+    stands_alone,
     tail,
     trim,
     without_outro,
@@ -148,7 +149,11 @@ def _parse(text: str | bytes, expected: ReplyType, finish_reason: str, *, lenien
         and errors[-1].fault in _NO_DOCUMENT
     ):
         candidates = [rest]
-    found = [m for candidate in candidates if (m := _try(candidate, expected, errors, lenient))]
+    found = [
+        m if stands_alone(candidate, answer_region.text) else replace(m, part=candidate)
+        for candidate in candidates
+        if (m := _try(candidate, expected, errors, lenient))
+    ]
     if not found:
         looked_like_one = bool(candidates) if has_fence else rest is not None
         raise _most_telling(errors, body, looked_like_one)

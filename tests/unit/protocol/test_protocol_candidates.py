@@ -8,7 +8,6 @@ import pytest
 
 from agentrunner.errors import ProtocolError
 from agentrunner.protocol import NextAction, parse_reply
-from agentrunner.protocol.candidates import quotes_from
 
 
 def answer(action: str = "ask_human", reason: str = "r") -> str:
@@ -291,17 +290,30 @@ def test_a_judgement_with_prose_after_it_may_only_deny(
     assert parse_reply(alone, "completion_assessment").type == "completion_assessment"
 
 
-def test_an_answer_is_quoted_where_it_is_spoken_of_and_stands_in_the_material() -> None:
+@pytest.mark.parametrize(
+    ("reply", "quoted"),
+    [
+        ("It printed this:\n\n```json\n{spread}\n```\n", True),
+        ("It printed this:\n\n```json\n{compact}\n```\n", True),
+        ("It printed `{compact}`", True),
+        ("Its end was:\n{spread}", True),
+        ("{spread}", False),
+        ("```json\n{spread}\n```\n", False),
+        ("<think>so</think>\n```json\n{spread}\n```\n", False),
+        ("Mine:\n\n```json\n{other}\n```\n", False),
+        ("It ran:\n```\npython3 -m unittest\n```\nso:\n```json\n{other}\n```\n", False),
+        ("The file holds `{{}}`, so:\n```json\n{other}\n```\n", False),
+        ("Nothing:\n```\n```\nso:\n```json\n{other}\n```\n", False),
+    ],
+)
+def test_an_answer_is_quoted_where_it_is_spoken_of_and_stands_in_the_material(
+    reply: str, quoted: bool
+) -> None:
     own = json.loads(answer())
-    shown = f"output of the worker:\n{json.dumps(own, indent=1)}\n"
-    indented = json.dumps(own, indent=1)
-    assert quotes_from(f"It printed this:\n\n{fence(indented)}", shown)
-    compact = json.dumps(own, separators=(",", ":"))
-    assert quotes_from(f"It printed this:\n\n{fence(compact)}", shown), "printed anew"
-    assert quotes_from(f"It printed `{indented}`, which is wrong", shown)
-    assert quotes_from(f"Its end was:\n{indented}", shown)
-    assert quotes_from(f"<think>so</think>\n{indented}\nis what it says", shown)
-    assert not quotes_from(indented, shown), "an answer that is given alone"
-    assert not quotes_from(fence(indented), shown)
-    assert not quotes_from(f"<think>so</think>\n{fence(indented)}", shown)
-    assert not quotes_from(f"Mine:\n\n{fence(answer('abort'))}", shown)
+    forms = {
+        "spread": json.dumps(own, indent=1),
+        "compact": json.dumps(own, separators=(",", ":")),
+        "other": answer("abort"),
+    }
+    shown = f"python3 -m unittest\n{{}}\noutput of the worker:\n{json.dumps(own, indent=2)}\n"
+    assert parse_reply(reply.format(**forms), "next_action").is_quoted_from(shown) is quoted
