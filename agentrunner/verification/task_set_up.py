@@ -45,7 +45,7 @@ class TaskSetUp:
             return
         ran = await self._run(self.spec.task.setup, home)
         if ran.exit_code != 0:
-            raise self._failed(ran)
+            raise await self._failed(ran)
 
     async def anew(self, tree: str, *, worked: bool) -> None:
         """Run the set-up of a task that has changed since the baseline was measured.
@@ -63,7 +63,7 @@ class TaskSetUp:
             await asyncio.to_thread(room.own_home.mkdir, mode=0o700)
             ran = await self._run(setup, room.own_home, room.copy)
             if ran.exit_code != 0:
-                raise self._failed(ran)
+                raise await self._failed(ran)
             scratch = room.copy.path.parent / "thrown-away"
             await asyncio.to_thread(scratch.mkdir, mode=0o700)
             await self._run(setup, scratch, trusted=not worked)
@@ -72,8 +72,9 @@ class TaskSetUp:
                 lambda: sealed.replace(room.copy.path, room.own_home, snapshots.ignored_folders())
             )
 
-    def _failed(self, ran: CommandOutcome) -> EnvironmentNotReady:
-        return set_up_failed(self.spec, ran, self.sandbox.describe(), self.sandbox.environ)
+    async def _failed(self, ran: CommandOutcome) -> EnvironmentNotReady:
+        sandbox = self.sandbox
+        return await set_up_failed(self.spec, ran, sandbox.describe(), sandbox.environ)
 
     def needed_again(self, total: Changes) -> bool:
         """Whether these changes require the set-up to be run again, in each room."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -48,19 +49,21 @@ async def run_set_up(
     )
 
 
-def set_up_failed(
+async def set_up_failed(
     spec: TaskSpec, ran: CommandOutcome, sandbox: str, environ: Mapping[str, str] | None = None
 ) -> EnvironmentNotReady:
     """The error for a failed set-up; `sandbox` is a description for people.
 
     Where our environment is given, the remedy also names the hosts that lock files and tools of the
-    project name; then it blocks.
+    project name.
     """
     setup = spec.task.setup
     assert setup is not None
     how = f"not over after {setup.timeout_sec:g} s" if ran.timed_out else f"exit {ran.exit_code}"
     lines = [line for line in ran.tail.splitlines() if line.strip()][-MOST_LINES:]
-    hosts = registries_of(Path(spec.repo), environ) if environ is not None else []
+    hosts: list[str] = []
+    if environ is not None:  # it starts tools, each of which may take seconds
+        hosts = await asyncio.to_thread(registries_of, Path(spec.repo), environ)
     named = ", ".join(dict.fromkeys([*hosts, *asked_for(ran.tail)])) or "HOST:443"
     fetch = f"task.setup.network: [{named}] reaches what it fetches; else "
     return EnvironmentNotReady(

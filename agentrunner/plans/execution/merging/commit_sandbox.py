@@ -61,9 +61,9 @@ class CommitSandbox:
         ran = await run_set_up(self.sandbox, self.spec, copy=self._room.copy, trusted=False)
         if ran is None or ran.exit_code == 0:
             return None
-        return SetUpFailed(
-            set_up_failed(self.spec, ran, self.sandbox.describe(), self.sandbox.environ), ran.tail
-        )
+        sandbox = self.sandbox
+        failed = await set_up_failed(self.spec, ran, sandbox.describe(), sandbox.environ)
+        return SetUpFailed(failed, ran.tail)
 
     @property
     def _room(self) -> Room:

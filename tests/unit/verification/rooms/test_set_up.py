@@ -1,6 +1,9 @@
 """What is told of a set-up that fails."""
 
+import asyncio
+import os
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from agentrunner.config.spec import TaskSpec
@@ -19,7 +22,7 @@ def spec(**setup: Any) -> TaskSpec:
 
 
 def test_the_end_of_its_output_is_told_and_that_it_has_no_network() -> None:
-    error = set_up_failed(spec(), RAN, "bubblewrap")
+    error = asyncio.run(set_up_failed(spec(), RAN, "bubblewrap"))
     assert error.message == "The set-up command fails in the sandbox."
     told = dict(error.details)
     assert told["ran"] == "npm ci      exit 1"
@@ -28,12 +31,30 @@ def test_the_end_of_its_output_is_told_and_that_it_has_no_network() -> None:
 
 
 def test_one_that_has_a_network_is_not_told_to_have_none() -> None:
-    error = set_up_failed(spec(network=["a.example:443"]), RAN, "bubblewrap")
+    granted = spec(network=["a.example:443"])
+    error = asyncio.run(set_up_failed(granted, RAN, "bubblewrap"))
     assert error.remedy == "correct task.setup.command"
 
 
 def test_much_output_is_cut_and_an_end_by_time_is_called_so() -> None:
     long = replace(RAN, tail="line\n" * 100, timed_out=True)
-    told = dict(set_up_failed(spec(timeout_sec=5), long, "bubblewrap").details)
+    told = dict(asyncio.run(set_up_failed(spec(timeout_sec=5), long, "bubblewrap")).details)
     assert len(told["output"].splitlines()) == MOST_LINES
     assert told["ran"] == "npm ci      not over after 5 s"
+
+
+async def test_others_go_on_while_tools_say_where_they_look(tmp_path: Path) -> None:
+    """A tool that answers only once another task of the loop has run."""
+    (tmp_path / "pyproject.toml").touch()
+    tools = tmp_path.parent / f"{tmp_path.name}-tools"
+    tools.mkdir()
+    os.mkfifo(pipe := tools / "pipe")
+    (tools / "python3").write_text(f"#!/bin/sh\nread address < {pipe}; echo $address\n")
+    (tools / "python3").chmod(0o755)
+    task = spec().model_copy(update={"repo": str(tmp_path)})
+    around = {"PATH": str(tools), "HOME": str(tools)}
+    error, _ = await asyncio.gather(
+        set_up_failed(task, replace(RAN, tail=""), "bubblewrap", around),
+        asyncio.to_thread(pipe.write_text, "https://index.example/simple\n"),
+    )
+    assert "[index.example:443]" in error.remedy
