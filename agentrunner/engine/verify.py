@@ -6,13 +6,9 @@ Nothing of the run is changed: clean rooms, reports and outputs go to a temporar
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import fcntl
 import os
-import shutil
-import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,13 +20,13 @@ from agentrunner.errors.runs import NothingDelivered
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.git.borrow import store_above
 from agentrunner.git.process import read_small
+from agentrunner.git.scratch import room, sweep
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import Baseline, Criterion, Evidence, TaskContext
 from agentrunner.storage.failpoints import reach
-from agentrunner.storage.locks import try_flock
-from agentrunner.storage.run_folder import RunFolder, kept_sandbox
+from agentrunner.storage.run_folder import RunFolder, kept_sandbox, make_private
 from agentrunner.storage.run_log import RunLog
 from agentrunner.text.redaction import Redactor
 from agentrunner.verification.criterion_status import settle
@@ -44,9 +40,8 @@ from agentrunner.verification.verdict import judge
 from agentrunner.verification.verifier import Verifier
 from agentrunner.workers.member import make_members
 
-SCRATCH = "verify-"
-"""How the names of temporary folders begin, in the state folder."""
-YOUNG_SEC = 60
+SCRATCH = "verify"
+"""The folder of temporary folders, in the state folder."""
 MOST_READ = 1 << 30
 """Files in the repository up to so many bytes are compared with what was delivered."""
 
@@ -125,9 +120,11 @@ async def verify(
             remedy=f"agentrunner resume {folder.run_id}",
         )
     members = make_members(spec)
-    await asyncio.to_thread(_clear_left, state_dir)
-    with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=state_dir) as place, _held(Path(place)):
-        scratch = RunFolder(Path(place))
+    rooms = state_dir / SCRATCH
+    await asyncio.to_thread(make_private, rooms)
+    await asyncio.to_thread(sweep, rooms)  # what killed verifications have left
+    with ExitStack() as held:
+        scratch = RunFolder(await asyncio.to_thread(held.enter_context, room(rooms)))
         for directory in (scratch.sandbox_dir, scratch.sock_dir, scratch.checks_dir):
             directory.mkdir(mode=0o700)
         await asyncio.to_thread(store_above, folder.snapshots_dir, scratch.snapshots_dir)
@@ -163,31 +160,6 @@ async def verify(
             return await _verified(verifier, spec, state, baseline, known, mutants_sec)
         finally:
             await sandbox.close()
-
-
-@contextlib.contextmanager
-def _held(place: Path) -> Iterator[None]:
-    """Keep others from taking this folder for one that a killed process has left."""
-    fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        try_flock(fd, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(fd)
-
-
-def _clear_left(state_dir: Path) -> None:
-    """Remove the temporary folders of verifications that were killed. Blocks."""
-    for place in state_dir.glob(f"{SCRATCH}*"):
-        with contextlib.suppress(OSError):
-            if time.time() - place.stat().st_mtime < YOUNG_SEC:
-                continue  # it may not be locked yet
-            fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            try:
-                if try_flock(fd, fcntl.LOCK_EX):
-                    shutil.rmtree(place, ignore_errors=True)
-            finally:
-                os.close(fd)
 
 
 async def _verified(
