@@ -174,6 +174,7 @@ def _run_worker(
         "state": target,
         "wants_completion": False,
         "remarks": [],
+        "refused_tree": "",
     }
     if deps.spec.runner.approve.worker == "always":
         asked = updated(state, {"state": target})

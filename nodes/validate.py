@@ -90,7 +90,7 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
     """Answer a request for completion: refuse it, ask a person, or grant it."""
     evidence = state["evidence"]
     assert evidence is not None
-    again = _was_refused(state)
+    again = state.get("refused_tree") == evidence.tree
     answered_now, rejection = _replied(state)
     update |= answered_now
     if rejection:
@@ -114,14 +114,6 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
     if not judgement.complete:
         return _refused(state, deps, update, judgement.missing, idle=again and _from_facts(deps))
     return await _granted(state, deps, update)
-
-
-def _was_refused(state: TaskContext) -> bool:
-    """Whether completion was refused in this attempt, and no work has followed: an order of work
-    clears the remarks.
-    """
-    refused = any(text.startswith(REFUSED) for text in state.get("remarks", []))
-    return refused and state["counters"].loops > 0
 
 
 def _from_facts(deps: Deps) -> bool:
@@ -366,11 +358,12 @@ def _refused(
         if accepting:
             verdict = not_accepted(verdict)
         return Command(update={**update, "verdict": verdict}, goto="note")
-    reason = REFUSED + in_a_row(reasons)
+    reason, evidence = REFUSED + in_a_row(reasons), updated(state, update)["evidence"]
     update |= {
         "counters": counters.model_copy(update={"loops": counters.loops + 1}),
         "state": TaskState.FIXING,
         "remarks": remark(state, reason),
+        "refused_tree": evidence.tree if evidence else "",
     }
     return Command(update=update, goto="decide")
 

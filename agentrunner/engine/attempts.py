@@ -240,6 +240,7 @@ def next_attempt(
         "counters": state["counters"].model_copy(update={"loops": 0, "losses": 0}),
         "state": TaskState.VALIDATING,
         "wants_completion": False,
+        "refused_tree": "",
         "order": None,
         "wait": None,
         "question": None,

@@ -419,6 +419,9 @@ class TaskContext(TypedDict, total=False):
     stuck: Stuck | None
     wants_completion: bool
     """Whether mark_complete was requested and is not judged yet."""
+    refused_tree: str
+    """The tree for which completion was refused in this attempt, where no work was ordered since;
+    missing in runs of versions that did not keep it."""
     completion_reason: str
     question: Question | None
     answer: Answer | None
