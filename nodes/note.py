@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import getpass
 import os
 import platform
@@ -18,7 +19,7 @@ from agentrunner.errors import AgentRunnerError, CheckpointCorrupt, UsageError
 from agentrunner.execution.commit import commit_of, commit_work
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.egress import refused_hosts
-from agentrunner.execution.finding_diffs import with_diffs
+from agentrunner.execution.finding_diffs import keep_diffs, kept_diffs
 from agentrunner.execution.result import build_result
 from agentrunner.gateway.egress_log import read_egress
 from agentrunner.launching.route import EGRESS_LOG
@@ -27,7 +28,7 @@ from agentrunner.notes import build_view, render_note, write_note
 from agentrunner.notes.note_model import NoteView, RunFigures
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import Question
-from agentrunner.state.run_state import Evidence, TaskContext, Verdict, updated
+from agentrunner.state.run_state import TaskContext, Verdict, updated
 from agentrunner.storage.failpoints import reach
 
 IMAGE_CHARS = 19
@@ -41,20 +42,15 @@ async def note(state: TaskContext, deps: Deps) -> Command[str]:
     ended = updated(state, update)
     if ended["state"] == TaskState.COMPLETE:
         await asyncio.to_thread(commit_work, ended, deps)
-    elif (evidence := await _evidence_with_diffs(ended, deps)) is not None:
-        update["evidence"] = ended["evidence"] = evidence
+    else:
+        with contextlib.suppress(
+            AgentRunnerError, OSError
+        ):  # the run ends without them all the same
+            await asyncio.to_thread(keep_diffs, ended, deps)
     reach("during_note")
     await deps.prover.forget()
     await asyncio.to_thread(leave_note, ended, deps)
     return Command(update=update, goto=END)
-
-
-async def _evidence_with_diffs(state: TaskContext, deps: Deps) -> Evidence | None:
-    """The evidence with the diffs of open findings; without them where they can't be made."""
-    try:
-        return await asyncio.to_thread(with_diffs, state, deps)
-    except (AgentRunnerError, OSError):
-        return None
 
 
 def leave_note(
@@ -75,6 +71,7 @@ def leave_note(
         bill=bill_of(deps.log),
         commit=commit_of(deps.log),
         latest_at=deps.log.latest_at,
+        diffs=kept_diffs(deps.folder),
     )
     view = build_view(
         result,

@@ -22,6 +22,7 @@ from agentrunner.engine.planner_change import renewed, take_over
 from agentrunner.errors import UsageError
 from agentrunner.execution.commit import commit_of
 from agentrunner.execution.deps import Clock, Deps, Stopped
+from agentrunner.execution.finding_diffs import kept_diffs
 from agentrunner.execution.questions import record_answer
 from agentrunner.execution.result import build_result
 from agentrunner.execution.silence import read_order
@@ -270,6 +271,7 @@ class Drive:
             bill=bill_of(log),
             commit=commit_of(log),
             latest_at=log.latest_at,
+            diffs=kept_diffs(self.deps.folder),
         )
 
     # -- signals --------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import AgentRunnerError, CheckpointCorrupt, LockHeld
 from agentrunner.execution.commit import commit_of
 from agentrunner.execution.deps import Clock
+from agentrunner.execution.finding_diffs import kept_diffs
 from agentrunner.execution.result import build_result
 from agentrunner.execution.stuck import forgotten
 from agentrunner.git.snapshots import Change
@@ -190,6 +191,7 @@ def result_of(
         bill=bill_of(log),
         commit=commit_of(log),
         latest_at=log.latest_at,
+        diffs=kept_diffs(folder),
     )
 
 

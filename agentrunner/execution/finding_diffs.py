@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from agentrunner.execution.deps import Deps
-from agentrunner.state.run_state import Evidence, Finding, TaskContext
+import json
+from typing import TYPE_CHECKING
 
+from agentrunner.state.run_state import Finding, TaskContext
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.worker_ledger import read_json
+from agentrunner.verification.findings import approval_of
+
+if TYPE_CHECKING:
+    from agentrunner.execution.deps import Deps
+
+FILE = "finding-diffs.json"
+"""File name in the folder of a run."""
 MOST_DIFF = 12_000
 """Characters of a diff in a question; the state has to stay small."""
 MOST_AT_END = 2_000
@@ -22,17 +32,18 @@ def diff_of(state: TaskContext, deps: Deps, finding: Finding, most: int = MOST_D
     return shown + ("\n… (cut; agentrunner diff shows all)" if len(patch) > most else "")
 
 
-def with_diffs(state: TaskContext, deps: Deps) -> Evidence | None:
-    """The evidence of a run that ends with open findings, which then have their diffs."""
+def keep_diffs(state: TaskContext, deps: Deps) -> None:
+    """Keep the diffs of what is open where a run ends, in its folder: the state stays as it is."""
     evidence = state.get("evidence")
     if evidence is None:
-        return None
-    found, left = [], MOST_FINDINGS
-    for finding in evidence.findings:
-        if finding.blocks and finding.paths and left:
-            left -= 1
-            text = diff_of(state, deps, finding, MOST_AT_END)
-            found.append(finding.model_copy(update={"diff": text}))
-        else:
-            found.append(finding)
-    return evidence.model_copy(update={"findings": found})
+        return
+    open_ones = [one for one in evidence.findings if one.blocks and one.paths][:MOST_FINDINGS]
+    kept = {
+        approval_of(one, evidence.tree): diff_of(state, deps, one, MOST_AT_END) for one in open_ones
+    }
+    deps.folder.write(FILE, json.dumps(kept, ensure_ascii=False))
+
+
+def kept_diffs(folder: RunFolder) -> dict[str, str]:
+    """The diffs that were kept, by finding and tree (`approval_of`); {} for none."""
+    return read_json(folder.root / FILE) or {}

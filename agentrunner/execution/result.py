@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Literal
 
 from agentrunner.config.spec import TaskSpec
@@ -29,6 +30,7 @@ from agentrunner.state.people import People, Question
 from agentrunner.state.red_tests import shown_red
 from agentrunner.state.run_state import Counters, Criterion, Evidence, TaskContext
 from agentrunner.state.worker_runs import rounds_so_far
+from agentrunner.verification.findings import approval_of
 from agentrunner.verification.verdict import worker_trouble
 
 NEVER_LET_IN = ("auth", "model")
@@ -63,11 +65,12 @@ def build_result(
     bill: Sequence[BillEntry] = (),
     commit: CommitMade | None = None,
     latest_at: str = "",
+    diffs: Mapping[str, str] = MappingProxyType({}),
 ) -> Result:
     """Return the result of a run so far.
 
     `bill` comes from `money.bill.bill_of`, `commit` from `commit_of`; `latest_at` is when the run
-    log was last written to.
+    log was last written to, and `diffs` are those of open findings (`kept_diffs`).
     """
     run, counters = state["run"], state["counters"]
     verdict, evidence = state.get("verdict"), state.get("evidence") or Evidence(tree="")
@@ -100,7 +103,10 @@ def build_result(
         test=_test(state),
         proof=evidence.proof,
         proofs=[ProofEntry.of(one) for one in evidence.proofs],
-        findings=[FindingEntry.of(one) for one in evidence.findings],
+        findings=[
+            FindingEntry.of(one, diff=diffs.get(approval_of(one, evidence.tree), one.diff))
+            for one in evidence.findings
+        ],
         changed_files=evidence.changed_files,
         deleted_files=evidence.deleted_files,
         lines_added=evidence.lines_added,

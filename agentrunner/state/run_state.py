@@ -283,7 +283,7 @@ class Finding(StateModel):
     tests: list[str] = []
     """Names of the tests it is about, at most 50."""
     diff: str = ""
-    """The change of its paths, where a run ended while it was open."""
+    """Of runs that an older version ended; since then such diffs are kept beside the state."""
 
 
 class Baseline(StateModel):

@@ -559,3 +559,19 @@ def test_rounds_are_counted_over_all_attempts(run: Run) -> None:
     assert run.result["rounds"] == 3
     row = RunIndex(run.project.state_dir).runs()[0]
     assert (row.rounds, row.rounds_at_most) == (3, 3)
+
+
+def test_what_an_open_finding_is_about_is_told_and_the_state_stays_as_it_was(run: Run) -> None:
+    run.project.write({"own.txt": "mine\n"})
+    run.project.git("add", "own.txt")
+    run.project.git("commit", "-qm", "own")
+    work_on_it = f"{FIX}; echo theirs >> own.txt"
+    limit = {"meta": {"max_loops": 0}}
+    script = [plan(), work(), finish(), assess()]
+    run.start(script, work_on_it, test=TEST, protect=["own.txt"], runner=limit)
+    assert run.ending == ("NEEDS_REVIEW", "loop_limit", 3)
+    (finding,) = run.result["findings"]
+    assert "+theirs" in finding["diff"]
+    assert show(run.project.state_dir, run.id).findings[0].diff == finding["diff"]
+    evidence = run.state()["evidence"]
+    assert evidence is not None and [one.diff for one in evidence.findings] == [""]
