@@ -212,7 +212,7 @@ class FindingEntry(Contract):
     blocks: bool
     remedy: str
     tests: list[str]
-    diff: str
+    diff: str = ""
     """Where the run ended while it was open."""
 
 

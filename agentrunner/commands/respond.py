@@ -18,7 +18,7 @@ from agentrunner.commands.pick import run_for
 from agentrunner.commands.which_run import here, is_driven, resolve
 from agentrunner.environment import user_name
 from agentrunner.errors import UsageError
-from agentrunner.errors.runs import HasEnded, NotWaiting
+from agentrunner.errors.runs import HasEnded, NotWaiting, WrongAnswer
 from agentrunner.screens.layout import flat
 
 if TYPE_CHECKING:
@@ -210,11 +210,15 @@ def approve(
 def _edit_in(file: Path, run_id: str, output: Output) -> str:
     """Return an edited prompt of a worker, or an edited plan as JSON for the engine, which refuses
     a file that is neither format.
+
+    Raises UsageError for an empty file: it edits nothing, and would approve what it was to replace.
     """
     from agentrunner.commands.editing import from_yaml
     from agentrunner.config.text_files import read_text
 
     text = read_text(file, name=str(file))
+    if not text.strip():
+        raise WrongAnswer(f"{flat(str(file))} is empty, so nothing was approved.", path="--edit")
     waiting = api.look_sync(run_id, state_dir=output.state_dir).waiting
     if waiting is not None and waiting.kind == "worker":
         return text

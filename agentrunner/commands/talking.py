@@ -190,11 +190,13 @@ def _command(text: str, talk: Conversation, options: Sequence[str]) -> str:
     from agentrunner.storage.run_folder import write_private
 
     text = talk.redact(text)
-    if len(text) > MOST_TYPED or "\n" in text:
+    if len(text) > MOST_TYPED or "\n" in text or text == "-":
         file = talk.store.path.parent / UNANSWERED
         write_private(file, text.encode("utf-8", "backslashreplace"))
         command = shlex.join(["agentrunner", "plan", "say", "-", *options])
         return f"{command} < {shlex.quote(str(file))}"
+    if text.startswith("-"):  # else it would be read as an option
+        return shlex.join(["agentrunner", "plan", "say", *options, "--", text])
     say = [] if len(text.split()) > 1 else ["say"]
     return shlex.join(["agentrunner", "plan", *say, text, *options])
 
@@ -206,7 +208,7 @@ def _warned_of(planner: PanelPlanner | None) -> Iterator[None]:
         yield
     finally:
         for sentence in planner.warnings() if planner is not None else ():
-            tell(f"warning: {sentence}", sys.stderr)
+            tell(f"warning: {flat(sentence)}", sys.stderr)
 
 
 def _tell_kept(proposal: Proposal | None) -> None:

@@ -6,12 +6,14 @@ import json
 from collections.abc import Mapping
 
 from agentrunner.config.spec import TaskSpec
+from agentrunner.errors.replies import ProtocolError
 from agentrunner.errors.runs import NotWaiting, StaleAnswer, WrongAnswer
 from agentrunner.execution.budget_questions import read_answer
 from agentrunner.execution.questions import MAX_ANSWER
 from agentrunner.execution.silence import read_order
 from agentrunner.nodes.plan import edited_criteria
 from agentrunner.state.people import EDITABLE, IN_WORDS, Answer, Question, option_meant
+from agentrunner.workers.policy import check_prompt
 
 
 def checked_answer(
@@ -68,8 +70,11 @@ def _check_edit(question: Question, edit: str) -> None:
     if question.kind not in EDITABLE:
         raise WrongAnswer("Only a plan or a worker's prompt can be edited.", path="--edit")
     if question.kind == "worker":
-        if not edit.strip():
-            raise WrongAnswer("The edited prompt is empty.", path="--edit")
+        try:
+            check_prompt(edit)
+        except ProtocolError as problem:
+            message = f"The edited prompt: {problem.message}."
+            raise WrongAnswer(message, path="--edit") from problem
         return
     try:
         edited_criteria(edit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from agentrunner.engine.query_cache import remembered
 from agentrunner.engine.unrecorded import unrecorded_run
-from agentrunner.errors import CheckpointCorrupt, UsageError
+from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.runs import NothingToShow, UnknownRound
 from agentrunner.storage.index import RunIndex
 from agentrunner.storage.locks import me, repository_lock, run_lock
@@ -119,8 +120,11 @@ def _never_started(folder: RunFolder) -> dict[str, object]:
 
 
 def remember(state_dir: Path, run_id: str) -> None:
-    """Cache what `show` and `diff` need of a run that was just driven, so that they are quick."""
-    with contextlib.suppress(UsageError, CheckpointCorrupt, OSError):
+    """Cache what `show` and `diff` need of a run that was just driven, so that they are quick.
+
+    Where that fails, they say so when they are asked: the run has come to what it came to.
+    """
+    with contextlib.suppress(AgentRunnerError, OSError, sqlite3.Error):
         show_values(state_dir, run_id)
         folder = RunFolder.open(state_dir, run_id)
         _ends(folder)

@@ -78,9 +78,11 @@ class CommandWorker(PlainWorker):
             words = words[1:]
         if len(words) < 2 or not _INTERPRETER.fullmatch(Path(words[0]).name):
             return None
-        repo = self._repo or Path("/")
-        path = Path(os.path.normpath(repo / words[1]))  # it runs in the repository
-        return path if path.is_file() and not path.is_relative_to(repo) else None
+        # It runs in the repository; which one, nobody may know yet.
+        path = Path(os.path.normpath(self._repo / words[1] if self._repo else words[1]))
+        if not path.is_absolute() or not path.is_file():
+            return None
+        return None if self._repo and path.is_relative_to(self._repo) else path
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
         """Fill in the template, each placeholder once; paths are quoted in a shell string.

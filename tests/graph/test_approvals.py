@@ -11,6 +11,7 @@ import pytest
 from agentrunner.errors import CheckpointCorrupt, UsageError
 from agentrunner.execution.questions import MAX_ANSWER
 from agentrunner.state.people import Answer
+from agentrunner.workers.policy import MAX_PROMPT_BYTES
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
@@ -343,6 +344,8 @@ def test_wrong_answers_to_an_approval_are_refused(run: Run) -> None:
         Answer(id="", kind="worker", decision="answer", text="yes"),
         Answer(id="f" * 12, kind="worker", decision="approve"),
         Answer(id="", kind="worker", decision="approve", edit=" "),
+        Answer(id="", kind="worker", decision="approve", edit="Add\0them."),
+        Answer(id="", kind="worker", decision="approve", edit="x" * (MAX_PROMPT_BYTES + 1)),
         Answer(id="", kind="worker", decision="reject", text="x" * (MAX_ANSWER + 1)),
     ]
     for answer in bad:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.engine.queries import diff, show
+from agentrunner.engine.queries import diff, remember, show
 from agentrunner.engine.query_cache import FILE
 from agentrunner.errors import CheckpointCorrupt
+from agentrunner.errors.repositories import GitFailed
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
@@ -55,3 +56,13 @@ def test_a_damaged_memory_is_read_over(run: Run) -> None:
     for rubbish in ("{", "[]", '{"key": 1}', "\0"):
         (run.folder.root / FILE).write_text(rubbish)
         assert show(state_dir, run.id) == before
+
+
+def test_a_result_comes_also_where_nothing_can_be_remembered(run: Run) -> None:
+    lost = run.folder.workers_dir / "9-001"  # so that the files are looked at as they are
+    lost.mkdir()
+    (lost / "started.json").write_text("{}")
+    (run.folder.snapshots_dir / "agentrunner" / "ignored.json").write_text("{")
+    with pytest.raises(GitFailed):
+        diff(run.project.state_dir, run.id)
+    remember(run.project.state_dir, run.id)

@@ -8,7 +8,7 @@ import pytest
 from agentrunner import events, results
 from agentrunner.errors import EnvironmentNotReady, UsageError
 from agentrunner.execution.result import build_result
-from agentrunner.results import Result
+from agentrunner.results import FindingEntry, Result
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import Question
 from agentrunner.state.run_state import (
@@ -123,3 +123,12 @@ def test_an_event_is_typed_to_its_last_key() -> None:
     limits = {**started["header"]["limits"], "surprise": 1}
     with pytest.raises(AssertionError, match=r"header.limits.*surprise"):
         check_event({**started, "header": {**started["header"], "limits": limits}})
+
+
+def test_a_finding_of_an_earlier_version_has_no_diff() -> None:
+    told = FindingEntry(
+        code="secret", message="m", paths=["a"], blocks=True, remedy="", tests=[], diff="-a"
+    ).model_dump()
+    del told["diff"]
+    read = Result.model_validate({**sample().as_dict(), "findings": [told]})
+    assert read.findings[0].diff == ""

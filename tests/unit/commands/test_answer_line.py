@@ -11,6 +11,7 @@ import pytest
 
 from agentrunner.commands import answer_line as lines
 from agentrunner.commands.answer_line import answer_line
+from agentrunner.commands.talking import _warned_of
 from agentrunner.planners.base import Written
 
 KEY = "sk-secret-0123456789"
@@ -57,3 +58,14 @@ async def test_without_a_terminal_nothing_is_written() -> None:
     async with answer_line(cast("Any", None), str, Terminal()):
         pass
     assert target.getvalue() == ""
+
+
+def test_what_a_planner_warns_of_cannot_steer_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sentence = "gpt-9 is away: \x1b]52;c;aGk=\x07 HTTP 503\x1b[2J."
+    planner: Any = SimpleNamespace(warnings=lambda: [sentence])
+    with _warned_of(planner):
+        pass
+    told = capsys.readouterr().err
+    assert "\x1b" not in told and "\x07" not in told and "HTTP 503" in told

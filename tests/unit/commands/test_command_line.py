@@ -310,6 +310,13 @@ def test_answers_go_to_the_only_waiting_run(shell: Shell) -> None:
     ]
 
 
+def test_an_empty_file_approves_nothing(shell: Shell) -> None:
+    shell.add_run("users-api-7f3a", waiting="worker", state="EXECUTING")
+    (shell.repo / "edited.md").write_text(" \n")
+    assert shell("approve", "--id", "abc", "--edit", "edited.md", "-q") == 2
+    assert "edited.md is empty" in shell.err and shell.engine.asked == []
+
+
 def test_accept_takes_the_run_that_needs_a_review(shell: Shell) -> None:
     shell.add_run("users-api-7f3a", state="NEEDS_REVIEW")
     shell.add_run("totals-c21e")

@@ -84,12 +84,19 @@ def test_a_refused_key_or_model_names_what_sets_it_right_and_the_command_again(
 def test_what_is_shown_to_say_it_again_does(
     shell: Shell, server: FaultServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server.script = [UNKNOWN_MODEL, UNKNOWN_MODEL, PLANNED]
+    server.script = [UNKNOWN_MODEL, UNKNOWN_MODEL, UNKNOWN_MODEL, PLANNED]
     assert shell(WISHED, *OPENAI, "--planner-model", "gpt-8", "-y") == 5
     shown = next(line for line in shell.err.splitlines() if "say it again:" in line)
     words = shlex.split(shown.partition("say it again: ")[2])
     assert words[:2] == ["agentrunner", "plan"] and "gpt-8" in words
     assert server.requests[0]["model"] == "gpt-8"
+    words_of_dashes = "-- a list, --not a table"
+    assert shell("say", "-y", *OPENAI, "--", words_of_dashes) == 5
+    shown = next(line for line in shell.err.splitlines() if "say it again:" in line)
+    assert shlex.split(shown.partition("say it again: ")[2])[-2:] == ["--", words_of_dashes]
+    server.script.insert(0, UNKNOWN_MODEL)
+    assert shell(*shlex.split(shown.partition("say it again: ")[2])[2:]) == 5
+    assert words_of_dashes in str(server.requests[-1])
     long = "make a shop\n" + "with a list of products, " * 20
     assert shell(long, *OPENAI, "-y") == 5
     shown = next(line for line in shell.err.splitlines() if "say it again:" in line)

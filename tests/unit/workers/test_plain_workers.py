@@ -204,3 +204,7 @@ def test_the_script_of_an_interpreter_is_known_where_it_is_outside_of_the_reposi
         written = command if isinstance(command, str) else list(command)
         spec = WorkerSpec.model_validate({"kind": "command", "command": written})
         assert CommandWorker(spec, repo).script() == script, command
+    spec = WorkerSpec.model_validate({"kind": "command", "command": ["sh", str(outside)]})
+    assert CommandWorker(spec).script() == outside
+    spec = WorkerSpec.model_validate({"kind": "command", "command": ["sh", "agent.sh"]})
+    assert CommandWorker(spec).script() is None
