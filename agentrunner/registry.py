@@ -148,6 +148,8 @@ PLANNERS = Kinds(
 
 ECOSYSTEMS = ("go", "cargo", "maven", "gradle", "uv", "pip", "npm", "yarn", "pnpm", "nuget", "gem")
 """Ecosystems whose package caches a sandbox can be shown."""
+GRADLE_FILES = ("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts")
+"""What Gradle reads of a project: the first two in each of its modules, the others at its top."""
 
 
 def canonical_worker_type(name: str) -> str:

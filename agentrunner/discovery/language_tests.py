@@ -8,6 +8,7 @@ from pathlib import Path
 
 from agentrunner.discovery.found import FoundCommand, line_of, mapping, read_json, read_toml
 from agentrunner.discovery.reading import exists, names_inside, read_inside
+from agentrunner.registry import GRADLE_FILES
 
 _PLAIN = (
     ("go.mod", "go test ./..."),
@@ -61,7 +62,7 @@ def _workspace_in_ci(repo: Path) -> str:
 def _jvm(repo: Path) -> Iterator[FoundCommand]:
     for wrapper, tool, manifests in (
         ("mvnw", "mvn", ("pom.xml",)),
-        ("gradlew", "gradle", ("build.gradle", "build.gradle.kts", "settings.gradle.kts")),
+        ("gradlew", "gradle", GRADLE_FILES),
     ):
         for name in manifests:
             if exists(repo, name):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from agentrunner.discovery.reading import names_inside, read_inside
 from agentrunner.discovery.workflows import ci_services
+from agentrunner.registry import GRADLE_FILES
 
 SENTENCES = {
     "database": "it wants a database or another server, and a sandbox starts none: have the test "
@@ -42,8 +43,8 @@ _PACKAGES = {
     "docker": ("testcontainers",),
 }
 _MANIFESTS = (
-    "pyproject.toml", "package.json", "go.mod", "Cargo.toml", "pom.xml", "build.gradle",
-    "build.gradle.kts", "Gemfile", "composer.json",
+    "pyproject.toml", "package.json", "go.mod", "Cargo.toml", "pom.xml", *GRADLE_FILES[:2],
+    "Gemfile", "composer.json",
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from agentrunner.discovery.found import FoundCommand
 from agentrunner.discovery.python_project import PythonProject
 from agentrunner.discovery.reading import exists, names_inside
+from agentrunner.registry import GRADLE_FILES
 from agentrunner.verification.rooms.registries import registries_of
 
 _SETUPS = (
@@ -40,9 +41,6 @@ _WITHOUT_LOCK = (
     ("pom.xml", "mvn -B -q test -Dmaven.test.failure.ignore"),
     ("Cargo.toml", "cargo fetch"),
 )
-
-
-_GRADLE = ("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts")
 
 
 def detect_setup(repo: Path) -> FoundCommand | None:
@@ -98,7 +96,7 @@ def propose_setup(repo: Path) -> FoundCommand | None:
     for name, command in _WITHOUT_LOCK:
         if exists(repo, name):
             return FoundCommand(command, name)
-    if name := next((name for name in _GRADLE if exists(repo, name)), ""):
+    if name := next((name for name in GRADLE_FILES if exists(repo, name)), ""):
         # As Maven: running the tests fetches what they need; red ones are no failed set-up.
         gradle = "./gradlew" if exists(repo, "gradlew") else "gradle"
         command = f"{gradle} --no-daemon test --continue || {gradle} --no-daemon testClasses"

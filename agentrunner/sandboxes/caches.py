@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from agentrunner.registry import GRADLE_FILES
+
 
 @dataclass(frozen=True)
 class Folder:
@@ -121,7 +123,7 @@ CACHES: tuple[CacheRow, ...] = (
     ),
     CacheRow(
         "gradle",
-        used_by=("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"),
+        used_by=GRADLE_FILES,
         places=("$GRADLE_USER_HOME", "~/.gradle"),
         below_home=".gradle",
         folders=(Folder("caches/modules-*", layer=True), Folder("wrapper/dists", layer=True)),

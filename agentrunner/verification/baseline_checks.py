@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from agentrunner.state.run_state import Awaited, Baseline, CheckOutcome, Criterion
+from agentrunner.text.mentions import alone, speaks_of, speaks_of_place
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.absent_tests import (
     Absent,
@@ -24,7 +25,6 @@ from agentrunner.verification.absent_tests import (
 )
 from agentrunner.verification.check_runner import Tried
 from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.mentions import speaks_of, speaks_of_place
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.rooms.wrong_commands import WrongCommand, wrong_command
@@ -302,7 +302,7 @@ def _wanted_tool(tried: Tried, asked: str) -> str:
     assert tried.measured is not None
     in_command = set(re.findall(r"[\w.+-]*\w", tried.measured.target.shell))
     for word in re.findall(r"[\w.+-]*\w", tried.why):
-        is_wanted = re.search(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", asked, re.IGNORECASE)
+        is_wanted = re.search(alone(word, before="."), asked, re.IGNORECASE)
         if len(word) > 1 and word in in_command and is_wanted:
             return str(word)
     return ""

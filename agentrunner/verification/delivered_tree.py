@@ -6,14 +6,16 @@ import re
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.registry import GRADLE_FILES
 from agentrunner.verification.trees import Changes
 
 MANIFEST = re.compile(
     r"(^|/)(package(-lock)?\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lockb?"
     r"|pyproject\.toml|setup\.(py|cfg)|Pipfile(\.lock)?|poetry\.lock|uv\.lock|pdm\.lock"
     r"|[\w.-]*requirements[\w.-]*\.(txt|in)|requirements/[^/]+\.txt|environment\.ya?ml"
-    r"|go\.(mod|sum|work)|Cargo\.(toml|lock)|pom\.xml|build\.gradle(\.kts)?|gradle\.lockfile"
-    r"|settings\.gradle(\.kts)?|Gemfile(\.lock)?|[^/]+\.gemspec|composer\.(json|lock)"
+    r"|go\.(mod|sum|work)|Cargo\.(toml|lock)|pom\.xml|gradle\.lockfile"
+    rf"|{'|'.join(map(re.escape, GRADLE_FILES))}"
+    r"|Gemfile(\.lock)?|[^/]+\.gemspec|composer\.(json|lock)"
     r"|[^/]+\.(csproj|fsproj|sln)|mix\.(exs|lock)|CMakeLists\.txt|meson\.build|cpanfile)$"
 )
 """Files in which package managers read what is to be installed."""

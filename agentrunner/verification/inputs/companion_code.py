@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from agentrunner.text.mentions import alone
 from agentrunner.verification.inputs.fixtures import RESOLVED, Fixtures
 from agentrunner.verification.inputs.helper_code import Asked
 from agentrunner.verification.inputs.references import family_of
@@ -68,7 +69,7 @@ def _found_by_pattern(
             if folder not in tree.folders or f"{test}/".startswith(f"{folder}/"):
                 continue
             code = {path for path in tree.under(folder) if path in texts}
-            word = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
+            word = re.compile(alone(name))
             others = [text for path, text in texts.items() if folder_of(path) != folder]
             if asked.speaks_of(name) or len(code) > MOST or any(map(word.search, others)):
                 excused |= code

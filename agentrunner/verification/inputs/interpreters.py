@@ -6,11 +6,11 @@ import re
 
 from agentrunner.verification.inputs.context import Context
 from agentrunner.verification.inputs.shell import Step
+from agentrunner.verification.results.commands import LOADED_FIRST
 
 INTERPRETERS = re.compile(
     r"^(node|nodejs|deno|bun|ruby|perl|php|lua|tsx|ts-node|Rscript|julia)\d*$"
 )
-LOADED_FIRST = frozenset({"-r", "--require", "--import", "--loader", "--experimental-loader"})
 CODE = frozenset({"-e", "-c", "--eval", "-p", "--print", "-E", "-pe", "-ne"})
 
 

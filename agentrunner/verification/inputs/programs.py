@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from agentrunner.text.mentions import alone
 from agentrunner.verification.inputs.context import Context, Executed
 from agentrunner.verification.inputs.fixtures import TEST_KITS
 from agentrunner.verification.inputs.helper_code import Asked
@@ -194,8 +195,8 @@ def _is_found_and_run(
     free = [
         name
         for name in SHELL_FUNCTION.findall(text)
-        if len(re.findall(_word(name), text)) == 1
-        and not any(re.search(_word(name), one) for one in texts)
+        if len(re.findall(alone(name), text)) == 1
+        and not any(re.search(alone(name), one) for one in texts)
     ]
     if not free and SHELL_FUNCTION.search(text):
         return False
@@ -206,10 +207,6 @@ def _is_found_and_run(
         word in context.tree.paths and folder_of(word) != folder_of(path)
         for word in re.findall(r"[\w.-]+(?:/[\w.-]+)+", text)
     )
-
-
-def _word(name: str) -> str:
-    return rf"(?<![\w-]){re.escape(name)}(?![\w-])"
 
 
 def _reaches_other_code(context: Context, references: References, path: str, text: str) -> bool:

@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Callable, Collection, Sequence
 
+from agentrunner.registry import GRADLE_FILES
 from agentrunner.verification.inputs.cmake import calls_of
 from agentrunner.verification.inputs.context import Context, Text
 from agentrunner.verification.inputs.globs import inside
@@ -223,14 +224,13 @@ def meson(context: Context, step: Step, words: list[str], by: str) -> None:
 def java(context: Context, step: Step, words: list[str], by: str) -> None:
     """Maven and Gradle collect src/test of every module; what builds them counts as well."""
     tree = context.tree
-    for name in ("pom.xml", ".mvn/**", "build.gradle", "build.gradle.kts", "settings.gradle",
-                 "settings.gradle.kts", "gradle.properties", "gradle/**", "buildSrc/**", "mvnw",
-                 "gradlew", "build.xml"):  # fmt: skip
+    for name in ("pom.xml", ".mvn/**", *GRADLE_FILES, "gradle.properties", "gradle/**",
+                 "buildSrc/**", "mvnw", "gradlew", "build.xml"):  # fmt: skip
         context.place(inside(step.folder, name), "configuration of the build that runs the tests")
-    modules = {folder_of(path) for path in tree.under(step.folder)
-               if path.endswith(("pom.xml", "build.gradle", "build.gradle.kts"))}  # fmt: skip
+    builds = ("pom.xml", *GRADLE_FILES[:2])
+    modules = {folder_of(path) for path in tree.under(step.folder) if path.endswith(builds)}
     for module in sorted(modules | {step.folder})[:300]:
-        for name in ("pom.xml", "build.gradle", "build.gradle.kts"):
+        for name in builds:
             context.add(join(module, name), "configuration of the build", "config")
         context.name_folder(join(module, "src/test"), "Maven and Gradle collect it")
         context.collect(inside(module, "src/{test,it,integrationTest,testFixtures}/**"),

@@ -9,9 +9,10 @@ from typing import Any
 
 from agentrunner.verification.inputs.context import Context, Text
 from agentrunner.verification.inputs.globs import inside, is_glob
-from agentrunner.verification.inputs.interpreters import LOADED_FIRST, run_interpreter
+from agentrunner.verification.inputs.interpreters import run_interpreter
 from agentrunner.verification.inputs.shell import Step
 from agentrunner.verification.inputs.tree import above, folder_of, join, table, texts
+from agentrunner.verification.results.commands import LOADED_FIRST, Run
 
 ANY_JS = "?(c|m)[jt]s?(x)"
 NODE_TESTS = (
@@ -26,10 +27,6 @@ INSTALLS = (
     "jsconfig.json", "babel.config.*", ".babelrc*", ".swcrc",
 )  # fmt: skip
 """Where JavaScript projects say what is installed and how sources are translated."""
-INSTALLED = re.compile(
-    r"(?:^|/)node_modules/(?:\.bin/|([\w.-]+)/(?:[\w.-]+/)*)([\w-]+)(?:\.[cm]?js)?$"
-)
-"""A file of an installed package: the package, and the program by the file's name."""
 LOADED = re.compile(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
 NAMED = re.compile(r"[\w./@<>-]{1,200}")
 LIST_KEYS = (
@@ -191,29 +188,15 @@ def _node(context: Context, step: Step, words: list[str], by: str) -> None:
     if node(context, step, words, by):
         return
     installs(context, step.folder)
-    position, tool = _installed_tool(words)
-    if tool is None:
+    found = Run(("node", *words), step.folder).tool(TEST_TOOLS)
+    if found is None:
         run_interpreter(context, step, words, by)
         return
-    for option, value in pairwise(words[:position]):
+    tool, position = found
+    for option, value in pairwise(words[: position - 1]):
         if option in LOADED_FIRST and (path := context.existing(step.folder, value)):
             context.add(path, "it is loaded before the tests", "runner")
-    HANDLERS[tool](context, step, words[position + 1 :], by)
-
-
-def _installed_tool(words: Sequence[str]) -> tuple[int, str | None]:
-    """Return where the words of Node name an installed tool that has a handler, and its name.
-
-    It is the first word that is no option: `--no-warnings node_modules/jest/bin/jest.js --ci`.
-    """
-    for position, (before, word) in enumerate(pairwise(["", *words])):
-        if word.startswith("-") or before in LOADED_FIRST:
-            continue
-        hit = INSTALLED.search(word)
-        return position, next(
-            (one for one in hit.groups() if one in TEST_TOOLS), None
-        ) if hit else None
-    return 0, None
+    HANDLERS[tool](context, step, words[position:], by)
 
 
 def jest(context: Context, step: Step, words: list[str], by: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,8 +41,3 @@ class BothTrees:
     def changed(self) -> list[str]:
         """Those of them that are others now, or gone."""
         return [one for one in self.code if self.old[one] != self.new.get(one)]
-
-
-def alone(name: str) -> str:
-    """Return a pattern of a name or an option where it is no part of a longer one."""
-    return rf"(?<![\w-]){re.escape(name)}(?![\w-])"

@@ -6,11 +6,12 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from agentrunner.text.mentions import alone
 from agentrunner.text.sentences import sentences
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.wanted_moves import module_of, renames_in
-from agentrunner.verification.inspection.both_trees import BothTrees, alone
+from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.inspection.offered_names import Files, is_lost
 from agentrunner.verification.syntax.tokens import without_comments
 

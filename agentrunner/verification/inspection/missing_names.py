@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.text.mentions import alone
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inspection.left_as_it_was import DOCUMENTS
 from agentrunner.verification.syntax.languages import language_of
@@ -47,7 +48,7 @@ def missing_names(
     """
     asked = without_unwanted(asked)
     named = {one: text for one, text in signatures(asked).items() if not _is_pythons_own(text)}
-    given = {one: text for one, text in options(asked).items() if not _stands_in(checked, text)}
+    given = {one: text for one, text in options(asked).items() if not _is_in(checked, text)}
     called = things(asked)
     others = stated_names(asked)
     called |= {one: one for text in criteria for one in _own_names(text, checked)}
@@ -91,7 +92,7 @@ def _own_names(criterion: str, checked: str) -> list[str]:
     return [
         name
         for name in names_of_criterion(without_unwanted(criterion))
-        if not (keyword.iskeyword(name) or hasattr(builtins, name) or _stands_in(checked, name))
+        if not (keyword.iskeyword(name) or hasattr(builtins, name) or _is_in(checked, name))
     ]
 
 
@@ -103,12 +104,11 @@ def _is_pythons_own(signature: str) -> bool:
 
 def _defined(name: str) -> re.Pattern[bytes]:
     """Where a name may be defined: a parameter or a value of that name is no function."""
-    bare = rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])"
-    return re.compile(to_bytes(rf"{bare}[\"'\]]*\s*[(=:<\[{{]"))
+    return re.compile(to_bytes(rf"{alone(name, joined='')}[\"'\]]*\s*[(=:<\[{{]"))
 
 
 def _word(name: str) -> re.Pattern[bytes]:
-    return re.compile(to_bytes(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])"))
+    return re.compile(to_bytes(alone(name, joined="")))
 
 
 def _spelt(option: str) -> re.Pattern[bytes]:
@@ -127,8 +127,8 @@ def _in_any_case(name: str) -> re.Pattern[bytes]:
     return re.compile(to_bytes(pattern), re.IGNORECASE)
 
 
-def _stands_in(checked: str, name: str) -> bool:
-    return bool(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", checked))
+def _is_in(checked: str, name: str) -> bool:
+    return bool(re.search(alone(name), checked))
 
 
 def _not_in(

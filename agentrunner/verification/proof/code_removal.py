@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.red_tests import first_line
 from agentrunner.state.run_state import Criterion
+from agentrunner.text.mentions import alone
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.wanted_tests import asks_for_tests_alone
@@ -371,7 +372,7 @@ def _users_of_data(snapshots: Snapshots, world: SnapshotTrees, data: Sequence[st
         if language_of(path) and (path in world.product or was.get(path) == now[path])
     ]
     texts = snapshots.read_many(world.new, paths[:MOST_FILES])
-    named = re.compile(to_bytes("|".join(rf"(?<![\w.-]){re.escape(one)}(?![\w-])" for one in data)))
+    named = re.compile(to_bytes("|".join(alone(one, before=".") for one in data)))
     found: set[str] = set()
     for path, text in texts.items():
         if text is not None and named.search(text):

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.scripts import PACKAGE_MANAGERS, RECIPES, delegated
@@ -30,6 +31,15 @@ RUNNERS = {
 """Programs that run the command in their last arguments, after one of these words if they have any.
 Which of their own options take a value need not be known: the first word that has the form of a
 program, and not of a value, is taken."""
+
+INSTALLED = re.compile(
+    r"(?:^|/)node_modules/(?:\.bin/|([\w.-]+)/(?:[\w.-]+/)*)([\w-]+)(?:\.[cm]?js)?$"
+)
+"""A file of an installed package: the package, and the program by the file's name."""
+LOADED_FIRST = frozenset({"-r", "--require", "--import", "--loader", "--experimental-loader"})
+"""Options of Node that name what it loads before its program."""
+VALUED = LOADED_FIRST | {"--env-file", "-C", "--conditions"}
+"""Its options that take the next word."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +67,22 @@ class Run:
         """The program's name without folders."""
         return self.words[0].rsplit("/", 1)[-1]
 
-    def is_one_of(self, programs: Collection[str]) -> bool:
-        """Whether it is one of these programs, by its name or by its file as Node's argument."""
+    def tool(self, programs: Collection[str]) -> tuple[str, int] | None:
+        """Which of these programs it is, and the index of the word that names it.
+
+        By its name, or by its file in an installed package, which Node is told to run:
+        `node --no-warnings node_modules/jest/bin/jest.js --ci`.
+        """
         if self.program in programs:
-            return True
-        return self.program in ("node", "nodejs") and any(
-            f"/{name}/" in word or f"/.bin/{name}" in word
-            for word in self.words[1:]
-            for name in programs
-        )
+            return self.program, 0
+        if self.program not in ("node", "nodejs"):
+            return None
+        for index, (before, word) in enumerate(pairwise(self.words), 1):
+            if word.startswith("-") or before in VALUED:
+                continue
+            names = hit.groups() if (hit := INSTALLED.search(word)) else ()
+            return next(((one, index) for one in names if one in programs), None)
+        return None
 
     @property
     def python(self) -> tuple[str, int] | None:

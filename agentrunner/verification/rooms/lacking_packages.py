@@ -15,6 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from agentrunner.text.mentions import alone
+
 MOST_READ = 200_000
 """Characters of a manifest that are read."""
 MODULE = re.compile(
@@ -95,7 +97,7 @@ def _never(_name: str, _repo: Path) -> str:
 
 
 def _names(wanted: str, name: str) -> bool:
-    return bool(re.search(rf"(?i)(?<![\w@/-]){re.escape(name)}(?![\w/-])", wanted))
+    return bool(re.search(alone(name, joined="/-", before="@"), wanted, re.IGNORECASE))
 
 
 def _plain(name: str) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 from agentrunner.git.snapshot_writer import changed_since
 from agentrunner.git.snapshots import LINK, folders_of
 from agentrunner.state.run_state import CheckOutcome, TestOutcome
+from agentrunner.text.mentions import alone
 from agentrunner.text.unicode import to_text
 from agentrunner.verification.rooms.room import Rooms
 
@@ -108,8 +109,7 @@ def _leads_out(path: str, target: str) -> bool:
 
 
 def _is_file_named(path: str, text: str) -> bool:
-    name = re.escape(path.rpartition("/")[2])
-    return bool(re.search(rf"(?<![\w.-]){name}(?![\w-])", text))
+    return bool(re.search(alone(path.rpartition("/")[2], before="."), text))
 
 
 def is_folder_named(path: str, text: str) -> bool:

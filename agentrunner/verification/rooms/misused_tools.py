@@ -11,6 +11,7 @@ import shlex
 from functools import partial
 from pathlib import Path
 
+from agentrunner.text.mentions import speaks_of
 from agentrunner.verification.results.commands import runs_of
 from agentrunner.verification.results.files import MOST_READ, read_plain
 from agentrunner.verification.rooms.tool_usage import NODE, Complaint, complaint, has_sources
@@ -48,7 +49,7 @@ def misused(
     found = complaint_of(shell, exit_code, output, repo, cwd)
     if found is None or holds_only_texts(repo):
         return ""
-    return "" if any(_stands_in(name, wanted) for name in found.lacks) else f"{MISUSED}{found.text}"
+    return "" if any(speaks_of(wanted, name) for name in found.lacks) else f"{MISUSED}{found.text}"
 
 
 def complaint_of(
@@ -109,12 +110,6 @@ def _named(words: str, shell: str) -> list[str]:
     tokens = [word.strip("'\"`(),:") for word in words.split()]
     paths = [word for word in tokens if word.rstrip("/") in given or "/" in word or "." in word]
     return [Path(re.sub(r":\d+$", "", path).rpartition("::")[2]).name for path in paths]
-
-
-def _stands_in(name: str, text: str) -> bool:
-    """Whether a text names it, as a whole word; a `*` in it is any part of a word."""
-    form = re.escape(name).replace(r"\*", r"[\w.-]+")
-    return bool(name) and bool(re.search(rf"(?<!\w){form}(?!\w)", text))
 
 
 def holds_only_texts(repo: Path) -> bool:

@@ -18,6 +18,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from agentrunner.environment import home_of
+from agentrunner.registry import GRADLE_FILES
 
 MOST_BYTES = 8 << 20
 """Bytes of one file that are read."""
@@ -51,7 +52,6 @@ _OF_MAVEN = re.compile(
     re.DOTALL,
 )
 """What a POM fetches from; the addresses of its project, its developers and releases are others."""
-_GRADLE_FILES = ("settings.gradle", "settings.gradle.kts", "build.gradle", "build.gradle.kts")
 _OF_GRADLE = re.compile(
     r"//[^\n]*|/\*.*?\*/|\"\"\".*?\"\"\"|'{3}.*?'{3}"
     r"|\"(?P<double>(?:\\.|[^\"\\\n])*)\"|'(?P<single>(?:\\.|[^'\\\n])*)'"
@@ -113,7 +113,7 @@ def registries_of(repo: Path, environ: Mapping[str, str]) -> list[str]:
         for part in _OF_MAVEN.finditer(_text(repo / "pom.xml"))
         for url in re.findall(r"<url>\s*(https://[^<\s]+)\s*</url>", part["text"] or "")
     ]
-    urls += [url for name in _GRADLE_FILES for url in _urls_of_gradle(_text(repo / name))]
+    urls += [url for name in GRADLE_FILES for url in _urls_of_gradle(_text(repo / name))]
     if (repo / "go.sum").exists():
         urls += _urls_of_go(repo, environ)
     if (repo / "Cargo.lock").exists() or (repo / "Cargo.toml").exists():

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from agentrunner.registry import GRADLE_FILES
 from agentrunner.verification.results.commands import Run, runs_of
 from agentrunner.verification.results.counts import ESCAPES
 from agentrunner.verification.results.files import MOST_READ, read_plain
@@ -60,9 +61,6 @@ class Unknown:
 
 
 NODE_FILES = ("package.json", "package.json5", "package.yaml")
-GRADLE_FILES = tuple(
-    f"{name}.gradle{kts}" for name in ("build", "settings") for kts in ("", ".kts")
-)
 NODE = "js mjs cjs jsx ts mts cts tsx"
 JVM = "java kt kts groovy scala"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from http import HTTPStatus
 
+from agentrunner.text.mentions import alone
 from agentrunner.text.sentences import sentences, with_gaps
 
 _NAME = r"[A-Za-z_]\w*"
@@ -146,7 +147,7 @@ def stated_names(text: str) -> dict[str, str]:
             for hit in pattern.finditer(sentence):
                 groups = hit.groupdict()
                 whole = groups["name"] or groups.get("other", "")
-                found.setdefault(_alone(_needle(whole, pattern)), whole)
+                found.setdefault(alone(_needle(whole, pattern), joined=""), whole)
     for sentence in sentences(text, semicolons=True) if of_http else ():
         if _NOW.search(sentence) and not _MODAL.search(sentence):
             continue
@@ -183,10 +184,6 @@ def quoted_lists(text: str) -> list[list[str]]:
         elif line.strip():
             points.append([])
     return [row for row in [*rows, *points] if len(row) >= LEAST]
-
-
-def _alone(name: str) -> str:
-    return rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])"
 
 
 def _of_status(number: int) -> str:

@@ -179,6 +179,7 @@ SHAPES: dict[str, tuple[dict[str, str], list[str]]] = {
     ),
     "wrappers": ({"pom.xml": "", "mvnw": ""}, ["./mvnw test"]),
     "gradle": ({"build.gradle.kts": "", "gradlew": ""}, ["./gradlew test"]),
+    "gradle, of modules alone": ({"settings.gradle": ""}, ["gradle test"]),
     "maven without a wrapper": ({"pom.xml": ""}, ["mvn test"]),
     "cmake": (
         {"CMakeLists.txt": ""},

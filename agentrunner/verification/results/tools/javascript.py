@@ -30,7 +30,7 @@ class JavaScript(Tool):
 
     def matches(self, run: Run) -> bool:
         """The tool by its name, or its file as an argument of Node."""
-        return run.is_one_of(self.programs)
+        return run.tool(self.programs) is not None
 
     def options(self, place: str) -> list[str]:
         """The option added to the command where the hook does not reach the tool."""

@@ -29,9 +29,9 @@ class Tap(Tool):
     def matches(self, run: Run) -> bool:
         """prove, Perl's builders and their makefiles, and programs that print TAP themselves."""
         words = run.words
-        return (
+        return bool(
             run.program in ("prove", "yath", "bats")
-            or run.is_one_of(("tape", "tap"))
+            or run.tool(("tape", "tap"))
             or words[0] in ("./Build",)
             or (run.program == "perl" and any(w.endswith((".t", "Build.PL")) for w in words))
         )

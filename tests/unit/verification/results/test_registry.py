@@ -68,6 +68,7 @@ def names(shell: str, cwd: str = ".") -> list[str]:
         ("pnpm exec vitest", ["vitest"]),
         ("node --experimental-vm-modules node_modules/jest/bin/jest.js", ["jest", "node"]),
         ("node node_modules/tape/bin/tape test/*.js", ["node", "tap"]),
+        ("node test/mocha/run.js", ["node"]),
         ("node --test", ["node"]),
         ("npx tsx --test a.ts", ["node"]),
         ("npm test --prefix web", ["mocha"]),

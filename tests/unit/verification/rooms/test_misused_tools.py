@@ -98,6 +98,7 @@ def test_red_stays_red(repo: Path, shell: str, code: int, output: str) -> None:
     ("shell", "code", "output", "wanted"),
     [
         ("pytest -q nope_dir", 4, NO_FOLDER, "Write tests in nope_dir."),
+        ("pytest -q nope_dir", 4, NO_FOLDER, "nope_dirにテストを書く。"),
         ("pytest -q nope_dir/", 4, NO_FOLDER.replace("nope_dir", "nope_dir/"), "See nope_dir."),
         ("pytest t/test_a.py::test_b", 4, NO_TEST, "- [ ] it works (check: test `test_b`)"),
         ("npm test", 254, NO_MANIFEST, "Make a package.json with a test script."),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.verification.mentions import speaks_of, speaks_of_place
+from agentrunner.text.mentions import speaks_of, speaks_of_place
 from agentrunner.verification.rooms.wrong_commands import own_programs, wrong_command
 
 NODE = """[eval]:1

@@ -13,13 +13,19 @@ PLACE = (
 """The words beside which a common word is a name."""
 
 
-def speaks_of(text: str, name: str) -> bool:
-    """Whether a text holds a name as a whole word; the letters of other scripts are no part of it.
+def alone(name: str, joined: str = "-", before: str = "") -> str:
+    """A pattern of a name where it is no part of a longer one.
 
-    A `*` in the name is any part of a word.
+    The letters of other scripts are no part of a name. `joined` are further characters that make a
+    longer one of it, a `-` at their end, and so are those of `before` on its left.
     """
-    form = re.escape(name).replace(r"\*", r"[A-Za-z0-9_.-]+")
-    whole = rf"(?<![A-Za-z0-9_]){form}(?![A-Za-z0-9_])"
+    letters = "A-Za-z0-9_"
+    return rf"(?<![{letters}{before}{joined}]){re.escape(name)}(?![{letters}{joined}])"
+
+
+def speaks_of(text: str, name: str) -> bool:
+    """Whether a text holds a name as a whole word; a `*` in it is any part of a word."""
+    whole = alone(name, joined="").replace(r"\*", r"[A-Za-z0-9_.-]+")
     return bool(name.strip("-")) and bool(re.search(whole, text, re.IGNORECASE))
 
 
