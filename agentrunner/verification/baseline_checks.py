@@ -26,7 +26,7 @@ from agentrunner.verification.absent_tests import (
 from agentrunner.verification.check_runner import Tried
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.results.names import own_name
+from agentrunner.verification.results.names import own_name, parts_of
 from agentrunner.verification.rooms.wrong_commands import WrongCommand, wrong_command
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Measured, test_target
@@ -204,8 +204,7 @@ def _wrong(check: BaselineCheck, wrong: WrongCommand, text: str, seen: _Seen) ->
 
 def _is_about(wrong: WrongCommand, absent: Absent) -> bool:
     """Whether a tool's complaint is that it lacks the very test that is still to be written."""
-    parts = [part for part in re.split(r"::|\.(?=[A-Za-z_]\w*$)", absent.name) if part]
-    names = [posixpath.basename(absent.file), *parts]
+    names = [posixpath.basename(absent.file), *parts_of(absent.name)]
     return any(speaks_of(wrong.text, name) for name in names if name)
 
 
@@ -244,8 +243,8 @@ def _misnamed(
     if check.standing != "to_write" or before is None or not absent.name:
         return check
     cwd = tried.measured.target.cwd if tried.measured is not None else "."
-    last = own_name(absent.name)
-    owner = re.split(r"::|\.", absent.name)[-2] if last != absent.name else ""
+    *owners, last = parts_of(absent.name)
+    owner = owners[-1] if owners else ""
     if owner and (absent.exact or speaks_of(text, owner) or _has_class(before, owner)):
         return check
     meant = [
@@ -262,7 +261,7 @@ def _misnamed(
 
 def _has_class(before: Results, owner: str) -> bool:
     """Whether the suite has a test within a class, or in a file, of this name."""
-    return any(owner in re.split(r"::|\.|\s>\s", test.name)[:-1] for test in before.tests)
+    return any(owner in parts_of(test.name)[:-1] for test in before.tests)
 
 
 def _absent_test(tried: Tried, read: ReadFile) -> Absent | None:

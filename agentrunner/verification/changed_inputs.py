@@ -32,7 +32,7 @@ from agentrunner.verification.removed_tests import (
     removed_code,
     tests_gone_with,
 )
-from agentrunner.verification.results.names import PARAMETERS, own_name
+from agentrunner.verification.results.names import PARAMETERS, own_name, parts_of
 from agentrunner.verification.syntax.definitions import definitions
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import regions_of_tests
@@ -468,11 +468,10 @@ class ChangedInputs:
         A test that `passed` before the run may also go with the code that it was a test of. The
         case of `test_price[JPY]` is "JPY".
         """
-        parts = re.split(r"::|\s>\s|[./\s]", PARAMETERS.sub("", name))
-        own = own_name(name)  # a title in JavaScript has blanks
+        parts = parts_of(PARAMETERS.sub("", name))
+        parts += [word for part in parts for word in re.split(r"[./\s]", part)]
         if passed and any(
-            (test in parts or test == own) and (not file or file == path)
-            for path, test in self._gone_with_code
+            test in parts and (not file or file == path) for path, test in self._gone_with_code
         ):
             return True
         if file and (file in self._settled or matches(file, self._may_change)):

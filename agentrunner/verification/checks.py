@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from agentrunner.config.spec import Check, TaskSpec, TestSpec
 from agentrunner.verification.inputs.steering_files import matches
 from agentrunner.verification.regex import PatternError, search
+from agentrunner.verification.results.names import parts_of
 from agentrunner.verification.results.registry import readers_of
 
 ReadFile = Callable[[str], bytes | None]
@@ -203,9 +204,7 @@ def _narrowed(command: str, script: str, name: str) -> str | None:
     if re.search(r"\bpytest\b", command):
         if "/" in name or ".py" in name:
             return f"{command} {quoted}"
-        head, bracket, values = name.partition("[")
-        parts = [part for part in re.split(r"::|\.", head) if part]
-        return f"{command} -k {shlex.quote(' and '.join(parts) + bracket + values)}"
+        return f"{command} -k {shlex.quote(' and '.join(filter(None, parts_of(name))))}"
     if re.search(r"\bgo test\b", command):
         return f"{command} -run {shlex.quote(f'^{name}$')}"
     if re.search(r"\bcargo (nextest run|test)\b", command):

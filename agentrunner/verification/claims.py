@@ -16,6 +16,7 @@ from fnmatch import fnmatchcase
 from agentrunner.text.content_words import content_words
 from agentrunner.text.sentences import sentences
 from agentrunner.verification.results.model import Results, TestResult
+from agentrunner.verification.results.names import own_name
 
 TELLS_TO_IGNORE = re.compile(
     r"(?i)\bignore\s+(?:it|them|that|this|these|those)\b"
@@ -157,7 +158,7 @@ def _matches(name: str, pattern: str) -> bool:
 
 def _is_named_in(test: TestResult, text: str, words: Collection[str]) -> bool:
     """Whether what was asked for names a test, its file or its subject."""
-    last = re.split(r"::|\s>\s|/", test.name)[-1].split("[")[0]
+    last = own_name(test.name.split("[")[0]).rpartition("/")[2]
     if last and last in text:
         return True
     if test.file and (test.file in text or test.file.rsplit("/", 1)[-1] in text):

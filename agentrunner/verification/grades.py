@@ -191,7 +191,7 @@ def _likeness(criterion: Criterion, name: str, proof: Proof) -> int:
     text = _text(criterion)
     words = content_words(text)
     code = {part for hit in CODE_WORD.finditer(text) for part in re.findall(r"\w+", hit[0])}
-    return len(words & content_words(re.split(r"::|/|\s>\s", name)[-1])) + 2 * len(
+    return len(words & content_words(own_name(name).rpartition("/")[2])) + 2 * len(
         code.intersection(proof.names)
     )
 

@@ -33,6 +33,9 @@ CHANGING_PART = re.compile(
 )
 CASE_OF_TEST = re.compile(r"^((?:\S+\.py::\S+|\w+(?:\.\w+)+)) (?:\[[^\]]*\](?: \(.*\))?|\(.*\))$")
 PARAMETERS = re.compile(r"(?<=\w)\[.*\]$|(?<=\w)\[[^\[\]]*\](?= \[|\s*\()", re.DOTALL)
+TITLES = re.compile(r"\s>\s")
+CASE = re.compile(r"(?<=\w)[\[(]")
+"""Where the parameters of a case begin."""
 IN_BRACKETS = re.compile(r"^\w+ \(([\w.]+)\)$")
 """What could not be set up: `setUpClass (tests.test_db.DbTest)`."""
 HOOK = re.compile(r' > "(?:before|after) (?:all|each)" hook[^>]*$')
@@ -44,9 +47,23 @@ NUMBER_AS_NAME = re.compile(r"(?<= > )\d+$")
 BRACKETED = re.compile(r" with data set (?:#\d+|\".*\")$|(?<=\w)\(.*\)(?:\[\d+\])?$", re.DOTALL)
 
 
+def parts_of(name: str) -> list[str]:
+    """The parts of a test's name, innermost last, the parameters of a case with the last.
+
+    Titles are parts where a tool joins them by " > ", whatever stands in them; of other names the
+    words between "::" and ".", which is a point of a number where a digit follows.
+    """
+    case = CASE.search(name)
+    head = name[: case.start()] if case else name
+    if TITLES.search(head):
+        return TITLES.split(name)
+    parts = re.split(r"::|\.(?!\d)", head)
+    return [*parts[:-1], parts[-1] + name[len(head) :]]
+
+
 def own_name(name: str) -> str:
     """The last part of a test's name, as every tool reports it."""
-    return re.split(r"::|\s>\s|\.", name)[-1]
+    return parts_of(name)[-1]
 
 
 def test_of_case(name: str) -> str:

@@ -54,3 +54,17 @@ def test_a_test_of_a_new_class_may_have_a_known_name(absent: Absent, text: str) 
     outcome = CheckOutcome(criterion_id="AC-1", what="the check", outcome="failed")
     made = _misnamed(MADE, absent, BEFORE, Tried(criterion, outcome), text)
     assert made.standing == "to_write"
+
+
+@pytest.mark.parametrize(
+    ("name", "standing"),
+    [("cart > adds", "cannot_run"), ("cart > rounds 2.5", "cannot_run"), ("adds", "cannot_run"),
+     ("cart > subtracts", "to_write"), ("adds 2.5", "to_write")],
+)  # fmt: skip
+def test_titles_are_parts_of_a_name_as_words_are(name: str, standing: str) -> None:
+    titles = ("basket > adds", "basket > rounds 2.5")
+    before = Results("jest", tuple(TestResult(f"a.test.js > {one}", "passed") for one in titles))
+    criterion = Criterion(id="AC-1", description="it works")
+    outcome = CheckOutcome(criterion_id="AC-1", what="the check", outcome="failed")
+    made = _misnamed(MADE, Absent("", name), before, Tried(criterion, outcome))
+    assert made.standing == standing

@@ -5,6 +5,7 @@ from agentrunner.verification.results.names import (
     clean,
     gone,
     made,
+    parts_of,
     put_aside,
     stable,
     stands_for,
@@ -35,6 +36,23 @@ def results(*each: tuple[str, str]) -> Results:
 def test_what_changes_between_runs_is_cut(one: str, other: str) -> None:
     assert stable(one) == stable(other) != ""
     assert stable(stable(one)) == stable(one)
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("tests/a.py::TestA::test_x", ["tests/a", "py", "TestA", "test_x"]),
+        ("tests.a.TestA.test_x", ["tests", "a", "TestA", "test_x"]),
+        ("TestA::test_x[1.5 a::b > c]", ["TestA", "test_x[1.5 a::b > c]"]),
+        ("shop.T#sums(int, java.lang.String)", ["shop", "T#sums(int, java.lang.String)"]),
+        ("a.test.js > cart > rounds cart.total", ["a.test.js", "cart", "rounds cart.total"]),
+        ("a.test.js > items[0] > 2.5", ["a.test.js", "items[0]", "2.5"]),
+        ("rounds 2.5", ["rounds 2.5"]),
+        ("", [""]),
+    ],
+)
+def test_a_name_has_parts_by_titles_or_by_words(name: str, parts: list[str]) -> None:
+    assert parts_of(name) == parts
 
 
 @pytest.mark.parametrize(
