@@ -7,7 +7,6 @@ only where they are about the command itself and not about the product.
 
 from __future__ import annotations
 
-import configparser
 import json
 import posixpath
 import re
@@ -142,10 +141,10 @@ def _not_started(shell: str, runs: list[Run], output: str, repo: Path) -> Iterat
     words = {word for run in runs for word in run.words[:1]}
     for hit in MISSING.finditer(output):
         program = hit["program"]
-        # What an earlier part of the command was to build is missing because that part failed.
-        if "/" in program and program != runs[0].words[0]:
+        if program not in words or program not in shell:
             continue
-        if program in words and program in shell:
+        # What an earlier part of the command was to build is missing because that part failed.
+        if "/" not in program or program == runs[0].words[0]:
             path = posixpath.normpath(program)
             yield WrongCommand(hit[0].strip(), (posixpath.basename(path), path), path)
 
@@ -301,11 +300,12 @@ def own_programs(repo: Path) -> frozenset[str]:
 def _programs_of_toml(text: str) -> set[str]:
     try:
         found = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, configparser.Error):
+    except tomllib.TOMLDecodeError:
         return set()
-    tool = found.get("tool")
-    poetry = tool.get("poetry") if isinstance(tool, dict) else None
-    tables = [found.get("project"), found.get("package"), poetry, *(found.get("bin") or [])]
+    tool, binaries = found.get("tool"), found.get("bin")
+    tables = [found.get("project"), found.get("package")]
+    tables += [tool.get("poetry")] if isinstance(tool, dict) else []
+    tables += binaries if isinstance(binaries, list) else []
     names: set[str] = set()
     for table in tables:
         if isinstance(table, dict):

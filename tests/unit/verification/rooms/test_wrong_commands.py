@@ -148,3 +148,20 @@ def test_a_common_word_is_a_name_only_where_it_stands_as_one(
 
 def test_letters_of_other_scripts_are_no_part_of_a_name() -> None:
     assert speaks_of("run.shを書く", "run.sh") and not speaks_of("prerun.sh", "run.sh")
+
+
+@pytest.mark.parametrize("manifest", ["pyproject.toml", "Cargo.toml"])
+@pytest.mark.parametrize(
+    "text",
+    ["bin = 3", "bin = [3]", "tool = 3", "project = []", "tool.poetry = 3", "package.name = 3",
+     "project.scripts = 3", "no toml"],
+)  # fmt: skip
+def test_a_manifest_of_another_form_names_no_programs(
+    tmp_path: Path, manifest: str, text: str
+) -> None:
+    (tmp_path / manifest).write_text(text)
+    assert own_programs(tmp_path) <= {"3"}
+
+
+def test_a_command_that_starts_no_program_lacks_none(repo: Path) -> None:
+    assert wrong_command("timeout 5", 127, "sh: 1: ./run.sh: not found", repo) is None
