@@ -11,10 +11,13 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from agentrunner.config.yaml_text import read_yaml
+from agentrunner.errors import UsageError
 from agentrunner.text.mentions import alone
 
 MOST_READ = 200_000
@@ -37,8 +40,6 @@ OWN_NAMES = re.compile(
 AFFIXES = ("", "py", "python", "pytest")
 """What a package's name often has before that of its module: `PyYAML`, `python-dateutil`."""
 NODE_TABLES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
-OF_PNPM = re.compile(r"(?m)^\s+-\s+[\"']?([^\s\"'#]+)")
-"""An entry of the list of packages in a pnpm-workspace.yaml."""
 MOST_WORKSPACES = 500
 LOCAL = ("workspace:", "file:", "link:", "portal:")
 """Beginnings of versions by which package.json names a package of the same repository."""
@@ -237,10 +238,36 @@ def _manifest_of_node(folder: Path) -> Mapping[str, Any]:
 def _workspaces(repo: Path, manifest: Mapping[str, Any]) -> list[Path]:
     """The folders of packages that a repository of Node's consists of, as npm, Yarn or pnpm say."""
     listed = manifest.get("workspaces")
-    patterns = listed.get("packages") if isinstance(listed, dict) else listed
-    of_pnpm = OF_PNPM.findall(_text(repo / "pnpm-workspace.yaml"))
-    found: list[Path] = []
-    for pattern in [*(patterns if isinstance(patterns, list) else ()), *of_pnpm]:
-        if isinstance(pattern, str) and re.fullmatch(r"(?!/)(?!.*\.\.)[^!\0]+", pattern):
-            found += islice(repo.glob(f"{pattern.rstrip('/')}/package.json"), MOST_WORKSPACES)
-    return [place.parent for place in sorted(found) if "node_modules" not in place.parts]
+    lists = [listed.get("packages") if isinstance(listed, dict) else listed, _of_pnpm(repo)]
+    found: dict[Path, None] = {}
+    for pattern in (one for each in lists if isinstance(each, list) for one in each):
+        if isinstance(pattern, str) and not pattern.startswith(("/", "!")):
+            parts = [part for part in pattern.split("/") if part not in ("", ".")]
+            packages = (at for at in _matching(repo, parts) if (at / "package.json").is_file())
+            found |= dict.fromkeys(islice(packages, MOST_WORKSPACES))
+    return sorted(found)
+
+
+def _of_pnpm(repo: Path) -> object:
+    """The patterns in a pnpm-workspace.yaml; None where there are none."""
+    try:
+        listed = read_yaml(_text(repo / "pnpm-workspace.yaml"), "pnpm-workspace.yaml").value
+    except UsageError:
+        return None
+    return listed.get("packages") if isinstance(listed, dict) else None
+
+
+def _matching(folder: Path, parts: list[str]) -> Iterator[Path]:
+    """The folders that a pattern names, part by part; none that is installed, hidden or a link."""
+    if not parts:
+        yield folder
+        return
+    deep, rest = parts[0] == "**", parts[1:]
+    if deep:
+        yield from _matching(folder, rest)
+    for child in _children(folder):
+        name = child.name
+        if not fnmatchcase(name, parts[0]) or name == "node_modules" or name[:1] == ".":
+            continue
+        if child.is_dir() and not child.is_symlink():
+            yield from _matching(child, parts if deep else rest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -126,3 +127,47 @@ def test_what_no_test_can_be_imported_without(
         )
         assert why_no_test_says_anything("x", RAN, beside, tmp_path, wanted) == ""
         assert lacking_package(messages[0], tmp_path, wanted, 2) == ""
+
+
+@pytest.mark.parametrize(
+    ("pattern", "place"),
+    [
+        ("parts/*", "parts/one/package.json"),
+        ("./parts/one/", "parts/one/package.json"),
+        ("parts/**", "parts/one/package.json"),
+        ("**", "parts/one/package.json"),
+        ("**one", ""),
+        ("parts/**one", "parts/one/package.json"),
+        ("../*/parts/one", ""),
+        ("/", ""),
+        ("!parts/one", ""),
+        ("node_modules/*", ""),
+    ],
+)
+@pytest.mark.parametrize("by", ["package.json", "pnpm-workspace.yaml"])
+def test_workspaces_are_found_by_the_patterns_that_name_them(
+    tmp_path: Path, pattern: str, place: str, by: str
+) -> None:
+    folders = ("parts/one", "node_modules/two", "parts/one/node_modules/three", "parts/.cache/four")
+    for folder in folders:
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "package.json").write_text('{"dependencies": {"far": "1"}}')
+    (tmp_path / "parts" / "link").symlink_to(tmp_path)
+    whole = {"name": "shop"} | ({"workspaces": [pattern, 3]} if by == "package.json" else {})
+    (tmp_path / "package.json").write_text(json.dumps(whole))
+    if by != "package.json":
+        # As people write it: a comment, a list in brackets, another list beside it.
+        (tmp_path / by).write_text(
+            f"# all\npackages: ['{pattern}', 3]\nonlyBuiltDependencies:\n  - parts/one\n"
+        )
+    lacks = "Error: Cannot find module 'far'"
+    why = lacking_package(lacks, tmp_path, "")
+    assert why == (f"the package far is named in {place}, and is not installed" if place else "")
+
+
+@pytest.mark.parametrize("text", ["- a", "packages: &a [x]", "packages: 3", "[", ""])
+def test_a_list_of_workspaces_of_another_form_names_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "pnpm-workspace.yaml").write_text(text)
+    (tmp_path / "package.json").write_text('{"dependencies": {"far": "1"}}')
+    why = lacking_package("Error: Cannot find module 'far'", tmp_path, "")
+    assert why == "the package far is named in package.json, and is not installed"
