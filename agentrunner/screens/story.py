@@ -95,9 +95,10 @@ class Story:
         """Return the lines that this event completes."""
         name = str(event.get("event", ""))
         self.waits_until = None  # any event ends the wait
-        if name == "awaiting":  # nothing has happened yet: no line, and none ends
+        if name == "awaiting":  # no line of its own
             self.awaited = event
-            return []
+            # A planner may think for minutes; no check of this round comes before it has answered.
+            return self.flush() if event.get("who") == "planner" else []
         if name not in ("warning", "image_progress"):
             self.awaited, self.asks = None, ""
         if self._held and (name, self.round) != (self._held[0]["event"], self.round):

@@ -302,6 +302,8 @@ class Baseline(StateModel):
     reporters: dict[str, int] = {}
     """By target: the means by which it reports, where the first one changed the outcome; -1 for
     none."""
+    exact: list[str] = []
+    """Checks of one test that stood there by just this name: no other test decides about them."""
 
 
 class Evidence(StateModel):

@@ -139,7 +139,7 @@ async def try_checks(
                     **colours_of(mine, outcomes),
                 },
                 "check_outcomes": [*others, *outcomes],
-                "reporters": dict(verifier.measurer.means),
+                **verifier.measurer.remembered,
             }
         ),
         checks,

@@ -53,7 +53,7 @@ def command_of(check: Check, test: TestSpec | None, read: ReadFile | None = None
         case "command" if check.run.strip():
             return Command(check.run, check.cwd, check.timeout_sec, check.expect_exit)
         case "test" if check.name and test is not None:
-            shell = _narrowed(*_behind_npm_test(test, read), _test_name(check))
+            shell = _narrowed(*_behind_npm_test(test, read), test_name(check))
             return Command(shell, test.cwd, test.timeout_sec) if shell else None
         case "pytest" if check.file or check.test_name:
             shell = _pytest_command(check, test)
@@ -185,7 +185,7 @@ def _behind_npm_test(test: TestSpec, read: ReadFile | None) -> tuple[str, str]:
     return test.command, script
 
 
-def _test_name(check: Check) -> str:
+def test_name(check: Check) -> str:
     """The name of a check's test, without the file that planners sometimes put before it."""
     name = check.name.removeprefix(check.file).lstrip(":") if check.file else check.name
     return name or check.name

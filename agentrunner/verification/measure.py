@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.sandboxes.base import Mount
+from agentrunner.state.run_state import Baseline
 from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RunFolder, make_private
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.results.model import Exchanged, Results, TestResult
+from agentrunner.verification.results.names import is_called, only_of_name
 from agentrunner.verification.results.registry import (
     instrument,
     read_results,
@@ -58,7 +60,19 @@ class Measurer:
         self._mounts = mounts
         self.means: dict[str, int] = {}
         """How each target reports, by its id, where the strongest means changed its result."""
+        self._exact: set[str] = set()
+        """The targets whose test stood on the old tree by just the name that the check has."""
         self._reports = folder.root / "reports"
+
+    @property
+    def remembered(self) -> dict[str, Any]:
+        """What the first runs on the old tree showed, as fields of a `Baseline`."""
+        return {"reporters": dict(self.means), "exact": sorted(self._exact)}
+
+    def recall(self, baseline: Baseline) -> None:
+        """Go on with what was `remembered` in this baseline."""
+        self.means.update(baseline.reporters)
+        self._exact.update(baseline.exact)
 
     def clear(self) -> None:
         """Remove reports that a killed process has left. Blocks."""
@@ -80,9 +94,10 @@ class Measurer:
         written = await asyncio.to_thread(lambda: room.written(list(self._ignored())))
         if results is not None:
             results = replace(results, moved=tuple(moved[:MOST_MOVED]))
-        return Measured(
+        measured = Measured(
             target, ran, results, tuple(moved[:MOST_MOVED]), tuple(written[:MOST_MOVED])
         )
+        return _of_one(measured) if target.id in self._exact else measured
 
     async def find_reporter(self, target: Target, room: Room, read: ReadFile) -> Measured:
         """Run a target for the first time, on the old tree, and choose how it reports.
@@ -95,8 +110,12 @@ class Measurer:
         written, too.
         """
         self.means.pop(target.id, None)
+        self._exact.discard(target.id)
         room = await asyncio.to_thread(lambda: room.from_now(list(self._ignored())))
         measured = await self.run(target, room, read)
+        if measured.results is not None and _names_one_of(target, measured.results):
+            self._exact.add(target.id)
+            measured = _of_one(measured)
         if _is_consistent(measured):
             return measured
         if not await asyncio.to_thread(readers_of, target.shell, target.cwd, read):
@@ -217,6 +236,21 @@ def results_of_lines(text: str) -> Results:
 
 def _test(row: dict[str, Any]) -> TestResult:
     return TestResult(**{**row, "files": tuple(row.get("files", ()))})
+
+
+def _names_one_of(target: Target, results: Results) -> bool:
+    """Whether a check names a test that is there by just this name, among others or alone."""
+    return bool(target.test) and any(
+        is_called(one.name, target.test) for one in results.tests if not one.unloaded
+    )
+
+
+def _of_one(measured: Measured) -> Measured:
+    """The same run, decided by the one test that the check names."""
+    if measured.results is None:
+        return measured
+    results, others_red = only_of_name(measured.results, measured.target.test)
+    return replace(measured, results=results, others_red=others_red)
 
 
 def _is_consistent(measured: Measured) -> bool:

@@ -49,6 +49,8 @@ def check_outcome(
     detail = why or doubt or (f"timed out after {target.timeout_sec:g} s" * ran.timed_out)
     if excused:
         detail = "passes, beside known reds"
+    elif measured.others_red and not detail:
+        detail = "passes, beside red tests whose names contain its own"
     elif not (measured.passed or detail) and (output := sanitize(ran.tail).strip()):
         detail = f"exit {ran.exit_code}: {output.splitlines()[-1][:200]}"
     silent = target.author == "planner" if unsure is None else unsure

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.state.evidence_words import Author
 from agentrunner.state.run_state import Criterion
-from agentrunner.verification.checks import Command, ReadFile, command_of
+from agentrunner.verification.checks import Command, ReadFile, command_of, test_name
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
 
@@ -29,6 +29,8 @@ class Target:
     expect_exit: int = 0
     author: Author = "person"
     """Who wrote it."""
+    test: str = ""
+    """The test that a check names; "" where it names none."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +45,15 @@ class Measured:
     """Files of the tree that were written, replaced or removed during the run."""
     written: tuple[str, ...] = ()
     """The same, with new files."""
+    others_red: bool = False
+    """Whether the test that the check names passed, and the exit code is that of others which the
+    tool took for meant, too."""
 
     @property
     def passed(self) -> bool:
         """Whether the command ended in time with the exit code that means success."""
-        return self.ran.exit_code == self.target.expect_exit and not self.ran.timed_out
+        succeeded = self.ran.exit_code == self.target.expect_exit or self.others_red
+        return succeeded and not self.ran.timed_out
 
 
 Run = Callable[[Target, str, Sequence[str]], Awaitable[Measured]]
@@ -69,8 +75,9 @@ def target_of(criterion: Criterion, spec: TaskSpec, read: ReadFile | None) -> Ta
         return None
     author: Author = "planner" if criterion.check_origin == "model" else "person"
     return Target(
-        criterion.id, command.shell, command.cwd, command.timeout_sec, command.expect_exit, author
-    )
+        criterion.id, command.shell, command.cwd, command.timeout_sec, command.expect_exit, author,
+        test_name(check) if check.kind == "test" else "",
+    )  # fmt: skip
 
 
 def in_repo(file: str, cwd: str) -> str:

@@ -158,7 +158,7 @@ class Verifier:
                 "checks": colours_of(criteria, checks),
                 "check_outcomes": checks,
                 "test_writes": sorted(writes)[:MOST_PATHS],
-                "reporters": dict(self.measurer.means),
+                **self.measurer.remembered,
             }
         )
 
@@ -182,7 +182,7 @@ class Verifier:
             update={
                 "checks": {**baseline.checks, **colours_of(criteria, found)},
                 "check_outcomes": [*others, *found],
-                "reporters": dict(self.measurer.means),
+                **self.measurer.remembered,
             }
         )
 
@@ -436,7 +436,7 @@ class Verifier:
 
     def _recall(self, baseline: Baseline) -> None:
         """Take from the baseline how each target reports and which tree is the old one."""
-        self.measurer.means.update(baseline.reporters)
+        self.measurer.recall(baseline)
         self.rooms.since = baseline.tree
 
     def _as_notice_if_sealed(self, finding: Finding) -> Finding:

@@ -66,6 +66,26 @@ def own_name(name: str) -> str:
     return parts_of(name)[-1]
 
 
+def is_called(name: str, short: str) -> bool:
+    """Whether a test, or a case of it, has just this name, or a longer one that ends with it."""
+    wanted = parts_of(short)
+    own = parts_of(name if PARAMETERS.search(short) else function_of(name))
+    return own[-len(wanted) :] == wanted
+
+
+def only_of_name(results: Results, short: str) -> tuple[Results, bool]:
+    """The results of the tests that are called so, and whether these passed where others are red.
+
+    Tools also run what only contains a name. What could not be loaded stays, since it may hold the
+    test. Results in which no test is called so, or that may lack some, stay as they are.
+    """
+    kept = tuple(one for one in results.tests if one.unloaded or is_called(one.name, short))
+    if results.weak or not results.complete or all(one.unloaded for one in kept):
+        return results, False
+    others_red = len(replace(results, tests=kept).red) < len(results.red)
+    return replace(results, tests=kept), others_red and all(one.outcome == "passed" for one in kept)
+
+
 def test_of_case(name: str) -> str:
     """The name of the test of Python that reports this case by itself (`subTest`), or the name."""
     hit = CASE_OF_TEST.match(name)

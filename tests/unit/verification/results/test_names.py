@@ -1,10 +1,14 @@
+from dataclasses import replace
+
 import pytest
 
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import (
     clean,
     gone,
+    is_called,
     made,
+    only_of_name,
     parts_of,
     put_aside,
     stable,
@@ -172,3 +176,48 @@ def test_what_could_not_be_loaded_stands_for_its_own_tests_alone(
     assert stands_for(one, made(test, "passed", of))
     others = ("tests.test_near.T.test_a", "x/near.TestPay", "x.TestPay", "t/b.js > far > a")
     assert not any(stands_for(one, made(other, "passed", "other.py")) for other in others)
+
+
+@pytest.mark.parametrize(
+    ("name", "short", "called"),
+    [
+        ("tests/a.py::test_mean", "test_mean", True),
+        ("tests/a.py::test_mean[1.5]", "test_mean", True),
+        ("tests/a.py::test_mean[1.5]", "test_mean[1.5]", True),
+        ("tests/a.py::test_mean[2.5]", "test_mean[1.5]", False),
+        ("tests/a.py::test_mean_of_nothing", "test_mean", False),
+        ("tests/a.py::TestA::test_mean", "TestA.test_mean", True),
+        ("tests/a.py::TestB::test_mean", "TestA::test_mean", False),
+        ("tests.a.TestA.test_mean", "test_mean", True),
+        ("a.test.js > cart > adds", "adds", True),
+        ("a.test.js > cart > adds", "cart > adds", True),
+        ("a.test.js > cart > adds nothing", "adds", False),
+    ],
+)
+def test_a_test_is_called_by_its_whole_name_or_the_end_of_it(
+    name: str, short: str, called: bool
+) -> None:
+    assert is_called(name, short) is called
+
+
+def test_of_one_name_only_that_test_counts() -> None:
+    both = results(("a::test_mean", "passed"), ("a::test_mean_of_nothing", "failed"))
+    found, others_red = only_of_name(both, "test_mean")
+    assert [one.name for one in found.tests] == ["a::test_mean"]
+    assert others_red
+    found, others_red = only_of_name(both, "test_mean_of_nothing")
+    assert [one.name for one in found.tests] == ["a::test_mean_of_nothing"]
+    assert not others_red
+    assert only_of_name(both, "test_me") == (both, False)
+
+
+@pytest.mark.parametrize("lacks", [{"weak": True}, {"complete": False}])
+def test_a_report_that_may_lack_tests_is_not_narrowed(lacks: dict[str, bool]) -> None:
+    both = results(("a::test_mean", "passed"), ("a::test_mean_of_nothing", "failed"))
+    assert only_of_name(replace(both, **lacks), "test_mean") == (replace(both, **lacks), False)
+
+
+def test_what_could_not_be_loaded_may_hold_the_test() -> None:
+    tests = (made("a::test_mean", "passed"), unloaded("b.py"))
+    found, others_red = only_of_name(Results("x", tests), "test_mean")
+    assert (found.tests, others_red) == (tests, False)

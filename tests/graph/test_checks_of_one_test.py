@@ -1,0 +1,62 @@
+"""A check that names one test is decided by that test, whatever else has its name in its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kit.metas import assess, finish, give_up, plan, work
+from tests.kit.project import PYTEST, Project
+from tests.kit.runs import Run
+
+FILES = {
+    "stats.py": "def mean(values):\n    return sum(values) / len(values)\n",
+    "tests/test_stats.py": (
+        "import pytest\n\nfrom stats import mean\n\n\n"
+        "def test_mean():\n    assert mean([1, 3]) == 2\n\n\n"
+        "def test_mean_of_nothing():\n    with pytest.raises(ValueError):\n        mean([])\n"
+    ),
+}
+FIX = (
+    "printf 'def mean(values):\\n    if not values:\\n        raise ValueError(values)\\n"
+    "    return sum(values) / len(values)\\n' > stats.py"
+)
+
+
+def criterion(number: int, name: str) -> dict[str, Any]:
+    check = {"kind": "test", "name": name}
+    return {"id": f"AC-{number}", "description": f"{name} holds.", "check": check}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(Project.make(tmp_path, FILES))
+
+
+def of_ids(run: Run, field: str) -> dict[str, str]:
+    criteria = run.result["acceptance_criteria"]
+    return {one["id"]: one[field] for one in criteria if one["origin"] == "task"}
+
+
+def test_a_test_that_was_green_is_kept_beside_a_longer_name_that_was_red(run: Run) -> None:
+    criteria = [criterion(1, "test_mean_of_nothing"), criterion(2, "test_mean")]
+    run.start([plan(), work(), finish(), assess()], FIX, test=PYTEST, acceptance_criteria=criteria)
+    assert run.result["state"] == "COMPLETE", run.result["missing"]
+    assert of_ids(run, "grade") == {"AC-1": "proven", "AC-2": "kept"}
+
+
+def test_it_passes_while_a_longer_name_is_still_red(run: Run) -> None:
+    run.start(
+        [plan(), work(), give_up()], "touch done", test=PYTEST,
+        acceptance_criteria=[criterion(1, "test_mean_of_nothing"), criterion(2, "test_mean")],
+    )  # fmt: skip
+    assert of_ids(run, "status") == {"AC-1": "failed", "AC-2": "passed"}
+
+
+def test_a_name_that_no_test_has_stands_for_all_that_contain_it(run: Run) -> None:
+    worker = "printf 'def test_me():\\n    pass\\n' > tests/test_b.py"
+    criteria = [criterion(1, "test_me")]
+    run.start([plan(), work(), give_up()], worker, test=PYTEST, acceptance_criteria=criteria)
+    assert of_ids(run, "status") == {"AC-1": "failed"}
