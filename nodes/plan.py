@@ -12,7 +12,7 @@ from typing import Any
 from langgraph.types import Command
 
 from agentrunner.config.kinds import planner_kind
-from agentrunner.config.spec import CriterionSpec, TestSpec
+from agentrunner.config.spec import Check, CriterionSpec, TestSpec
 from agentrunner.discovery.planning_context import repository_context
 from agentrunner.discovery.services import lacking, likely_lacking
 from agentrunner.discovery.set_up import set_up_line
@@ -37,6 +37,7 @@ from agentrunner.storage.run_folder import keep_sandbox
 from agentrunner.verification.checks import stands_in_suite
 from agentrunner.verification.findings import first_few
 from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.names import is_called
 from agentrunner.verification.rooms.decision_sandbox import INSTALL
 
 MAX_CRITERIA = 50
@@ -334,7 +335,8 @@ def merged(
 
     The model may add a check to a person's criterion that has none; it counts as the model's. The
     id alone does not make it the same criterion: models number their own from AC-1, too. The model
-    may name only tests that exist before the run (`names`).
+    may name only tests that exist before the run (`names`). What a check or test of a person
+    decides already is no further criterion.
     """
     criteria = {criterion.id: criterion for criterion in own}
     by_people = dict(criteria)
@@ -356,6 +358,8 @@ def merged(
                     update={"tests": tests, "tests_origin": "model"}
                 )
             criteria[same] = person_criterion
+            continue
+        if any(_is_decided_alike(check, tests, criterion) for criterion in own):
             continue
         if len(criteria) >= MAX_CRITERIA:
             break
@@ -387,6 +391,16 @@ def _reworded(draft: CriterionDraft, own: Criterion) -> bool:
     """Whether the model's description is mostly the person's."""
     words = SequenceMatcher(None, _normal(draft.description), _normal(own.description))
     return words.ratio() >= SAME_WORDS
+
+
+def _is_decided_alike(check: Check | None, tests: Sequence[str], own: Criterion) -> bool:
+    """Whether a person's criterion is decided by the check or the tests of a draft."""
+    if check is not None and check.kind != "test":
+        return check == own.check
+    drafted = [check.name] if check is not None else list(tests)
+    given = [own.check.name] if own.check is not None and own.check.kind == "test" else own.tests
+    same = [name for name in drafted if any(is_called(name, one) for one in given if one)]
+    return bool(same) and same == drafted
 
 
 def _normal(text: str) -> str:

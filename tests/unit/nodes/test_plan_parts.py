@@ -26,6 +26,7 @@ def own(*criteria: CriterionSpec) -> list[Criterion]:
 
 RUN = Check(kind="command", run="make check")
 TRUE = {"kind": "command", "run": "true"}
+T1 = "tests/test_calc.py::test_adds"
 MINE = CriterionSpec(id="AC-1", description="It adds.", check=RUN)
 UNCHECKED = CriterionSpec(id="AC-1", description="It adds.")
 
@@ -69,6 +70,28 @@ def test_additions_get_ids_of_their_own() -> None:
 def test_the_same_words_twice_are_one_criterion() -> None:
     drafts = [{"description": "It adds."}, {"description": "It adds"}, {"description": "it adds."}]
     assert len(merged([], planned(*drafts))) == 1
+
+
+@pytest.mark.parametrize(
+    ("check", "draft"),
+    [
+        (RUN, {"check": {"kind": "command", "run": "make check"}}),
+        (Check(kind="test", name="test_adds"), {"check": {"kind": "test", "name": T1}}),
+        (Check(kind="test", name="test_adds"), {"tests": [T1]}),
+    ],
+)
+def test_what_a_person_has_decided_by_the_same_check_is_no_further_criterion(
+    check: Check, draft: dict[str, Any]
+) -> None:
+    mine = CriterionSpec(id="AC-1", description="It adds.", check=check)
+    draft = {"description": "The criterion that it adds is met already.", **draft}
+    assert [one.id for one in merged(own(mine), planned(draft), {T1})] == ["AC-1"]
+
+
+def test_another_test_is_a_further_criterion() -> None:
+    mine = CriterionSpec(id="AC-1", description="It adds.", check=Check(kind="test", name="adds"))
+    draft = {"description": "It subtracts.", "check": {"kind": "test", "name": T1}}
+    assert len(merged(own(mine), planned(draft), {T1})) == 2
 
 
 def test_there_are_never_more_than_fifty() -> None:
