@@ -13,8 +13,6 @@ from agentrunner.verification.syntax.native_asserts import go_asserts, java_asse
 from agentrunner.verification.syntax.script_asserts import script_asserts
 from agentrunner.verification.syntax.test_spans import Found
 
-__all__ = ["Stated", "asserts_of"]
-
 _BRANCHES = frozenset(
     "if_statement elif_clause else_clause except_clause while_statement case_clause "
     "match_statement catch_clause switch_case ternary_expression if_expression match_arm "

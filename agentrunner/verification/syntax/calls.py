@@ -19,9 +19,6 @@ from agentrunner.verification.syntax.functions import altered, functions_of, nor
 from agentrunner.verification.syntax.languages import Parsed, field, inside, parse, walk
 from agentrunner.verification.syntax.test_finder import located
 from agentrunner.verification.syntax.test_spans import TestSpan
-from agentrunner.verification.syntax.words import identifiers
-
-__all__ = ["identifiers", "names_called", "names_changed"]
 
 _BINDING_FIELDS = {
     "assignment": "left",

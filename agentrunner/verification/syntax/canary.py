@@ -10,15 +10,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from tree_sitter import Node
 
-from agentrunner.verification.syntax.asserts import Stated, asserts_of, certainty
+from agentrunner.verification.syntax.assertions import Stated
+from agentrunner.verification.syntax.asserts import asserts_of, certainty
 from agentrunner.verification.syntax.edits import Canary, Edit, applied, line_of
-from agentrunner.verification.syntax.ends import failing_end
 from agentrunner.verification.syntax.languages import Parsed, field, inside, parse, walk
 from agentrunner.verification.syntax.test_finder import located
 from agentrunner.verification.syntax.test_spans import Found, TestSpan
 from agentrunner.verification.syntax.values import another, assigned, is_literal, leaf
-
-__all__ = ["changed_literal", "failing_end", "leaves_row"]
 
 _COPY = re.compile(r"#\d+$")
 """What Go adds to the name of a sub-test that occurs again."""

@@ -20,8 +20,6 @@ from agentrunner.verification.syntax.languages import (
 from agentrunner.verification.syntax.scripts import script_tests
 from agentrunner.verification.syntax.test_spans import Found, TestSpan, Title, literal_title
 
-__all__ = ["TestSpan", "all_tests", "find_test", "located"]
-
 _RUST_ITEMS = (
     "source_file",
     "mod_item",
