@@ -98,7 +98,7 @@ class _Writer:
         if self._modules is None:
             regions = regions_of_tests(self._parsed.source, self._parsed.language)
             self._modules = [one for one in regions if one.kind == "module"]
-        return any(one.start <= node.start_byte < one.end for one in self._modules)
+        return any(one.holds(node.start_byte) for one in self._modules)
 
     def _bases(self, found: Found) -> list[Node]:
         outer = around(self._parsed, found.whole, "class_definition", "class_declaration")

@@ -41,7 +41,7 @@ def mutants(before: bytes | None, after: bytes, language: str, most: int) -> lis
     by_line: dict[int, list[tuple[str, list[Edit]]]] = {}
     for node in walk(parsed.root, lambda one: not skipped(parsed, one)):
         line = node.start_point[0] + 1
-        if line not in lines or any(one.start <= node.start_byte < one.end for one in tests):
+        if line not in lines or any(one.holds(node.start_byte) for one in tests):
             continue
         if not skipped(parsed, node):
             by_line.setdefault(line, []).extend(changes_at(parsed, node))

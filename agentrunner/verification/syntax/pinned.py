@@ -106,8 +106,7 @@ def compared_anew(path: str, before: bytes | None, after: bytes) -> list[Compari
     return [
         one
         for one in found
-        if one.line in lines
-        and not any(region.start <= one.start < region.end for region in inside)
+        if one.line in lines and not any(region.holds(one.start) for region in inside)
     ]
 
 
