@@ -20,7 +20,15 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import Edit, line_of, replaced
-from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, inside, parse, walk
+from agentrunner.verification.syntax.languages import (
+    SCRIPTS,
+    Parsed,
+    enclosing,
+    field,
+    inside,
+    parse,
+    walk,
+)
 from agentrunner.verification.syntax.test_finder import located
 from agentrunner.verification.syntax.test_spans import Found, TestSpan
 from agentrunner.verification.syntax.values import is_literal
@@ -258,12 +266,12 @@ class _Reading:
     # -- loops --------------------------------------------------------------------------------
 
     def _loops_around(self, node: Node) -> Iterator[_Loop]:
-        at: Node | None = node
-        while at is not None and at != self.found.body:
+        for at in (node, *enclosing(node)):
+            if at == self.found.body:
+                return
             for loop in self._loops_at(at):
                 if inside(loop.body, node):
                     yield loop
-            at = at.parent
 
     def _loops_at(self, node: Node) -> Iterator[_Loop]:
         body = field(node, "body")

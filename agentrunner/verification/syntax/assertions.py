@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from agentrunner.verification.syntax.edits import Edit, replaced
-from agentrunner.verification.syntax.languages import Parsed, field, is_comment
+from agentrunner.verification.syntax.languages import Parsed, field, is_comment, without_brackets
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,8 @@ def arguments(call: Node) -> list[Node]:
 
 def negated(parsed: Parsed, condition: Node) -> Edit:
     """Return the edit that negates a condition in a language that uses `!`."""
-    while condition.type == "parenthesized_expression" and condition.named_child_count == 1:
-        condition = condition.named_children[0]
-    return replaced(condition, f"!({parsed.text(condition)})")
+    bare = without_brackets(condition)
+    return replaced(bare, f"!({parsed.text(bare)})")
 
 
 def compared(parsed: Parsed, condition: Node, same: tuple[str, ...], joint: str) -> list[Node]:

@@ -13,7 +13,7 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.assertions import Stated
 from agentrunner.verification.syntax.asserts import asserts_of, certainty
 from agentrunner.verification.syntax.edits import Canary, Edit, applied, line_of
-from agentrunner.verification.syntax.languages import Parsed, field, inside, parse, walk
+from agentrunner.verification.syntax.languages import Parsed, enclosing, field, inside, parse, walk
 from agentrunner.verification.syntax.test_finder import located
 from agentrunner.verification.syntax.test_spans import Found, TestSpan
 from agentrunner.verification.syntax.values import another, assigned, is_literal, leaf
@@ -187,9 +187,8 @@ def _only_expected(parsed: Parsed, found: Found, name: str) -> bool:
 
 def _is_target(node: Node) -> bool:
     """Whether an identifier is the target of an assignment."""
-    parent = node.parent
-    while parent is not None and parent.type in ("expression_list", "pattern_list"):
-        parent = parent.parent
+    lists = ("expression_list", "pattern_list")
+    parent = next((one for one in enclosing(node) if one.type not in lists), None)
     target = next(
         (one for name in ("left", "name", "pattern") if (one := field(parent, name)) is not None),
         None,

@@ -7,8 +7,15 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from agentrunner.verification.syntax.edits import Edit, replaced
-from agentrunner.verification.syntax.functions import is_docstring
-from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, is_comment
+from agentrunner.verification.syntax.functions import RETURN_TYPE, is_docstring
+from agentrunner.verification.syntax.languages import (
+    SCRIPTS,
+    Parsed,
+    enclosing,
+    field,
+    is_comment,
+    without_brackets,
+)
 from agentrunner.verification.syntax.values import FLOATS, INTEGERS, STRINGS, TRUTHS, another
 
 Change = tuple[str, list[Edit]]
@@ -167,18 +174,17 @@ def _empty_value(parsed: Parsed, node: Node) -> str | None:
         return "None"
     if parsed.language in SCRIPTS:
         return "null" if parsed.language == "javascript" else "null as any"
-    kinds = {"java": "type", "go": "result", "rust": "return_type"}
-    function = node.parent
-    while function is not None and field(function, "body") is None:
-        function = function.parent
-    while function is not None and not function.type.startswith(("function", "method", "func_")):
-        if function.type in ("lambda_expression", "closure_expression"):
-            return None
-        function = function.parent
-    kind = field(function, kinds[parsed.language])
+    function = next(
+        (one for one in enclosing(node) if one.type.startswith(_WITH_TYPES + _WITHOUT_TYPES)), None
+    )
+    if function is None or function.type in _WITHOUT_TYPES:
+        return None
+    kind = field(function, RETURN_TYPE[parsed.language])
     return _ZEROS[parsed.language].get(parsed.text(kind)) if kind is not None else None
 
 
+_WITH_TYPES = ("function", "method", "func_")
+_WITHOUT_TYPES = ("lambda_expression", "closure_expression")
 _INTS = "byte short int long int8 int16 int32 int64 uint uint8 uint16 uint32 uint64 uintptr rune"
 _ZEROS = {
     "java": {
@@ -223,9 +229,8 @@ def _removed(parsed: Parsed, node: Node) -> Iterator[Change]:
 
 
 def _conditions(parsed: Parsed, node: Node) -> Iterator[Change]:
-    condition = field(node, "condition")
-    while condition is not None and condition.type == "parenthesized_expression":
-        condition = next(iter(condition.named_children), None)
+    stated = field(node, "condition")
+    condition = without_brackets(stated) if stated is not None else None
     if condition is None or condition.type in ("let_condition", "let_chain"):
         return
     text = parsed.text(condition)

@@ -101,7 +101,7 @@ class _Writer:
         return any(one.holds(node.start_byte) for one in self._modules)
 
     def _bases(self, found: Found) -> list[Node]:
-        outer = around(self._parsed, found.whole, "class_definition", "class_declaration")
+        outer = around(found.whole, "class_definition", "class_declaration")
         bases = [field(one, "superclasses") or field(one, "superclass") for one in outer]
         return [one for one in bases if one is not None]
 
@@ -111,7 +111,7 @@ class _Writer:
             return [self._suite_head(call) for call in found.suites]
         heads = []
         kinds = ("class_definition", "class_declaration", "mod_item")
-        for outer in around(self._parsed, found.whole, *kinds):
+        for outer in around(found.whole, *kinds):
             body = field(outer, "body")
             decorated = outer.parent if outer.parent else outer
             whole = decorated if decorated.type == "decorated_definition" else outer

@@ -12,7 +12,7 @@ from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import NAMES, context_of
 from agentrunner.verification.syntax.functions import normal
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, inside, parse, walk
-from agentrunner.verification.syntax.test_finder import located, standing
+from agentrunner.verification.syntax.test_finder import around, located, standing
 from agentrunner.verification.syntax.test_spans import Found, TestSpan
 from agentrunner.verification.syntax.values import is_literal
 
@@ -131,13 +131,11 @@ def _set_up_matters(parsed: Parsed, found: Found) -> bool:
 
 def _uses_what_was_set_up(parsed: Parsed, found: Found) -> bool:
     """Whether a test uses `self.shop`, which another method of its class made of the product."""
-    at: Node | None = found.whole
-    while at is not None and at.type != "class_definition":
-        at = at.parent
-    if at is None:
+    classes = around(found.whole, "class_definition")
+    if not classes:
         return False
     used = {parsed.text(one) for one in walk(found.body) if one.type == "attribute"}
-    for node in walk(at):
+    for node in walk(classes[-1]):
         target, value = field(node, "left"), field(node, "right")
         if node.type != "assignment" or target is None or value is None:
             continue
@@ -255,19 +253,14 @@ def _could_raise(parsed: Parsed, node: Node, own: frozenset[str], found: Found) 
 
 def _is_dropped(node: Node, found: Found) -> bool:
     """Whether every error of a node is caught and dropped."""
-    at = node.parent
-    inner = node
-    while at is not None and inside(found.body, at):
-        if at.type == "try_statement":
-            body = field(at, "body")
-            catches = [
-                one for one in at.named_children if one.type in ("except_clause", "catch_clause")
-            ]
-            if body is not None and inside(body, inner) and catches:
-                handled = [one for catch in catches for one in walk(catch)]
-                if not any(
-                    one.type in (*_CALLS, "raise_statement", "throw_statement") for one in handled
-                ):
-                    return True
-        at = at.parent
+    for tried in around(node, "try_statement"):
+        body = field(tried, "body")
+        if body is None or not inside(body, node) or not inside(found.body, tried):
+            continue
+        catches = [
+            one for one in tried.named_children if one.type in ("except_clause", "catch_clause")
+        ]
+        handled = {one.type for catch in catches for one in walk(catch)}
+        if catches and handled.isdisjoint((*_CALLS, "raise_statement", "throw_statement")):
+            return True
     return False

@@ -10,8 +10,8 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
+    enclosing,
     field,
-    inside,
     is_comment,
     once_per_file,
     parse,
@@ -354,10 +354,6 @@ def _found(
     return Found(span, titles, whole, function, body, test, parsed.language)
 
 
-def around(parsed: Parsed, node: Node, *kinds: str) -> list[Node]:
+def around(node: Node, *kinds: str) -> list[Node]:
     """Return the nodes of the given types that enclose a node, outermost first."""
-    return [
-        one
-        for one in walk(parsed.root, lambda child: inside(child, node))
-        if one.type in kinds and inside(one, node) and one != node
-    ]
+    return [one for one in enclosing(node) if one.type in kinds][::-1]
