@@ -22,11 +22,9 @@ from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import Edit, line_of, replaced
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
-    Parsed,
     enclosing,
     field,
     inside,
-    parse,
     walk,
 )
 from agentrunner.verification.syntax.test_finder import located
@@ -140,11 +138,10 @@ def asked_calls(source: bytes, language: str, span: TestSpan) -> list[AskedCall]
     """Return the statements of a test that run code with values from elsewhere, in source order."""
     if language != "python" and language not in SCRIPTS:
         return []
-    parsed = parse(source, language)
-    found = located(parsed, span) if parsed is not None else None
-    if parsed is None or found is None:
+    found = located(source, language, span)
+    if found is None:
         return []
-    found_calls = list(_Reading(parsed, found).asked_calls())
+    found_calls = list(_Reading(found).asked_calls())
     found_calls.sort(key=lambda call: (call.where.start_byte, -call.where.end_byte))
     kept: list[AskedCall] = []
     for call in found_calls:
@@ -203,8 +200,8 @@ class _Loop:
 class _Reading:
     """Reads one test for the values it runs code with."""
 
-    def __init__(self, parsed: Parsed, found: Found) -> None:
-        self.parsed = parsed
+    def __init__(self, found: Found) -> None:
+        self.parsed = parsed = found.parsed
         self.found = found
         imported = imports_in(parsed)
         self.imported = {name: origin for name, origin in imported.items() if self._is_near(origin)}
@@ -227,7 +224,7 @@ class _Reading:
 
     def asked_calls(self) -> Iterator[AskedCall]:
         """Yield assertions, calls and assigned values that run code with values from elsewhere."""
-        for stated in asserts_of(self.parsed, self.found):
+        for stated in asserts_of(self.found):
             node, condition = stated.node, False
             if node.type == "assert_statement":
                 node, condition = node.named_children[0], True

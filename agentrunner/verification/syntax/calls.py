@@ -41,10 +41,10 @@ def names_called(source: bytes, language: str, span: TestSpan) -> set[str]:
     itself (variables, parameters) are left out. An imported name is listed under both its local
     name and its name at the origin. Empty if the span is not of this source.
     """
-    parsed = parse(source, language)
-    found = located(parsed, span) if parsed is not None else None
-    if parsed is None or found is None:
+    found = located(source, language, span)
+    if found is None:
         return set()
+    parsed = found.parsed
     context = context_of(parsed)
     nodes = [found.whole, *context.set_up(found)]
     if found.function not in nodes and not inside(found.whole, found.function):

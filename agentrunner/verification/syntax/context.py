@@ -60,7 +60,7 @@ class Context:
         nodes = [
             node for name in _MODULE_HOOKS & self.defined.keys() for node in self.defined[name]
         ]
-        if found.language in SCRIPTS:
+        if found.parsed.language in SCRIPTS:
             nodes += self._hooks(found)
         else:
             for outer in around(found.whole, *_CLASSES):

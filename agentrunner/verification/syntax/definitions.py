@@ -107,7 +107,7 @@ class _Writer:
 
     def _heads(self, found: Found) -> list[str]:
         """Return what precedes the body of each class, module or suite around a test."""
-        if found.language in SCRIPTS:
+        if self._parsed.language in SCRIPTS:
             return [self._suite_head(call) for call in found.suites]
         heads = []
         kinds = ("class_definition", "class_declaration", "mod_item")
@@ -128,7 +128,7 @@ class _Writer:
 
     def _marks(self, found: Found) -> list[str]:
         """Return the Rust attributes, which precede the item."""
-        if found.language != "rust":
+        if self._parsed.language != "rust":
             return []
         start, end = found.span.start, found.whole.start_byte
         return [" ".join(self._parsed.source[start:end].decode("utf-8", "replace").split())]

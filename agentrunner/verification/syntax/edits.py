@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.syntax.languages import Parsed
+from agentrunner.verification.syntax.languages import Parsed, parse
 
 
 @dataclass(frozen=True, order=True)
@@ -47,6 +47,12 @@ def applied(source: bytes, edits: Iterable[Edit]) -> bytes:
         done = edit.end
         at = max(at, edit.end)
     return b"".join([*parts, source[done:]])
+
+
+def still_parses(before: Parsed, after: bytes) -> bool:
+    """Whether a changed source parses as well as it did before."""
+    changed = parse(after, before.language)
+    return changed is not None and (before.root.has_error or not changed.root.has_error)
 
 
 def combined(source: bytes, canaries: Iterable[Canary]) -> bytes:

@@ -21,7 +21,7 @@ from agentrunner.verification.syntax.languages import (
 )
 from agentrunner.verification.syntax.programs import KILLS, WITH_TREES
 from agentrunner.verification.syntax.script_asserts import REQUIRED, script_asserts
-from agentrunner.verification.syntax.test_spans import Found, TestSpan
+from agentrunner.verification.syntax.test_spans import Found
 from agentrunner.verification.syntax.values import another, leaf
 
 _IMPORTED = re.compile(
@@ -55,17 +55,14 @@ def failing_in_tree(source: bytes, language: str) -> list[Failing]:
     parsed = parse(source, language) if language in WITH_TREES else None
     if parsed is None or parsed.root.has_error:
         return []
-    root = parsed.root
-    span = TestSpan("", (), 0, root.end_byte, 0, root.end_byte, 1)
-    whole = Found(span, (), root, root, root, True, language)
-    found = [*_stated(parsed, whole), *_conditions(parsed), *_exit_codes(parsed)]
+    found = [*_stated(parsed), *_conditions(parsed), *_exit_codes(parsed)]
     return found or list(_imports(parsed)) or list(_reversed_comparisons(parsed))
 
 
-def _stated(parsed: Parsed, whole: Found) -> Iterator[Failing]:
-    scripts = parsed.language in SCRIPTS
+def _stated(parsed: Parsed) -> Iterator[Failing]:
+    scripts, whole = parsed.language in SCRIPTS, Found.whole_file(parsed)
     bound = _packages(parsed) if scripts else set()
-    for stated in script_asserts(parsed, whole, bound) if scripts else asserts_of(parsed, whole):
+    for stated in script_asserts(whole, bound) if scripts else asserts_of(whole):
         node = stated.node
         if node.type in ("if_statement", "member_expression"):
             continue

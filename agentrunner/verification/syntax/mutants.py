@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agentrunner.verification.syntax.changes import changes_at, skipped
-from agentrunner.verification.syntax.edits import Edit, applied
+from agentrunner.verification.syntax.edits import Edit, applied, still_parses
 from agentrunner.verification.syntax.languages import parse, walk
 from agentrunner.verification.syntax.regions import regions_of_tests
 
@@ -51,9 +51,7 @@ def mutants(before: bytes | None, after: bytes, language: str, most: int) -> lis
         if len(found) == most:
             break
         changed = applied(after, edits)
-        tree = parse(changed, language)
-        sound = tree is not None and (parsed.root.has_error or not tree.root.has_error)
-        if sound and changed not in seen:
+        if changed not in seen and still_parses(parsed, changed):
             seen.add(changed)
             found.append(Mutant(changed, line, f"line {line}: {description}"))
     return found

@@ -20,8 +20,9 @@ _INEXACT = re.compile(r"Not|Less|Greater|Instance|Raises|Throws|Type|Before|Afte
 # Go -----------------------------------------------------------------------------------------------
 
 
-def go_asserts(parsed: Parsed, found: Found) -> Iterator[Stated]:
+def go_asserts(found: Found) -> Iterator[Stated]:
     """Yield `if got != want { t.Errorf(…) }`, such cases of a switch, and what testify offers."""
+    parsed = found.parsed
     for node in walk(found.body):
         if node.type == "if_statement":
             condition, then = field(node, "condition"), field(node, "consequence")
@@ -112,11 +113,12 @@ def _go_turned(called: str) -> str:
 # Rust ---------------------------------------------------------------------------------------------
 
 
-def rust_asserts(parsed: Parsed, found: Found) -> Iterator[Stated]:
+def rust_asserts(found: Found) -> Iterator[Stated]:
     """Yield `assert!(…)`, `assert_eq!(…)` and the like, and `if … { panic!(…) }`.
 
     A macro that makes the whole test expects the last of its arguments.
     """
+    parsed = found.parsed
     if found.function.type == "macro_invocation":
         literals = _literals([found.body])[::-1]
         yield Stated(found.function, tuple(literals), (), tuple(literals))
@@ -204,8 +206,9 @@ def _rust_turned(macro: Node, called: str, groups: list[list[Node]]) -> tuple[Ed
 # Java ---------------------------------------------------------------------------------------------
 
 
-def java_asserts(parsed: Parsed, found: Found) -> Iterator[Stated]:
+def java_asserts(found: Found) -> Iterator[Stated]:
     """Yield `assertEquals(…)` and the like, `assertThat(…)…`, `assert …`, `if (…) throw …`."""
+    parsed = found.parsed
     for node in walk(found.body):
         if node.type == "assert_statement":
             test = node.named_children[0] if node.named_children else None

@@ -23,13 +23,14 @@ REQUIRED = re.compile(
 _NOT_EXACT = re.compile(r"greater|less|above|below|most|least|within|instance|not", re.I)
 
 
-def script_asserts(parsed: Parsed, found: Found, also: Collection[str] = ()) -> Iterator[Stated]:
+def script_asserts(found: Found, also: Collection[str] = ()) -> Iterator[Stated]:
     """Yield each assertion: `expect(…)…`, `assert…`, `t.is(…)`, `….expect(200)`, and `if (…)
     throw`.
 
     `also` holds further names that assert, as the parameters of the test do.
     """
-    context = _parameter_names(parsed, found) | set(also)
+    parsed = found.parsed
+    context = parameter_names(found) | set(also)
     for node in walk(found.body):
         stated = None
         if node.type == "call_expression":
@@ -42,12 +43,12 @@ def script_asserts(parsed: Parsed, found: Found, also: Collection[str] = ()) -> 
             yield stated
 
 
-def _parameter_names(parsed: Parsed, found: Found) -> set[str]:
-    """Return the parameters of the test, which some frameworks use for assertions."""
+def parameter_names(found: Found) -> set[str]:
+    """Return the parameters of a test, which some frameworks use for assertions."""
     several = field(found.function, "parameters") or field(found.function, "parameter")
     if several is None:
         return set()
-    return {parsed.text(node) for node in walk(several) if node.type == "identifier"}
+    return {found.parsed.text(node) for node in walk(several) if node.type == "identifier"}
 
 
 def _call(parsed: Parsed, call: Node, context: set[str]) -> Stated | None:

@@ -146,6 +146,6 @@ def _found(
     )
     test = kind == "test"
     return Found(
-        span, titles, whole, function, body, test, parsed.language,
+        parsed, span, titles, whole, function, body, test,
         suites=suites, call=call, around=around,
     )  # fmt: skip

@@ -87,12 +87,11 @@ def _best(found: list[Found], name: str, language: str) -> list[Found]:
     return []
 
 
-def located(parsed: Parsed, span: TestSpan) -> Found | None:
+def located(source: bytes, language: str, span: TestSpan) -> Found | None:
     """Return the match for a span that was found in this same source, None if there is none."""
-    for found in candidates(parsed):
-        if found.span == span:
-            return found
-    return None
+    parsed = parse(source, language)
+    matches = candidates(parsed) if parsed is not None else []
+    return next((found for found in matches if found.span == span), None)
 
 
 @once_per_file
@@ -165,7 +164,7 @@ def _go_subtests(parsed: Parsed, outer: Node, own: str) -> Iterator[Found]:
             span = TestSpan("/".join(parts), parts, *_bounds(outer, body))
             pieces = tuple(piece.replace(" ", "_") for piece in title.pieces)
             titles = (Title.plain(own), Title(parts[1], pieces))
-            yield Found(span, titles, outer, given[1], body, True, "go", inner=True)
+            yield Found(parsed, span, titles, outer, given[1], body, True, inner=True)
 
 
 def _go_score(found: Found, name: str) -> tuple[int, ...] | None:
@@ -277,7 +276,7 @@ def name_parts(name: str, language: str) -> list[str]:
 
 
 def _plain_score(found: Found, name: str) -> tuple[int, ...] | None:
-    parts = name_parts(name, found.language)
+    parts = name_parts(name, found.parsed.language)
     same = 0
     for part, other in zip(reversed(found.span.parts), reversed(parts), strict=False):
         if part != other:
@@ -351,7 +350,7 @@ def _found(
 ) -> Found:
     span = TestSpan(separator.join(parts), parts, *_bounds(whole, body, first))
     titles = tuple(Title.plain(part) for part in parts)
-    return Found(span, titles, whole, function, body, test, parsed.language)
+    return Found(parsed, span, titles, whole, function, body, test)
 
 
 def around(node: Node, *kinds: str) -> list[Node]:
