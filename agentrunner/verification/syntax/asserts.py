@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 
 from tree_sitter import Node
 
-from agentrunner.verification.syntax.assertions import Stated, arguments
+from agentrunner.verification.syntax.assertions import Stated
 from agentrunner.verification.syntax.edits import Edit, replaced
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
+    arguments_of,
     field,
     inside,
     is_comment,
@@ -105,7 +106,7 @@ def _python_call(parsed: Parsed, call: Node) -> Stated | None:
     if function is None:
         return None
     name = field(function, "attribute") if function.type == "attribute" else function
-    given = arguments(call)
+    given = arguments_of(call)
     plain = [one for one in given if one.type != "keyword_argument"]
     called = parsed.text(name) if name is not None else ""
     named = {

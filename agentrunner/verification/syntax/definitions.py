@@ -9,13 +9,14 @@ from agentrunner.verification.syntax.functions import normal
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
+    arguments_of,
     field,
     inside,
     once_per_file,
     parse,
 )
 from agentrunner.verification.syntax.regions import Region, regions_of_tests
-from agentrunner.verification.syntax.scripts import FUNCTIONS, given
+from agentrunner.verification.syntax.scripts import FUNCTIONS
 from agentrunner.verification.syntax.test_finder import around, fitting, standing
 from agentrunner.verification.syntax.test_spans import Found
 
@@ -122,7 +123,7 @@ class _Writer:
     def _suite_head(self, call: Node) -> str:
         parts = [
             field(call, "function"),
-            *(one for one in given(call) if one.type not in FUNCTIONS),
+            *(one for one in arguments_of(call) if one.type not in FUNCTIONS),
         ]
         return " ".join(normal(self._parsed, one) for one in parts if one is not None)
 

@@ -25,11 +25,12 @@ from agentrunner.verification.syntax.functions import own_nodes
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
+    arguments_of,
     field,
     statements,
     walk,
 )
-from agentrunner.verification.syntax.scripts import FUNCTIONS, callee_names, given
+from agentrunner.verification.syntax.scripts import FUNCTIONS, callee_names
 from agentrunner.verification.syntax.test_finder import attribute_path, attributes, located
 from agentrunner.verification.syntax.test_spans import Found, TestSpan
 
@@ -150,7 +151,7 @@ def _callbacks(parsed: Parsed, found: Found) -> Iterator[Edit]:
         arguments = field(call, "arguments")
         if _called(parsed, call) in called and arguments is not None:
             yield replaced(arguments, f"({_ERROR})")
-        for one in given(call):
+        for one in arguments_of(call):
             if one.type == "identifier" and parsed.text(one) in called:
                 yield replaced(one, f"() => {parsed.text(one)}({_ERROR})")
 

@@ -190,6 +190,14 @@ def field(node: Node | None, *names: str) -> Node | None:
     return node
 
 
+def arguments_of(call: Node) -> list[Node]:
+    """Return the arguments of a call, without comments; a template that is tagged has none."""
+    given = field(call, "arguments")
+    if given is None or given.type == "template_string":
+        return []
+    return [one for one in given.named_children if not is_comment(one)]
+
+
 def inside(outer: Node, node: Node) -> bool:
     """Whether `node` lies within `outer`, or is it."""
     return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte

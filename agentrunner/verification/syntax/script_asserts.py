@@ -7,14 +7,13 @@ from collections.abc import Collection, Iterator
 
 from tree_sitter import Node
 
-from agentrunner.verification.syntax.assertions import Stated, compared, negated
+from agentrunner.verification.syntax.assertions import Stated, compared, failing_guard, negated
 from agentrunner.verification.syntax.edits import Edit, replaced
-from agentrunner.verification.syntax.languages import Parsed, field, walk
-from agentrunner.verification.syntax.scripts import callee_names, given
+from agentrunner.verification.syntax.languages import Parsed, arguments_of, field, walk
+from agentrunner.verification.syntax.scripts import callee_names
 from agentrunner.verification.syntax.test_spans import Found
 
 _SAME = ("===", "==")
-_OTHER = ("!==", "!=")
 _EQUAL = re.compile(r"equal|^(is|same|match|throws|rejects|includes?|contains?|lengthof)$", re.I)
 REQUIRED = re.compile(
     r"""require\(\s*['"](?!\.)[^'"]*(?:assert|expect)[^'"]*['"]\s*\)(?:\.strict)?"""
@@ -38,7 +37,7 @@ def script_asserts(found: Found, also: Collection[str] = ()) -> Iterator[Stated]
         elif node.type == "member_expression":
             stated = _property(parsed, node)
         elif node.type == "if_statement":
-            stated = _thrown(parsed, node)
+            stated = failing_guard(parsed, node, _throws)
         if stated is not None:
             yield stated
 
@@ -52,7 +51,7 @@ def parameter_names(found: Found) -> set[str]:
 
 
 def _call(parsed: Parsed, call: Node, context: set[str]) -> Stated | None:
-    names, arguments = callee_names(parsed, call), given(call)
+    names, arguments = callee_names(parsed, call), arguments_of(call)
     if not names:
         return None
     callee, last = field(call, "function"), names[-1]
@@ -125,15 +124,8 @@ def _property(parsed: Parsed, node: Node) -> Stated | None:
     return Stated(node, (), _turned_chain(parsed, node), (node,))
 
 
-def _thrown(parsed: Parsed, node: Node) -> Stated | None:
-    """Read `if (got !== 5) throw …`."""
-    condition, then = field(node, "condition"), field(node, "consequence")
-    if condition is None or then is None:
-        return None
-    if not any(one.type == "throw_statement" for one in walk(then)):
-        return None
-    wanted = compared(parsed, condition, _OTHER, "||")
-    return Stated(node, tuple(wanted), (negated(parsed, condition),), (condition,))
+def _throws(then: Node) -> bool:
+    return any(one.type == "throw_statement" for one in walk(then))
 
 
 def _expects(parsed: Parsed, callee: Node) -> bool:

@@ -10,6 +10,7 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
+    arguments_of,
     enclosing,
     field,
     is_comment,
@@ -150,11 +151,9 @@ def _go(parsed: Parsed) -> Iterator[Found]:
 def _go_subtests(parsed: Parsed, outer: Node, own: str) -> Iterator[Found]:
     """Yield a match for every `t.Run(name, func(t *testing.T) {…})` of a function."""
     for call in walk(outer):
-        arguments = field(call, "arguments")
-        if call.type != "call_expression" or arguments is None:
+        if call.type != "call_expression":
             continue
-        called = field(call, "function", "field")
-        given = [node for node in arguments.named_children if not is_comment(node)]
+        called, given = field(call, "function", "field"), arguments_of(call)
         if called is None or parsed.text(called) != "Run" or len(given) != 2:
             continue
         body = field(given[1], "body")
