@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
 from tree_sitter import Node
 
+from agentrunner.verification.syntax.edits import only_new
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
@@ -91,22 +91,20 @@ def functions_of(parsed: Parsed) -> list[Function]:
 
 def altered(before: Parsed | None, after: Parsed) -> list[Function]:
     """Return the functions of `after` that `before` does not have unchanged, outermost only."""
-    old = Counter(_names_and_texts(before)) if before is not None else Counter()
+    old = _with_texts(before) if before is not None else []
     changed: list[Function] = []
-    for function, label in zip(functions_of(after), _names_and_texts(after), strict=True):
-        if old[label]:
-            old[label] -= 1
-        elif not any(inside(outer.node, function.node) for outer in changed):
+    for function, _ in only_new(old, _with_texts(after), lambda one: (one[0].name, one[1])):
+        if not any(inside(outer.node, function.node) for outer in changed):
             changed.append(function)
     return changed
 
 
-def _names_and_texts(parsed: Parsed) -> list[tuple[str, str]]:
-    """Return name and own text of each function; the bodies of functions inside it do not count."""
+def _with_texts(parsed: Parsed) -> list[tuple[Function, str]]:
+    """Return each function with its own text; the bodies of functions inside it do not count."""
     functions = functions_of(parsed)
     bodies = {function.body.id for function in functions}
     return [
-        (function.name, normal(parsed, function.node, frozenset(bodies - {function.body.id})))
+        (function, normal(parsed, function.node, frozenset(bodies - {function.body.id})))
         for function in functions
     ]
 
