@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from agentrunner.text.content_words import content_words
-from agentrunner.verification.syntax import definition, language_of
 from agentrunner.verification.syntax.context import definitions_in
-from agentrunner.verification.syntax.languages import parse
+from agentrunner.verification.syntax.definitions import definition
+from agentrunner.verification.syntax.languages import language_of, parse
 from agentrunner.verification.syntax.words import identifiers
 
 STEM = 6

@@ -14,7 +14,8 @@ from agentrunner.verification.syntax.edits import Canary, Edit, applied, combine
 from agentrunner.verification.syntax.ends import failing_end
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.random_tests import random_tests
-from agentrunner.verification.syntax.test_finder import TestSpan, find_test
+from agentrunner.verification.syntax.test_finder import find_test
+from agentrunner.verification.syntax.test_spans import TestSpan
 from agentrunner.verification.unknown_names import UnknownNames
 from agentrunner.verification.world import SnapshotTrees
 

@@ -118,8 +118,8 @@ def _parsed(path: str, source: bytes | None) -> Parsed | None:
 def _called(parsed: Parsed, name: str) -> list[str]:
     """Names of functions that a test without assertions always calls."""
     span = find_test(parsed.source, parsed.language, name)
-    found = located(parsed, span) if span is not None else None
-    if found is None or asserts_of(parsed, found):
+    found = located(parsed.source, parsed.language, span) if span is not None else None
+    if found is None or asserts_of(found):
         return []
     called = []
     imported = imports_in(parsed)

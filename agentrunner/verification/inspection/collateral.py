@@ -103,15 +103,15 @@ def _lost(
     stands = {one.name: one for one in functions_of(now)}
     for one in _own(old):
         other = stands.get(one.name)
-        idle = other is not None and _does_nothing(now, other)
-        if idle and not _does_nothing(old, one) and not DOES_NOTHING.search(asked):
+        idle = other is not None and _does_nothing(other)
+        if idle and not _does_nothing(one) and not DOES_NOTHING.search(asked):
             return IDLE.format(one.name, path)
     went = [one for one in _own(old) if one.name not in stands]
     if not went:
         return ""
     after_all = b"\n".join(text for text in new.values() if text)
     for one in went:
-        name = one.name.rpartition(".")[2]
+        name = one.last_name
         word = re.compile(to_bytes(rf"(?<!\w){re.escape(name)}(?!\w)"))
         spoken_of = re.search(word.pattern.decode(), asked)
         if name.startswith("_") or spoken_of or word.search(after_all):
@@ -126,9 +126,9 @@ def _lost(
     return ""
 
 
-def _does_nothing(parsed: Parsed, function: Function) -> bool:
-    text = normal(parsed, function.body).strip("{}; ")
-    return text in NOTHINGS or emptied(parsed, function) is None
+def _does_nothing(function: Function) -> bool:
+    text = normal(function.parsed, function.body).strip("{}; ")
+    return text in NOTHINGS or emptied(function) is None
 
 
 def _own(parsed: Parsed) -> list[Function]:
@@ -137,7 +137,7 @@ def _own(parsed: Parsed) -> list[Function]:
     return [
         one
         for one in functions_of(parsed)
-        if not any(test.start <= one.node.start_byte < test.end for test in tests)
+        if not any(test.holds(one.node.start_byte) for test in tests)
     ]
 
 

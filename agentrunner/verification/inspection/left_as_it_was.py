@@ -17,7 +17,7 @@ from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.references import JS_IMPORT, PYTHON_FROM, PYTHON_IMPORT
 from agentrunner.verification.inputs.words_of_change import ARTICLE, NAMED_FILE, UNSURE
 from agentrunner.verification.inspection.both_trees import MOST_READ, BothTrees
-from agentrunner.verification.syntax.emptied_functions import changed_functions, last_name
+from agentrunner.verification.syntax.emptied_functions import changed_functions
 from agentrunner.verification.syntax.functions import functions_of
 from agentrunner.verification.syntax.languages import language_of, parse
 from agentrunner.verification.syntax.tokens import lexical_family, tokens
@@ -110,10 +110,10 @@ def _left_alone(order: re.Match[str], trees: BothTrees) -> str:
         before, after, language = read_old(path), read(path), language_of(path)
         if before is None or after is None or language is None:
             continue
-        changed |= {last_name(one) for one in changed_functions(before, after, language)[1]}
+        changed |= {one.last_name for one in changed_functions(before, after, language)}
         parsed = parse(before, language)
         for one in functions_of(parsed) if parsed is not None else ():
-            if last_name(one) == hit[1]:
+            if one.last_name == hit[1]:
                 stands = True
                 bodies += before[one.node.start_byte : one.node.end_byte]
     if not stands or hit[1] in changed:

@@ -127,7 +127,7 @@ def _beside(parsed: Parsed) -> list[Node]:
         for one in parsed.root.named_children
         if not is_comment(one)
         and not any(kind in one.type for kind in kinds)
-        and not any(test.start <= one.start_byte < test.end for test in tests)
+        and not any(test.holds(one.start_byte) for test in tests)
         and not (one.type == "expression_statement" and "string" in one.named_children[0].type)
     ]
 

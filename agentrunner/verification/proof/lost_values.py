@@ -14,8 +14,9 @@ from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.findings import tests_reworded
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.syntax import definition, language_of
 from agentrunner.verification.syntax.comparisons import literals
+from agentrunner.verification.syntax.definitions import definition
+from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.tokens import Value, lexical_family, number
 
 NUMBER = re.compile(r"(?<![\w.,])-?\d+(?:[.,]\d+)?(?![\w])")

@@ -55,7 +55,8 @@ from agentrunner.verification.results.names import (
     unstable_names,
 )
 from agentrunner.verification.subject_words import about, is_about_something, shares_a_word
-from agentrunner.verification.syntax import definition, language_of
+from agentrunner.verification.syntax.definitions import definition
+from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Target, in_repo, in_tree, test_target
 from agentrunner.verification.verdict import CONFIRMED, NOTHING_TURNED
 from agentrunner.verification.wanted import wanted_by

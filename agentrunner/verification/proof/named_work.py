@@ -15,15 +15,15 @@ from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.file_names import has_word
 from agentrunner.verification.proof.trees_without_work import TreesWithoutWork, turns_red
 from agentrunner.verification.results.model import Results
+from agentrunner.verification.syntax.answers import says_yes_or_no
 from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, changed_in_c
-from agentrunner.verification.syntax.emptied_functions import changed_functions, last_name
+from agentrunner.verification.syntax.emptied_functions import changed_functions
 from agentrunner.verification.syntax.languages import language_of, walk
 from agentrunner.verification.syntax.raising_functions import find_only_raising, find_unwritten
-from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins, unread
+from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins
 from agentrunner.verification.syntax.tokens import number
-from agentrunner.verification.syntax.unread_text import unread_in_text
+from agentrunner.verification.syntax.unread_parameters import unread_parameters
 from agentrunner.verification.syntax.words import examples, identifiers, signatures
-from agentrunner.verification.syntax.yes_or_no import says_yes_or_no
 from agentrunner.verification.target import Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
@@ -149,8 +149,8 @@ class NamedWork:
             language, after = language_of(path), read(path)
             if language is None or after is None:
                 continue
-            _, functions = changed_functions(read_old(path), after, language, inner=True)
-            others = (one.body for one in functions if last_name(one) != name)
+            functions = changed_functions(read_old(path), after, language, inner=True)
+            others = (one.body for one in functions if one.last_name != name)
             # In code, not in a text: `return "median"` calls nothing.
             named = (one for body in others for one in walk(body) if "identifier" in one.type)
             if any(one.text == to_bytes(name) for one in named):
@@ -254,8 +254,8 @@ def _named_functions(
         if after is None:
             continue
         if language is not None:
-            _, functions = changed_functions(before, after, language, inner=True)
-            names = {last_name(one) for one in functions}
+            functions = changed_functions(before, after, language, inner=True)
+            names = {one.last_name for one in functions}
             raising = find_only_raising(before, after, language, asked)
             idle |= raising
             work |= names - raising
@@ -275,14 +275,10 @@ def _unused(
     """
     wanted, named = signatures(asked, bare=True), identifiers(asked)
     for path in world.product if wanted or named else ():
-        language, before, after = language_of(path), read_old(path), read(path)
+        before, after = read_old(path), read(path)
         if after is None:
             continue
-        if language is not None:
-            found = unread(before, after, language)
-        else:
-            found = unread_in_text(before or b"", after, path)
-        for name, parameter in sorted(found):
+        for name, parameter in sorted(unread_parameters(before, after, path)):
             stood = before is not None and has_word(name, before.decode("latin-1"))
             if stood and {name, parameter} <= named:
                 return name, parameter

@@ -80,15 +80,8 @@ class TreesWithoutWork:
 
         def has_functions(path: str, before: bytes | None, after: bytes) -> bytes | None:
             language = language_of(path)
-            parsed, functions = (
-                changed_functions(before, after, language) if language else (None, [])
-            )
-            bodies = (
-                one
-                for one in functions
-                if parsed is not None and not has_its_old_body(before, parsed, one)
-            )
-            return after if any(True for _ in bodies) else None
+            functions = changed_functions(before, after, language) if language else []
+            return after if any(not has_its_old_body(before, one) for one in functions) else None
 
         found = await asyncio.to_thread(self._changed, world, has_functions)
         return found is not None and await self.emptied(world) is None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.syntax import is_same_code, language_of
+from agentrunner.verification.syntax.code_equality import is_same_code
+from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.world import SnapshotTrees
 
 READS_DOCSTRINGS = re.compile(

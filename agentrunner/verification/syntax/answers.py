@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from agentrunner.verification.syntax.ends import own_nodes
-from agentrunner.verification.syntax.functions import NESTED, Function
-from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, statements, walk
+from agentrunner.verification.syntax.functions import Function, functions_of, own_nodes
+from agentrunner.verification.syntax.languages import (
+    SCRIPTS,
+    Parsed,
+    field,
+    parse,
+    statements,
+    walk,
+    without_brackets,
+)
 
 CHOOSES = frozenset({"conditional_expression", "ternary_expression", "parenthesized_expression"})
 RECEIVERS = frozenset({"self", "cls", "this"})
+HEAD = re.compile(r"(?:->|\)\s*:|\))\s*bool(?:ean)?\b")
+"""The type of what a function gives, in a head that states it."""
+COMPARES = frozenset({"<", "<=", ">", ">=", "==", "===", "!=", "!==", "instanceof", "in"})
+JOINS = frozenset({"&&", "||", "and", "or"})
+SAYS = re.compile(
+    r"(?:^|\.)(?:all|any|bool|isinstance|issubclass|hasattr|callable|Boolean|every|some|includes|test"
+    r"|starts_?[wW]ith|ends_?[wW]ith|(?:is|has)(?:_|[A-Z])\w*|(?<=\.)is[a-z]+)$"
+)
+"""Functions of a language's own, and names by custom, that say yes or no."""
 
 
 def parameters_of(function: Function) -> list[Node]:
@@ -35,10 +52,10 @@ _DEFAULTS = {
 """Where a default stands in a parameter, by its kind."""
 
 
-def parameter_names(parsed: Parsed, function: Function) -> set[str]:
+def parameter_names(function: Function) -> set[str]:
     """Return the names of what a function is handed, without those of types and defaults."""
     return {
-        parsed.text(one)
+        function.parsed.text(one)
         for parameter in parameters_of(function)
         for one in walk(parameter, _is_of_name)
         if one.type in ("identifier", "shorthand_property_identifier_pattern") and _is_of_name(one)
@@ -54,21 +71,26 @@ def _is_of_name(node: Node) -> bool:
     )
 
 
-def answers_of(parsed: Parsed, function: Function) -> Iterator[Node]:
+def is_one_expression(function: Function) -> bool:
+    """Whether a function has no statements: a lambda, or an arrow function without braces."""
+    return function.node.type == "assignment" or (
+        function.parsed.language in SCRIPTS and function.body.type != "statement_block"
+    )
+
+
+def answers_of(function: Function) -> Iterator[Node]:
     """Yield the expressions of which a function gives back one, each as it stands."""
     body = function.body
-    if function.node.type == "assignment" or (
-        parsed.language in SCRIPTS and body.type != "statement_block"
-    ):
+    if is_one_expression(function):
         given = [body]
     else:
         given = [
             value
-            for one in own_nodes(body, NESTED)
+            for one in own_nodes(body)
             if one.type in ("return_statement", "return_expression")
             for value in statements(one)[:1]
         ]
-        last = statements(body)[-1:] if parsed.language == "rust" else []
+        last = statements(body)[-1:] if function.parsed.language == "rust" else []
         given += [one for one in last if one.type not in ("return_expression", "let_declaration")]
     while given:
         node = given.pop(0)
@@ -96,6 +118,46 @@ def _condition(node: Node) -> Node | None:
     return named if named is not None else node.named_children[1] if node.named_children else None
 
 
+def is_generator(function: Function) -> bool:
+    """Whether a function yields what it gives."""
+    return any(one.type in ("yield", "yield_expression") for one in own_nodes(function.body))
+
+
 def is_put_together(node: Node) -> bool:
     """Whether a string holds values that are worked out."""
     return any(one.type in ("interpolation", "template_substitution") for one in walk(node))
+
+
+def says_yes_or_no(source: bytes, language: str, name: str) -> bool:
+    """Whether every function of this last name in a file gives back what is true or false."""
+    parsed = parse(source, language)
+    functions = functions_of(parsed) if parsed is not None else []
+    found = [one for one in functions if one.last_name == name]
+    return bool(found) and all(_says_so(one) for one in found)
+
+
+def _says_so(function: Function) -> bool:
+    """Whether a function's head says so, or each of its answers."""
+    parsed = function.parsed
+    head = parsed.source[function.node.start_byte : function.body.start_byte]
+    if HEAD.search(head.decode("utf-8", "replace")):
+        return True
+    given = list(answers_of(function))
+    return bool(given) and all(_is_yes_or_no(parsed, one) for one in given)
+
+
+def _is_yes_or_no(parsed: Parsed, expression: Node) -> bool:
+    node = without_brackets(expression)
+    if node.type in ("true", "false", "comparison_operator", "not_operator"):
+        return True
+    if node.type in ("call", "call_expression"):
+        called = field(node, "function")
+        return called is not None and SAYS.search(parsed.text(called)) is not None
+    sign = field(node, "operator")
+    if sign is None:
+        return False
+    operator = parsed.text(sign)
+    if operator in JOINS:  # which give back one of both
+        sides = (field(node, "left"), field(node, "right"))
+        return all(one is not None and _is_yes_or_no(parsed, one) for one in sides)
+    return operator == "!" or operator in COMPARES

@@ -20,7 +20,13 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import Edit, line_of, replaced
-from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, inside, parse, walk
+from agentrunner.verification.syntax.languages import (
+    SCRIPTS,
+    enclosing,
+    field,
+    inside,
+    walk,
+)
 from agentrunner.verification.syntax.test_finder import located
 from agentrunner.verification.syntax.test_spans import Found, TestSpan
 from agentrunner.verification.syntax.values import is_literal
@@ -132,11 +138,10 @@ def asked_calls(source: bytes, language: str, span: TestSpan) -> list[AskedCall]
     """Return the statements of a test that run code with values from elsewhere, in source order."""
     if language != "python" and language not in SCRIPTS:
         return []
-    parsed = parse(source, language)
-    found = located(parsed, span) if parsed is not None else None
-    if parsed is None or found is None:
+    found = located(source, language, span)
+    if found is None:
         return []
-    found_calls = list(_Reading(parsed, found).asked_calls())
+    found_calls = list(_Reading(found).asked_calls())
     found_calls.sort(key=lambda call: (call.where.start_byte, -call.where.end_byte))
     kept: list[AskedCall] = []
     for call in found_calls:
@@ -195,8 +200,8 @@ class _Loop:
 class _Reading:
     """Reads one test for the values it runs code with."""
 
-    def __init__(self, parsed: Parsed, found: Found) -> None:
-        self.parsed = parsed
+    def __init__(self, found: Found) -> None:
+        self.parsed = parsed = found.parsed
         self.found = found
         imported = imports_in(parsed)
         self.imported = {name: origin for name, origin in imported.items() if self._is_near(origin)}
@@ -219,7 +224,7 @@ class _Reading:
 
     def asked_calls(self) -> Iterator[AskedCall]:
         """Yield assertions, calls and assigned values that run code with values from elsewhere."""
-        for stated in asserts_of(self.parsed, self.found):
+        for stated in asserts_of(self.found):
             node, condition = stated.node, False
             if node.type == "assert_statement":
                 node, condition = node.named_children[0], True
@@ -258,12 +263,12 @@ class _Reading:
     # -- loops --------------------------------------------------------------------------------
 
     def _loops_around(self, node: Node) -> Iterator[_Loop]:
-        at: Node | None = node
-        while at is not None and at != self.found.body:
+        for at in (node, *enclosing(node)):
+            if at == self.found.body:
+                return
             for loop in self._loops_at(at):
                 if inside(loop.body, node):
                     yield loop
-            at = at.parent
 
     def _loops_at(self, node: Node) -> Iterator[_Loop]:
         body = field(node, "body")

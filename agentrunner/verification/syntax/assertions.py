@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tree_sitter import Node
 
 from agentrunner.verification.syntax.edits import Edit, replaced
-from agentrunner.verification.syntax.languages import Parsed, field, is_comment
+from agentrunner.verification.syntax.languages import Parsed, field, without_brackets
 
 
 @dataclass(frozen=True)
@@ -23,17 +24,19 @@ class Stated:
     """The expressions that decide it."""
 
 
-def arguments(call: Node) -> list[Node]:
-    """Return the arguments of a call, without comments."""
-    given = field(call, "arguments")
-    return [] if given is None else [one for one in given.named_children if not is_comment(one)]
+def failing_guard(parsed: Parsed, node: Node, fails: Callable[[Node], bool]) -> Stated | None:
+    """Return what `if (got != want) { … }` asserts where what it leads to fails."""
+    condition, then = field(node, "condition"), field(node, "consequence")
+    if condition is None or then is None or not fails(then):
+        return None
+    wanted = compared(parsed, condition, ("!=", "!=="), "||")
+    return Stated(node, tuple(wanted), (negated(parsed, condition),), (condition,))
 
 
 def negated(parsed: Parsed, condition: Node) -> Edit:
     """Return the edit that negates a condition in a language that uses `!`."""
-    while condition.type == "parenthesized_expression" and condition.named_child_count == 1:
-        condition = condition.named_children[0]
-    return replaced(condition, f"!({parsed.text(condition)})")
+    bare = without_brackets(condition)
+    return replaced(bare, f"!({parsed.text(bare)})")
 
 
 def compared(parsed: Parsed, condition: Node, same: tuple[str, ...], joint: str) -> list[Node]:

@@ -6,14 +6,20 @@ from collections.abc import Callable, Iterator
 
 from tree_sitter import Node
 
-from agentrunner.verification.syntax.assertions import Stated, arguments
+from agentrunner.verification.syntax.assertions import Stated
 from agentrunner.verification.syntax.edits import Edit, replaced
-from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, is_comment, walk
+from agentrunner.verification.syntax.languages import (
+    SCRIPTS,
+    Parsed,
+    arguments_of,
+    field,
+    inside,
+    is_comment,
+    walk,
+)
 from agentrunner.verification.syntax.native_asserts import go_asserts, java_asserts, rust_asserts
 from agentrunner.verification.syntax.script_asserts import script_asserts
 from agentrunner.verification.syntax.test_spans import Found
-
-__all__ = ["Stated", "asserts_of"]
 
 _BRANCHES = frozenset(
     "if_statement elif_clause else_clause except_clause while_statement case_clause "
@@ -28,9 +34,9 @@ _LOOPS = frozenset(
 )
 
 
-def asserts_of(parsed: Parsed, found: Found) -> list[Stated]:
+def asserts_of(found: Found) -> list[Stated]:
     """Return the assertions of a test in source order."""
-    return list(_READERS[parsed.language](parsed, found))
+    return list(_READERS[found.parsed.language](found))
 
 
 def certainty(body: Node, node: Node) -> int:
@@ -39,14 +45,7 @@ def certainty(body: Node, node: Node) -> int:
     while True:
         if at != node and at != body:
             level = max(level, 2 if at.type in _BRANCHES else 1 if at.type in _LOOPS else 0)
-        inner = next(
-            (
-                child
-                for child in at.children
-                if child.start_byte <= node.start_byte and node.end_byte <= child.end_byte
-            ),
-            None,
-        )
+        inner = next((child for child in at.children if inside(child, node)), None)
         if at == node or inner is None:
             return level
         at = inner
@@ -55,7 +54,8 @@ def certainty(body: Node, node: Node) -> int:
 # Python -------------------------------------------------------------------------------------------
 
 
-def _python(parsed: Parsed, found: Found) -> Iterator[Stated]:
+def _python(found: Found) -> Iterator[Stated]:
+    parsed = found.parsed
     for node in walk(found.body):
         if node.type == "assert_statement":
             test = next((one for one in node.named_children if not is_comment(one)), None)
@@ -106,7 +106,7 @@ def _python_call(parsed: Parsed, call: Node) -> Stated | None:
     if function is None:
         return None
     name = field(function, "attribute") if function.type == "attribute" else function
-    given = arguments(call)
+    given = arguments_of(call)
     plain = [one for one in given if one.type != "keyword_argument"]
     called = parsed.text(name) if name is not None else ""
     named = {
@@ -149,7 +149,7 @@ _PAIRS = {
 }
 _TURNED = {**_PAIRS, **{value: key for key, value in _PAIRS.items()}}
 
-_READERS: dict[str, Callable[[Parsed, Found], Iterator[Stated]]] = {
+_READERS: dict[str, Callable[[Found], Iterator[Stated]]] = {
     "python": _python,
     "go": go_asserts,
     "rust": rust_asserts,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator
 
 from tree_sitter import Node
@@ -15,13 +14,11 @@ from agentrunner.verification.syntax.context import (
     imports_in,
     names_at,
 )
+from agentrunner.verification.syntax.edits import only_new
 from agentrunner.verification.syntax.functions import altered, functions_of, normal
 from agentrunner.verification.syntax.languages import Parsed, field, inside, parse, walk
 from agentrunner.verification.syntax.test_finder import located
 from agentrunner.verification.syntax.test_spans import TestSpan
-from agentrunner.verification.syntax.words import identifiers
-
-__all__ = ["identifiers", "names_called", "names_changed"]
 
 _BINDING_FIELDS = {
     "assignment": "left",
@@ -44,10 +41,10 @@ def names_called(source: bytes, language: str, span: TestSpan) -> set[str]:
     itself (variables, parameters) are left out. An imported name is listed under both its local
     name and its name at the origin. Empty if the span is not of this source.
     """
-    parsed = parse(source, language)
-    found = located(parsed, span) if parsed is not None else None
-    if parsed is None or found is None:
+    found = located(source, language, span)
+    if found is None:
         return set()
+    parsed = found.parsed
     context = context_of(parsed)
     nodes = [found.whole, *context.set_up(found)]
     if found.function not in nodes and not inside(found.whole, found.function):
@@ -115,26 +112,17 @@ def names_changed(before: bytes | None, after: bytes, language: str) -> set[str]
     one of the versions has no syntax tree.
     """
     new = parse(after, language)
-    old = parse(before, language) if before is not None else None
+    old = parse(before, language)
     if new is None or (before is not None and old is None):
         return set()
     names: set[str] = set()
     for function in altered(old, new):
         inner = [one for one in functions_of(new) if inside(function.node, one.node)]
         for one in inner:
-            last = re.match(r"[\w$.]*", one.name.rpartition(".")[2] or one.name)
             plain = re.fullmatch(r"(?:[\w$]+\.)*([A-Za-z_$][\w$]*)", one.name)
-            if plain:
-                names.add(plain.group(1))
-            elif last is not None:
-                names.update(re.findall(r"^[A-Za-z_$][\w$]*", one.name))
-    known = Counter(_declared(old)) if old is not None else Counter()
-    for name, text in _declared(new):
-        if known[name, text]:
-            known[name, text] -= 1
-        else:
-            names.add(name)
-    return names
+            names.update([plain[1]] if plain else re.findall(r"^[A-Za-z_$][\w$]*", one.name))
+    declared = _declared(old) if old is not None else ()
+    return names | {name for name, _ in only_new(declared, _declared(new), lambda one: one)}
 
 
 def users_of(

@@ -10,19 +10,17 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from tree_sitter import Node
 
-from agentrunner.verification.syntax.asserts import Stated, asserts_of, certainty
-from agentrunner.verification.syntax.edits import Canary, Edit, applied, line_of
-from agentrunner.verification.syntax.ends import failing_end
-from agentrunner.verification.syntax.languages import Parsed, field, inside, parse, walk
+from agentrunner.verification.syntax.assertions import Stated
+from agentrunner.verification.syntax.asserts import asserts_of, certainty
+from agentrunner.verification.syntax.edits import Canary, Edit, applied, line_of, still_parses
+from agentrunner.verification.syntax.languages import Parsed, enclosing, field, inside, walk
 from agentrunner.verification.syntax.test_finder import located
 from agentrunner.verification.syntax.test_spans import Found, TestSpan
 from agentrunner.verification.syntax.values import another, assigned, is_literal, leaf
 
-__all__ = ["changed_literal", "failing_end", "leaves_row"]
-
 _COPY = re.compile(r"#\d+$")
 """What Go adds to the name of a sub-test that occurs again."""
-_Change = Callable[[Parsed, Found, Stated], Iterator[list[Edit]]]
+_Change = Callable[[Found, Stated], Iterator[list[Edit]]]
 
 
 def changed_literal(
@@ -38,11 +36,10 @@ def changed_literal(
     the last literal passed to the macro is changed (`kind` "case"), which nothing says is an
     expected value. None if the test has no assertion that can be changed.
     """
-    parsed = parse(source, language)
-    found = located(parsed, span) if parsed is not None else None
-    if parsed is None or found is None:
+    found = located(source, language, span)
+    if found is None:
         return None
-    stated = asserts_of(parsed, found)
+    stated = asserts_of(found)
     if found.function.type == "macro_invocation":
         changes: tuple[tuple[str, _Change], ...] = (("case", _direct_literal),)
     else:
@@ -58,11 +55,11 @@ def changed_literal(
     were_red = [
         assertion
         for assertion in stated
-        if certainty(found.body, assertion.node) == 0 and _was_red(parsed.text(assertion.node), red)
+        if certainty(found.body, assertion.node) == 0 and _was_red(found, assertion, red)
     ]
     by_value = tuple(change for change in changes if change[0] == "literal")
-    return _first_canary(parsed, found, span, by_value, were_red) or _first_canary(
-        parsed, found, span, changes, [*were_red, *stated]
+    return _first_canary(found, by_value, were_red) or _first_canary(
+        found, changes, [*were_red, *stated]
     )
 
 
@@ -72,13 +69,12 @@ def leaves_row(source: bytes, language: str, span: TestSpan, name: str, canary: 
     Such a row, of a table of cases, has the test's own part of its name as a text, and nothing that
     was changed. A row whose expected value is worked out has no literal to be changed.
     """
-    parsed = parse(source, language)
-    found = located(parsed, span) if parsed is not None else None
-    if parsed is None or found is None or len(span.parts) < 2:
+    found = located(source, language, span)
+    if found is None or len(span.parts) < 2:
         return False
     own = _COPY.sub("", name.rpartition("/")[2])
     for row in _rows(found.whole):
-        if any(text.replace(" ", "_") == own for text in _names_of(parsed, row)):
+        if any(text.replace(" ", "_") == own for text in _names_of(found.parsed, row)):
             return not any(
                 row.start_byte <= edit.start and edit.end <= row.end_byte for edit in canary.edits
             )
@@ -108,39 +104,36 @@ def changed_where_red(
 
     It is inside a loop, a branch or a callback. None if there is none.
     """
-    parsed = parse(source, language) if red else None
-    found = located(parsed, span) if parsed is not None else None
-    if parsed is None or found is None or found.function.type == "macro_invocation":
+    found = located(source, language, span) if red else None
+    if found is None or found.function.type == "macro_invocation":
         return None
     stated = [
         assertion
-        for assertion in asserts_of(parsed, found)
-        if certainty(found.body, assertion.node) and _was_red(parsed.text(assertion.node), red)
+        for assertion in asserts_of(found)
+        if certainty(found.body, assertion.node) and _was_red(found, assertion, red)
     ]
     changes = (("outcome", _opposite), ("literal", _direct_literal), ("literal", _passed_literal))
-    return _first_canary(parsed, found, span, changes, stated)
+    return _first_canary(found, changes, stated)
 
 
 def _first_canary(
-    parsed: Parsed,
     found: Found,
-    span: TestSpan,
     changes: Sequence[tuple[str, _Change]],
     stated: Sequence[Stated],
 ) -> Canary | None:
     for kind, change in changes:
         for assertion in stated:
-            for edits in change(parsed, found, assertion):
-                made = _canary(parsed, span, kind, assertion, edits)
+            for edits in change(found, assertion):
+                made = _canary(found, kind, assertion, edits)
                 if made is not None:
                     return made
     return None
 
 
-def _direct_literal(parsed: Parsed, _: Found, stated: Stated) -> Iterator[list[Edit]]:
+def _direct_literal(found: Found, stated: Stated) -> Iterator[list[Edit]]:
     """Yield edits of a literal written in the assertion."""
     for wanted in stated.expected:
-        edit = _changed_leaf(parsed, wanted)
+        edit = _changed_leaf(found.parsed, wanted)
         if edit is not None:
             yield [edit]
 
@@ -150,10 +143,11 @@ def _changed_leaf(parsed: Parsed, expression: Node | None) -> Edit | None:
     return another(parsed, literal) if literal is not None else None
 
 
-def _passed_literal(parsed: Parsed, found: Found, stated: Stated) -> Iterator[list[Edit]]:
+def _passed_literal(found: Found, stated: Stated) -> Iterator[list[Edit]]:
     """Yield edits of a literal that a variable, case table or call hands to the assertion."""
+    parsed = found.parsed
     for wanted in stated.expected:
-        if wanted.type == "identifier" and _only_expected(parsed, found, parsed.text(wanted)):
+        if wanted.type == "identifier" and _only_expected(found, parsed.text(wanted)):
             edit = _changed_leaf(parsed, assigned(parsed, found.body, parsed.text(wanted)))
             if edit is None and found.whole != found.body:
                 edit = _changed_leaf(parsed, assigned(parsed, found.whole, parsed.text(wanted)))
@@ -172,12 +166,12 @@ def _passed_literal(parsed: Parsed, found: Found, stated: Stated) -> Iterator[li
                 yield [edit]
 
 
-def _only_expected(parsed: Parsed, found: Found, name: str) -> bool:
+def _only_expected(found: Found, name: str) -> bool:
     """Whether a variable is used only as an expected value and in messages."""
-    stated = asserts_of(parsed, found)
+    stated = asserts_of(found)
     wanted = {node.id for one in stated for node in one.expected}
     for node in walk(found.body):
-        if node.type != "identifier" or parsed.text(node) != name or node.id in wanted:
+        if node.type != "identifier" or found.parsed.text(node) != name or node.id in wanted:
             continue
         if _is_target(node):
             continue
@@ -189,9 +183,8 @@ def _only_expected(parsed: Parsed, found: Found, name: str) -> bool:
 
 def _is_target(node: Node) -> bool:
     """Whether an identifier is the target of an assignment."""
-    parent = node.parent
-    while parent is not None and parent.type in ("expression_list", "pattern_list"):
-        parent = parent.parent
+    lists = ("expression_list", "pattern_list")
+    parent = next((one for one in enclosing(node) if one.type not in lists), None)
     target = next(
         (one for name in ("left", "name", "pattern") if (one := field(parent, name)) is not None),
         None,
@@ -237,20 +230,16 @@ def leaf_row(row: Node) -> list[Node]:
     return node.named_children if node is not None else []
 
 
-def _opposite(parsed: Parsed, found: Found, stated: Stated) -> Iterator[list[Edit]]:
+def _opposite(_: Found, stated: Stated) -> Iterator[list[Edit]]:
     """Yield the edits that make the assertion state the opposite."""
     if stated.turned:
         yield list(stated.turned)
 
 
-def _canary(
-    parsed: Parsed, span: TestSpan, kind: str, stated: Stated, edits: list[Edit]
-) -> Canary | None:
+def _canary(found: Found, kind: str, stated: Stated, edits: list[Edit]) -> Canary | None:
+    parsed, span = found.parsed, found.span
     changed = applied(parsed.source, edits)
-    after = parse(changed, parsed.language)
-    if changed == parsed.source or after is None:
-        return None
-    if after.root.has_error and not parsed.root.has_error:
+    if changed == parsed.source or not still_parses(parsed, changed):
         return None
     line = line_of(stated.node)
     what = "the contrary is asserted" if kind == "outcome" else "another value is expected"
@@ -259,7 +248,7 @@ def _canary(
     return Canary(changed, span.name, kind, description, line, tuple(edits))
 
 
-def _was_red(text: str, red: Collection[str]) -> bool:
+def _was_red(found: Found, stated: Stated, red: Collection[str]) -> bool:
     """Whether the text of an assertion contains one of these lines, or is part of one."""
-    lines = [line.strip() for line in text.splitlines()]
+    lines = [line.strip() for line in found.parsed.text(stated.node).splitlines()]
     return any(line in red or any(line in one for one in red) for line in lines if len(line) > 3)

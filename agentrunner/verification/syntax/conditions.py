@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from agentrunner.verification.syntax.edits import Edit
-from agentrunner.verification.syntax.languages import Parsed, is_comment, parse, walk
+from agentrunner.verification.syntax.languages import (
+    Parsed,
+    is_comment,
+    parse,
+    walk,
+    without_brackets,
+)
 from agentrunner.verification.syntax.name_scopes import LOOP, OWNERS, NameScope, is_member
 
 OPERATORS = {"python": ("or True", "and False")}
@@ -66,7 +72,7 @@ def ambient_conditions(
 
 
 def _condition(parsed: Parsed, node: Node, parts: Collection[Node]) -> Condition:
-    inner = _without_brackets(node)
+    inner = without_brackets(node)
     always, never = OPERATORS.get(parsed.language, OTHER_OPERATORS)
     text = parsed.text(inner)
     words = {word for part in parts for word in _words(parsed, part)}
@@ -101,13 +107,7 @@ def _conditions(parsed: Parsed) -> Iterator[Node]:
 
 
 def _text(parsed: Parsed, node: Node) -> str:
-    return " ".join(parsed.text(_without_brackets(node)).split())
-
-
-def _without_brackets(node: Node) -> Node:
-    while node.type == "parenthesized_expression" and node.named_child_count == 1:
-        node = node.named_children[0]
-    return node
+    return " ".join(parsed.text(without_brackets(node)).split())
 
 
 def _is_guard(parsed: Parsed, condition: Node) -> bool:

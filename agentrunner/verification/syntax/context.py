@@ -9,6 +9,7 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
+    enclosing,
     field,
     inside,
     once_per_file,
@@ -59,10 +60,10 @@ class Context:
         nodes = [
             node for name in _MODULE_HOOKS & self.defined.keys() for node in self.defined[name]
         ]
-        if found.language in SCRIPTS:
+        if found.parsed.language in SCRIPTS:
             nodes += self._hooks(found)
         else:
-            for outer in around(self._parsed, found.whole, *_CLASSES):
+            for outer in around(found.whole, *_CLASSES):
                 nodes += self._members(outer, found)
             nodes += self._automatic()
         return sorted(nodes, key=lambda node: node.start_byte)
@@ -84,14 +85,7 @@ class Context:
 
     def _suite_of(self, call: Node) -> Node | None:
         """Return the innermost suite that contains a call."""
-        node = call.parent
-        while node is not None:
-            if node.type == "call_expression":
-                names = set(callee_names(self._parsed, node))
-                if names & set(SUITES):
-                    return node
-            node = node.parent
-        return None
+        return next((one for one in enclosing(call) if _is_suite(self._parsed, one)), None)
 
     def _members(self, outer: Node, found: Found) -> Iterator[Node]:
         """Yield the members of a class around a test, except tests and plain methods."""
@@ -193,9 +187,11 @@ def context_of(parsed: Parsed) -> Context:
 def _in_suite(parsed: Parsed, function: Node) -> bool:
     """Whether a function is the body of a suite, whose definitions its tests see."""
     call = function.parent.parent if function.parent is not None else None
-    if call is None or call.type != "call_expression":
-        return False
-    return bool(set(callee_names(parsed, call)) & set(SUITES))
+    return call is not None and _is_suite(parsed, call)
+
+
+def _is_suite(parsed: Parsed, node: Node) -> bool:
+    return node.type == "call_expression" and not set(SUITES).isdisjoint(callee_names(parsed, node))
 
 
 @once_per_file

@@ -9,13 +9,14 @@ from agentrunner.verification.syntax.functions import normal
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
+    arguments_of,
     field,
     inside,
     once_per_file,
     parse,
 )
 from agentrunner.verification.syntax.regions import Region, regions_of_tests
-from agentrunner.verification.syntax.scripts import FUNCTIONS, given
+from agentrunner.verification.syntax.scripts import FUNCTIONS
 from agentrunner.verification.syntax.test_finder import around, fitting, standing
 from agentrunner.verification.syntax.test_spans import Found
 
@@ -98,20 +99,20 @@ class _Writer:
         if self._modules is None:
             regions = regions_of_tests(self._parsed.source, self._parsed.language)
             self._modules = [one for one in regions if one.kind == "module"]
-        return any(one.start <= node.start_byte < one.end for one in self._modules)
+        return any(one.holds(node.start_byte) for one in self._modules)
 
     def _bases(self, found: Found) -> list[Node]:
-        outer = around(self._parsed, found.whole, "class_definition", "class_declaration")
+        outer = around(found.whole, "class_definition", "class_declaration")
         bases = [field(one, "superclasses") or field(one, "superclass") for one in outer]
         return [one for one in bases if one is not None]
 
     def _heads(self, found: Found) -> list[str]:
         """Return what precedes the body of each class, module or suite around a test."""
-        if found.language in SCRIPTS:
+        if self._parsed.language in SCRIPTS:
             return [self._suite_head(call) for call in found.suites]
         heads = []
         kinds = ("class_definition", "class_declaration", "mod_item")
-        for outer in around(self._parsed, found.whole, *kinds):
+        for outer in around(found.whole, *kinds):
             body = field(outer, "body")
             decorated = outer.parent if outer.parent else outer
             whole = decorated if decorated.type == "decorated_definition" else outer
@@ -122,13 +123,13 @@ class _Writer:
     def _suite_head(self, call: Node) -> str:
         parts = [
             field(call, "function"),
-            *(one for one in given(call) if one.type not in FUNCTIONS),
+            *(one for one in arguments_of(call) if one.type not in FUNCTIONS),
         ]
         return " ".join(normal(self._parsed, one) for one in parts if one is not None)
 
     def _marks(self, found: Found) -> list[str]:
         """Return the Rust attributes, which precede the item."""
-        if found.language != "rust":
+        if self._parsed.language != "rust":
             return []
         start, end = found.span.start, found.whole.start_byte
         return [" ".join(self._parsed.source[start:end].decode("utf-8", "replace").split())]

@@ -1,15 +1,22 @@
-"""Edits of a source, and canaries, which are sources with edits."""
+"""Edits of a source, canaries, which are sources with edits, and what a version has anew."""
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from tree_sitter import Node
 
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.syntax.languages import Parsed
+from agentrunner.verification.syntax.languages import Parsed, parse
+
+MOST_LINES = 20_000
+"""The most lines of a file for a line-by-line diff."""
+Element = TypeVar("Element")
 
 
 @dataclass(frozen=True, order=True)
@@ -49,9 +56,45 @@ def applied(source: bytes, edits: Iterable[Edit]) -> bytes:
     return b"".join([*parts, source[done:]])
 
 
+def still_parses(before: Parsed, after: bytes) -> bool:
+    """Whether a changed source parses as well as it did before."""
+    changed = parse(after, before.language)
+    return changed is not None and (before.root.has_error or not changed.root.has_error)
+
+
 def combined(source: bytes, canaries: Iterable[Canary]) -> bytes:
     """Return one source with the edits of several canaries that were made from it."""
     return applied(source, (edit for canary in canaries for edit in canary.edits))
+
+
+def only_new(
+    before: Iterable[Element], after: Iterable[Element], key: Callable[[Element], Hashable]
+) -> list[Element]:
+    """Return what stands in `after` more often than in `before`, compared by `key`."""
+    old = Counter(map(key, before))
+    found = []
+    for one in after:
+        if old[key(one)]:
+            old[key(one)] -= 1
+        else:
+            found.append(one)
+    return found
+
+
+def changed_lines(before: bytes | None, after: bytes) -> set[int]:
+    """Return the lines of `after` that are new or differ from `before`, counted from 1."""
+    new = after.split(b"\n")
+    if before is None:
+        return set(range(1, len(new) + 1))
+    old = before.split(b"\n")
+    if max(len(old), len(new)) > MOST_LINES:
+        known = set(old)
+        return {index for index, line in enumerate(new, 1) if line not in known}
+    found: set[int] = set()
+    for kind, _, _, start, end in difflib.SequenceMatcher(None, old, new).get_opcodes():
+        if kind in ("insert", "replace"):
+            found.update(range(start + 1, end + 1))
+    return found
 
 
 def replaced(node: Node, text: str) -> Edit:

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from agentrunner.verification.syntax.edits import Edit, applied, indent_of, newline, replaced
-from agentrunner.verification.syntax.ends import own_nodes
 from agentrunner.verification.syntax.functions import (
     Function,
     altered,
     functions_of,
-    is_docstring,
     normal,
+    own_nodes,
 )
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
@@ -26,7 +25,6 @@ from agentrunner.verification.syntax.languages import (
     walk,
 )
 from agentrunner.verification.syntax.regions import regions_of_tests
-from agentrunner.verification.syntax.scripts import FUNCTIONS
 
 
 @dataclass(frozen=True)
@@ -59,19 +57,18 @@ def empty_functions(
     their text runs none of it. None if nothing was altered within functions, or if there is no
     syntax tree.
     """
-    old = parse(before, language) if added and before is not None else None
+    old = parse(before, language) if added else None
     known = {one.name for one in altered(None, old)} if old is not None else set()
     edits: list[Edit] = []
     names: list[str] = []
-    parsed, functions = changed_functions(before, after, language, inner=bool(only))
-    for function in functions:
-        if parsed is None or (only and last_name(function) != only):
+    for function in changed_functions(before, after, language, inner=bool(only)):
+        if function.name in known or (only and function.last_name != only):
             continue
-        if function.name in known or (not only and has_its_old_body(before, parsed, function)):
+        if not only and has_its_old_body(before, function):
             continue
-        edit = emptied(parsed, function)
+        edit = emptied(function)
         if edit is not None:
-            edits.append(_with_text(parsed, edit) if text else edit)
+            edits.append(_with_text(function.parsed, edit) if text else edit)
             names.append(function.name)
     changed = applied(after, edits)
     if changed == after:
@@ -81,40 +78,32 @@ def empty_functions(
 
 def changed_functions(
     before: bytes | None, after: bytes, language: str, inner: bool = False
-) -> tuple[Parsed | None, list[Function]]:
+) -> list[Function]:
     """The functions that were added or altered since `before`, outside of tests in the file.
 
-    With `inner` those that they contain as well. None and nothing if there is no syntax tree.
+    With `inner` those that they contain as well. Nothing if there is no syntax tree.
     """
-    parsed = parse(after, language)
-    old = parse(before, language) if before is not None else None
+    parsed, old = parse(after, language), parse(before, language)
     if parsed is None or (before is not None and old is None):
-        return None, []
-    tests = regions_of_tests(after, language)
+        return []
     found = altered(old, parsed)
     if inner:
+        outermost = found
         found = [
             one
             for one in functions_of(parsed)
-            if any(
-                outer.node.start_byte <= one.node.start_byte
-                and one.node.end_byte <= outer.node.end_byte
-                for outer in found
-            )
+            if any(inside(outer.node, one.node) for outer in outermost)
         ]
-    return parsed, [
-        one
-        for one in found
-        if not any(test.start <= one.node.start_byte < test.end for test in tests)
-    ]
+    tests = regions_of_tests(after, language)
+    return [one for one in found if not any(test.holds(one.node.start_byte) for test in tests)]
 
 
-def has_its_old_body(before: bytes | None, parsed: Parsed, function: Function) -> bool:
+def has_its_old_body(before: bytes | None, function: Function) -> bool:
     """Whether a function is altered in its head alone: emptying it would say nothing of that."""
-    old = parse(before, parsed.language) if before is not None else None
+    old = parse(before, function.parsed.language)
     if old is None:
         return False
-    body = normal(parsed, function.body)
+    body = normal(function.parsed, function.body)
     return any(
         one.name == function.name and normal(old, one.body) == body for one in functions_of(old)
     )
@@ -135,32 +124,36 @@ def _with_text(parsed: Parsed, edit: Edit) -> Edit:
     return edit
 
 
-def last_name(function: Function) -> str:
-    """A function's name without what surrounds it."""
-    return function.name.rpartition(".")[2]
-
-
-def emptied(parsed: Parsed, function: Function) -> Edit | None:
+def emptied(function: Function) -> Edit | None:
     """The edit that empties a function; None where it is empty."""
-    return _EMPTIERS[parsed.language](parsed, function)
+    return _EMPTIERS[function.parsed.language](function.parsed, function)
+
+
+def done_at_once(function: Function, statement: str) -> Edit | None:
+    """The edit by which a function does nothing but this; None for an empty one of Python."""
+    body, work = function.body, function.work
+    if function.parsed.language == "python":
+        return Edit(work[0].start_byte, work[-1].end_byte, statement) if work else None
+    if function.parsed.language in ("go", "rust"):  # what follows still compiles
+        inner = [one for one in body.named_children if one.type == "inner_attribute_item"]
+        at = inner[-1].end_byte if inner else body.start_byte + 1
+        line = "\n" if function.parsed.language == "go" else ""
+        return Edit(at, at, f" if true {{ {statement} }}{line}")
+    return replaced(body, f"{{ {statement} }}")
 
 
 def _python(parsed: Parsed, function: Function) -> Edit | None:
-    body = function.body
     if function.node.type == "assignment":
-        return replaced(body, "None")
-    nested = ("function_definition", "lambda", "class_definition")
-    yields = any(node.type == "yield" for node in own_nodes(body, nested))
-    parts = statements(body)
-    kept = parts[1:] if parts and is_docstring(parsed, parts[0]) else parts
+        return replaced(function.body, "None")
+    kept = function.work
     if not kept or [parsed.text(one) for one in kept] in (["..."], ["pass"]):
         return None
-    indent = indent_of(parsed, kept[0])
-    if indent is None:
-        filler = "return; yield" if yields else "pass"
-    else:
-        filler = f"return{newline(parsed.source)}{indent}yield" if yields else "pass"
-    return Edit(kept[0].start_byte, kept[-1].end_byte, filler)
+    filler = "pass"
+    if any(node.type == "yield" for node in own_nodes(function.body)):
+        indent = indent_of(parsed, kept[0])
+        between = "; " if indent is None else f"{newline(parsed.source)}{indent}"
+        filler = f"return{between}yield"
+    return done_at_once(function, filler)
 
 
 def _script(parsed: Parsed, function: Function) -> Edit | None:
@@ -168,8 +161,7 @@ def _script(parsed: Parsed, function: Function) -> Edit | None:
     kind = field(node, "return_type")
     typed = parsed.language != "javascript" and not _may_return_nothing(parsed, kind)
     gives = body.type != "statement_block" or any(
-        one.type == "return_statement" and one.named_child_count
-        for one in walk(body, lambda inner: inner.type not in FUNCTIONS)
+        one.type == "return_statement" and one.named_child_count for one in own_nodes(body)
     )
     filler = "{ return undefined as any; }" if typed and (gives or kind is not None) else "{}"
     name = field(node, "name")
@@ -218,15 +210,12 @@ def _zeros(kinds: list[str]) -> list[str]:
     return [*declared, f"return {', '.join(names)}".rstrip()]
 
 
-def _rust(parsed: Parsed, function: Function) -> Edit | None:
-    """Insert a panic that the compiler takes as conditional: no code after it is unreachable."""
-    if not statements(function.body):
+def _rust(_: Parsed, function: Function) -> Edit | None:
+    if not function.work:
         return None
-    inner = [one for one in function.body.named_children if one.type == "inner_attribute_item"]
-    at = inner[-1].end_byte if inner else function.body.start_byte + 1
     is_program = function.name == "main"  # one that does nothing ends well
     ends = "std::process::exit(0)" if is_program else 'panic!("this function was emptied")'
-    return Edit(at, at, f" if true {{ {ends}; }}")
+    return done_at_once(function, f"{ends};")
 
 
 _ZEROS = {
@@ -238,14 +227,12 @@ _ZEROS = {
 def _java(parsed: Parsed, function: Function) -> Edit | None:
     kind = field(function.node, "type")
     type_ = parsed.text(kind) if kind is not None else "void"
-    if not statements(function.body):
+    if not function.work:
         return None
     if type_ == "void":
         return replaced(function.body, "{}")
     array = field(function.node, "dimensions") is not None
-    return replaced(
-        function.body, f"{{ return {'null' if array else _ZEROS.get(type_, 'null')}; }}"
-    )
+    return done_at_once(function, f"return {'null' if array else _ZEROS.get(type_, 'null')};")
 
 
 _EMPTIERS: dict[str, Callable[[Parsed, Function], Edit | None]] = {

@@ -7,11 +7,10 @@ out of the test in normal flow fails: its last statement and every early return.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 
 from tree_sitter import Node
 
-from agentrunner.verification.syntax import script_ends
 from agentrunner.verification.syntax.edits import (
     Canary,
     Edit,
@@ -20,15 +19,18 @@ from agentrunner.verification.syntax.edits import (
     line_indent,
     newline,
     replaced,
+    still_parses,
 )
+from agentrunner.verification.syntax.functions import own_nodes
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
+    arguments_of,
     field,
-    parse,
     statements,
     walk,
 )
+from agentrunner.verification.syntax.scripts import FUNCTIONS, callee_names
 from agentrunner.verification.syntax.test_finder import attribute_path, attributes, located
 from agentrunner.verification.syntax.test_spans import Found, TestSpan
 
@@ -42,39 +44,23 @@ def failing_end(source: bytes, language: str, span: TestSpan) -> Canary | None:
     It fails by an exception of the language, or by `Fatalf` of Go's own test parameter. None if the
     span is not of this source, or if the test has no end that could be made to fail.
     """
-    parsed = parse(source, language)
-    found = located(parsed, span) if parsed is not None else None
-    if parsed is None or found is None:
+    found = located(source, language, span)
+    if found is None:
         return None
-    edits = list(_ENDS[language](parsed, found))
+    edits = list(_ENDS[language](found.parsed, found))
     changed = applied(source, edits)
-    if not edits or not _still_parses(parsed, changed):
+    if not edits or not still_parses(found.parsed, changed):
         return None
     description = f"a failing statement at the end of {span.name} (line {span.line})"
     return Canary(changed, span.name, "end", description, span.line, tuple(edits))
 
 
-def _still_parses(parsed: Parsed, changed: bytes) -> bool:
-    """Whether the changed source still parses, if the old one did."""
-    if parsed.root.has_error:
-        return True
-    after = parse(changed, parsed.language)
-    return after is not None and not after.root.has_error
-
-
-def own_nodes(body: Node, functions: Collection[str]) -> Iterator[Node]:
-    """Yield the nodes of a body, except those inside functions nested in it."""
-    return walk(body, lambda node: node.type not in functions)
-
-
 # Python -------------------------------------------------------------------------------------------
-
-_PYTHON_FUNCTIONS = ("function_definition", "lambda", "class_definition")
 
 
 def _python(parsed: Parsed, found: Found) -> Iterator[Edit]:
     failure = f'raise AssertionError("{MESSAGE}")'
-    for node in own_nodes(found.body, _PYTHON_FUNCTIONS):
+    for node in own_nodes(found.body):
         if node.type == "return_statement":
             value = next(iter(node.named_children), None)
             before = f"{_VALUE} = {parsed.text(value)}; " if value is not None else ""
@@ -93,6 +79,110 @@ def _python(parsed: Parsed, found: Found) -> Iterator[Edit]:
     yield Edit(at, at, f"{newline(parsed.source)}{indent}{failure}")
 
 
+# JavaScript and TypeScript ------------------------------------------------------------------------
+
+_ERROR = f'new Error("{MESSAGE}")'
+_LATER = f".then(() => {{ throw {_ERROR}; }})"
+
+
+def _script(parsed: Parsed, found: Found) -> Iterator[Edit]:
+    """Yield the edits that make every end of a test fail.
+
+    A returned value can be a promise, so it is awaited before the test fails. A test that calls a
+    callback when it is done passes it an error.
+    """
+    body = found.body
+    if body.type != "statement_block":
+        yield from _script_expression(parsed, found)
+        return
+    called_back = list(_callbacks(parsed, found))
+    if called_back:
+        yield from called_back
+        return
+    for node in own_nodes(body):
+        if node.type == "return_statement":
+            yield replaced(node, _script_return(parsed, node))
+    parts = statements(body)
+    if not parts or parts[-1].type not in ("return_statement", "throw_statement"):
+        end, line, indent = body.end_byte - 1, newline(parsed.source), line_indent(parsed, body)
+        yield Edit(end, end, f"{line}{indent}  throw {_ERROR};{line}{indent}")
+
+
+def _script_expression(parsed: Parsed, found: Found) -> Iterator[Edit]:
+    value = parsed.text(found.body)
+    type_ = field(found.function, "return_type")
+    if type_ is not None and parsed.text(type_).lstrip(": ") == "void":
+        yield replaced(found.body, f"{{ {value}; throw {_ERROR}; }}")
+    else:
+        yield replaced(found.body, f"Promise.resolve({_argument(found.body, value)}){_LATER}")
+
+
+def _script_return(parsed: Parsed, node: Node) -> str:
+    value = next(iter(node.named_children), None)
+    if value is None:
+        return f"throw {_ERROR};"
+    return f"return Promise.resolve({_argument(value, parsed.text(value))}){_LATER};"
+
+
+def _argument(node: Node, text: str) -> str:
+    """Return an expression in the form of a single argument of a call."""
+    return f"({text})" if node.type == "sequence_expression" else text
+
+
+def _callbacks(parsed: Parsed, found: Found) -> Iterator[Edit]:
+    """Yield edits that make every callback that ends the test pass an error.
+
+    A parameter is such a callback if it is called and the result is unused. A parameter that is
+    only passed on can be one as well, unless a table of cases fills the parameters.
+    """
+    if parsed.text(found.function).startswith("async"):
+        return
+    names = _script_parameters(parsed, found.function)
+    calls = [node for node in walk(found.body) if node.type == "call_expression"]
+    called = {name for call in calls if (name := _called(parsed, call)) in names}
+    table = found.call is not None and "each" in callee_names(parsed, found.call)
+    if not called and not table and names:
+        called = (
+            set(names[-1:])
+            if len(names) <= 2 and not _has_members_used(parsed, found, names[-1])
+            else called
+        )
+    for call in calls:
+        arguments = field(call, "arguments")
+        if _called(parsed, call) in called and arguments is not None:
+            yield replaced(arguments, f"({_ERROR})")
+        for one in arguments_of(call):
+            if one.type == "identifier" and parsed.text(one) in called:
+                yield replaced(one, f"() => {parsed.text(one)}({_ERROR})")
+
+
+def _called(parsed: Parsed, call: Node) -> str:
+    """Return the name of a called function if the value of the call is not used, else ""."""
+    callee, parent = field(call, "function"), call.parent
+    alone = parent is not None and parent.type in (*FUNCTIONS, *_DROPPED)
+    return parsed.text(callee) if alone and callee and callee.type == "identifier" else ""
+
+
+_DROPPED = ("expression_statement", "return_statement", "unary_expression")
+
+
+def _has_members_used(parsed: Parsed, found: Found, name: str) -> bool:
+    """Whether members of a parameter are used, as those of a test context are."""
+    return any(
+        node.type == "member_expression" and parsed.text(node).startswith(name + ".")
+        for node in walk(found.body)
+    )
+
+
+def _script_parameters(parsed: Parsed, function: Node) -> list[str]:
+    """Return the names of the parameters that could be a callback: plain identifiers."""
+    alone = field(function, "parameter")
+    several = field(function, "parameters")
+    nodes = [alone] if alone is not None else several.named_children if several else []
+    patterns = [field(node, "pattern") or node for node in nodes]
+    return [parsed.text(node) for node in patterns if node.type == "identifier"]
+
+
 # Go -----------------------------------------------------------------------------------------------
 
 
@@ -102,7 +192,7 @@ def _go(parsed: Parsed, found: Found) -> Iterator[Edit]:
         return
     failure = f'{parameter}.Fatalf("{MESSAGE}")'
     hidden = _go_hides(parsed, found.body, parameter.partition(".")[0])
-    for node in own_nodes(found.body, ("func_literal",)):
+    for node in own_nodes(found.body):
         if node.type == "return_statement" and not hidden:
             yield Edit(node.start_byte, node.start_byte, failure + "; ")
     if rename is not None:
@@ -136,7 +226,7 @@ def _go_parameter(parsed: Parsed, function: Node) -> tuple[str | None, Edit | No
 
 def _go_hides(parsed: Parsed, body: Node, name: str) -> bool:
     """Whether a body declares something with the name of the parameter."""
-    for node in own_nodes(body, ("func_literal",)):
+    for node in own_nodes(body):
         left = (
             field(node, "left") if node.type in ("short_var_declaration", "range_clause") else None
         )
@@ -162,7 +252,7 @@ def _rust(parsed: Parsed, found: Found) -> Iterator[Edit]:
     if "impl" in of_type or "!" in of_type:
         yield Edit(start, start, f" if true {{ {failure}; }}")
         return
-    for node in own_nodes(body, ("closure_expression", "function_item", "async_block")):
+    for node in own_nodes(body):
         if node.type == "return_expression":
             value = next(iter(node.named_children), None)
             kept = f"{{ let _{of_type} = {parsed.text(value)}; {failure} }}" if value else failure
@@ -202,8 +292,7 @@ def _java(parsed: Parsed, found: Found) -> Iterator[Edit]:
     if _java_expects(parsed, found.whole):
         yield Edit(start, start, " if (true) return;")
         return
-    functions = ("lambda_expression", "class_body")
-    for node in own_nodes(found.body, functions):
+    for node in own_nodes(found.body):
         if node.type == "return_statement":
             value = next(iter(node.named_children), None)
             kept = f"Object {_VALUE} = {parsed.text(value)}; " if value is not None else ""
@@ -229,5 +318,5 @@ _ENDS: dict[str, Callable[[Parsed, Found], Iterator[Edit]]] = {
     "go": _go,
     "rust": _rust,
     "java": _java,
-    **dict.fromkeys(SCRIPTS, script_ends.ends),
+    **dict.fromkeys(SCRIPTS, _script),
 }

@@ -14,14 +14,16 @@ from agentrunner.verification.syntax.edits import Edit, line_of, replaced
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
+    arguments_of,
     field,
     is_comment,
     parse,
     walk,
+    without_brackets,
 )
 from agentrunner.verification.syntax.programs import KILLS, WITH_TREES
 from agentrunner.verification.syntax.script_asserts import REQUIRED, script_asserts
-from agentrunner.verification.syntax.test_spans import Found, TestSpan
+from agentrunner.verification.syntax.test_spans import Found
 from agentrunner.verification.syntax.values import another, leaf
 
 _IMPORTED = re.compile(
@@ -55,17 +57,14 @@ def failing_in_tree(source: bytes, language: str) -> list[Failing]:
     parsed = parse(source, language) if language in WITH_TREES else None
     if parsed is None or parsed.root.has_error:
         return []
-    root = parsed.root
-    span = TestSpan("", (), 0, root.end_byte, 0, root.end_byte, 1)
-    whole = Found(span, (), root, root, root, True, language)
-    found = [*_stated(parsed, whole), *_conditions(parsed), *_exit_codes(parsed)]
+    found = [*_stated(parsed), *_conditions(parsed), *_exit_codes(parsed)]
     return found or list(_imports(parsed)) or list(_reversed_comparisons(parsed))
 
 
-def _stated(parsed: Parsed, whole: Found) -> Iterator[Failing]:
-    scripts = parsed.language in SCRIPTS
+def _stated(parsed: Parsed) -> Iterator[Failing]:
+    scripts, whole = parsed.language in SCRIPTS, Found.whole_file(parsed)
     bound = _packages(parsed) if scripts else set()
-    for stated in script_asserts(parsed, whole, bound) if scripts else asserts_of(parsed, whole):
+    for stated in script_asserts(whole, bound) if scripts else asserts_of(whole):
         node = stated.node
         if node.type in ("if_statement", "member_expression"):
             continue
@@ -76,22 +75,24 @@ def _stated(parsed: Parsed, whole: Found) -> Iterator[Failing]:
             continue
         if scripts:
             sure = re.split(r"\W", called)[0] in bound or bool(REQUIRED.match(called))
-            kill = _kill_before(parsed, node)
         else:
             sure = called == "assert" or bool(re.search(r"\.assert[A-Z]\w*$", called))
-            kill = _kill_before(parsed, node)
-        yield Failing(kind, sure, line_of(node), edits, kill)
+        yield Failing(kind, sure, line_of(node), edits, _kill_before(parsed, node))
 
 
 def _kill_before(parsed: Parsed, node: Node) -> tuple[Edit, ...]:
-    kill = KILLS[parsed.language]
-    if node.type == "assert_statement":
-        return (Edit(node.start_byte, node.start_byte, f"{kill}; "),)
-    joint = ", " if parsed.language in SCRIPTS else " or "
-    return (
-        Edit(node.start_byte, node.start_byte, f"({kill}{joint}"),
-        Edit(node.end_byte, node.end_byte, ")"),
-    )
+    """Return edits that end the process before a statement or an expression is reached."""
+    kill, start, end = KILLS[parsed.language], node.start_byte, node.end_byte
+    if node.type.endswith("_statement"):
+        return (Edit(start, start, f"{kill}; "),)
+    before, behind = (f"({kill}, ", ")") if parsed.language in SCRIPTS else (f"({kill} or (", "))")
+    return Edit(start, start, before), Edit(end, end, behind)
+
+
+def _reversed(parsed: Parsed, condition: Node) -> tuple[Edit, ...]:
+    if parsed.language == "python":
+        return (replaced(condition, f"not ({parsed.text(condition)})"),)
+    return (negated(parsed, condition),)
 
 
 def _changed(parsed: Parsed, stated: Stated, called: str) -> tuple[Edit, ...]:
@@ -126,8 +127,6 @@ def _packages(parsed: Parsed) -> set[str]:
 
 def _conditions(parsed: Parsed) -> Iterator[Failing]:
     """Yield `if (got !== want) process.exit(1)`, and the same with an exception."""
-    edits: tuple[Edit, ...]
-    ends: tuple[Edit, ...]
     for node in walk(parsed.root):
         condition, then = field(node, "condition"), field(node, "consequence")
         if node.type != "if_statement" or condition is None or then is None:
@@ -137,46 +136,30 @@ def _conditions(parsed: Parsed) -> Iterator[Failing]:
         if hit is None or "__name__" in text or "require.main" in text:
             continue
         kind = "throw" if hit[0] in ("throw", "raise") else "exit"
-        start, kill = condition.start_byte, KILLS[parsed.language]
-        if parsed.language == "python":
-            edits = (replaced(condition, f"not ({text})"),)
-            ends = (
-                Edit(start, start, f"{kill} or ("),
-                Edit(condition.end_byte, condition.end_byte, ")"),
-            )
-        else:
-            edits = (negated(parsed, condition),)
-            ends = (Edit(start + 1, start + 1, f"{kill}, "),)
         sure = bool(_UNEQUAL.search(text)) and not re.search(r"\+\+|--", text)
-        yield Failing(f"if … {kind}", sure, line_of(node), edits, ends)
+        # JavaScript's brackets around a condition stay where they are.
+        kill = _kill_before(parsed, without_brackets(condition))
+        yield Failing(f"if … {kind}", sure, line_of(node), _reversed(parsed, condition), kill)
 
 
 def _exit_codes(parsed: Parsed) -> Iterator[Failing]:
     """Yield conditions used as exit code: `sys.exit(took > 0.5)`, `process.exit(ok ? 0 : 1)`."""
-    edits: tuple[Edit, ...]
     for node in walk(parsed.root):
-        given = field(node, "arguments")
-        called = field(node, "function")
-        if node.type not in ("call", "call_expression") or given is None or called is None:
+        called, values = field(node, "function"), arguments_of(node)
+        if node.type not in ("call", "call_expression") or called is None:
             continue
-        values = given.named_children
         if not _EXITS.fullmatch(parsed.text(called)) or len(values) != 1:
             continue
-        code, kill = values[0], KILLS[parsed.language]
-        start, end = code.start_byte, code.end_byte
+        code, asked = values[0], None
         if code.type in ("comparison_operator", "not_operator", "boolean_operator"):
-            edits = (Edit(start, start, "not ("), Edit(end, end, ")"))
-            kills = (Edit(start, start, f"{kill} or ("), Edit(end, end, ")"))
-        elif code.type == "ternary_expression" and (asked := field(code, "condition")) is not None:
-            edits = (negated(parsed, asked),)
-            kills = (Edit(start, start, f"({kill}, "), Edit(end, end, ")"))
+            asked = code
+        elif code.type == "ternary_expression":
+            asked = field(code, "condition")
         elif code.type == "conditional_expression" and len(code.named_children) == 3:
             asked = code.named_children[1]
-            edits = (replaced(asked, f"not ({parsed.text(asked)})"),)
-            kills = (Edit(start, start, f"{kill} or ("), Edit(end, end, ")"))
-        else:
-            continue
-        yield Failing("exit", True, line_of(node), edits, kills)
+        if asked is not None:
+            kill = _kill_before(parsed, code)
+            yield Failing("exit", True, line_of(node), _reversed(parsed, asked), kill)
 
 
 def _imports(parsed: Parsed) -> Iterator[Failing]:
@@ -187,9 +170,8 @@ def _imports(parsed: Parsed) -> Iterator[Failing]:
         if name is None:
             return
         at = name.end_byte - (name.type == "string")
-        kill = Edit(node.start_byte, node.start_byte, f"{KILLS[parsed.language]}; ")
         edits = (Edit(at, at, "_agentrunner"),)
-        found.append(Failing("import", True, line_of(node), edits, (kill,)))
+        found.append(Failing("import", True, line_of(node), edits, _kill_before(parsed, node)))
     yield from found
 
 
@@ -203,14 +185,11 @@ def _imported_name(parsed: Parsed, statement: Node) -> Node | None:
     if statement.type == "import_statement":
         return field(statement, "source")
     call = statement.named_children[0] if statement.type == "expression_statement" else None
-    function, given = field(call, "function"), field(call, "arguments")
-    if function is None or given is None or parsed.text(function) != "require":
+    function = field(call, "function")
+    if call is None or function is None or parsed.text(function) != "require":
         return None
-    return (
-        given.named_children[0]
-        if [one.type for one in given.named_children] == ["string"]
-        else None
-    )
+    given = arguments_of(call)
+    return given[0] if [one.type for one in given] == ["string"] else None
 
 
 def _reversed_comparisons(parsed: Parsed) -> Iterator[Failing]:

@@ -11,14 +11,14 @@ from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.syntax.answers import (
     RECEIVERS,
     answers_of,
+    is_generator,
     is_put_together,
     parameter_names,
 )
 from agentrunner.verification.syntax.edits import Edit
-from agentrunner.verification.syntax.emptied_functions import changed_functions, last_name
-from agentrunner.verification.syntax.ends import own_nodes
-from agentrunner.verification.syntax.functions import NESTED, Function, functions_of
-from agentrunner.verification.syntax.languages import Parsed, language_of, parse, walk
+from agentrunner.verification.syntax.emptied_functions import changed_functions
+from agentrunner.verification.syntax.functions import Function, functions_of
+from agentrunner.verification.syntax.languages import language_of, parse, walk
 from agentrunner.verification.syntax.pinned import other_literal
 from agentrunner.verification.syntax.text_functions import TextFunction, text_functions
 from agentrunner.verification.syntax.tokens import Value, lexical_family, tokens, value_of
@@ -60,39 +60,38 @@ def fixed_answers(before: bytes | None, after: bytes, path: str) -> list[FixedAn
 def _in_tree(
     before: bytes | None, after: bytes, language: str, family: str
 ) -> Iterator[FixedAnswer]:
-    old = parse(before, language) if before is not None else None
-    parsed, functions = changed_functions(before, after, language, inner=True)
-    if parsed is None:
-        return
+    old = parse(before, language)
     was: dict[str, list[Function]] = {}
     for one in functions_of(old) if old is not None else ():
         was.setdefault(one.name, []).append(one)
-    for one in functions:
+    for one in changed_functions(before, after, language, inner=True):
         former = was.get(one.name, [])
-        answers = list(answers_of(parsed, one))
-        texts = {parsed.text(node) for node in answers}
+        answers = list(answers_of(one))
+        texts = {one.parsed.text(node) for node in answers}
         if len(texts) != 1 or not _is_fixed(answers[0]) or answers[0].type in NOTHINGS:
             continue
-        if any(node.type in ("yield", "yield_expression") for node in own_nodes(one.body, NESTED)):
+        if is_generator(one):
             continue
-        handed = _reads(old, former[0]) if old is not None and former else False
-        if not (handed or parameter_names(parsed, one) - RECEIVERS):
+        handed = bool(former) and _reads(former[0])
+        if not (handed or parameter_names(one) - RECEIVERS):
             continue
-        if old is not None and any(_gave_literals(old, function) for function in former):
+        if any(_gave_literals(function) for function in former):
             continue
         text = texts.pop()
         value = None if text in TRUTHS else _value(text, family)
         if value is None and text not in TRUTHS:
             continue
-        edits = [another(parsed, inner) for node in answers if (inner := leaf(node)) is not None]
+        edits = [
+            another(one.parsed, inner) for node in answers if (inner := leaf(node)) is not None
+        ]
         yield FixedAnswer(
-            last_name(one),
+            one.last_name,
             value,
             text,
             answers[0].start_point.row + 1,
             tuple(edit for edit in edits if edit is not None),
             not former,
-            _reads(parsed, one),
+            _reads(one),
         )
 
 
@@ -102,17 +101,16 @@ def _is_fixed(node: Node) -> bool:
     return is_literal(node) and not is_put_together(node)
 
 
-def _gave_literals(parsed: Parsed, function: Function) -> bool:
-    answers = [one for one in answers_of(parsed, function) if one.type not in NOTHINGS]
+def _gave_literals(function: Function) -> bool:
+    answers = [one for one in answers_of(function) if one.type not in NOTHINGS]
     return bool(answers) and all(map(_is_fixed, answers))
 
 
-def _reads(parsed: Parsed, function: Function) -> bool:
+def _reads(function: Function) -> bool:
     """Whether a function reads what it is handed, or the object that it belongs to."""
-    names = parameter_names(parsed, function) | RECEIVERS
-    return any(
-        parsed.text(one) in names for one in walk(function.body) if not one.named_child_count
-    )
+    names = parameter_names(function) | RECEIVERS
+    leaves = (one for one in walk(function.body) if not one.named_child_count)
+    return any(function.parsed.text(one) in names for one in leaves)
 
 
 def _value(text: str, family: str) -> Value | None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 
 from tree_sitter import Node
 
+from agentrunner.verification.syntax.edits import only_new
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
     field,
+    inside,
     is_comment,
     once_per_file,
+    statements,
     walk,
 )
 from agentrunner.verification.syntax.scripts import FUNCTIONS
@@ -21,11 +24,19 @@ from agentrunner.verification.syntax.values import STRINGS
 
 NESTED = frozenset(
     (
-        "function_definition", "lambda", "class_definition", "class_declaration", "func_literal",
-        "closure_expression", "lambda_expression", *FUNCTIONS,
+        "function_definition", "lambda", "class_definition", "class_declaration", "class_body",
+        "func_literal", "function_item", "closure_expression", "async_block", "lambda_expression",
+        *FUNCTIONS,
     )
 )  # fmt: skip
 """Nodes inside of a function whose statements are not the function's own."""
+RETURN_TYPE = {
+    "python": "return_type",
+    "go": "result",
+    "rust": "return_type",
+    "java": "type",
+}
+"""The field of a function that holds the type of what it gives back."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,22 @@ class Function:
     """The name with the surrounding classes and functions: `Cart.total`."""
     node: Node
     body: Node
+    parsed: Parsed = dataclass_field(repr=False, compare=False)
+
+    @property
+    def last_name(self) -> str:
+        """Its name without what surrounds it."""
+        return self.name.rpartition(".")[2]
+
+    @property
+    def work(self) -> list[Node]:
+        """The statements of its body, without its docstring."""
+        return [one for one in statements(self.body) if not is_docstring(self.parsed, one)]
+
+
+def own_nodes(body: Node) -> Iterator[Node]:
+    """Yield the nodes of a body, except those inside functions and classes nested in it."""
+    return walk(body, lambda node: node.type not in NESTED)
 
 
 @once_per_file
@@ -57,33 +84,27 @@ def functions_of(parsed: Parsed) -> list[Function]:
         if named is not None:
             name, body = named
             outer, within = (*outer, name), True
-            found.append(Function(".".join(outer), node, body))
+            found.append(Function(".".join(outer), node, body, parsed))
         todo.extend((child, outer, within) for child in reversed(node.named_children))
     return found
 
 
 def altered(before: Parsed | None, after: Parsed) -> list[Function]:
     """Return the functions of `after` that `before` does not have unchanged, outermost only."""
-    old = Counter(_names_and_texts(before)) if before is not None else Counter()
+    old = _with_texts(before) if before is not None else []
     changed: list[Function] = []
-    for function, label in zip(functions_of(after), _names_and_texts(after), strict=True):
-        if old[label]:
-            old[label] -= 1
-        elif not any(
-            outer.node.start_byte <= function.node.start_byte
-            and function.node.end_byte <= outer.node.end_byte
-            for outer in changed
-        ):
+    for function, _ in only_new(old, _with_texts(after), lambda one: (one[0].name, one[1])):
+        if not any(inside(outer.node, function.node) for outer in changed):
             changed.append(function)
     return changed
 
 
-def _names_and_texts(parsed: Parsed) -> list[tuple[str, str]]:
-    """Return name and own text of each function; the bodies of functions inside it do not count."""
+def _with_texts(parsed: Parsed) -> list[tuple[Function, str]]:
+    """Return each function with its own text; the bodies of functions inside it do not count."""
     functions = functions_of(parsed)
     bodies = {function.body.id for function in functions}
     return [
-        (function.name, normal(parsed, function.node, frozenset(bodies - {function.body.id})))
+        (function, normal(parsed, function.node, frozenset(bodies - {function.body.id})))
         for function in functions
     ]
 

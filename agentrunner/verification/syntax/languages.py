@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import cache, lru_cache, wraps
+from importlib import import_module
 from typing import Any, TypeVar
 
 from tree_sitter import Language, Node, Parser, Point, Tree
@@ -26,21 +27,26 @@ SCRIPTS = ("javascript", "typescript", "tsx")
 """The languages that share JavaScript's statements."""
 
 _CACHED = 200_000
-_SUFFIXES = {
-    ".py": "python",
-    ".pyi": "python",
-    ".js": "javascript",
-    ".jsx": "javascript",
-    ".mjs": "javascript",
-    ".cjs": "javascript",
-    ".ts": "typescript",
-    ".mts": "typescript",
-    ".cts": "typescript",
-    ".tsx": "tsx",
-    ".go": "go",
-    ".rs": "rust",
-    ".java": "java",
+_ENDINGS = {
+    "python": ".py .pyi",
+    "javascript": ".js .jsx .mjs .cjs",
+    "typescript": ".ts .mts .cts",
+    "tsx": ".tsx",
+    "go": ".go",
+    "rust": ".rs",
+    "java": ".java",
 }
+_BY_ENDING = {ending: name for name, all_of in _ENDINGS.items() for ending in all_of.split()}
+_GRAMMARS = {
+    "python": ("tree_sitter_python", "language"),
+    "javascript": ("tree_sitter_javascript", "language"),
+    "typescript": ("tree_sitter_typescript", "language_typescript"),
+    "tsx": ("tree_sitter_typescript", "language_tsx"),
+    "go": ("tree_sitter_go", "language"),
+    "rust": ("tree_sitter_rust", "language"),
+    "java": ("tree_sitter_java", "language"),
+}
+"""The module of each grammar, imported when it is needed, and its function."""
 
 
 @dataclass(frozen=True)
@@ -81,30 +87,20 @@ def once_per_file(work_out: Callable[[Parsed], T]) -> Callable[[Parsed], T]:
 
 def language_of(path: str) -> str | None:
     """Return a file's language by its name ("python", "tsx", "go", …), None if unsupported."""
-    return _SUFFIXES.get(posixpath.splitext(path)[1].lower())
+    return _BY_ENDING.get(posixpath.splitext(path)[1].lower())
 
 
-def parse(source: bytes, language: str) -> Parsed | None:
+def parse(source: bytes | None, language: str) -> Parsed | None:
     """Return the syntax tree of a source, or None.
 
-    It is None if the language is unknown, if the source is larger than `LARGEST`, takes longer than
-    `LONGEST` or nests deeper than `DEEPEST`, or if too much of it is not of the language.
+    It is None if there is no source, if the language is unknown, if the source is larger than
+    `LARGEST`, takes longer than `LONGEST` or nests deeper than `DEEPEST`, or if too much of it is
+    not of the language.
     """
-    if len(source) > LARGEST:
+    if source is None or len(source) > LARGEST:
         return None
     cached_parse = _parse_small if len(source) <= _CACHED else _parse_large
     return cached_parse(source, language)
-
-
-@lru_cache(maxsize=8)
-def _parse_small(source: bytes, language: str) -> Parsed | None:
-    return _parse_uncached(source, language)
-
-
-@lru_cache(maxsize=2)
-def _parse_large(source: bytes, language: str) -> Parsed | None:
-    # A source is parsed for several questions in a row, and each parse can take up to LONGEST.
-    return _parse_uncached(source, language)
 
 
 def _parse_uncached(source: bytes, language: str) -> Parsed | None:
@@ -124,6 +120,11 @@ def _parse_uncached(source: bytes, language: str) -> Parsed | None:
     except ValueError:  # the time limit is exceeded
         return None
     return Parsed(source, language, tree) if _usable(tree.root_node, len(source)) else None
+
+
+_parse_small = lru_cache(maxsize=8)(_parse_uncached)
+# A source is parsed for several questions in a row, and each parse can take up to LONGEST.
+_parse_large = lru_cache(maxsize=2)(_parse_uncached)
 
 
 def _usable(root: Node, size: int) -> bool:
@@ -146,61 +147,10 @@ def _usable(root: Node, size: int) -> bool:
 
 @cache
 def _grammar(language: str) -> Language | None:
-    load = _GRAMMARS.get(language)
-    return Language(load()) if load else None
-
-
-def _python() -> object:
-    import tree_sitter_python
-
-    return tree_sitter_python.language()
-
-
-def _javascript() -> object:
-    import tree_sitter_javascript
-
-    return tree_sitter_javascript.language()
-
-
-def _typescript() -> object:
-    import tree_sitter_typescript
-
-    return tree_sitter_typescript.language_typescript()
-
-
-def _tsx() -> object:
-    import tree_sitter_typescript
-
-    return tree_sitter_typescript.language_tsx()
-
-
-def _go() -> object:
-    import tree_sitter_go
-
-    return tree_sitter_go.language()
-
-
-def _rust() -> object:
-    import tree_sitter_rust
-
-    return tree_sitter_rust.language()
-
-
-def _java() -> object:
-    import tree_sitter_java
-
-    return tree_sitter_java.language()
-
-
-_GRAMMARS: dict[str, Callable[[], object]] = {
-    "python": _python,
-    "javascript": _javascript,
-    "typescript": _typescript,
-    "tsx": _tsx,
-    "go": _go,
-    "rust": _rust,
-    "java": _java,
-}
+    if language not in _GRAMMARS:
+        return None
+    module, function = _GRAMMARS[language]
+    return Language(getattr(import_module(module), function)())
 
 
 def walk(root: Node, into: Callable[[Node], bool] | None = None) -> Iterator[Node]:
@@ -216,6 +166,21 @@ def walk(root: Node, into: Callable[[Node], bool] | None = None) -> Iterator[Nod
             todo.extend(reversed(node.children))
 
 
+def enclosing(node: Node) -> Iterator[Node]:
+    """Yield the nodes around a node, innermost first."""
+    around = node.parent
+    while around is not None:
+        yield around
+        around = around.parent
+
+
+def without_brackets(node: Node) -> Node:
+    """Return what an expression is without the brackets around all of it."""
+    while node.type == "parenthesized_expression" and node.named_child_count == 1:
+        node = node.named_children[0]
+    return node
+
+
 def field(node: Node | None, *names: str) -> Node | None:
     """Follow a path of field names down from a node; None if a step is missing."""
     for name in names:
@@ -223,6 +188,14 @@ def field(node: Node | None, *names: str) -> Node | None:
             return None
         node = node.child_by_field_name(name)
     return node
+
+
+def arguments_of(call: Node) -> list[Node]:
+    """Return the arguments of a call, without comments; a template that is tagged has none."""
+    given = field(call, "arguments")
+    if given is None or given.type == "template_string":
+        return []
+    return [one for one in given.named_children if not is_comment(one)]
 
 
 def inside(outer: Node, node: Node) -> bool:

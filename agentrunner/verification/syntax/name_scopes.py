@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from tree_sitter import Node
 
 from agentrunner.verification.syntax.functions import functions_of
-from agentrunner.verification.syntax.languages import Parsed, is_comment, walk
+from agentrunner.verification.syntax.languages import Parsed, enclosing, is_comment, walk
 
 HANDED = ("parameters", "parameter", "receiver")
 LOOP = re.compile(r"while|range_clause|for_|do_statement|loop")
@@ -174,25 +174,16 @@ class NameScope:
 
     def _is_handed_anything(self, node: Node) -> bool:
         """Whether the function around a node has parameters: what it is asked comes by these."""
-        above = node.parent
-        while above is not None:
-            if above.child_by_field_name("body") is not None:
-                handed = (above.child_by_field_name(one) for one in HANDED)
-                names = {name for one in handed if one is not None for name in self._names(one)}
-                if names - {"argv", "args", "arguments"}:
-                    return True
-            above = above.parent
-        return False
+        return bool(self._handed_to(node) - {"argv", "args", "arguments"})
 
     def _is_parameter(self, root: Node) -> bool:
-        name, above = self.parsed.text(root), root.parent
-        while above is not None:
-            if above.child_by_field_name("body") is not None:
-                handed = (above.child_by_field_name(one) for one in HANDED)
-                if any(name in self._names(one) for one in handed if one is not None):
-                    return True
-            above = above.parent
-        return False
+        return self.parsed.text(root) in self._handed_to(root)
+
+    def _handed_to(self, node: Node) -> set[str]:
+        """The parameters of all functions around a node."""
+        functions = (one for one in enclosing(node) if one.child_by_field_name("body") is not None)
+        handed = (one.child_by_field_name(part) for one in functions for part in HANDED)
+        return {name for one in handed if one is not None for name in self._names(one)}
 
 
 def _is_keyword(node: Node) -> bool:

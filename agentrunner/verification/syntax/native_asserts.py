@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from tree_sitter import Node
 
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.syntax.assertions import Stated, arguments, compared, negated
+from agentrunner.verification.syntax.assertions import Stated, compared, failing_guard, negated
 from agentrunner.verification.syntax.edits import Edit, replaced
-from agentrunner.verification.syntax.languages import Parsed, field, is_comment, walk
+from agentrunner.verification.syntax.languages import Parsed, arguments_of, field, is_comment, walk
 from agentrunner.verification.syntax.test_spans import Found
 
 _FAILS = re.compile(r"^(Error|Errorf|Fatal|Fatalf|Fail|FailNow|fail|panic)$")
@@ -20,8 +20,9 @@ _INEXACT = re.compile(r"Not|Less|Greater|Instance|Raises|Throws|Type|Before|Afte
 # Go -----------------------------------------------------------------------------------------------
 
 
-def go_asserts(parsed: Parsed, found: Found) -> Iterator[Stated]:
+def go_asserts(found: Found) -> Iterator[Stated]:
     """Yield `if got != want { t.Errorf(…) }`, such cases of a switch, and what testify offers."""
+    parsed = found.parsed
     for node in walk(found.body):
         if node.type == "if_statement":
             condition, then = field(node, "condition"), field(node, "consequence")
@@ -62,6 +63,8 @@ def _go_cases(parsed: Parsed, switch: Node) -> Iterator[Stated]:
 
 def _fails(parsed: Parsed, then: Iterable[Node]) -> bool:
     for node in (inner for one in then for inner in walk(one)):
+        if node.type == "throw_statement":
+            return True
         if node.type in ("call_expression", "method_invocation"):
             name = (
                 field(node, "function", "field") or field(node, "function") or field(node, "name")
@@ -77,12 +80,12 @@ def _go_equal(parsed: Parsed, condition: Node) -> list[Node]:
     name = field(call, "function", "field")
     if condition.type != "unary_expression" or call is None or name is None:
         return []
-    return arguments(call)[::-1] if parsed.text(name).endswith("Equal") else []
+    return arguments_of(call)[::-1] if parsed.text(name).endswith("Equal") else []
 
 
 def _testify(parsed: Parsed, call: Node, operand: str, name: Node) -> Stated | None:
     called = parsed.text(name)
-    given = arguments(call)
+    given = arguments_of(call)
     if operand not in ("assert", "require"):
         inner = re.fullmatch(r"\w+(\.(Require|Assert)\(\))?", operand)
         known = re.match(r"(Not)?(Equal|Len|Contains|True|False|Nil|Empty|JSONEq|InDelta)", called)
@@ -112,21 +115,21 @@ def _go_turned(called: str) -> str:
 # Rust ---------------------------------------------------------------------------------------------
 
 
-def rust_asserts(parsed: Parsed, found: Found) -> Iterator[Stated]:
+def rust_asserts(found: Found) -> Iterator[Stated]:
     """Yield `assert!(…)`, `assert_eq!(…)` and the like, and `if … { panic!(…) }`.
 
     A macro that makes the whole test expects the last of its arguments.
     """
+    parsed = found.parsed
     if found.function.type == "macro_invocation":
         literals = _literals([found.body])[::-1]
         yield Stated(found.function, tuple(literals), (), tuple(literals))
         return
     for node in walk(found.body):
         if node.type == "if_expression":
-            condition, then = field(node, "condition"), field(node, "consequence")
-            if condition is not None and then is not None and _panics(parsed, then):
-                wanted = compared(parsed, condition, ("!=",), "||")
-                yield Stated(node, tuple(wanted), (negated(parsed, condition),), (condition,))
+            stated = failing_guard(parsed, node, lambda then: _panics(parsed, then))
+            if stated is not None:
+                yield stated
         if node.type != "macro_invocation":
             continue
         macro = field(node, "macro")
@@ -204,8 +207,9 @@ def _rust_turned(macro: Node, called: str, groups: list[list[Node]]) -> tuple[Ed
 # Java ---------------------------------------------------------------------------------------------
 
 
-def java_asserts(parsed: Parsed, found: Found) -> Iterator[Stated]:
+def java_asserts(found: Found) -> Iterator[Stated]:
     """Yield `assertEquals(…)` and the like, `assertThat(…)…`, `assert …`, `if (…) throw …`."""
+    parsed = found.parsed
     for node in walk(found.body):
         if node.type == "assert_statement":
             test = node.named_children[0] if node.named_children else None
@@ -213,12 +217,9 @@ def java_asserts(parsed: Parsed, found: Found) -> Iterator[Stated]:
                 wanted = compared(parsed, test, ("==",), "&&")
                 yield Stated(node, tuple(wanted), (negated(parsed, test),), (test,))
         elif node.type == "if_statement":
-            condition, then = field(node, "condition"), field(node, "consequence")
-            if condition is None or then is None:
-                continue
-            if _fails(parsed, [then]) or any(one.type == "throw_statement" for one in walk(then)):
-                wanted = compared(parsed, condition, ("!=",), "||")
-                yield Stated(node, tuple(wanted), (negated(parsed, condition),), (condition,))
+            stated = failing_guard(parsed, node, lambda then: _fails(parsed, [then]))
+            if stated is not None:
+                yield stated
         elif node.type == "method_invocation":
             stated = _java_call(parsed, node)
             if stated is not None:
@@ -229,7 +230,7 @@ def _java_call(parsed: Parsed, call: Node) -> Stated | None:
     name, target = field(call, "name"), field(call, "object")
     if name is None:
         return None
-    called, given = parsed.text(name), arguments(call)
+    called, given = parsed.text(name), arguments_of(call)
     turned = _java_turned(parsed, name, given, target is not None)
     if target is not None and re.match(r"(\w+\.)*assertThat\s*\(", parsed.text(target)):
         order = given if not _INEXACT.search(called) else []

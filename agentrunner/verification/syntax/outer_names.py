@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
-from agentrunner.verification.syntax.languages import field, is_comment, parse, walk
+from agentrunner.verification.syntax.languages import enclosing, field, is_comment, parse, walk
 
 _INNER = ("parameters", "parameter", "body")
 """Fields of a function that are its own affair."""
@@ -64,7 +64,5 @@ def _is_local(node: Node) -> bool:
         return False
     if parent is not None and parent.type == "keyword_argument" and named[1] == node:
         return False
-    at: Node | None = node
-    while at is not None and not _is_inner(at):
-        at = at.parent
-    return at is not None and at.parent is not None and field(at.parent, "body") == at
+    inner = next((one for one in (node, *enclosing(node)) if _is_inner(one)), None)
+    return inner is not None and field(inner.parent, "body") == inner

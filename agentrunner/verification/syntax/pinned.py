@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from agentrunner.verification.syntax.comparisons import Comparison, comparisons, literals
-from agentrunner.verification.syntax.edits import Edit
+from agentrunner.verification.syntax.edits import Edit, changed_lines
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.mutants import changed_lines
 from agentrunner.verification.syntax.regions import regions_of_tests
 from agentrunner.verification.syntax.tokens import Value, lexical_family, number
 
@@ -106,8 +105,7 @@ def compared_anew(path: str, before: bytes | None, after: bytes) -> list[Compari
     return [
         one
         for one in found
-        if one.line in lines
-        and not any(region.start <= one.start < region.end for region in inside)
+        if one.line in lines and not any(region.holds(one.start) for region in inside)
     ]
 
 

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from agentrunner.verification.syntax.edits import Edit, applied, replaced
-from agentrunner.verification.syntax.emptied_functions import changed_functions, emptied, last_name
-from agentrunner.verification.syntax.functions import NESTED, Function, is_docstring
+from agentrunner.verification.syntax.edits import Edit, applied
+from agentrunner.verification.syntax.emptied_functions import (
+    changed_functions,
+    done_at_once,
+    emptied,
+)
+from agentrunner.verification.syntax.functions import Function, own_nodes
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, statements, walk
 from agentrunner.verification.syntax.stand_ins import new_functions, reads_a_parameter
 
@@ -47,7 +51,7 @@ class Raising:
     """Whether its body is nothing but that."""
 
 
-def raising(parsed: Parsed, function: Function, wanted: str, *, new: bool = True) -> Raising | None:
+def raising(function: Function, wanted: str, *, new: bool = True) -> Raising | None:
     """How a function raises in place of its work; None where it does not, or where the text
     `wanted` asks for such an exception.
 
@@ -56,13 +60,12 @@ def raising(parsed: Parsed, function: Function, wanted: str, *, new: bool = True
     """
     if function.body.type not in ("block", "statement_block", "constructor_body"):
         return None
-    parts = statements(function.body)
-    kept = parts[1:] if parts and is_docstring(parsed, parts[0]) else parts
+    parsed, kept = function.parsed, function.work
     if len(kept) == 1 and _raises(parsed, kept[0]):
-        of_use = reads_a_parameter(parsed, function)
+        of_use = reads_a_parameter(function)
         asked = is_asked_for(parsed, kept[0], wanted, of_use=of_use or not new)
         return None if asked else Raising(kept[0], True)
-    for node in walk(function.body, lambda inner: inner.type not in NESTED):
+    for node in own_nodes(function.body):
         if _is_unwritten(parsed, node) and not is_asked_for(parsed, node, wanted):
             return Raising(node, False)
     last = _last(parsed, kept[-1]) if new and len(kept) > 0 else None
@@ -115,55 +118,34 @@ def only_raising(
     edits: list[Edit | None] = []
     found = False
     new = new_functions(before, after, language)
-    parsed, functions = changed_functions(before, after, language)
-    for function in functions:
-        if parsed is not None and (
-            one := raising(parsed, function, wanted, new=last_name(function) in new)
-        ):
-            edits.append(_raising_at_once(parsed, function, one))
-            found = True
-        elif parsed is not None:
-            edits.append(emptied(parsed, function))
+    for function in changed_functions(before, after, language):
+        one = raising(function, wanted, new=function.last_name in new)
+        if one is None:
+            edits.append(emptied(function))
+        elif not one.whole:
+            edits.append(done_at_once(function, function.parsed.text(one.statement)))
+        found = found or one is not None
     return applied(after, [edit for edit in edits if edit is not None]), found
 
 
 def find_only_raising(before: bytes | None, after: bytes, language: str, wanted: str) -> set[str]:
     """Last names of changed functions of which each does nothing but raise, unasked."""
-    parsed, functions = changed_functions(before, after, language, inner=True)
     new = new_functions(before, after, language)
     idle: set[str] = set()
     others: set[str] = set()
-    for function in functions:
-        found = (
-            raising(parsed, function, wanted, new=last_name(function) in new) if parsed else None
-        )
-        (idle if found is not None and found.whole else others).add(last_name(function))
+    for function in changed_functions(before, after, language, inner=True):
+        found = raising(function, wanted, new=function.last_name in new)
+        (idle if found is not None and found.whole else others).add(function.last_name)
     return idle - others
 
 
 def find_unwritten(source: bytes, language: str) -> set[str]:
     """Last names of functions of which each does nothing, or nothing but raise: what is to be."""
-    parsed, functions = changed_functions(None, source, language, inner=True)
-    if parsed is None:
-        return set()
-    written = {last_name(one) for one in functions if emptied(parsed, one) is not None}
-    return {last_name(one) for one in functions} - (
+    functions = changed_functions(None, source, language, inner=True)
+    written = {one.last_name for one in functions if emptied(one) is not None}
+    return {one.last_name for one in functions} - (
         written - find_only_raising(None, source, language, "")
     )
-
-
-def _raising_at_once(parsed: Parsed, function: Function, found: Raising) -> Edit | None:
-    if found.whole:
-        return None
-    text, body = parsed.text(found.statement), function.body
-    if parsed.language == "python":
-        parts = statements(body)
-        first = parts[1] if is_docstring(parsed, parts[0]) else parts[0]
-        return Edit(first.start_byte, parts[-1].end_byte, text)
-    if parsed.language in ("go", "rust"):  # what follows still compiles
-        at = body.start_byte + 1
-        return Edit(at, at, f" if true {{ {text} }}\n")
-    return replaced(body, f"{{ {text} }}")
 
 
 def _raises(parsed: Parsed, node: Node) -> bool:

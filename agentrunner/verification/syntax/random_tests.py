@@ -14,6 +14,7 @@ from agentrunner.verification.syntax.edits import (
     indent_of,
     line_indent,
     newline,
+    still_parses,
 )
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse, walk
 from agentrunner.verification.syntax.test_finder import attributes, standing
@@ -39,8 +40,7 @@ def random_tests(source: bytes, language: str, path: str, name: str) -> list[Can
     canaries: list[Canary] = []
     for own, kind, statement, edit in _WRITERS[language](parsed, tests, word) if tests else ():
         changed = applied(source, [edit])
-        after = parse(changed, language)
-        if after is not None and (parsed.root.has_error or not after.root.has_error):
+        if still_parses(parsed, changed):
             line = source[: edit.start].count(b"\n") + 1
             description = f"a test {own} in {path} that fails by `{statement}`"
             canaries.append(Canary(changed, own, kind, description, line, (edit,)))

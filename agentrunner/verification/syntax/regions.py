@@ -24,6 +24,10 @@ class Region:
     name: str
     """The name of the module, class or function; with `kind` it is unique in the file."""
 
+    def holds(self, offset: int) -> bool:
+        """Whether what begins at this offset is part of the test."""
+        return self.start <= offset < self.end
+
 
 def regions_of_tests(source: bytes, language: str) -> list[Region]:
     """Return the tests in a file, in source order.

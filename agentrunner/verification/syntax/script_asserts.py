@@ -7,14 +7,13 @@ from collections.abc import Collection, Iterator
 
 from tree_sitter import Node
 
-from agentrunner.verification.syntax.assertions import Stated, compared, negated
+from agentrunner.verification.syntax.assertions import Stated, compared, failing_guard, negated
 from agentrunner.verification.syntax.edits import Edit, replaced
-from agentrunner.verification.syntax.languages import Parsed, field, walk
-from agentrunner.verification.syntax.scripts import callee_names, given
+from agentrunner.verification.syntax.languages import Parsed, arguments_of, field, walk
+from agentrunner.verification.syntax.scripts import callee_names
 from agentrunner.verification.syntax.test_spans import Found
 
 _SAME = ("===", "==")
-_OTHER = ("!==", "!=")
 _EQUAL = re.compile(r"equal|^(is|same|match|throws|rejects|includes?|contains?|lengthof)$", re.I)
 REQUIRED = re.compile(
     r"""require\(\s*['"](?!\.)[^'"]*(?:assert|expect)[^'"]*['"]\s*\)(?:\.strict)?"""
@@ -23,13 +22,14 @@ REQUIRED = re.compile(
 _NOT_EXACT = re.compile(r"greater|less|above|below|most|least|within|instance|not", re.I)
 
 
-def script_asserts(parsed: Parsed, found: Found, also: Collection[str] = ()) -> Iterator[Stated]:
+def script_asserts(found: Found, also: Collection[str] = ()) -> Iterator[Stated]:
     """Yield each assertion: `expect(…)…`, `assert…`, `t.is(…)`, `….expect(200)`, and `if (…)
     throw`.
 
     `also` holds further names that assert, as the parameters of the test do.
     """
-    context = _parameter_names(parsed, found) | set(also)
+    parsed = found.parsed
+    context = parameter_names(found) | set(also)
     for node in walk(found.body):
         stated = None
         if node.type == "call_expression":
@@ -37,21 +37,21 @@ def script_asserts(parsed: Parsed, found: Found, also: Collection[str] = ()) -> 
         elif node.type == "member_expression":
             stated = _property(parsed, node)
         elif node.type == "if_statement":
-            stated = _thrown(parsed, node)
+            stated = failing_guard(parsed, node, _throws)
         if stated is not None:
             yield stated
 
 
-def _parameter_names(parsed: Parsed, found: Found) -> set[str]:
-    """Return the parameters of the test, which some frameworks use for assertions."""
+def parameter_names(found: Found) -> set[str]:
+    """Return the parameters of a test, which some frameworks use for assertions."""
     several = field(found.function, "parameters") or field(found.function, "parameter")
     if several is None:
         return set()
-    return {parsed.text(node) for node in walk(several) if node.type == "identifier"}
+    return {found.parsed.text(node) for node in walk(several) if node.type == "identifier"}
 
 
 def _call(parsed: Parsed, call: Node, context: set[str]) -> Stated | None:
-    names, arguments = callee_names(parsed, call), given(call)
+    names, arguments = callee_names(parsed, call), arguments_of(call)
     if not names:
         return None
     callee, last = field(call, "function"), names[-1]
@@ -124,15 +124,8 @@ def _property(parsed: Parsed, node: Node) -> Stated | None:
     return Stated(node, (), _turned_chain(parsed, node), (node,))
 
 
-def _thrown(parsed: Parsed, node: Node) -> Stated | None:
-    """Read `if (got !== 5) throw …`."""
-    condition, then = field(node, "condition"), field(node, "consequence")
-    if condition is None or then is None:
-        return None
-    if not any(one.type == "throw_statement" for one in walk(then)):
-        return None
-    wanted = compared(parsed, condition, _OTHER, "||")
-    return Stated(node, tuple(wanted), (negated(parsed, condition),), (condition,))
+def _throws(then: Node) -> bool:
+    return any(one.type == "throw_statement" for one in walk(then))
 
 
 def _expects(parsed: Parsed, callee: Node) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from agentrunner.verification.syntax.languages import Parsed, field, is_comment, walk
+from agentrunner.verification.syntax.languages import Parsed, arguments_of, field, walk
 from agentrunner.verification.syntax.test_spans import Found, TestSpan, Title, literal_title
 
 FUNCTIONS = (
@@ -43,14 +43,6 @@ def callee_names(parsed: Parsed, call: Node) -> list[str]:
     return names[::-1]
 
 
-def given(call: Node) -> list[Node]:
-    """Return the arguments of a call, without comments."""
-    arguments = field(call, "arguments")
-    if arguments is None or arguments.type != "arguments":
-        return []
-    return [node for node in arguments.named_children if not is_comment(node)]
-
-
 def script_tests(parsed: Parsed) -> Iterator[Found]:
     """Yield all calls that declare a test, in source order, with the suites around them."""
     named = _named_functions(parsed)
@@ -75,7 +67,7 @@ def script_tests(parsed: Parsed) -> Iterator[Found]:
 
 def _declared(parsed: Parsed, call: Node, named: dict[str, Node]) -> tuple[Title, Node, str] | None:
     """Return title, function and kind of a declaring call; the kind is "" if only its form fits."""
-    arguments = given(call)
+    arguments = arguments_of(call)
     if len(arguments) < 2:
         return None
     names = callee_names(parsed, call)
@@ -100,9 +92,9 @@ def _function(node: Node) -> Node | None:
     for _ in range(4):
         if node.type in FUNCTIONS:
             return node
-        if node.type != "call_expression" or not given(node):
+        if node.type != "call_expression":
             return None
-        inner = [one for one in given(node) if one.type in (*FUNCTIONS, "call_expression")]
+        inner = [one for one in arguments_of(node) if one.type in (*FUNCTIONS, "call_expression")]
         if not inner:
             return None
         node = inner[-1]
@@ -146,6 +138,6 @@ def _found(
     )
     test = kind == "test"
     return Found(
-        span, titles, whole, function, body, test, parsed.language,
+        parsed, span, titles, whole, function, body, test,
         suites=suites, call=call, around=around,
     )  # fmt: skip

@@ -7,11 +7,10 @@ languages define it: a pragma, an attribute, an escape from types, a stream that
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from agentrunner.verification.syntax.edits import Edit
+from agentrunner.verification.syntax.edits import Edit, only_new
 from agentrunner.verification.syntax.tokens import LARGEST, comments, lexical_family, tokens
 
 
@@ -111,11 +110,5 @@ def silenced_warnings(path: str, source: bytes) -> list[SilencedWarning]:
 
 def added_silenced_warnings(path: str, before: bytes, after: bytes) -> list[SilencedWarning]:
     """Return those that only the new text of a file has."""
-    old = Counter(one.text for one in silenced_warnings(path, before))
-    found = []
-    for one in silenced_warnings(path, after):
-        if old[one.text]:
-            old[one.text] -= 1
-        else:
-            found.append(one)
-    return found
+    old, new = silenced_warnings(path, before), silenced_warnings(path, after)
+    return only_new(old, new, lambda one: one.text)

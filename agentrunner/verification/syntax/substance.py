@@ -12,7 +12,8 @@ from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import NAMES, context_of
 from agentrunner.verification.syntax.functions import normal
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, inside, parse, walk
-from agentrunner.verification.syntax.test_finder import located, standing
+from agentrunner.verification.syntax.script_asserts import parameter_names
+from agentrunner.verification.syntax.test_finder import around, located, standing
 from agentrunner.verification.syntax.test_spans import Found, TestSpan
 from agentrunner.verification.syntax.values import is_literal
 
@@ -49,11 +50,11 @@ def assertions(source: bytes, language: str, span: TestSpan) -> list[str]:
     The texts have no comments and normalised white space, so those of a moved or renamed test are
     equal. Empty if the span is not of this source.
     """
-    parsed = parse(source, language)
-    found = located(parsed, span) if parsed is not None else None
-    if parsed is None or found is None:
+    found = located(source, language, span)
+    if found is None:
         return []
-    stated = [one.node for one in asserts_of(parsed, found)]
+    parsed = found.parsed
+    stated = [one.node for one in asserts_of(found)]
     outermost = [
         one for one in stated if not any(one != other and inside(other, one) for other in stated)
     ]
@@ -74,13 +75,10 @@ def asserted_by(source: bytes, language: str) -> list[str]:
     parsed = parse(source, language)
     if parsed is None:
         return []
-    root = parsed.root
-    span = TestSpan("", (), 0, root.end_byte, 0, root.end_byte, 1)
-    everything = Found(span, (), root, root, root, True, language)
     return [
         _ASSERTING.sub(r"\1", _without_brackets(normal(parsed, one.node)))
-        for found in (*standing(parsed), everything)
-        for one in asserts_of(parsed, found)
+        for found in (*standing(parsed), Found.whole_file(parsed))
+        for one in asserts_of(found)
     ]
 
 
@@ -101,24 +99,24 @@ def is_empty_test(source: bytes, language: str, span: TestSpan) -> bool:
     span is not of this source, and for a test made by a macro, whose assertions are written
     elsewhere.
     """
-    parsed = parse(source, language)
-    found = located(parsed, span) if parsed is not None else None
-    if parsed is None or found is None or found.function.type == "macro_invocation":
+    found = located(source, language, span)
+    if found is None or found.function.type == "macro_invocation":
         return False
-    own = _own_names(parsed, found)
-    if any(_says_something(parsed, one, own) for one in asserts_of(parsed, found)):
+    parsed, own = found.parsed, _own_names(found)
+    if any(_says_something(parsed, one, own) for one in asserts_of(found)):
         return False
     if any(_could_raise(parsed, node, own, found) for node in walk(found.body)):
         return False
-    return not _set_up_matters(parsed, found)
+    return not _set_up_matters(found)
 
 
-def _set_up_matters(parsed: Parsed, found: Found) -> bool:
+def _set_up_matters(found: Found) -> bool:
     """Whether a fixture of this file that the test uses calls the product, or what a set-up of its
     class made of the product is used."""
+    parsed = found.parsed
     if parsed.language != "python":
         return False
-    if _uses_what_was_set_up(parsed, found):
+    if _uses_what_was_set_up(found):
         return True
     given = field(found.function, "parameters")
     context = context_of(parsed)
@@ -129,15 +127,14 @@ def _set_up_matters(parsed: Parsed, found: Found) -> bool:
     return False
 
 
-def _uses_what_was_set_up(parsed: Parsed, found: Found) -> bool:
+def _uses_what_was_set_up(found: Found) -> bool:
     """Whether a test uses `self.shop`, which another method of its class made of the product."""
-    at: Node | None = found.whole
-    while at is not None and at.type != "class_definition":
-        at = at.parent
-    if at is None:
+    parsed = found.parsed
+    classes = around(found.whole, "class_definition")
+    if not classes:
         return False
     used = {parsed.text(one) for one in walk(found.body) if one.type == "attribute"}
-    for node in walk(at):
+    for node in walk(classes[-1]):
         target, value = field(node, "left"), field(node, "right")
         if node.type != "assignment" or target is None or value is None:
             continue
@@ -152,8 +149,9 @@ def _language_names(parsed: Parsed) -> frozenset[str]:
     return _OF_THE_LANGUAGE[kind]
 
 
-def _own_names(parsed: Parsed, found: Found) -> frozenset[str]:
+def _own_names(found: Found) -> frozenset[str]:
     """Return the variables of a test whose values come only from the test itself."""
+    parsed = found.parsed
     known = _language_names(parsed)
     values: dict[str, list[Node]] = {}
     for node in walk(found.body):
@@ -161,7 +159,8 @@ def _own_names(parsed: Parsed, found: Found) -> frozenset[str]:
             target, value = field(node, left), field(node, right)
             if target is not None and value is not None and target.type in _TARGETS:
                 values.setdefault(parsed.text(target), []).append(value)
-    own = _parameters(parsed, found)
+    # In Python they are fixtures, which the test tool does not make up.
+    own = set() if parsed.language == "python" else parameter_names(found)
     while True:
         more = {
             name
@@ -171,14 +170,6 @@ def _own_names(parsed: Parsed, found: Found) -> frozenset[str]:
         if not more:
             return frozenset(own)
         own |= more
-
-
-def _parameters(parsed: Parsed, found: Found) -> set[str]:
-    """Return the parameters that the test tool fills; none in Python, where they are fixtures."""
-    given = field(found.function, "parameters") or field(found.function, "parameter")
-    if given is None or parsed.language == "python":
-        return set()
-    return {parsed.text(one) for one in walk(given) if one.type == "identifier"}
 
 
 _TARGETS = ("identifier", "expression_list")
@@ -255,19 +246,14 @@ def _could_raise(parsed: Parsed, node: Node, own: frozenset[str], found: Found) 
 
 def _is_dropped(node: Node, found: Found) -> bool:
     """Whether every error of a node is caught and dropped."""
-    at = node.parent
-    inner = node
-    while at is not None and inside(found.body, at):
-        if at.type == "try_statement":
-            body = field(at, "body")
-            catches = [
-                one for one in at.named_children if one.type in ("except_clause", "catch_clause")
-            ]
-            if body is not None and inside(body, inner) and catches:
-                handled = [one for catch in catches for one in walk(catch)]
-                if not any(
-                    one.type in (*_CALLS, "raise_statement", "throw_statement") for one in handled
-                ):
-                    return True
-        at = at.parent
+    for tried in around(node, "try_statement"):
+        body = field(tried, "body")
+        if body is None or not inside(body, node) or not inside(found.body, tried):
+            continue
+        catches = [
+            one for one in tried.named_children if one.type in ("except_clause", "catch_clause")
+        ]
+        handled = {one.type for catch in catches for one in walk(catch)}
+        if catches and handled.isdisjoint((*_CALLS, "raise_statement", "throw_statement")):
+            return True
     return False

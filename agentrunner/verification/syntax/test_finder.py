@@ -10,8 +10,9 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
+    arguments_of,
+    enclosing,
     field,
-    inside,
     is_comment,
     once_per_file,
     parse,
@@ -19,8 +20,6 @@ from agentrunner.verification.syntax.languages import (
 )
 from agentrunner.verification.syntax.scripts import script_tests
 from agentrunner.verification.syntax.test_spans import Found, TestSpan, Title, literal_title
-
-__all__ = ["TestSpan", "all_tests", "find_test", "located"]
 
 _RUST_ITEMS = (
     "source_file",
@@ -89,12 +88,11 @@ def _best(found: list[Found], name: str, language: str) -> list[Found]:
     return []
 
 
-def located(parsed: Parsed, span: TestSpan) -> Found | None:
+def located(source: bytes, language: str, span: TestSpan) -> Found | None:
     """Return the match for a span that was found in this same source, None if there is none."""
-    for found in candidates(parsed):
-        if found.span == span:
-            return found
-    return None
+    parsed = parse(source, language)
+    matches = candidates(parsed) if parsed is not None else []
+    return next((found for found in matches if found.span == span), None)
 
 
 @once_per_file
@@ -153,11 +151,9 @@ def _go(parsed: Parsed) -> Iterator[Found]:
 def _go_subtests(parsed: Parsed, outer: Node, own: str) -> Iterator[Found]:
     """Yield a match for every `t.Run(name, func(t *testing.T) {…})` of a function."""
     for call in walk(outer):
-        arguments = field(call, "arguments")
-        if call.type != "call_expression" or arguments is None:
+        if call.type != "call_expression":
             continue
-        called = field(call, "function", "field")
-        given = [node for node in arguments.named_children if not is_comment(node)]
+        called, given = field(call, "function", "field"), arguments_of(call)
         if called is None or parsed.text(called) != "Run" or len(given) != 2:
             continue
         body = field(given[1], "body")
@@ -167,7 +163,7 @@ def _go_subtests(parsed: Parsed, outer: Node, own: str) -> Iterator[Found]:
             span = TestSpan("/".join(parts), parts, *_bounds(outer, body))
             pieces = tuple(piece.replace(" ", "_") for piece in title.pieces)
             titles = (Title.plain(own), Title(parts[1], pieces))
-            yield Found(span, titles, outer, given[1], body, True, "go", inner=True)
+            yield Found(parsed, span, titles, outer, given[1], body, True, inner=True)
 
 
 def _go_score(found: Found, name: str) -> tuple[int, ...] | None:
@@ -279,7 +275,7 @@ def name_parts(name: str, language: str) -> list[str]:
 
 
 def _plain_score(found: Found, name: str) -> tuple[int, ...] | None:
-    parts = name_parts(name, found.language)
+    parts = name_parts(name, found.parsed.language)
     same = 0
     for part, other in zip(reversed(found.span.parts), reversed(parts), strict=False):
         if part != other:
@@ -353,13 +349,9 @@ def _found(
 ) -> Found:
     span = TestSpan(separator.join(parts), parts, *_bounds(whole, body, first))
     titles = tuple(Title.plain(part) for part in parts)
-    return Found(span, titles, whole, function, body, test, parsed.language)
+    return Found(parsed, span, titles, whole, function, body, test)
 
 
-def around(parsed: Parsed, node: Node, *kinds: str) -> list[Node]:
+def around(node: Node, *kinds: str) -> list[Node]:
     """Return the nodes of the given types that enclose a node, outermost first."""
-    return [
-        one
-        for one in walk(parsed.root, lambda child: inside(child, node))
-        if one.type in kinds and inside(one, node) and one != node
-    ]
+    return [one for one in enclosing(node) if one.type in kinds][::-1]

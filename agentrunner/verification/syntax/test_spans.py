@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 
 from tree_sitter import Node
 
@@ -76,6 +77,7 @@ def _can_begin(name: str, at: int) -> bool:
 class Found:
     """A test, or a function that could be meant as one, with its syntax nodes."""
 
+    parsed: Parsed = dataclass_field(repr=False, compare=False)
     span: TestSpan
     titles: tuple[Title, ...]
     whole: Node
@@ -83,7 +85,6 @@ class Found:
     body: Node
     is_test: bool
     """False for a function that is only considered if no test matches a name."""
-    language: str = ""
     inner: bool = False
     """Whether it is a part of a test with a name and body of its own: a subtest in Go."""
     suites: tuple[Node, ...] = ()
@@ -92,6 +93,13 @@ class Found:
     """The call that declares the test (JavaScript)."""
     around: tuple[str, ...] = ()
     """Texts handed to surrounding calls that may make suites: `whenAsked("a", () => {…})`."""
+
+    @staticmethod
+    def whole_file(parsed: Parsed) -> Found:
+        """Return a file as one test, for what stands outside of tests."""
+        root = parsed.root
+        span = TestSpan("", (), 0, root.end_byte, 0, root.end_byte, 1)
+        return Found(parsed, span, (), root, root, root, True)
 
 
 _STRINGS = ("string", "template_string", "interpreted_string_literal", "raw_string_literal")

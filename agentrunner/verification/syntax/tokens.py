@@ -6,11 +6,12 @@ A source is read as Latin-1, one character per byte, so that offsets are those o
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import PurePosixPath
 from typing import Literal
+
+from agentrunner.verification.syntax.edits import only_new
 
 LARGEST = 1_000_000
 """The largest source that is read, in bytes."""
@@ -155,14 +156,7 @@ def added_comments(path: str, before: bytes, after: bytes) -> list[tuple[int, st
     family = lexical_family(path, after)
     if family is None:
         return []
-    old = Counter(text for _, text in comments(before, family))
-    found = []
-    for start, text in comments(after, family):
-        if old[text]:
-            old[text] -= 1
-        else:
-            found.append((start, text))
-    return found
+    return only_new(comments(before, family), comments(after, family), lambda one: one[1])
 
 
 @cache

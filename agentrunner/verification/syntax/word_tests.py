@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.results.names import BRACKETED, own_name
 from agentrunner.verification.syntax.edits import Edit
+from agentrunner.verification.syntax.languages import language_of, parse
 from agentrunner.verification.syntax.programs import KILLS, program_language
+from agentrunner.verification.syntax.test_finder import fitting
 
 QUOTED = re.compile(r"'(?:[^'\\\n]|\\.)+'|\"(?:[^\"\\\n]|\\.)+\"")
 VALUE = re.compile(
@@ -77,6 +79,18 @@ def tests_by_words(source: bytes, path: str, name: str, line: int | None) -> lis
     if not starts and line is not None and 0 < line <= len(lines):
         starts = [line - 1]
     return [_test(lines, start, path, bare) for start in starts[:MOST_SPANS]]
+
+
+def number_of_definitions(source: bytes, path: str, name: str) -> int:
+    """How many tests in a file, in any language, can be the one with this reported name.
+
+    Some tools run only the last definition.
+    """
+    language = language_of(path)
+    if language is None:
+        return len(tests_by_words(source, path, name, None))
+    parsed = parse(source, language)
+    return 0 if parsed is None else sum(one.is_test for one in fitting(parsed, name))
 
 
 def _by_definition(lines: Sequence[str], own: str) -> list[int]:

@@ -10,7 +10,10 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
-from agentrunner.verification.syntax import Canary, all_tests, changed_literal, failing_end
+from agentrunner.verification.syntax.canary import changed_literal
+from agentrunner.verification.syntax.edits import Canary
+from agentrunner.verification.syntax.ends import failing_end
+from agentrunner.verification.syntax.test_finder import all_tests
 from tests.kit.missing import missing
 
 QUICK = {

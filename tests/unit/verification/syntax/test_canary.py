@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.syntax import all_tests, changed_literal, failing_end, find_test
-from agentrunner.verification.syntax.canary import leaves_row
+from agentrunner.verification.syntax.canary import changed_literal, leaves_row
+from agentrunner.verification.syntax.ends import failing_end
 from agentrunner.verification.syntax.substance import is_empty_test
+from agentrunner.verification.syntax.test_finder import all_tests, find_test
 
 
 def python(statement: str) -> tuple[str, str, str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.syntax import is_same_code
+from agentrunner.verification.syntax.code_equality import is_same_code
 
 
 @pytest.mark.parametrize(

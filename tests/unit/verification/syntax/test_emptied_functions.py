@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.syntax import (
-    empty_functions,
-    mutants,
+from agentrunner.verification.syntax.emptied_functions import empty_functions
+from agentrunner.verification.syntax.mutants import mutants
+from agentrunner.verification.syntax.regions import (
     regions_of_tests,
     with_regions_of,
     without_regions,

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from agentrunner.verification.syntax import (
-    combined,
-    empty_functions,
-    failing_end,
-    find_test,
-    mutants,
-    random_tests,
-)
+from agentrunner.verification.syntax.edits import combined
+from agentrunner.verification.syntax.emptied_functions import empty_functions
+from agentrunner.verification.syntax.ends import failing_end
+from agentrunner.verification.syntax.mutants import mutants
+from agentrunner.verification.syntax.random_tests import random_tests
+from agentrunner.verification.syntax.test_finder import find_test
 from tests.unit.verification.syntax.live import canaries, need, ran
 
 PRODUCT = b"""package shop

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.verification.syntax import combined, empty_functions, mutants, random_tests
+from agentrunner.verification.syntax.edits import combined
+from agentrunner.verification.syntax.emptied_functions import empty_functions
+from agentrunner.verification.syntax.mutants import mutants
+from agentrunner.verification.syntax.random_tests import random_tests
 from tests.unit.verification.syntax.live import canaries, need, ran
 
 PRODUCT = b"""import java.util.ArrayList;

@@ -5,13 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from agentrunner.verification.syntax import (
-    combined,
-    empty_functions,
-    mutants,
-    random_tests,
-    with_regions_of,
-)
+from agentrunner.verification.syntax.edits import combined
+from agentrunner.verification.syntax.emptied_functions import empty_functions
+from agentrunner.verification.syntax.mutants import mutants
+from agentrunner.verification.syntax.random_tests import random_tests
+from agentrunner.verification.syntax.regions import with_regions_of
 from tests.unit.verification.syntax.live import canaries, pytest_results, ran
 
 PRODUCT = b'''"""A shop."""

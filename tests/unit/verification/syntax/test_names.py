@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.syntax import (
-    all_tests,
-    assertions,
-    definition,
-    definitions,
-    find_test,
-    identifiers,
-    is_empty_test,
-    names_called,
-    names_changed,
-)
-from agentrunner.verification.syntax.calls import users_of
+from agentrunner.verification.syntax.calls import names_called, names_changed, users_of
+from agentrunner.verification.syntax.definitions import definition, definitions
+from agentrunner.verification.syntax.substance import assertions, is_empty_test
+from agentrunner.verification.syntax.test_finder import all_tests, find_test
+from agentrunner.verification.syntax.words import identifiers
 
 
 @pytest.mark.parametrize(

@@ -8,26 +8,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentrunner.verification.syntax import (
-    all_tests,
-    assertions,
-    changed_literal,
-    definitions,
-    empty_functions,
-    failing_end,
-    find_test,
-    identifiers,
-    is_empty_test,
-    language_of,
-    mutants,
-    names_called,
-    names_changed,
-    random_tests,
+from agentrunner.verification.syntax.calls import names_called, names_changed
+from agentrunner.verification.syntax.canary import changed_literal
+from agentrunner.verification.syntax.definitions import definitions
+from agentrunner.verification.syntax.emptied_functions import empty_functions
+from agentrunner.verification.syntax.ends import failing_end
+from agentrunner.verification.syntax.languages import LARGEST, language_of, parse
+from agentrunner.verification.syntax.mutants import mutants
+from agentrunner.verification.syntax.random_tests import random_tests
+from agentrunner.verification.syntax.regions import (
     regions_of_tests,
     with_regions_of,
     without_regions,
 )
-from agentrunner.verification.syntax.languages import LARGEST, parse
+from agentrunner.verification.syntax.substance import assertions, is_empty_test
+from agentrunner.verification.syntax.test_finder import all_tests, find_test
+from agentrunner.verification.syntax.words import identifiers
 from tests.unit.verification.syntax.sources import SOURCES
 
 LANGUAGES = sorted(SOURCES)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.verification.syntax.languages import parse
-from agentrunner.verification.syntax.stand_ins import OTHER_TEXT, new_functions, stand_ins, unread
+from agentrunner.verification.syntax.stand_ins import OTHER_TEXT, new_functions, stand_ins
+from agentrunner.verification.syntax.unread_parameters import unread_parameters
 
 FIRST = "gives back `a` as it is"
 
@@ -84,8 +85,13 @@ def test_functions_that_are_new_by_name() -> None:
 def test_new_parameters_that_are_not_read() -> None:
     before = b"def f(a, b=1):\n    return a\n\n\ndef g(a):\n    return a\n"
     after = b"def f(a, b=1, c=2, d=3):\n    return d\n\n\ndef g(a, c):\n    return a\n"
-    assert unread(before, after, "python") == {("f", "c"), ("g", "c")}
-    assert unread(None, after, "python") == {("f", "a"), ("f", "b"), ("f", "c"), ("g", "c")}
+    assert unread_parameters(before, after, "shop.py") == {("f", "c"), ("g", "c")}
+    assert unread_parameters(None, after, "shop.py") == {
+        ("f", "a"),
+        ("f", "b"),
+        ("f", "c"),
+        ("g", "c"),
+    }
 
 
 @pytest.mark.parametrize(
@@ -108,5 +114,6 @@ def test_new_parameters_that_are_not_read() -> None:
 def test_types_and_defaults_are_no_parameters(
     language: str, before: str, after: str, names: set[str]
 ) -> None:
-    found = unread(before.encode(), after.encode(), language)
+    path = {"python": "shop.py", "javascript": "shop.js"}[language]
+    found = unread_parameters(before.encode(), after.encode(), path)
     assert found == {("f", name) for name in names}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.syntax import all_tests, find_test
+from agentrunner.verification.syntax.test_finder import all_tests, find_test
 from tests.unit.verification.syntax.sources import GO, JAVA, PYTHON, RUST, SCRIPT
 
 EXTRA = b"""

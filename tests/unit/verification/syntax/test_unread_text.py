@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.syntax.unread_text import unread_in_text
+from agentrunner.verification.syntax.unread_parameters import unread_parameters
 
 RUBY = """
 class Pad
@@ -36,4 +36,4 @@ class Pad {
     ],
 )
 def test_what_is_not_read(path: str, before: str, after: str, found: set[tuple[str, str]]) -> None:
-    assert unread_in_text(before.encode(), after.encode(), path) == found
+    assert unread_parameters(before.encode(), after.encode(), path) == found

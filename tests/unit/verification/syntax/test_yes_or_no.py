@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.syntax.yes_or_no import says_yes_or_no
+from agentrunner.verification.syntax.answers import says_yes_or_no
 
 PYTHON = "def f(a, b):\n    return {}\n"
 SCRIPT = "const f = (a, b) => {};\n"
