@@ -1,4 +1,4 @@
-"""The helper that the supervisor starts for a worker: `python -I -c BOOTSTRAP … STATUS_FD`.
+"""The helper that the supervisor starts for a worker: `own_process` and STATUS_FD.
 
 It makes its own container, runs the command of its order there, and copies the streams. On
 STATUS_FD it reports lines of JSON: {"forwards-signals": true} at once; {"exit-code": N} if the

@@ -13,13 +13,6 @@ from agentrunner.sandboxes.docker.config import User
 from agentrunner.sandboxes.docker.copies import Copies
 from agentrunner.sandboxes.docker.exec import ExecCommand
 
-BOOTSTRAP = """\
-import sys
-sys.path.append(sys.argv[1])
-from agentrunner.sandboxes.docker.attach import main
-sys.exit(main())
-"""
-"""Isolated from the folder it is started in; the path is for a package that is not installed."""
 PASSED_ON = ("LD_LIBRARY_PATH",)
 """All that the helper gets of our environment: what its Python needs to start."""
 PREFIX = "AGENTRUNNER_ATTACH_"

@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from agentrunner.environment import own_process
 from agentrunner.errors import AgentRunnerError, SandboxUnavailable
 from agentrunner.errors.sandboxes import ImageMissing
 from agentrunner.sandboxes.base import (
@@ -46,7 +46,7 @@ from agentrunner.sandboxes.docker.layout import (
     sandbox_mounts,
 )
 from agentrunner.sandboxes.docker.lifeline import remove_dead_lifelines
-from agentrunner.sandboxes.docker.order import BOOTSTRAP, PASSED_ON, AttachOrder
+from agentrunner.sandboxes.docker.order import PASSED_ON, AttachOrder
 from agentrunner.sandboxes.docker.overlays import can_overlay
 from agentrunner.sandboxes.docker.pool import ContainerRecipe, Pool
 from agentrunner.sandboxes.docker.recipes import HOST_IMAGE
@@ -195,11 +195,10 @@ class DockerSandbox:
             masked=self._spec.repo if recipe.masked else None,
             layers=recipe.layers,
         )
-        package_home = str(Path(__file__).resolve().parents[3])
-        argv = (sys.executable, "-I", "-c", BOOTSTRAP, package_home, STATUS_FD)
+        helper = own_process("agentrunner.sandboxes.docker.attach", packages=True)
         names = [name for name in PASSED_ON if name in self._environ]
         env = {**order.to_env(), **{name: self._environ[name] for name in names}}
-        return Launch(argv, env, cwd=Path("/"))
+        return Launch((*helper, STATUS_FD), env, cwd=Path("/"))
 
     async def run(self, request: Request, on_output: OnOutput | None = None) -> CommandResult:
         """Run a request in a container that nothing else uses meanwhile.
