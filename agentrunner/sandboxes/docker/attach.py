@@ -38,7 +38,7 @@ PIECE = 100_000
 
 @dataclass(frozen=True)
 class AttachOrder:
-    """One command in its own container."""
+    """One command in its own container. It comes in the environment, as it may hold secrets."""
 
     host: str
     """The engine's address."""

@@ -302,7 +302,7 @@ def _words(error: Exception) -> str:
     return (str(error) or type(error).__name__).strip()
 
 
-UNSEEN = re.compile(
+_UNSEEN = re.compile(
     r"bind source path does not exist: (?P<docker>/.*?)[\")]*\s*$"
     r"|error while creating mount source path '(?P<created>/[^']+)'"
     r"|statfs (?P<podman>/.*?): no such file or directory"
@@ -312,8 +312,13 @@ UNSEEN = re.compile(
 
 
 def unavailable(host: str | None, cause: str, repo: Path) -> SandboxUnavailable:
-    """Return the error for an engine on which no sandbox of this repository could be made."""
-    found = UNSEEN.search(cause)
+    """Return the error for an engine on which no sandbox of this repository could be made.
+
+    An engine mounts what lies on its own machine. A volume of the container that we run in, a
+    folder in a private mount namespace, or one that Docker Desktop does not share is here and not
+    there.
+    """
+    found = _UNSEEN.search(cause)
     path = next(filter(None, found.groups()), "") if found else ""
     if not path or not Path(path).exists():
         return SandboxUnavailable(f"no sandbox on {host}: {cause}")

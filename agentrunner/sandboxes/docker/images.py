@@ -260,7 +260,7 @@ def _pull_command(engine: Engine, name: str) -> str:
 
 
 def check_helpers(repo: Path) -> None:
-    """Refuse to continue if PATH leads to such a program inside the repository.
+    """Refuse to continue if PATH leads to a helper for a registry's credentials in the repository.
 
     Raises SandboxUnavailable (`image-helper`). docker-py looks the programs up itself, so it cannot
     be given another one.

@@ -64,9 +64,6 @@ def _folder() -> Traversable:
 
 
 DISTRIBUTION = "agentrunner-graph"
-_LEFT_OUT = frozenset({"__pycache__"})
-_BESIDE = ("images",)
-"""In a checkout they are at its root, in a wheel inside the package."""
 
 
 def own_files() -> Iterator[tuple[str, bytes]]:
@@ -74,12 +71,10 @@ def own_files() -> Iterator[tuple[str, bytes]]:
 
     An installation gives the same files as a checkout, whose links lead to its root.
     """
-    package = Path(str(resources.files("agentrunner")))
+    package, images = Path(str(resources.files("agentrunner"))), Path(str(_folder()))
     yield from _below(package, "agentrunner")
-    for name in _BESIDE:
-        beside = package.parent / name
-        if not (package / name).exists() and beside.is_dir():
-            yield from _below(beside, f"agentrunner/{name}")
+    if not images.is_relative_to(package):
+        yield from _below(images, "agentrunner/images")
 
 
 def own_requirements() -> list[str]:
@@ -99,7 +94,7 @@ def own_requirements() -> list[str]:
 
 def _below(folder: Path, place: str) -> Iterator[tuple[str, bytes]]:
     for path in sorted(folder.iterdir()):
-        if path.name in _LEFT_OUT or path.name.endswith(".pyc"):
+        if path.name == "__pycache__" or path.name.endswith(".pyc"):
             continue
         if path.is_dir():
             yield from _below(path, f"{place}/{path.name}")
