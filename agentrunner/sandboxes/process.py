@@ -13,7 +13,7 @@ from typing import Any
 from agentrunner.sandboxes.base import CommandResult, Launch, OnOutput, Request
 from agentrunner.sandboxes.command_record import CommandRecord, Moment
 from agentrunner.sandboxes.disk import DiskWatch
-from agentrunner.sandboxes.tree import (
+from agentrunner.sandboxes.process_tree import (
     children,
     family,
     hold_family,

@@ -21,6 +21,7 @@ from typing import Any, Literal, cast
 from agentrunner.environment import own_process
 from agentrunner.gateway.gateway_process import GatewayCommand
 from agentrunner.sandboxes.base import Launch, OnOutput
+from agentrunner.sandboxes.process_tree import process_table, send
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.locks import FileLock, boot_id
 from agentrunner.storage.process_time import start_time
@@ -34,7 +35,6 @@ from agentrunner.storage.worker_ledger import (
     Standing,
     StillRunning,
 )
-from agentrunner.supervisor.processes import process_table, send
 from agentrunner.supervisor.streams import Tail
 from agentrunner.supervisor.watching import OutputWatch, ProcessOutcome
 
