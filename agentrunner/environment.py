@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import os
 import shutil
+import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 TRACING = (
@@ -72,6 +74,23 @@ def user_name() -> str:
 def how_to_add(extra: str) -> str:
     """The command that adds one of our extras. No registry has the package, only a checkout."""
     return f"uv tool install '.[{extra}]' or pip install '.[{extra}]' in AgentRunner's folder"
+
+
+@cache
+def own_process(module: str, *, packages: bool) -> tuple[str, ...]:
+    """Return the command that runs `main` of a module of ours; its own words follow it.
+
+    It is isolated from the folder that it is started in, and finds us even where we are not
+    installed. Without `packages` it has the standard library only, and starts in half the time.
+    """
+    python = sys.executable
+    # A command's environment may name a locale in which paths are something else.
+    options = ["-I", "-X", "utf8"]
+    if not packages:
+        python = getattr(sys, "_base_executable", None) or python
+        options.append("-S")
+    start = f"import sys\nsys.path.append(sys.argv[1])\nfrom {module} import main\nsys.exit(main())"
+    return (python, *options, "-c", start, str(Path(__file__).resolve().parents[1]))
 
 
 def quiet_libraries() -> None:

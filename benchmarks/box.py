@@ -28,7 +28,7 @@ from agentrunner.sandboxes.base import Request, SandboxOrder
 from agentrunner.sandboxes.choose import image_to_try
 from agentrunner.sandboxes.docker import DockerSandbox
 from agentrunner.sandboxes.docker.engine import Engine
-from agentrunner.sandboxes.docker.labels import OWNER_PID
+from agentrunner.sandboxes.docker.owners import OWNER_PID
 from benchmarks.measure import Figure, megabytes, ms, report
 
 MACHINE = 24 << 30

@@ -184,7 +184,7 @@ def _image(environ: Mapping[str, str], worker_kind: str) -> Fix | None:
 async def _has_image(environ: Mapping[str, str]) -> bool | None:
     """Whether an engine has an image of ours; None if no engine answers."""
     from agentrunner.sandboxes.docker.engine import Engine
-    from agentrunner.sandboxes.docker.facts import our_images
+    from agentrunner.sandboxes.docker.images import our_images
 
     try:
         engine = await Engine.connect(environ)

@@ -130,8 +130,7 @@ async def _build_self(name: str, args: Mapping[str, str], as_json: bool) -> int:
 async def _build(order: ImageBuild, as_json: bool) -> int:
     from agentrunner.sandboxes.docker.builds import build
     from agentrunner.sandboxes.docker.engine import Engine
-    from agentrunner.sandboxes.docker.helpers import check_helpers
-    from agentrunner.sandboxes.docker.images import find_image
+    from agentrunner.sandboxes.docker.images import check_helpers, find_image
 
     check_helpers(here())
     with contextlib.closing(await Engine.connect(os.environ)) as engine:

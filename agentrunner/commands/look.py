@@ -407,7 +407,7 @@ def _size(text: str) -> int:
 async def _remove_dead_containers() -> list[str]:
     """Return the names of the removed containers; [] if no engine answers."""
     from agentrunner.sandboxes.docker.engine import Engine
-    from agentrunner.sandboxes.docker.sweep import remove_dead
+    from agentrunner.sandboxes.docker.owners import remove_dead
 
     try:
         engine = await Engine.connect(os.environ)

@@ -76,8 +76,9 @@ async def _engine(
     look: SandboxProbe, spec: SandboxOrder, environ: Mapping[str, str]
 ) -> SandboxOrder:
     """Look for an engine and its images; return the sandbox order to try on it."""
+    from agentrunner.sandboxes.docker.description import describe_engine
     from agentrunner.sandboxes.docker.engine import Engine
-    from agentrunner.sandboxes.docker.facts import describe_engine, image_to_try, our_images
+    from agentrunner.sandboxes.docker.images import image_to_try, our_images
 
     try:
         engine = await Engine.connect(environ)

@@ -26,12 +26,12 @@ from agentrunner.git.worktree import remove_places
 from agentrunner.graph.builder import graph_for
 from agentrunner.graph.checkpoints import BoundedSaver, open_saver, thread_config
 from agentrunner.results import Result
+from agentrunner.sandboxes.process_tree import kill_orphans
 from agentrunner.state.lifecycle import TERMINAL
 from agentrunner.state.people import Answer
 from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.locks import FileLock, me, repository_lock, run_lock
 from agentrunner.storage.run_folder import RunFolder
-from agentrunner.supervisor.processes import kill_orphans
 
 
 @contextmanager

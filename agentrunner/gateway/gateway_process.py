@@ -5,24 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agentrunner.environment import own_process
 from agentrunner.errors import InfraError
 from agentrunner.errors.sandboxes import GatewayFailed
 from agentrunner.gateway.order import GatewayOrder
-
-BOOTSTRAP = """\
-import sys
-sys.path.append(sys.argv[1])
-from agentrunner.gateway.main import main
-main()
-"""
-"""Isolated from the folder it is started in; the path is for a package that is not installed."""
 
 PASSED_ON = (
     "AGENTRUNNER_FAILPOINT", "AGENTRUNNER_TEST", "HTTPS_PROXY", "HTTP_PROXY", "LD_LIBRARY_PATH",
@@ -51,9 +43,8 @@ class GatewayCommand:
 
 def companion(order: GatewayOrder, environ: Mapping[str, str]) -> GatewayCommand:
     """Return how to start the process that serves `order`."""
-    package_home = Path(__file__).resolve().parents[2]
     return GatewayCommand(
-        argv=(sys.executable, "-I", "-c", BOOTSTRAP, str(package_home)),
+        argv=own_process("agentrunner.gateway.main", packages=True),
         env={name: environ[name] for name in PASSED_ON if name in environ},
         stdin=order.to_json(),
     )

@@ -248,7 +248,8 @@ class Launch:
     """Whether the end of the helper also ends everything it started."""
 
 
-OnOutput = Callable[[Literal["stdout", "stderr"], bytes], None]
+Stream = Literal["stdout", "stderr"]
+OnOutput = Callable[[Stream, bytes], None]
 
 
 class Sandbox(Protocol):

@@ -10,14 +10,13 @@ import asyncio
 import os
 import re
 import secrets
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 
-from agentrunner.environment import how_to_add
+from agentrunner.environment import how_to_add, own_process
 from agentrunner.errors import AgentRunnerError, SandboxUnavailable
 from agentrunner.sandboxes.base import (
     Caches,
@@ -35,7 +34,7 @@ from agentrunner.sandboxes.base import (
 from agentrunner.sandboxes.cgroups import hierarchies
 from agentrunner.sandboxes.configuration import configuration_of
 from agentrunner.sandboxes.deny import holds
-from agentrunner.sandboxes.enter import BOOTSTRAP, sweep
+from agentrunner.sandboxes.enter import sweep
 from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.gitdirs import GitData, git_data, remove_mask
 from agentrunner.sandboxes.homes import (
@@ -266,10 +265,8 @@ class BwrapSandbox(HostSandbox):
 
     def _enter(self, request: Request, layers: Layers) -> list[str]:
         """Return the words that come before bwrap's own; see `enter`."""
-        python = getattr(sys, "_base_executable", None) or sys.executable
-        package_home = str(Path(__file__).resolve().parents[2])
-        words = [python, "-I", "-S", "-X", "utf8", "-c", BOOTSTRAP, package_home]
-        words += ["--status", STATUS_FD]
+        helper = own_process("agentrunner.sandboxes.enter", packages=False)
+        words = [*helper, "--status", STATUS_FD]
         if self._filtered:
             words.append("--filter")
         for group in self._held.groups:

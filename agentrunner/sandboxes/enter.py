@@ -1,6 +1,6 @@
 """Starts bubblewrap with what no command line can hold, and supervises it where needed.
 
-    python -I -S -X utf8 -c BOOTSTRAP PACKAGE_HOME [OPTION…] -- BWRAP WORD…
+    python -I -S -X utf8 -c … PACKAGE_HOME [OPTION…] -- BWRAP WORD…
 
     --status FD                      the pipe on which bwrap reports; {"oom": true} is added to it
     --filter                         a seccomp filter (see `seccomp`), passed to bwrap as a file
@@ -26,12 +26,6 @@ import os
 import select
 import sys
 
-BOOTSTRAP = """\
-import sys
-sys.path.append(sys.argv[1])
-from agentrunner.sandboxes.enter import main
-main()
-"""
 GROUP_PREFIX = "agentrunner-"
 OPTIONS = ("--status", "--filter", "--group", "--door", "--host-network", "--layers")
 OOM_FILES = ("memory.oom_control", "memory.events")

@@ -16,6 +16,9 @@ from pathlib import Path
 from agentrunner.errors import UsageError
 from agentrunner.errors.repositories import BadGitLink
 
+_FLOCK = "hhqqi4x"
+"""The kernel's `struct flock`."""
+
 
 @dataclass(frozen=True)
 class GitData:
@@ -61,6 +64,34 @@ def git_folders(repo: Path) -> tuple[Path, Path] | None:
     return own, _common_dir(own)
 
 
+class Mask:
+    """The empty `.git` that sandboxes mount on if a repository has none.
+
+    It stays while any sandbox needs it: each holds a lock on the repository's folder, like bwrap's
+    --lock-file. Our lock belongs to the open file, so that nothing else in this process that opens
+    the folder releases it.
+    """
+
+    def __init__(self, repo: Path) -> None:
+        self._repo = repo
+        self._lock = -1
+
+    def put(self) -> None:
+        """Make it, and keep others from removing it. May be called repeatedly."""
+        if self._lock < 0:
+            self._lock = os.open(self._repo, os.O_RDONLY | os.O_DIRECTORY)
+            wanted = struct.pack(_FLOCK, fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
+            fcntl.fcntl(self._lock, fcntl.F_OFD_SETLK, wanted)
+        (self._repo / ".git").mkdir(exist_ok=True)
+
+    def lift(self) -> None:
+        """Release our lock, when our sandboxes are gone. The last user removes the folder."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+            remove_mask(self._repo)
+
+
 def remove_mask(repo: Path) -> None:
     """Remove the empty `.git` that a sandbox made as a mount point, once no sandbox needs it.
 
@@ -77,14 +108,13 @@ def remove_mask(repo: Path) -> None:
 
 def _is_locked(folder: Path) -> bool:
     """Whether any process holds a POSIX lock on this folder."""
-    layout = "hhqqi4x"  # struct flock
-    asked = struct.pack(layout, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, asked)
     finally:
         os.close(descriptor)
-    return bool(struct.unpack(layout, answer)[0] != fcntl.F_UNLCK)
+    return bool(struct.unpack(_FLOCK, answer)[0] != fcntl.F_UNLCK)
 
 
 def _gitdir_of(file: Path) -> Path:

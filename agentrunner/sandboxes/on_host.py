@@ -74,7 +74,7 @@ class HostSandbox:
         ending = list(self._live)
         for running in ending:
             await running.started.wait()
-            running.stopped = True
+            running.record.stopped = True
             running.kill()
         for running in ending:
             with contextlib.suppress(TimeoutError):

@@ -7,23 +7,13 @@ import contextlib
 import json
 import os
 import signal
-import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
-from agentrunner.sandboxes.base import (
-    CommandResult,
-    Ending,
-    ErrorKind,
-    Launch,
-    OnOutput,
-    Request,
-    SandboxError,
-)
+from agentrunner.sandboxes.base import CommandResult, Launch, OnOutput, Request
+from agentrunner.sandboxes.command_record import CommandRecord, Moment
 from agentrunner.sandboxes.disk import DiskWatch
-from agentrunner.sandboxes.spool import Spool
-from agentrunner.sandboxes.tree import (
+from agentrunner.sandboxes.process_tree import (
     children,
     family,
     hold_family,
@@ -58,7 +48,8 @@ class _Pipes(asyncio.SubprocessProtocol):
         self._running = running
 
     def pipe_data_received(self, fd: int, data: bytes | str) -> None:
-        self._running.take(fd, data if isinstance(data, bytes) else data.encode())
+        assert isinstance(data, bytes)
+        self._running.record.take("stdout" if fd == 1 else "stderr", data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         self._running.pipe_closed(fd)
@@ -75,14 +66,9 @@ class RunningLaunch:
         """Set when the process has started or could not be started."""
         self.exited = asyncio.Event()
         self.drained = asyncio.Event()
-        self.stopped = False
-        """Whether kill_all ended it, so that it did not end by itself."""
-        self.limit: Ending | None = None
-        """The limit of ours that it was killed for."""
+        self.record = CommandRecord(request, on_output, self.kill)
         self._request = request
         self._launch = launch
-        self._on_output = on_output
-        self._spools = {1: Spool(request.keep_bytes), 2: Spool(request.keep_bytes)}
         self._open_pipes = {1, 2}
         self._transport: asyncio.SubprocessTransport | None = None
         self._status_read = -1
@@ -135,29 +121,9 @@ class RunningLaunch:
             stdin.write(self._request.stdin)
             stdin.close()
 
-    def take(self, fd: int, data: bytes) -> None:
-        """Store a piece of output, and end a command that prints too much."""
-        self._spools[fd].feed(data)
-        if self._on_output is not None:
-            name: Literal["stdout", "stderr"] = "stdout" if fd == 1 else "stderr"
-            self._on_output(name, data)
-        total = self._spools[1].total + self._spools[2].total
-        if total > self._request.stop_bytes:
-            self.end_for(Ending.OUTPUT_LIMIT)
-
-    def end_for(self, limit: Ending) -> None:
-        """Kill it because it exceeded a limit; the first limit counts."""
-        if self.limit is None:
-            self.limit = limit
-            self.kill()
-
-    async def watch_disk(self, watch: DiskWatch) -> None:
+    async def watch_disk(self, watch: DiskWatch | None) -> None:
         """Kill it when it has written more than allowed. Cancel this when the process ends."""
-        over = False
-        while not over:
-            await asyncio.sleep(watch.wait_sec)
-            over = await asyncio.to_thread(watch.over, lambda: family(self._pid()))
-        self.end_for(Ending.DISK_LIMIT)
+        await self.record.watch_disk(watch, lambda: family(self._pid()))
 
     def pipe_closed(self, fd: int) -> None:
         """Record that no more output will come on this stream."""
@@ -226,32 +192,14 @@ class RunningLaunch:
             self._transport.close()
         self._close_status()
 
-    def ended(self, started_at: datetime, duration_sec: float) -> LaunchEnd:
-        """Return the result as of now."""
+    def ended(self, began: Moment, ended: Moment, *, late: bool) -> LaunchEnd:
+        """Return the result; raises SandboxError if it was `late`, or ended through `live`."""
         code = self._transport.get_returncode() if self._transport is not None else None
         exit_code = self._reported if self._reported is not None else code
         if exit_code is None or exit_code < 0:
             exit_code = 128 + abs(exit_code if exit_code is not None else signal.SIGKILL)
-        if self.limit is not None:
-            exit_code = 128 + signal.SIGKILL
-        out, err = self._spools[1], self._spools[2]
-        result = CommandResult(
-            exit_code=exit_code,
-            stdout=out.value(),
-            stderr=err.value(),
-            started_at=started_at,
-            ended_at=datetime.now(UTC),
-            duration_sec=duration_sec,
-            ending=self._ending(),
-            stdout_bytes=out.total,
-            stderr_bytes=err.total,
-        )
+        result = self.record.result(exit_code, began, ended, oom=self._oom, late=late)
         return LaunchEnd(result, self._reported)
-
-    def _ending(self) -> Ending:
-        if self.limit is not None:
-            return self.limit
-        return Ending.OOM if self._oom else Ending.EXITED
 
     def _pid(self) -> int:
         assert self._transport is not None
@@ -320,7 +268,7 @@ async def run_launch(
     is cancelled, everything is killed.
     """
     running = RunningLaunch(request, launch, on_output)
-    started_at, start = datetime.now(UTC), time.monotonic()
+    began = Moment.now()
     live.add(running)
     starting = asyncio.ensure_future(running.start())
     late = False
@@ -328,15 +276,14 @@ async def run_launch(
     try:
         # Shielded: when a start is cancelled halfway, asyncio loses the child that it forked.
         await asyncio.shield(starting)
-        if disk is not None:
-            watching = asyncio.create_task(running.watch_disk(disk))
+        watching = asyncio.create_task(running.watch_disk(disk))
         try:
             async with asyncio.timeout(request.timeout_sec):
                 await running.exited.wait()
         except TimeoutError:
             late = True
             await running.stop(grace_sec)
-        ended_after = time.monotonic() - start
+        ended = Moment.now()
     finally:
         with contextlib.suppress(OSError):
             await starting
@@ -346,13 +293,4 @@ async def run_launch(
         if running.is_started:
             running.kill()
             await running.finish()
-    ended = running.ended(started_at, ended_after)
-    if late and running.limit is None:
-        raise SandboxError(
-            ErrorKind.TIMEOUT, "run", f"no end after {request.timeout_sec:g} s", result=ended.result
-        )
-    if running.stopped:
-        raise SandboxError(
-            ErrorKind.UNKNOWN, "run", "the sandbox was told to end it", result=ended.result
-        )
-    return ended
+    return running.ended(began, ended, late=late)

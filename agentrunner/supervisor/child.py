@@ -13,7 +13,7 @@ import signal
 import time
 from collections.abc import Mapping, Sequence
 
-from agentrunner.supervisor.processes import (
+from agentrunner.sandboxes.process_tree import (
     PR_SET_PDEATHSIG,
     descendants,
     prctl,

@@ -12,16 +12,16 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from agentrunner.environment import own_process
 from agentrunner.gateway.gateway_process import GatewayCommand
 from agentrunner.sandboxes.base import Launch, OnOutput
+from agentrunner.sandboxes.process_tree import process_table, send
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.locks import FileLock, boot_id
 from agentrunner.storage.process_time import start_time
@@ -35,16 +35,8 @@ from agentrunner.storage.worker_ledger import (
     Standing,
     StillRunning,
 )
-from agentrunner.supervisor.processes import process_table, send
 from agentrunner.supervisor.streams import Tail
 from agentrunner.supervisor.watching import OutputWatch, ProcessOutcome
-
-BOOTSTRAP = """\
-import sys
-sys.path.append(sys.argv[1])
-from agentrunner.supervisor.main import main
-main()
-"""
 
 POLL_SEC = 0.1
 QUIET_SEC = 2.0
@@ -143,11 +135,6 @@ def order_bytes(order: SupervisorOrder, folder: Path) -> bytes:
     return b"%d %d\n" % (len(text), len(order.stdin)) + text + order.stdin
 
 
-@cache
-def _package_home() -> str:
-    return str(Path(__file__).resolve().parents[2])
-
-
 def _companion(companion: GatewayCommand | None) -> dict[str, object] | None:
     if companion is None:
         return None
@@ -161,13 +148,12 @@ def start(order: SupervisorOrder, claim: Claim, repo_lock: FileLock) -> subproce
     Blocks for about 20 ms; may run in a thread, because the supervisor does not die with its parent
     (asyncio's own subprocesses die with the loop). If it dies at once, `wait` reports that.
     """
-    python = getattr(sys, "_base_executable", None) or sys.executable
     try:
         log_path = claim.dir / "supervisor.log"
         log_path.touch(mode=0o600)
         with log_path.open("wb") as log:
             process = subprocess.Popen(
-                [python, "-I", "-S", "-c", BOOTSTRAP, _package_home()],
+                own_process("agentrunner.supervisor.main", packages=False),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=log,

@@ -10,9 +10,9 @@ import signal
 import time
 from typing import Any
 
+from agentrunner.sandboxes.process_tree import send
 from agentrunner.supervisor.child import Child
 from agentrunner.supervisor.loop import Loop
-from agentrunner.supervisor.processes import send
 
 READY_SEC = 20.0
 """A gateway that does not listen by then hangs. It takes a third of a second."""

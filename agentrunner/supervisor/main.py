@@ -28,17 +28,17 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.sandboxes.disk import DiskWatch
-from agentrunner.storage.failpoints import reach
-from agentrunner.storage.process_time import start_time
-from agentrunner.supervisor.child import Child
-from agentrunner.supervisor.companion import Companion
-from agentrunner.supervisor.loop import CHUNK, Loop
-from agentrunner.supervisor.processes import (
+from agentrunner.sandboxes.process_tree import (
     PR_SET_CHILD_SUBREAPER,
     descendants,
     prctl,
     process_table,
 )
+from agentrunner.storage.failpoints import reach
+from agentrunner.storage.process_time import start_time
+from agentrunner.supervisor.child import Child
+from agentrunner.supervisor.companion import Companion
+from agentrunner.supervisor.loop import CHUNK, Loop
 from agentrunner.supervisor.streams import COUNTS, CappedStream, redactor_of
 from agentrunner.supervisor.watching import OutputWatch, Watcher
 

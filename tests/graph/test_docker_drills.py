@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.sandboxes.docker.labels import RUN
+from agentrunner.sandboxes.docker.owners import RUN
 from tests.kit.docker import IN_DOCKER, require_docker
 from tests.kit.missing import missing
 from tests.kit.process import WORKER, Drill, done

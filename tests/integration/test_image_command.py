@@ -15,7 +15,7 @@ import pytest
 from agentrunner import cli
 from agentrunner.commands.console import Output
 from agentrunner.commands.fixing import Fix, carry_out, fixes
-from agentrunner.sandboxes.docker import facts
+from agentrunner.sandboxes.docker import images
 from agentrunner.sandboxes.docker.engine import Engine
 from agentrunner.sandboxes.docker.images import find_image
 from agentrunner.sandboxes.docker.recipes import RECIPES, Recipe
@@ -178,12 +178,12 @@ async def test_doctor_builds_the_image_that_is_missing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     name = f"agentrunner/test-made:{secrets.token_hex(4)}"
-    of_engine = facts.our_images
+    of_engine = images.our_images
 
     async def only_ours(engine: Engine) -> list[str]:
         return [one for one in await of_engine(engine) if one == name]
 
-    monkeypatch.setattr(facts, "our_images", only_ours)
+    monkeypatch.setattr(images, "our_images", only_ours)
     monkeypatch.setitem(RECIPES, "codex-cli", FromScratch("codex-cli", "codex", name))
 
     def offered() -> list[Fix]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.plans.execution.merging.merge_verdict import MergeVerdict
-from agentrunner.sandboxes.docker import labels
+from agentrunner.sandboxes.docker import owners
 from agentrunner.sandboxes.docker.engine import Engine
 from tests.kit.docker import IMAGE, IN_DOCKER, require_docker
 from tests.kit.merges import Trees, needs
@@ -47,7 +47,7 @@ async def test_tests_and_checks_of_a_commit_run_in_one_container_that_is_set_up_
 async def left_of(place: Path) -> list[str]:
     """Containers of a plan whose folder that is."""
     engine = await Engine.connect(os.environ)
-    wanted = {"label": f"{labels.RUN}={place.name}"}
+    wanted = {"label": f"{owners.RUN}={place.name}"}
     try:
         found = await engine.call("list", lambda api: api.containers(all=True, filters=wanted))
         return [one["Id"] for one in found]

@@ -25,8 +25,8 @@ from typing import Any, ClassVar, Self
 
 from agentrunner.sandboxes.cgroups import hierarchies
 from agentrunner.sandboxes.enter import GROUP_PREFIX
+from agentrunner.sandboxes.process_tree import ProcessIds, descendants, process_table, send
 from agentrunner.storage.run_log import read_lines
-from agentrunner.supervisor.processes import ProcessIds, descendants, process_table, send
 from tests.kit.docker import IMAGE
 from tests.kit.engine_watch import EngineWatch, mounts_below
 from tests.kit.process import Done, Drill, done

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from agentrunner.supervisor.processes import send
+from agentrunner.sandboxes.process_tree import send
 from tests.kit.own_engine import OwnEngine, own_engine
 
 

@@ -13,11 +13,11 @@ from typing import Any, Self
 
 from agentrunner.plans.execution.plan_settings import save_settings
 from agentrunner.plans.store import PlanStore
+from agentrunner.sandboxes.process_tree import ProcessIds
 from agentrunner.storage.index import RunIndex
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
 from agentrunner.storage.worker_ledger import Ledger
-from agentrunner.supervisor.processes import ProcessIds
 from tests.kit.chaos import Blow, Struck, below, boxed, happened, named
 from tests.kit.engine_watch import EngineWatch
 from tests.kit.plan_project import AT, PlanProject, Work, plan_of

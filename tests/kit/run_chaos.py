@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from agentrunner.supervisor.processes import ProcessIds
+from agentrunner.sandboxes.process_tree import ProcessIds
 from tests.kit.chaos import Blow, Struck, below, boxed, happened, named
 from tests.kit.engine_watch import EngineWatch
 from tests.kit.process import Done, Drill

@@ -1,4 +1,4 @@
-"""The helper that the supervisor starts for a worker: `python -I -c BOOTSTRAP … STATUS_FD`.
+"""The helper that the supervisor starts for a worker: `own_process` and STATUS_FD.
 
 It makes its own container, runs the command of its order there, and copies the streams. On
 STATUS_FD it reports lines of JSON: {"forwards-signals": true} at once; {"exit-code": N} if the
@@ -15,14 +15,66 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
 
 from agentrunner.errors import AgentRunnerError
+from agentrunner.sandboxes.base import Door, Stream
+from agentrunner.sandboxes.docker.config import User
 from agentrunner.sandboxes.docker.container import Container, Exit
 from agentrunner.sandboxes.docker.engine import Engine, EngineError, in_thread
-from agentrunner.sandboxes.docker.layout import Mask
-from agentrunner.sandboxes.docker.order import AttachOrder
-from agentrunner.sandboxes.docker.stream import CHUNK, Stream
+from agentrunner.sandboxes.docker.exec import CHUNK, ExecCommand
+from agentrunner.sandboxes.docker.layers import Copies
+from agentrunner.sandboxes.gitdirs import Mask
+
+PASSED_ON = ("LD_LIBRARY_PATH",)
+"""All that the helper gets of our environment: what its Python needs to start."""
+PREFIX = "AGENTRUNNER_ATTACH_"
+PIECE = 100_000
+"""Characters per variable: the kernel takes no string above 128 KiB."""
+
+
+@dataclass(frozen=True)
+class AttachOrder:
+    """One command in its own container. It comes in the environment, as it may hold secrets."""
+
+    host: str
+    """The engine's address."""
+    folder: Path
+    """For the lifeline."""
+    config: Mapping[str, Any]
+    user: User
+    command: ExecCommand
+    door: Door | None
+    masked: Path | None
+    """The repository, if its missing `.git` is masked."""
+    layers: Copies = field(default_factory=Copies)
+
+    def to_env(self) -> dict[str, str]:
+        """Return the order as variables, in pieces."""
+        text = json.dumps(asdict(self), default=str)
+        pieces = range(0, len(text), PIECE)
+        return {f"{PREFIX}{n}": text[at : at + PIECE] for n, at in enumerate(pieces)}
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str]) -> AttachOrder:
+        """Return the order that `to_env` wrote; raises KeyError or ValueError for anything else."""
+        count = sum(name.startswith(PREFIX) for name in environ)
+        fields = json.loads("".join(environ[f"{PREFIX}{n}"] for n in range(count)))
+        command, door, masked = fields["command"], fields["door"], fields["masked"]
+        return cls(
+            host=fields["host"],
+            folder=Path(fields["folder"]),
+            config=fields["config"],
+            user=User(**fields["user"]),
+            command=ExecCommand(tuple(command["argv"]), command["env"], command["workdir"]),
+            door=door and Door(Path(door["folder"]), {int(k): v for k, v in door["ports"].items()}),
+            masked=masked and Path(masked),
+            layers=Copies.from_json(fields["layers"]),
+        )
+
 
 INFRA = 125
 """Our exit code if the command's own is unknown."""

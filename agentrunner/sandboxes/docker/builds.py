@@ -11,9 +11,14 @@ from typing import BinaryIO
 
 from agentrunner.errors.sandboxes import ImageBuildFailed
 from agentrunner.sandboxes.docker.engine import Engine
-from agentrunner.sandboxes.docker.own_package import own_files, own_requirements
 from agentrunner.sandboxes.docker.progress import BuildProgress, followed
-from agentrunner.sandboxes.docker.recipes import HOST_IMAGE, SELF, Recipe
+from agentrunner.sandboxes.docker.recipes import (
+    HOST_IMAGE,
+    SELF,
+    Recipe,
+    own_files,
+    own_requirements,
+)
 from agentrunner.sandboxes.docker.sources import OWN_DOCKERFILE, Build
 
 OnProgress = Callable[[str], None]

@@ -26,10 +26,10 @@ from agentrunner.sandboxes.docker.config import (
     preamble,
 )
 from agentrunner.sandboxes.docker.containers_seen import member_list, users_in
-from agentrunner.sandboxes.docker.engine import CONFLICT, NOT_FOUND, Engine, EngineError
+from agentrunner.sandboxes.docker.engine import Engine, EngineError, remove_container
 from agentrunner.sandboxes.docker.exec import Exec, ExecCommand, ExecNeverStarted
-from agentrunner.sandboxes.docker.labels import owner_labels
 from agentrunner.sandboxes.docker.lifeline import Lifeline
+from agentrunner.sandboxes.docker.owners import owner_labels
 
 REMOVAL_LOOKS, REMOVAL_SEC = 20, 0.005
 """How often, and how many seconds apart, to check whether a command's dead processes are gone."""
@@ -68,7 +68,7 @@ class Container:
         self._lifeline = lifeline
         self._user = user
         self._members = members
-        self._script = preamble + read_inside("run.sh")[0]
+        self._script = preamble + "".join(read_inside("oom.sh", "run.sh"))
         self._removed = False
         self._keepers = 0
         """How many processes exist besides the commands; 0 until first counted."""
@@ -231,7 +231,8 @@ class Container:
 
     async def _killed_for_memory(self) -> int:
         with contextlib.suppress(EngineError, ValueError):
-            _, output = await self._run_script(read_inside("oom.sh")[0], self._user.keeper)
+            script = f'{read_inside("oom.sh")[0]}oom_kills; echo "$killed"'
+            _, output = await self._run_script(script, self._user.keeper)
             return int(output)
         return 0
 
@@ -269,17 +270,3 @@ async def _nothing() -> AsyncIterator[bytes]:
     nothing: tuple[bytes, ...] = ()
     for piece in nothing:
         yield piece
-
-
-async def remove_container(engine: Engine, ident: str) -> bool:
-    """Whether we removed it, running or not; raises EngineError if nobody can remove it."""
-    try:
-        await engine.call(
-            "remove a sandbox", lambda api: api.remove_container(ident, force=True, v=True)
-        )
-    except EngineError as error:
-        # It is gone already, or the engine or another process of ours is removing it.
-        if error.status in (NOT_FOUND, CONFLICT):
-            return False
-        raise
-    return True

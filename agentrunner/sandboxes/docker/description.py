@@ -1,10 +1,10 @@
-"""Describes the sandbox in words. Pure."""
+"""Describes sandbox and engine in words."""
 
 from __future__ import annotations
 
 from agentrunner.sandboxes.base import SandboxOrder
 from agentrunner.sandboxes.docker.config import MEMORY, PIDS
-from agentrunner.sandboxes.docker.engine import Traits
+from agentrunner.sandboxes.docker.engine import Engine, Traits
 from agentrunner.sandboxes.homes import shared
 from agentrunner.sandboxes.limits import UNLIMITED
 
@@ -53,3 +53,19 @@ def isolation(spec: SandboxOrder, traits: Traits | None) -> dict[str, str]:
         **held,
         "disk": f"{limits.disk}, watched" if limits.disk else UNLIMITED,
     }
+
+
+async def describe_engine(engine: Engine) -> str:
+    """Return "Docker 28.2.2; API 1.50, cgroup v2, …; unix:///…". Raises EngineError."""
+    info = await engine.call("ask what it is", lambda api: api.info())
+    traits = engine.traits
+    parts = [
+        f"API {traits.api[0]}.{traits.api[1]}",
+        f"cgroup v{traits.cgroup}",
+        str(info.get("Driver") or "no storage driver"),
+        "rootless" if traits.rootless else "",
+        "" if traits.bridge else "no network of its own",
+        f"cannot limit {', '.join(sorted(traits.lacks))}" if traits.lacks else "",
+    ]
+    description = ", ".join(filter(None, parts))
+    return f"{traits.product} {traits.version}; {description}; {engine.host}"

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 import docker
@@ -178,6 +180,20 @@ class Engine:
         self.api.close()
 
 
+async def remove_container(engine: Engine, ident: str) -> bool:
+    """Whether we removed it, running or not; raises EngineError if nobody can remove it."""
+    try:
+        await engine.call(
+            "remove a sandbox", lambda api: api.remove_container(ident, force=True, v=True)
+        )
+    except EngineError as error:
+        # It is gone already, or the engine or another process of ours is removing it.
+        if error.status in (NOT_FOUND, CONFLICT):
+            return False
+        raise
+    return True
+
+
 _FAILURES = (
     docker.errors.DockerException,
     requests.exceptions.RequestException,
@@ -284,3 +300,32 @@ def _words(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror  # without the number
     return (str(error) or type(error).__name__).strip()
+
+
+_UNSEEN = re.compile(
+    r"bind source path does not exist: (?P<docker>/.*?)[\")]*\s*$"
+    r"|error while creating mount source path '(?P<created>/[^']+)'"
+    r"|statfs (?P<podman>/.*?): no such file or directory"
+    r"|[Tt]he path (?P<desktop>/.*?) (?:is not shared|does not exist) ",
+    re.MULTILINE,
+)
+
+
+def unavailable(host: str | None, cause: str, repo: Path) -> SandboxUnavailable:
+    """Return the error for an engine on which no sandbox of this repository could be made.
+
+    An engine mounts what lies on its own machine. A volume of the container that we run in, a
+    folder in a private mount namespace, or one that Docker Desktop does not share is here and not
+    there.
+    """
+    found = _UNSEEN.search(cause)
+    path = next(filter(None, found.groups()), "") if found else ""
+    if not path or not Path(path).exists():
+        return SandboxUnavailable(f"no sandbox on {host}: {cause}")
+    place = repo if Path(path).is_relative_to(repo) else Path(path)
+    return SandboxUnavailable(
+        f"the engine on {host} does not see {place}, which is here",
+        remedy="put the repository and the state folder where the engine's own machine has them at"
+        " the same path: not in a volume of a container, nor in a mount that is only here;"
+        " docs/how-to/container.md says how; or --sandbox bwrap",
+    )

@@ -1,16 +1,90 @@
-"""One command in a running container, as the engine executes it."""
+"""One command in a running container, as the engine executes it, and its streams."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import socket
+import struct
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentrunner.sandboxes.base import OnOutput
+from agentrunner.sandboxes.base import OnOutput, Stream
 from agentrunner.sandboxes.docker.engine import Engine, EngineError
-from agentrunner.sandboxes.docker.stream import Frames, Piece, Pipe
 from agentrunner.sandboxes.process import DRAIN_SEC
+
+Piece = tuple[Stream, bytes]
+
+_HEADER = struct.Struct(">BxxxL")
+_NAMES: dict[int, Stream] = {1: "stdout", 2: "stderr"}
+CHUNK = 1 << 18
+
+
+class Frames:
+    """Splits the engine's byte stream; holds no more than the piece that has arrived."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._stream: Stream = "stdout"
+        self._left = 0
+
+    def feed(self, data: bytes) -> list[Piece]:
+        """Return the pieces of output in the data; a frame may arrive in several pieces."""
+        pieces: list[Piece] = []
+        self._buffer += data
+        while self._buffer:
+            if not self._left:
+                if len(self._buffer) < _HEADER.size:
+                    break
+                number, self._left = _HEADER.unpack_from(self._buffer)
+                self._stream = _NAMES.get(number, "stderr")
+                del self._buffer[: _HEADER.size]
+                continue
+            piece = bytes(self._buffer[: self._left])
+            del self._buffer[: len(piece)]
+            self._left -= len(piece)
+            pieces.append((self._stream, piece))
+        return pieces
+
+
+class Pipe:
+    """The connection that carries a command's input and outputs."""
+
+    def __init__(self, engines: Any) -> None:
+        """Take over the result of docker-py's `exec_start(socket=True)`."""
+        self._socket = socket.socket(fileno=os.dup(engines.fileno()))
+        # docker-py ties answer and connection into a cycle that only the garbage collector frees.
+        answer = getattr(engines, "_response", None)
+        if answer is not None:
+            answer.close()
+        engines.close()
+        self._socket.setblocking(False)
+
+    async def read(self) -> bytes:
+        """Return some bytes; empty at the end, also if the engine cut the connection."""
+        try:
+            return await asyncio.get_running_loop().sock_recv(self._socket, CHUNK)
+        except OSError:
+            return b""
+
+    async def write(self, data: bytes) -> None:
+        """Write everything, unless nobody reads it any more."""
+        with contextlib.suppress(OSError):
+            await asyncio.get_running_loop().sock_sendall(self._socket, data)
+
+    def end_input(self) -> None:
+        """Signal the end of the input."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        """Close both directions at once: nobody else holds the connection."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
 
 POLL_SEC = 2.0
 """Between checks whether a silent command still runs and the engine still answers."""

@@ -11,12 +11,15 @@ import os
 import platform
 import re
 import shlex
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from agentrunner.errors import SandboxUnavailable, UsageError
 from agentrunner.errors.sandboxes import (
+    BadImageHelper,
     BadImageName,
     ImageMissing,
     ImagePullFailed,
@@ -24,6 +27,7 @@ from agentrunner.errors.sandboxes import (
     WrongDigest,
 )
 from agentrunner.sandboxes.base import SandboxOrder
+from agentrunner.sandboxes.deny import holds
 from agentrunner.sandboxes.docker.builds import (
     ImageBuild,
     build,
@@ -32,9 +36,14 @@ from agentrunner.sandboxes.docker.builds import (
     order_repository,
 )
 from agentrunner.sandboxes.docker.engine import NOT_FOUND, Engine, EngineError
-from agentrunner.sandboxes.docker.helpers import check_helpers
 from agentrunner.sandboxes.docker.progress import PullProgress, followed
-from agentrunner.sandboxes.docker.recipes import HOST_IMAGE, OURS, default_recipe, recipe_of
+from agentrunner.sandboxes.docker.recipes import (
+    HOST_IMAGE,
+    OURS,
+    RECIPES,
+    default_recipe,
+    recipe_of,
+)
 from agentrunner.sandboxes.docker.sources import pack, read_source
 
 OnProgress = Callable[[str], None]
@@ -248,3 +257,47 @@ def _obtainable(wanted: Wanted) -> bool:
 
 def _pull_command(engine: Engine, name: str) -> str:
     return f"{engine.traits.product.lower()} pull {name}"
+
+
+def check_helpers(repo: Path) -> None:
+    """Refuse to continue if PATH leads to a helper for a registry's credentials in the repository.
+
+    Raises SandboxUnavailable (`image-helper`). docker-py looks the programs up itself, so it cannot
+    be given another one.
+    """
+    from docker import auth
+
+    config = auth.load_config()
+    for name in {config.creds_store, *(config.cred_helpers or {}).values()} - {None, ""}:
+        found = shutil.which(f"docker-credential-{name}")
+        if found is None:
+            continue
+        place = Path(found)
+        inside = any(holds(repo, path) for path in (place, place.resolve()))
+        if inside or not place.is_absolute():
+            raise BadImageHelper(
+                f"PATH leads to {found} in the repository, which would be given the registry's"
+                " credentials",
+                remedy="take the repository and relative folders out of PATH",
+            )
+
+
+async def our_images(engine: Engine) -> list[str]:
+    """Return the names of our images on the engine, from recipes and repositories; EngineError."""
+    images = await engine.call("list the images", lambda api: api.images())
+    names = {str(tag) for image in images for tag in image.get("RepoTags") or ()}
+    # Podman puts the place where it was built before a name without a registry.
+    short = {name.removeprefix("localhost/").removeprefix("docker.io/") for name in names}
+    return sorted(name for name in short if name.startswith(OURS))
+
+
+def image_to_try(there: list[str], worker_kind: str) -> tuple[str, tuple[Path, ...]]:
+    """Return the image for showing what a sandbox isolates, and the host paths that it must read.
+
+    That is this worker's image, or else any of ours; the worker's, too, if there is none.
+    """
+    wanted = default_recipe(worker_kind).image
+    for name in (wanted, *(recipe.image for recipe in RECIPES.values())):
+        if name in there:
+            return name, ()
+    return (HOST_IMAGE, (Path("/usr"),)) if HOST_IMAGE in there else (wanted, ())

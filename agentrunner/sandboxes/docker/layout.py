@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import struct
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from agentrunner.sandboxes.base import Mount, Request, SandboxOrder
 from agentrunner.sandboxes.deny import exposes, holds
 from agentrunner.sandboxes.docker.config import SOCKETS
-from agentrunner.sandboxes.gitdirs import GitData, remove_mask
+from agentrunner.sandboxes.gitdirs import GitData
 from agentrunner.sandboxes.toolchain import SYSTEM_ROOTS
 
 
@@ -87,31 +85,3 @@ def make_places(tree: Path, repo: Path, targets: Iterable[Mount | Path]) -> None
             here /= last
             if not os.path.lexists(here):
                 here.touch() if file else here.mkdir()
-
-
-class Mask:
-    """The empty `.git` that sandboxes mount on if a repository has none.
-
-    It stays while any sandbox needs it: each holds a lock on the repository's folder, like bwrap's
-    --lock-file. Our lock belongs to the open file, so that nothing else in this process that opens
-    the folder releases it.
-    """
-
-    def __init__(self, repo: Path) -> None:
-        self._repo = repo
-        self._lock = -1
-
-    def put(self) -> None:
-        """Make it, and keep others from removing it. May be called repeatedly."""
-        if self._lock < 0:
-            self._lock = os.open(self._repo, os.O_RDONLY | os.O_DIRECTORY)
-            wanted = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
-            fcntl.fcntl(self._lock, fcntl.F_OFD_SETLK, wanted)
-        (self._repo / ".git").mkdir(exist_ok=True)
-
-    def lift(self) -> None:
-        """Release our lock, when our sandboxes are gone. The last user removes the folder."""
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
-            remove_mask(self._repo)

@@ -13,8 +13,8 @@ from typing import Any
 from agentrunner.sandboxes.base import Door
 from agentrunner.sandboxes.docker.config import User
 from agentrunner.sandboxes.docker.container import Container
-from agentrunner.sandboxes.docker.copies import Copies
 from agentrunner.sandboxes.docker.engine import Engine, EngineError
+from agentrunner.sandboxes.docker.layers import Copies
 
 MOST_IDLE = 4
 """The most idle containers; beyond it, the one idle longest is removed."""

@@ -1,13 +1,15 @@
-"""The images that AgentRunner builds itself, from the Dockerfiles in images/."""
+"""The images that AgentRunner builds itself: from the Dockerfiles in images/, and its own files."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import resources
+from importlib import metadata, resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from agentrunner import __version__
+from agentrunner.errors.command_line import NotInstalled
 
 OURS = "agentrunner/"
 """Names that no registry is asked for: anybody could have taken them there."""
@@ -59,3 +61,42 @@ def _folder() -> Traversable:
     """The Dockerfiles are in the wheel; in a checkout they are at its root."""
     installed = resources.files("agentrunner") / "images"
     return installed if installed.is_dir() else Path(__file__).parents[3] / "images"
+
+
+DISTRIBUTION = "agentrunner-graph"
+
+
+def own_files() -> Iterator[tuple[str, bytes]]:
+    """Yield each file of the package with its place below `agentrunner/`; links are followed.
+
+    An installation gives the same files as a checkout, whose links lead to its root.
+    """
+    package, images = Path(str(resources.files("agentrunner"))), Path(str(_folder()))
+    yield from _below(package, "agentrunner")
+    if not images.is_relative_to(package):
+        yield from _below(images, "agentrunner/images")
+
+
+def own_requirements() -> list[str]:
+    """Return this version's requirements, as pip reads them; without those of the extras.
+
+    Raises UsageError if the installation does not list them.
+    """
+    try:
+        requirements = metadata.requires(DISTRIBUTION) or []
+    except metadata.PackageNotFoundError as error:
+        raise NotInstalled(
+            f"{DISTRIBUTION} is not installed here as a package, so that its needs are not known.",
+            remedy="run scripts/setup.sh runtime, or pip install . in AgentRunner's folder",
+        ) from error
+    return [one for one in requirements if "extra ==" not in one]
+
+
+def _below(folder: Path, place: str) -> Iterator[tuple[str, bytes]]:
+    for path in sorted(folder.iterdir()):
+        if path.name == "__pycache__" or path.name.endswith(".pyc"):
+            continue
+        if path.is_dir():
+            yield from _below(path, f"{place}/{path.name}")
+        elif path.is_file():
+            yield f"{place}/{path.name}", path.read_bytes()

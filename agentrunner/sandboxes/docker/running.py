@@ -4,39 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
-import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from datetime import UTC, datetime
 
-from agentrunner.sandboxes.base import (
-    CommandResult,
-    Ending,
-    ErrorKind,
-    OnOutput,
-    Request,
-    SandboxError,
-)
+from agentrunner.sandboxes.base import CommandResult, OnOutput, Request
+from agentrunner.sandboxes.command_record import KILLED, CommandRecord, Moment
 from agentrunner.sandboxes.disk import DiskWatch
 from agentrunner.sandboxes.docker.container import Container, Exit
 from agentrunner.sandboxes.docker.engine import EngineError
 from agentrunner.sandboxes.docker.exec import ExecCommand
-from agentrunner.sandboxes.docker.stream import Stream
 from agentrunner.sandboxes.process import DRAIN_SEC
-from agentrunner.sandboxes.spool import Spool
-
-KILLED = 128 + signal.SIGKILL
-
-
-@dataclass
-class _Clock:
-    at: datetime
-    monotonic: float
-
-    @classmethod
-    def now(cls) -> _Clock:
-        return cls(datetime.now(UTC), time.monotonic())
 
 
 class ContainerRun:
@@ -46,20 +22,14 @@ class ContainerRun:
         self.over = asyncio.Event()
         """Nothing of it is left; set by the caller that provides the containers."""
         self._request = request
-        self._on_output = on_output
         self._grace_sec = grace_sec
-        self._spools: dict[Stream, Spool] = {
-            "stdout": Spool(request.keep_bytes),
-            "stderr": Spool(request.keep_bytes),
-        }
         self._enough = asyncio.Event()
-        self._stopped = False
-        self._limit: Ending | None = None
-        self._start = _Clock.now()
+        self._record = CommandRecord(request, on_output, self._enough.set)
+        self._began = Moment.now()
 
     def stop(self) -> None:
         """End it at once; its waiter gets an error that says it was stopped."""
-        self._stopped = True
+        self._record.stopped = True
         self._enough.set()
 
     async def to_its_end(
@@ -70,12 +40,12 @@ class ContainerRun:
         Raises SandboxError: TIMEOUT, UNKNOWN if it was stopped, INFRA (an EngineError). The
         container is removed if anything of the command might be left in it.
         """
-        self._start = _Clock.now()
+        self._begin()
         executing = asyncio.ensure_future(
-            container.execute(command, self._stdin(), self._on_data, started=self._started)
+            container.execute(command, self._stdin(), self._record.take, started=self._begin)
         )
         enough = asyncio.ensure_future(self._enough.wait())
-        watching = asyncio.ensure_future(self._watch(disk))
+        watching = asyncio.ensure_future(self._record.watch_disk(disk))
         both = {executing, enough}
         late = False
         try:
@@ -87,7 +57,7 @@ class ContainerRun:
                     async with asyncio.timeout(self._grace_sec):
                         await container.terminate()
                         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            end = _Clock.now()
+            ended = Moment.now()
             if not executing.done():
                 await _remove_under(container, executing)
         except asyncio.CancelledError:
@@ -97,63 +67,16 @@ class ContainerRun:
             for task in (enough, executing, watching):
                 task.cancel()
             await asyncio.gather(enough, executing, watching, return_exceptions=True)
-        return self._result(executing, end, late=late)
+        by_itself = not (late or self._record.limit or self._record.stopped)
+        exited = executing.result() if by_itself else Exit(KILLED, oom=False)
+        return self._record.result(exited.code, self._began, ended, oom=exited.oom, late=late)
 
-    def _started(self) -> None:
-        self._start = _Clock.now()
-
-    def _on_data(self, stream: Stream, data: bytes) -> None:
-        if self._limit is not None:
-            return
-        self._spools[stream].feed(data)
-        if self._on_output is not None:
-            self._on_output(stream, data)
-        total = sum(spool.total for spool in self._spools.values())
-        if total > self._request.stop_bytes:
-            self._end_for(Ending.OUTPUT_LIMIT)
-
-    def _end_for(self, limit: Ending) -> None:
-        """End the command for a limit; the first limit counts."""
-        self._limit = self._limit or limit
-        self._enough.set()
-
-    async def _watch(self, disk: DiskWatch | None) -> None:
-        """End the command when it has written more than allowed. Cancelled when it ends."""
-        if disk is None:
-            return
-        over = False
-        while not over:
-            await asyncio.sleep(disk.wait_sec)
-            over = await asyncio.to_thread(disk.over)
-        self._end_for(Ending.DISK_LIMIT)
+    def _begin(self) -> None:
+        self._began = Moment.now()
 
     async def _stdin(self) -> AsyncIterator[bytes]:
         if self._request.stdin:
             yield self._request.stdin
-
-    def _result(self, executing: asyncio.Future[Exit], end: _Clock, *, late: bool) -> CommandResult:
-        ended = self._limit is None and not late and not self._stopped
-        exited = executing.result() if ended else Exit(KILLED, oom=False)
-        ending = self._limit or (Ending.OOM if exited.oom else Ending.EXITED)
-        out, err = self._spools["stdout"], self._spools["stderr"]
-        result = CommandResult(
-            exit_code=exited.code,
-            stdout=out.value(),
-            stderr=err.value(),
-            started_at=self._start.at,
-            ended_at=end.at,
-            duration_sec=end.monotonic - self._start.monotonic,
-            ending=ending,
-            stdout_bytes=out.total,
-            stderr_bytes=err.total,
-        )
-        if self._stopped:
-            cause = "the sandbox was told to end it"
-            raise SandboxError(ErrorKind.UNKNOWN, "run", cause, result=result)
-        if late and self._limit is None:
-            cause = f"no end after {self._request.timeout_sec:g} s"
-            raise SandboxError(ErrorKind.TIMEOUT, "run", cause, result=result)
-        return result
 
 
 async def _remove_under(container: Container, executing: asyncio.Future[Exit]) -> None:

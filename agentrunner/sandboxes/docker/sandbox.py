@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from agentrunner.environment import own_process
 from agentrunner.errors import AgentRunnerError, SandboxUnavailable
 from agentrunner.errors.sandboxes import ImageMissing
 from agentrunner.sandboxes.base import (
@@ -30,31 +30,27 @@ from agentrunner.sandboxes.base import (
     SandboxError,
     SandboxOrder,
 )
-from agentrunner.sandboxes.docker import description, labels
+from agentrunner.sandboxes.docker import description, owners
+from agentrunner.sandboxes.docker.attach import PASSED_ON, AttachOrder
 from agentrunner.sandboxes.docker.builds import import_host_image
 from agentrunner.sandboxes.docker.config import ContainerSpec, User, container_config
-from agentrunner.sandboxes.docker.copies import Copies
-from agentrunner.sandboxes.docker.engine import PATIENCE_SEC, Engine, EngineError
+from agentrunner.sandboxes.docker.engine import PATIENCE_SEC, Engine, EngineError, unavailable
 from agentrunner.sandboxes.docker.exec import ExecCommand, ExecNeverStarted
-from agentrunner.sandboxes.docker.facts import image_to_try, our_images
-from agentrunner.sandboxes.docker.images import Image, ensure_image
+from agentrunner.sandboxes.docker.images import Image, ensure_image, image_to_try, our_images
+from agentrunner.sandboxes.docker.layers import Copies, can_overlay
 from agentrunner.sandboxes.docker.layout import (
-    Mask,
     host_programs,
     identity,
     make_places,
     sandbox_mounts,
 )
 from agentrunner.sandboxes.docker.lifeline import remove_dead_lifelines
-from agentrunner.sandboxes.docker.order import BOOTSTRAP, PASSED_ON, AttachOrder
-from agentrunner.sandboxes.docker.overlays import can_overlay
+from agentrunner.sandboxes.docker.owners import remove_dead
 from agentrunner.sandboxes.docker.pool import ContainerRecipe, Pool
 from agentrunner.sandboxes.docker.recipes import HOST_IMAGE
 from agentrunner.sandboxes.docker.running import ContainerRun
-from agentrunner.sandboxes.docker.sweep import remove_dead
-from agentrunner.sandboxes.docker.unseen import unavailable
 from agentrunner.sandboxes.environment import base_environment
-from agentrunner.sandboxes.gitdirs import GitData, git_data
+from agentrunner.sandboxes.gitdirs import GitData, Mask, git_data
 from agentrunner.sandboxes.homes import (
     SANDBOX_HOME,
     command_environment,
@@ -195,11 +191,10 @@ class DockerSandbox:
             masked=self._spec.repo if recipe.masked else None,
             layers=recipe.layers,
         )
-        package_home = str(Path(__file__).resolve().parents[3])
-        argv = (sys.executable, "-I", "-c", BOOTSTRAP, package_home, STATUS_FD)
+        helper = own_process("agentrunner.sandboxes.docker.attach", packages=True)
         names = [name for name in PASSED_ON if name in self._environ]
         env = {**order.to_env(), **{name: self._environ[name] for name in names}}
-        return Launch(argv, env, cwd=Path("/"))
+        return Launch((*helper, STATUS_FD), env, cwd=Path("/"))
 
     async def run(self, request: Request, on_output: OnOutput | None = None) -> CommandResult:
         """Run a request in a container that nothing else uses meanwhile.
@@ -339,9 +334,9 @@ class DockerSandbox:
             network=full if request.network == "full" else "none",
             limits=spec.limits,
             labels={
-                labels.RUN: spec.owner.run_id,
-                labels.TASK: spec.owner.task_id,
-                labels.PURPOSE: purpose,
+                owners.RUN: spec.owner.run_id,
+                owners.TASK: spec.owner.task_id,
+                owners.PURPOSE: purpose,
             },
         )
         config = container_config(plan, traits)

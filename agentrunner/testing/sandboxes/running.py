@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from agentrunner.sandboxes.base import CommandResult, Ending, ErrorKind, Request, SandboxError
-from agentrunner.sandboxes.tree import children, family
+from agentrunner.sandboxes.process_tree import children, family
 from agentrunner.testing.sandboxes.workbench import ConformanceCheck, Workbench, expect, wait_for
 
 

@@ -29,7 +29,7 @@ from agentrunner.sandboxes.base import (
     SandboxError,
     SandboxOrder,
 )
-from agentrunner.sandboxes.docker import DockerSandbox, labels
+from agentrunner.sandboxes.docker import DockerSandbox, owners
 from agentrunner.sandboxes.docker.engine import Engine
 from tests.kit.docker import docker, on_host_usr, require_docker
 from tests.kit.missing import missing
@@ -69,7 +69,7 @@ def sh(tmp_path: Path, script: str, **fields: Any) -> Request:
 
 
 async def boxes(engine: Engine, spec: SandboxOrder) -> list[dict[str, Any]]:
-    wanted = {"label": f"{labels.RUN}={spec.owner.run_id}"}
+    wanted = {"label": f"{owners.RUN}={spec.owner.run_id}"}
     found: list[dict[str, Any]] = await engine.call(
         "list", lambda api: api.containers(all=True, filters=wanted)
     )
@@ -99,7 +99,7 @@ async def test_a_secret_is_nowhere_but_in_the_commands_own_environment(
     await until(lambda: asyncio.to_thread((repo / "on").exists))
 
     def look(api: Any) -> str:
-        (box,) = api.containers(filters={"label": labels.RUN, "volume": str(repo)})
+        (box,) = api.containers(filters={"label": owners.RUN, "volume": str(repo)})
         facts = api.inspect_container(box["Id"])
         execs = [api.exec_inspect(each) for each in facts["ExecIDs"] or ()]
         assert execs, "the command runs as an exec"

@@ -18,8 +18,7 @@ from agentrunner import cli
 from agentrunner.sandboxes.base import SandboxOrder
 from agentrunner.sandboxes.docker.builds import import_host_image
 from agentrunner.sandboxes.docker.engine import Engine
-from agentrunner.sandboxes.docker.labels import OWNER_START, RUN, owner_labels
-from agentrunner.sandboxes.docker.sweep import remove_dead
+from agentrunner.sandboxes.docker.owners import OWNER_START, RUN, owner_labels, remove_dead
 from tests.kit.docker import docker as docker_box
 from tests.kit.docker import require_docker
 from tests.kit.process import PATIENCE_SEC

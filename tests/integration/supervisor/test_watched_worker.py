@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 
 import pytest
 
-from agentrunner.supervisor.client import BOOTSTRAP
+from agentrunner.environment import own_process
 from agentrunner.supervisor.watching import OutputWatch
 from tests.kit.stage import Stage
 
@@ -72,9 +71,8 @@ async def test_the_stop_is_int_then_term_then_the_whole_box(stage: Stage) -> Non
 
 
 def test_the_supervisor_loads_nothing_heavy_for_it() -> None:
-    text = BOOTSTRAP.replace("main()", "print(*sys.modules)")
-    loaded = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", text, "."], capture_output=True, text=True, check=True
-    ).stdout.split()
+    command = own_process("agentrunner.supervisor.main", packages=False)
+    words = [word.replace("main()", "print(*sys.modules)") for word in command]
+    loaded = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
     assert "agentrunner.supervisor.watching" in loaded
     assert not {"dataclasses", "asyncio", "subprocess", "pydantic"} & set(loaded)

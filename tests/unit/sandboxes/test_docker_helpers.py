@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.errors import SandboxUnavailable
-from agentrunner.sandboxes.docker.helpers import check_helpers
+from agentrunner.sandboxes.docker.images import check_helpers
 from tests.kit.files import write
 
 

@@ -15,14 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentrunner.sandboxes.base import Door, Mount, Request, ResourceLimit, SandboxOrder
-from agentrunner.sandboxes.docker import description, labels
+from agentrunner.sandboxes.docker import description, owners
+from agentrunner.sandboxes.docker.attach import AttachOrder
 from agentrunner.sandboxes.docker.config import User
 from agentrunner.sandboxes.docker.engine import Traits, engine_address
-from agentrunner.sandboxes.docker.exec import ExecCommand
-from agentrunner.sandboxes.docker.layout import Mask, host_programs, make_places, sandbox_mounts
-from agentrunner.sandboxes.docker.order import AttachOrder
-from agentrunner.sandboxes.docker.stream import Frames
-from agentrunner.sandboxes.gitdirs import GitData, remove_mask
+from agentrunner.sandboxes.docker.exec import ExecCommand, Frames
+from agentrunner.sandboxes.docker.layout import host_programs, make_places, sandbox_mounts
+from agentrunner.sandboxes.gitdirs import GitData, Mask, remove_mask
 
 
 @given(
@@ -62,17 +61,17 @@ def test_an_order_survives_the_way_through_the_environment() -> None:
 
 
 def test_an_owner_is_alive_as_long_as_its_process() -> None:
-    script = "from agentrunner.sandboxes.docker.labels import *; print(json.dumps(owner_labels()))"
+    script = "from agentrunner.sandboxes.docker.owners import *; print(json.dumps(owner_labels()))"
     command = [sys.executable, "-c", f"import json; {script}"]
     theirs = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-    assert labels.owner_is_dead(theirs)
-    ours = labels.owner_labels()
-    assert not labels.owner_is_dead(ours)
-    assert labels.owner_is_dead({**ours, labels.OWNER_START: "1"}), "its number was given away"
-    assert labels.owner_is_dead({**ours, labels.OWNER_BOOT: "another"}), "before a restart"
-    elsewhere = {**theirs, labels.OWNER_SPACE: "pid:[1]"}
-    assert not labels.owner_is_dead(elsewhere), "of another container nothing is known"
-    assert not labels.owner_is_dead({"com.example": "1"}), "not ours"
+    assert owners.owner_is_dead(theirs)
+    ours = owners.owner_labels()
+    assert not owners.owner_is_dead(ours)
+    assert owners.owner_is_dead({**ours, owners.OWNER_START: "1"}), "its number was given away"
+    assert owners.owner_is_dead({**ours, owners.OWNER_BOOT: "another"}), "before a restart"
+    elsewhere = {**theirs, owners.OWNER_SPACE: "pid:[1]"}
+    assert not owners.owner_is_dead(elsewhere), "of another container nothing is known"
+    assert not owners.owner_is_dead({"com.example": "1"}), "not ours"
 
 
 def test_each_place_is_mounted_once_and_the_copy_is_not_covered(tmp_path: Path) -> None:
@@ -153,4 +152,4 @@ def test_what_is_not_held_is_not_claimed() -> None:
 
 
 def test_nothing_of_this_process_is_in_a_label() -> None:
-    assert not any(os.environ["PATH"] in value for value in labels.owner_labels().values())
+    assert not any(os.environ["PATH"] in value for value in owners.owner_labels().values())

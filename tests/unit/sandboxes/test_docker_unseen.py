@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.sandboxes.docker.unseen import unavailable
+from agentrunner.sandboxes.docker.engine import unavailable
 
 HOST = "unix:///run/docker.sock"
 WORDS = {

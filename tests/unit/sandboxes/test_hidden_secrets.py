@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from agentrunner.sandboxes.base import Launch, Request
+from agentrunner.sandboxes.docker.attach import AttachOrder
 from agentrunner.sandboxes.docker.config import User
 from agentrunner.sandboxes.docker.exec import ExecCommand
-from agentrunner.sandboxes.docker.order import AttachOrder
 from agentrunner.supervisor.client import SupervisorOrder
 
 SECRET = "sk-hidden-" + "5a" * 8

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentrunner.sandboxes.spool import HEAD_BYTES, Spool
+from agentrunner.sandboxes.command_record import HEAD_BYTES, Spool
 
 
 @given(st.lists(st.binary(max_size=50)), st.integers(0, 5000))

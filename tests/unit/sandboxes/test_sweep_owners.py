@@ -10,15 +10,16 @@ import pytest
 import requests
 
 from agentrunner.sandboxes.docker.engine import Engine, EngineError, Traits
-from agentrunner.sandboxes.docker.labels import (
+from agentrunner.sandboxes.docker.owners import (
     OWNER_BOOT,
     OWNER_PID,
     OWNER_SPACE,
     OWNER_START,
     RUN,
+    of_dead_owners,
     owner_labels,
+    remove_dead,
 )
-from agentrunner.sandboxes.docker.sweep import of_dead_owners, remove_dead
 from tests.kit.engine import quiet_address
 
 ELSEWHERE = "pid:[1]"

@@ -5,7 +5,7 @@
 # "clean N", N being how many processes the kernel has ended for their memory. Only after that
 # line has the command started.
 #
-# Defined in front of this: `home`, and `scratch PLACE ACTION...`, which is find on a scratch place
+# Defined in front of this: `oom_kills`, `home`, and `scratch PLACE ACTION...`, which is find on a scratch place
 # without what is mounted there: the repository may be below /tmp.
 trap : TERM INT HUP
 exec 3>&2 2>/dev/null
@@ -41,14 +41,7 @@ for file in /proc/sysvipc/shm /proc/sysvipc/sem /proc/sysvipc/msg; do
     fi
 done
 
-killed=0
-for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do
-    [ -r "$file" ] || continue
-    while read -r name count; do
-        if [ "$name" = oom_kill ]; then killed=$count; fi
-    done <"$file"
-done
-
+oom_kills
 echo "$state $killed"
 [ "$state" = clean ] || exit 0
 (exec "$@" 2>&3 3>&-)

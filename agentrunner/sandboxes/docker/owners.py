@@ -7,10 +7,13 @@ was killed, too.
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
+from agentrunner.sandboxes.docker.engine import Engine, remove_container
 from agentrunner.sandboxes.enter import start_time
 
 RUN = "agentrunner.run"
@@ -57,3 +60,28 @@ def _boot_id() -> str:
 
 def _pid_space() -> str:
     return os.readlink("/proc/self/ns/pid")  # noqa: PTH115 - a text, not a path
+
+
+async def remove_dead(engine: Engine) -> list[str]:
+    """Remove the sandboxes of dead owners, running or not; return their names.
+
+    Sandboxes of other programs, of living owners, and of owners that cannot be judged from here are
+    left alone. Two concurrent sweeps do not hurt each other. Raises EngineError.
+    """
+    containers = await engine.call(
+        "look for sandboxes that are left",
+        lambda api: api.containers(all=True, filters={"label": OWNER_PID}),
+    )
+    removed = []
+    for container in await asyncio.to_thread(of_dead_owners, containers):
+        container_id = str(container["Id"])
+        if await remove_container(engine, container_id):
+            removed.append(
+                next(iter(container.get("Names") or [container_id]), "").removeprefix("/")
+            )
+    return removed
+
+
+def of_dead_owners(containers: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the containers that nobody can need any more, judged by their labels."""
+    return [container for container in containers if owner_is_dead(container.get("Labels") or {})]

@@ -1,4 +1,7 @@
-"""Processes as the kernel shows them. Standard library only, for the supervisor."""
+"""Processes on this host: who descends from whom, and how to end them all.
+
+Standard library only, for the supervisor.
+"""
 
 from __future__ import annotations
 
@@ -60,6 +63,72 @@ def send(pid: int, number: int) -> None:
     """Send a signal to a process that may be gone."""
     with contextlib.suppress(OSError):
         os.kill(pid, number)
+
+
+def children(pid: int) -> list[int]:
+    """Return the direct children, the oldest first; empty where the kernel cannot tell."""
+    try:
+        words = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return []
+    return [int(word) for word in words]
+
+
+def family(root: int) -> list[int]:
+    """Return the descendants of `root`, the members of its session, and theirs.
+
+    A process that left the session and whose parent has died is not found: only a PID namespace can
+    contain it.
+    """
+    table = process_table()
+    members = {root}
+    grown = True
+    while grown:
+        more = {
+            pid for pid, facts in table.items() if facts.parent in members or facts.session == root
+        }
+        grown = not more <= members
+        members |= more
+    return [pid for pid in table if pid in members]
+
+
+def signal_family(root: int, signum: signal.Signals) -> None:
+    """Send a signal to every member of the family."""
+    for pid in family(root):
+        send(pid, signum)
+
+
+def kill_family(root: int) -> None:
+    """SIGKILL every member of the family. They are stopped first, until no new one turns up.
+
+    A process forked between a look and a kill would be an orphan by the next look, and be missed.
+    """
+    known: set[int] = set()
+    for _ in range(20):
+        members = set(family(root))
+        if members <= known:
+            break
+        known |= members
+        signal_family(root, signal.SIGSTOP)
+    for pid in known:
+        send(pid, signal.SIGKILL)
+
+
+def hold_family(root: int) -> list[int]:
+    """Return pidfds of the current members, which stay correct when a pid is reused."""
+    held = []
+    for pid in family(root):
+        with contextlib.suppress(ProcessLookupError):
+            held.append(os.pidfd_open(pid))
+    return held
+
+
+def kill_held(held: list[int]) -> None:
+    """SIGKILL the processes that are still there, and close the descriptors."""
+    for descriptor in held:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+        os.close(descriptor)
 
 
 def kill_orphans(run: Path) -> list[int]:
