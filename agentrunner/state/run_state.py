@@ -302,6 +302,9 @@ class Baseline(StateModel):
     reporters: dict[str, int] = {}
     """By target: the means by which it reports, where the first one changed the outcome; -1 for
     none."""
+    measured_with: str = ""
+    """A digest of the set-up, the test command and the checks that it was measured with; "" where
+    it is to be measured again, and in runs of versions that did not keep it."""
 
 
 class Evidence(StateModel):

@@ -7,6 +7,8 @@ request for completion needs beyond that is added by `Prover.prove` (see `proof.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +30,7 @@ from agentrunner.state.run_state import (
     TestOutcome,
 )
 from agentrunner.storage.failpoints import reach
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.check_runner import MOST_PATHS, CheckRunner, Emit, Tried
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.claims import (
@@ -159,8 +162,17 @@ class Verifier:
                 "check_outcomes": checks,
                 "test_writes": sorted(writes)[:MOST_PATHS],
                 "reporters": dict(self.measurer.means),
+                "measured_with": self.measured_with(criteria),
             }
         )
+
+    def measured_with(self, criteria: Sequence[Criterion]) -> str:
+        """A digest of what the tree before the run is measured with: set-up, tests and checks."""
+        task = self.spec.task
+        parts = [task.setup, task.test, *(one.check for one in criteria)]
+        values = [one and one.model_dump(mode="json") for one in parts]
+        text = json.dumps([values, task.env, [one.id for one in criteria]], sort_keys=True)
+        return hashlib.sha256(to_bytes(text)).hexdigest()
 
     async def colours(
         self, criteria: Sequence[Criterion], baseline: Baseline, *, must_start: bool = False
