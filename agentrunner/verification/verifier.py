@@ -55,7 +55,7 @@ from agentrunner.verification.findings import (
     not_in_git,
     not_kept,
 )
-from agentrunner.verification.ignored_builds import builds_of, is_compiled
+from agentrunner.verification.ignored_builds import IgnoredBuilds, is_compiled
 from agentrunner.verification.measure import Measurer
 from agentrunner.verification.outcomes import Colour, outcome_of
 from agentrunner.verification.results.model import Results
@@ -95,6 +95,7 @@ class Verifier:
         self.trees = Trees(self.snapshots, self.spec.task)
         self.delivered = DeliveredTree(self.snapshots, self.spec)
         self.left_out = LeftOut(self.rooms)
+        self.builds = IgnoredBuilds(self.rooms)
         self.check_runner = CheckRunner(self.spec, self.sandbox, self.measurer, self.emit)
         self.set_up = TaskSetUp(self.spec, self.sandbox, self.rooms, self.emit)
 
@@ -412,7 +413,7 @@ class Verifier:
         sources = [path for path in own.all if is_compiled(path)]
         if self.spec.task.setup is not None or not sources:
             return []
-        builds = builds_of(self.snapshots, self.rooms.sealed, before, room.tree, sources)
+        builds = self.builds.of(before, room.tree, sources)
         places = {path: room.copy.path / path for path in builds}
         old = [one for one, at in places.items() if at.is_file() and at.lstat().st_mtime < began]
         return may_be_old(sorted(old), sources)

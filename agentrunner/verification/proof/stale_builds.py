@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 from agentrunner.state.run_state import Finding
 from agentrunner.verification.findings import not_built_again
-from agentrunner.verification.ignored_builds import builds_of, is_compiled
+from agentrunner.verification.ignored_builds import is_compiled
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.rooms.room import Room
@@ -27,10 +27,8 @@ async def find_stale_build(exam: Examination, case: Case) -> Finding | None:
     sources = [path for path in exam.total.all if is_compiled(path)]
     if not sources:
         return None
-    verifier = exam.verifier
-    sealed = verifier.rooms.sealed
     old, new = exam.world.old, exam.world.new
-    builds = await asyncio.to_thread(builds_of, verifier.snapshots, sealed, old, new, sources)
+    builds = await asyncio.to_thread(exam.verifier.builds.of, old, new, sources)
     if not builds:
         return None
     _, made = await _run(exam, case, builds, remove=False)
