@@ -32,7 +32,7 @@ async def find_stale_build(exam: Examination, case: Case) -> Finding | None:
     if not builds:
         return None
     _, made = await _run(exam, case, builds, remove=False)
-    if made:
+    if not (builds := {path: of for path, of in builds.items() if path not in made}):
         return None
     without, made = await _run(exam, case, builds, remove=True)
     if _is_green(case, without):
