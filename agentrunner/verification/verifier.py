@@ -352,7 +352,9 @@ class Verifier:
     ) -> Evidence:
         """Measure any tree like `measure`; `own` is the part of `total` that workers changed."""
         self._recall(baseline)
-        room_tree, lacking = await asyncio.to_thread(self.delivered.of, tree, baseline.tree, total)
+        room_tree, lacking, carried = await asyncio.to_thread(
+            self.delivered.of, tree, baseline.tree, total
+        )
         read = await asyncio.to_thread(self.trees.reader, room_tree)
         protected = await asyncio.to_thread(
             self.trees.protected, own, self.spec.wanted, baseline.tree, tree
@@ -364,7 +366,6 @@ class Verifier:
         findings += await asyncio.to_thread(self._in_submodules, own, baseline.tree, tree)
         left_out, trees = self.left_out, self.trees
         findings += links_out(await asyncio.to_thread(left_out.links_out, tree, own.all))
-        carried = await asyncio.to_thread(self.delivered.carried, tree, baseline.tree, total)
         findings += not_in_git(carried)
         began = time.time()
         async with self.rooms.where_needed(room_tree, self._executes(criteria, read)) as room:

@@ -78,7 +78,7 @@ async def try_mutants(
     deadline = monotonic() + seconds
     old, trees = baseline.tree, verifier.trees
     left = await asyncio.to_thread(trees.between, old, evidence.tree)
-    tree, _ = await asyncio.to_thread(verifier.delivered.of, evidence.tree, old, left)
+    tree, *_ = await asyncio.to_thread(verifier.delivered.of, evidence.tree, old, left)
     total = await asyncio.to_thread(trees.between, old, tree)
     made = await asyncio.to_thread(_made, verifier, old, tree, total, evidence)
     if not made:
