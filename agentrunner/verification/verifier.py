@@ -10,10 +10,13 @@ import asyncio
 import hashlib
 import json
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from glob import escape
 from pathlib import Path
+from typing import Any
 
 from agentrunner.config.sandbox import KEPT
 from agentrunner.config.spec import TaskSpec, TestSpec
@@ -155,7 +158,7 @@ class Verifier:
             test, writes = await self._first_test(room, read, criteria)
             reach("during_baseline")
             listed = await asyncio.to_thread(self._listed, test, criteria)
-            checks = await self._first_checks(criteria, room, read, must_start=True, listed=listed)
+            checks = await self._first_checks(criteria, room, read, listed)
         return baseline.model_copy(
             update={
                 "test": test,
@@ -174,30 +177,6 @@ class Verifier:
         values = [one and one.model_dump(mode="json") for one in parts]
         text = json.dumps([values, task.env, [one.id for one in criteria]], sort_keys=True)
         return hashlib.sha256(to_bytes(text)).hexdigest()
-
-    async def colours(
-        self, criteria: Sequence[Criterion], baseline: Baseline, *, must_start: bool = False
-    ) -> Baseline:
-        """Return the baseline with these criteria's own checks, run on the tree before the run."""
-        if not criteria:
-            return baseline
-        self._recall(baseline)
-        read = await asyncio.to_thread(self.trees.reader, baseline.tree)
-        needed = self._executes(criteria, read, test=False)
-        async with self.rooms.where_needed(baseline.tree, needed) as room:
-            listed = await asyncio.to_thread(self._listed, baseline.test, criteria)
-            found = await self._first_checks(
-                criteria, room, read, must_start=must_start, listed=listed
-            )
-        mine = {outcome.criterion_id for outcome in found}
-        others = [one for one in baseline.check_outcomes if one.criterion_id not in mine]
-        return baseline.model_copy(
-            update={
-                "checks": {**baseline.checks, **colours_of(criteria, found)},
-                "check_outcomes": [*others, *found],
-                "reporters": dict(self.measurer.means),
-            }
-        )
 
     async def first_tries(self, criteria: Sequence[Criterion], baseline: Baseline) -> list[Tried]:
         """Try these criteria's own checks on the tree before the run; return how each ran."""
@@ -296,14 +275,12 @@ class Verifier:
         criteria: Sequence[Criterion],
         room: Room,
         read: ReadFile,
-        *,
-        must_start: bool,
         listed: Collection[str],
     ) -> list[CheckOutcome]:
         found = []
         for criterion in criteria:
             outcome = await self.check_runner.check(
-                criterion, room, read, [], first=True, must=must_start, listed=listed
+                criterion, room, read, [], first=True, listed=listed
             )
             if outcome is None:
                 continue
@@ -440,6 +417,25 @@ class Verifier:
             if not remote_has(self.snapshots.git, folder, name, entries)
         ]
 
+    @asynccontextmanager
+    async def room_for(
+        self,
+        tree: str,
+        total: Changes | None = None,
+        prepare: Callable[[Room], object] = lambda room: room,
+    ) -> AsyncIterator[tuple[Room, Callable[..., Coroutine[Any, Any, Measured]]]]:
+        """Open a room with a tree, and a function that runs targets in it as `Measurer.run` does.
+
+        It is set up as `total`, the changes of the tree, requires; `prepare` is called before that,
+        beside the loop. Raises SandboxError and OSError.
+        """
+        read = await asyncio.to_thread(self.trees.reader, tree)
+        async with self.rooms.open(tree) as room:
+            await asyncio.to_thread(prepare, room)
+            if total is not None:
+                room, _ = await self.set_up.in_room(room, total)
+            yield room, partial(self.measurer.run, room=room, read=read)
+
     def _executes(
         self, criteria: Sequence[Criterion], read: ReadFile, *, test: bool = True
     ) -> bool:
@@ -527,9 +523,7 @@ class Verifier:
         outcome = await asyncio.to_thread(summarise, measured)
         doubtful = careful or bool(outcome.newly_red)
         if doubtful and not outcome.green and measured.results and not measured.ran.timed_out:
-            again, flaky = await self._run_red_again(
-                target, room.tree, total, read, measured, claims
-            )
+            again, flaky = await self._run_red_again(target, room.tree, total, measured, claims)
             if flaky:
                 outcome = (await asyncio.to_thread(summarise, again)).model_copy(
                     update={"flaky": flaky[:50]}
@@ -547,7 +541,6 @@ class Verifier:
         target: Target,
         tree: str,
         total: Changes,
-        read: ReadFile,
         first: Measured,
         claims: Claims,
     ) -> tuple[Measured, list[str]]:
@@ -556,9 +549,8 @@ class Verifier:
         Flaky are those that were red first and pass now, known reds left out.
         """
         self.awaits(target, ONCE_MORE)
-        async with self.rooms.open(tree) as room:
-            room, _ = await self.set_up.in_room(room, total)
-            again = await self.measurer.run(target, room, read)
+        async with self.room_for(tree, total) as (_, run):
+            again = await run(target)
         if again.results is None or first.results is None:
             return again, []
         red = [name for name in red_names(first.results) if name not in claims.known]
