@@ -42,10 +42,8 @@ async def note(state: TaskContext, deps: Deps) -> Command[str]:
     ended = updated(state, update)
     if ended["state"] == TaskState.COMPLETE:
         await asyncio.to_thread(commit_work, ended, deps)
-    else:
-        with contextlib.suppress(
-            AgentRunnerError, OSError
-        ):  # the run ends without them all the same
+    else:  # the run ends all the same where they can't be made
+        with contextlib.suppress(AgentRunnerError, OSError):
             await asyncio.to_thread(keep_diffs, ended, deps)
     reach("during_note")
     await deps.prover.forget()

@@ -202,7 +202,7 @@ async def _baseline(state: TaskContext, deps: Deps, criteria: list[Criterion]) -
     """Run set-up, test command and the task's checks on the untouched tree; return the baseline."""
     known = state.get("baseline")
     if known is not None:
-        if known.test is not None or known.checks:
+        if known.measured_with == deps.verifier.measured_with(criteria):
             return known
         worked = state["counters"].worker_runs > 0
         await deps.verifier.set_up.anew(known.tree, worked=worked)  # it may have changed, too

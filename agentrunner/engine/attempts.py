@@ -259,7 +259,8 @@ def next_attempt(
         fresh["evidence"] = None
         fresh["assessment"] = None
         if baseline := state.get("baseline"):  # the tree stays; the checks and tests may change
-            fresh["baseline"] = baseline.model_copy(update={"test": None, "checks": {}})
+            unknown: dict[str, Any] = {"test": None, "checks": {}, "measured_with": ""}
+            fresh["baseline"] = baseline.model_copy(update=unknown)
     return fresh
 
 

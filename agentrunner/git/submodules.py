@@ -43,11 +43,11 @@ def by_submodule(
     """
     found: dict[str, list[str]] = {}
     new: dict[str, bool] = {}
-    there = {str(above) for path in before for above in PurePosixPath(path).parents}
     for path in paths:
         for above in map(str, PurePosixPath(path).parents[:-1]):
             if above not in known and above not in new:
-                new[above] = above not in there and os.path.lexists(folder / above / ".git")
+                own = os.path.lexists(folder / above / ".git")
+                new[above] = own and not any(one.startswith(f"{above}/") for one in before)
             if above in known or new[above]:
                 found.setdefault(above, []).append(path)
                 break

@@ -304,6 +304,9 @@ class Baseline(StateModel):
     none."""
     exact: list[str] = []
     """Checks of one test that stood there by just this name: no other test decides about them."""
+    measured_with: str = ""
+    """A digest of the set-up, the test command and the checks that it was measured with; "" where
+    it is to be measured again, and in runs of versions that did not keep it."""
 
 
 class Evidence(StateModel):

@@ -336,10 +336,9 @@ async def _collected(
     if not trial or slow:
         return found
     tree = await asyncio.to_thread(_with_files, verifier, baseline.tree, trial)
-    trial_read = await asyncio.to_thread(verifier.trees.reader, tree)
-    async with verifier.rooms.open(tree) as room:
+    async with verifier.room_for(tree) as (_, run):
         verifier.awaits(target := test_target(verifier.test), "with a test where it is proposed")
-        trial_run = await verifier.measurer.run(target, room, trial_read)
+        trial_run = await run(target)
     if trial_run.results is None or not _still_runs(before, trial_run.results):
         return found  # the copies keep the suite from running, which shows nothing
     run_files = {

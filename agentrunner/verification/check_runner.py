@@ -78,13 +78,12 @@ class CheckRunner:
         was: Mapping[str, CheckOutcome] | None = None,
         colours: Mapping[str, Colour] | None = None,
         first: bool = False,
-        must: bool = False,
         listed: Collection[str] = (),
     ) -> CheckOutcome | None:
         """Run or read one criterion's check; None where it has no check of its own.
 
-        `first` means the tree before the run. With `must` EnvironmentNotReady is raised where the
-        check cannot start. The event `check` is emitted where `was` is given. `listed` are known
+        `first` means the tree before the run: EnvironmentNotReady is raised where the check cannot
+        start there. The event `check` is emitted where `was` is given. `listed` are known
         reds by a person: the check of one test is not red for those of them that cannot be loaded.
         """
         check = criterion.check
@@ -111,9 +110,7 @@ class CheckRunner:
             if before == "red" and was is not None and criterion.id in was:
                 old = await asyncio.to_thread(self.measurer.kept, was[criterion.id].results)
                 before = "green" if stands_for_others(old, known) else before
-            outcome = await self._run_check(
-                target, room, read, what, before, first, must, awaited, known
-            )
+            outcome = await self._run_check(target, room, read, what, before, first, awaited, known)
         if was is not None:
             self.emit(
                 "check", target=criterion.id, command=what, exit_code=outcome.exit_code,
@@ -130,7 +127,6 @@ class CheckRunner:
         what: str,
         before: Colour,
         first: bool,
-        must: bool,
         awaited: bool,
         known: Collection[str],
     ) -> CheckOutcome:
@@ -138,7 +134,7 @@ class CheckRunner:
         run = self.measurer.find_reporter if first else self.measurer.run
         measured = await run(target, room, read)
         why = await asyncio.to_thread(self._not_started, target, measured, read)
-        if why and must:
+        if why and first:
             raise not_ready(
                 target.shell, measured.ran, why, self.sandbox.describe(),
                 what=f"The check of {target.id}",

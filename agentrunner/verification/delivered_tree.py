@@ -35,24 +35,21 @@ class DeliveredTree:
         self._snapshots = snapshots
         self._spec = spec
 
-    def of(self, tree: str, before: str, total: Changes) -> tuple[str, list[str]]:
+    def of(self, tree: str, before: str, total: Changes) -> tuple[str, list[str], list[str]]:
         """`tree` with ignored files as they were in `before`, and the paths put back so.
 
-        An ignored file that the task names is part of the work, and stays.
+        An ignored file that the task names is part of the work, and stays. Those are returned last:
+        they are handed over, and left out by `git add`.
         """
         ignored = self._ignored(tree, before, total)
         wanted = {path for path in ignored if self._is_named(path)}
+        carried = sorted(wanted - total.deleted)
         put_back = sorted(ignored - wanted)
         if not put_back:
-            return tree, []
+            return tree, [], carried
         old = self._snapshots.list(before)
         made = self._snapshots.combine(tree, {path: old.get(path) for path in put_back})
-        return made, put_back
-
-    def carried(self, tree: str, before: str, total: Changes) -> list[str]:
-        """Ignored files that the task names: handed over, and left out by `git add`."""
-        ignored = self._ignored(tree, before, total)
-        return sorted(path for path in ignored - total.deleted if self._is_named(path))
+        return made, put_back, carried
 
     def _ignored(self, tree: str, before: str, total: Changes) -> set[str]:
         if not total.all:

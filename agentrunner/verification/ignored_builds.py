@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.delivered_tree import NATIVE
+from agentrunner.verification.rooms.room import Rooms
 from agentrunner.verification.rooms.sealed import Sealed
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.tokens import without_comments
@@ -36,36 +37,59 @@ def is_compiled(path: str) -> bool:
     return bool(NATIVE.search(path)) or language_of(path) in COMPILED
 
 
-def builds_of(
-    snapshots: Snapshots, sealed: Sealed, old: str, new: str, sources: Iterable[str]
-) -> dict[str, list[str]]:
-    """Ignored binary files of before the run that hold what these sources define, with those.
+class IgnoredBuilds:
+    """Finds such files for one run. What a source is built to is read once: both were before it."""
 
-    `old` is the tree before the run, `new` the one after it. A source in which only comments and
-    blanks differ is built to the same.
-    """
-    read, read_new = snapshots.reader(old), snapshots.reader(new)
-    names = {
-        path: names_defined(read(path) or b"")
-        for path in sources
-        if _code(path, read(path)) != _code(path, read_new(path))
-    }
-    names = {path: found for path, found in names.items() if found}
-    if not names:
-        return {}
-    found: dict[str, list[str]] = {}
-    left = MOST_READ
-    for path, content, packages in _ignored_binaries(snapshots, sealed, old):
+    def __init__(self, rooms: Rooms) -> None:
+        self._rooms = rooms
+        self._known: dict[tuple[object, str, str], list[str]] = {}
+
+    def of(self, old: str, new: str, sources: Iterable[str]) -> dict[str, list[str]]:
+        """Ignored binary files of before the run that hold what these sources define, with those.
+
+        `old` is the tree before the run, `new` the one after it. A source in which only comments
+        and blanks differ is built to the same.
+        """
+        sealed, snapshots = self._rooms.sealed, self._rooms.snapshots
+        read, read_new = snapshots.reader(old), snapshots.reader(new)
+        version = sealed.version if sealed.made else None
+        changed = [
+            path for path in sources if _code(path, read(path)) != _code(path, read_new(path))
+        ]
+        keys = {path: (version, old, path) for path in changed}
+        unread = {
+            path: names
+            for path, key in keys.items()
+            if key not in self._known and (names := names_defined(read(path) or b""))
+        }
+        if unread:
+            found = _builds_of(unread, _ignored_binaries(snapshots, sealed, old))
+            self._known |= {keys[path]: builds for path, builds in found.items()}
+        related: dict[str, list[str]] = {}
+        for path, key in keys.items():
+            for build in self._known.get(key, ()):
+                related.setdefault(build, []).append(path)
+        return related
+
+
+def _builds_of(
+    names: Mapping[str, Collection[bytes]], binaries: Iterable[tuple[str, bytes, bool]]
+) -> dict[str, list[str]]:
+    """By source, the binary files that hold what it defines."""
+    found: dict[str, list[str]] = {source: [] for source in names}
+    left, builds = MOST_READ, 0
+    for path, content, packages in binaries:
         left -= len(content)
-        if left < 0 or len(found) >= MOST_FILES:
+        if left < 0 or builds >= MOST_FILES:
             break
         related = [
             source
             for source, words in names.items()
-            if holds(content, words) and (not packages or is_called_after(path, source))
+            if (not packages or is_called_after(path, source)) and holds(content, words)
         ]
-        if related:
-            found[path] = related
+        builds += bool(related)
+        for source in related:
+            found[source].append(path)
     return found
 
 
@@ -80,10 +104,9 @@ def names_defined(source: bytes) -> set[bytes]:
 
 def holds(content: bytes, names: Collection[bytes]) -> bool:
     """Whether most of the names are in a binary file, as words or within mangled ones."""
-    there = sum(
-        bool(re.search(rb"(?<![A-Za-z_])%s(?![a-z_])" % re.escape(name), content)) for name in names
-    )
-    return 2 * there > len(names)
+    # What is before a name is looked at last: a pattern that begins with a text is found fast.
+    words = (rb"%b(?![a-z_])(?<![A-Za-z_]%b)" % ((re.escape(name),) * 2) for name in names)
+    return 2 * sum(bool(re.search(word, content)) for word in words) > len(names)
 
 
 def is_called_after(build: str, source: str) -> bool:

@@ -7,11 +7,16 @@ request for completion needs beyond that is added by `Prover.prove` (see `proof.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from glob import escape
 from pathlib import Path
+from typing import Any
 
 from agentrunner.config.sandbox import KEPT
 from agentrunner.config.spec import TaskSpec, TestSpec
@@ -28,6 +33,7 @@ from agentrunner.state.run_state import (
     TestOutcome,
 )
 from agentrunner.storage.failpoints import reach
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.check_runner import MOST_PATHS, CheckRunner, Emit, Tried
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.claims import (
@@ -52,7 +58,7 @@ from agentrunner.verification.findings import (
     not_in_git,
     not_kept,
 )
-from agentrunner.verification.ignored_builds import builds_of, is_compiled
+from agentrunner.verification.ignored_builds import IgnoredBuilds, is_compiled
 from agentrunner.verification.measure import Measurer
 from agentrunner.verification.outcomes import Colour, outcome_of
 from agentrunner.verification.results.model import Results
@@ -92,6 +98,7 @@ class Verifier:
         self.trees = Trees(self.snapshots, self.spec.task)
         self.delivered = DeliveredTree(self.snapshots, self.spec)
         self.left_out = LeftOut(self.rooms)
+        self.builds = IgnoredBuilds(self.rooms)
         self.check_runner = CheckRunner(self.spec, self.sandbox, self.measurer, self.emit)
         self.set_up = TaskSetUp(self.spec, self.sandbox, self.rooms, self.emit)
 
@@ -151,7 +158,7 @@ class Verifier:
             test, writes = await self._first_test(room, read, criteria)
             reach("during_baseline")
             listed = await asyncio.to_thread(self._listed, test, criteria)
-            checks = await self._first_checks(criteria, room, read, must_start=True, listed=listed)
+            checks = await self._first_checks(criteria, room, read, listed)
         return baseline.model_copy(
             update={
                 "test": test,
@@ -159,32 +166,17 @@ class Verifier:
                 "check_outcomes": checks,
                 "test_writes": sorted(writes)[:MOST_PATHS],
                 **self.measurer.remembered,
+                "measured_with": self.measured_with(criteria),
             }
         )
 
-    async def colours(
-        self, criteria: Sequence[Criterion], baseline: Baseline, *, must_start: bool = False
-    ) -> Baseline:
-        """Return the baseline with these criteria's own checks, run on the tree before the run."""
-        if not criteria:
-            return baseline
-        self._recall(baseline)
-        read = await asyncio.to_thread(self.trees.reader, baseline.tree)
-        needed = self._executes(criteria, read, test=False)
-        async with self.rooms.where_needed(baseline.tree, needed) as room:
-            listed = await asyncio.to_thread(self._listed, baseline.test, criteria)
-            found = await self._first_checks(
-                criteria, room, read, must_start=must_start, listed=listed
-            )
-        mine = {outcome.criterion_id for outcome in found}
-        others = [one for one in baseline.check_outcomes if one.criterion_id not in mine]
-        return baseline.model_copy(
-            update={
-                "checks": {**baseline.checks, **colours_of(criteria, found)},
-                "check_outcomes": [*others, *found],
-                **self.measurer.remembered,
-            }
-        )
+    def measured_with(self, criteria: Sequence[Criterion]) -> str:
+        """A digest of what the tree before the run is measured with: set-up, tests and checks."""
+        task = self.spec.task
+        parts = [task.setup, task.test, *(one.check for one in criteria)]
+        values = [one and one.model_dump(mode="json") for one in parts]
+        text = json.dumps([values, task.env, [one.id for one in criteria]], sort_keys=True)
+        return hashlib.sha256(to_bytes(text)).hexdigest()
 
     async def first_tries(self, criteria: Sequence[Criterion], baseline: Baseline) -> list[Tried]:
         """Try these criteria's own checks on the tree before the run; return how each ran."""
@@ -283,14 +275,12 @@ class Verifier:
         criteria: Sequence[Criterion],
         room: Room,
         read: ReadFile,
-        *,
-        must_start: bool,
         listed: Collection[str],
     ) -> list[CheckOutcome]:
         found = []
         for criterion in criteria:
             outcome = await self.check_runner.check(
-                criterion, room, read, [], first=True, must=must_start, listed=listed
+                criterion, room, read, [], first=True, listed=listed
             )
             if outcome is None:
                 continue
@@ -339,7 +329,9 @@ class Verifier:
     ) -> Evidence:
         """Measure any tree like `measure`; `own` is the part of `total` that workers changed."""
         self._recall(baseline)
-        room_tree, lacking = await asyncio.to_thread(self.delivered.of, tree, baseline.tree, total)
+        room_tree, lacking, carried = await asyncio.to_thread(
+            self.delivered.of, tree, baseline.tree, total
+        )
         read = await asyncio.to_thread(self.trees.reader, room_tree)
         protected = await asyncio.to_thread(
             self.trees.protected, own, self.spec.wanted, baseline.tree, tree
@@ -351,7 +343,6 @@ class Verifier:
         findings += await asyncio.to_thread(self._in_submodules, own, baseline.tree, tree)
         left_out, trees = self.left_out, self.trees
         findings += links_out(await asyncio.to_thread(left_out.links_out, tree, own.all))
-        carried = await asyncio.to_thread(self.delivered.carried, tree, baseline.tree, total)
         findings += not_in_git(carried)
         began = time.time()
         async with self.rooms.where_needed(room_tree, self._executes(criteria, read)) as room:
@@ -400,7 +391,7 @@ class Verifier:
         sources = [path for path in own.all if is_compiled(path)]
         if self.spec.task.setup is not None or not sources:
             return []
-        builds = builds_of(self.snapshots, self.rooms.sealed, before, room.tree, sources)
+        builds = self.builds.of(before, room.tree, sources)
         places = {path: room.copy.path / path for path in builds}
         old = [one for one, at in places.items() if at.is_file() and at.lstat().st_mtime < began]
         return may_be_old(sorted(old), sources)
@@ -425,6 +416,25 @@ class Verifier:
             for name, paths in found.items()
             if not remote_has(self.snapshots.git, folder, name, entries)
         ]
+
+    @asynccontextmanager
+    async def room_for(
+        self,
+        tree: str,
+        total: Changes | None = None,
+        prepare: Callable[[Room], object] = lambda room: room,
+    ) -> AsyncIterator[tuple[Room, Callable[..., Coroutine[Any, Any, Measured]]]]:
+        """Open a room with a tree, and a function that runs targets in it as `Measurer.run` does.
+
+        It is set up as `total`, the changes of the tree, requires; `prepare` is called before that,
+        beside the loop. Raises SandboxError and OSError.
+        """
+        read = await asyncio.to_thread(self.trees.reader, tree)
+        async with self.rooms.open(tree) as room:
+            await asyncio.to_thread(prepare, room)
+            if total is not None:
+                room, _ = await self.set_up.in_room(room, total)
+            yield room, partial(self.measurer.run, room=room, read=read)
 
     def _executes(
         self, criteria: Sequence[Criterion], read: ReadFile, *, test: bool = True
@@ -513,9 +523,7 @@ class Verifier:
         outcome = await asyncio.to_thread(summarise, measured)
         doubtful = careful or bool(outcome.newly_red)
         if doubtful and not outcome.green and measured.results and not measured.ran.timed_out:
-            again, flaky = await self._run_red_again(
-                target, room.tree, total, read, measured, claims
-            )
+            again, flaky = await self._run_red_again(target, room.tree, total, measured, claims)
             if flaky:
                 outcome = (await asyncio.to_thread(summarise, again)).model_copy(
                     update={"flaky": flaky[:50]}
@@ -533,7 +541,6 @@ class Verifier:
         target: Target,
         tree: str,
         total: Changes,
-        read: ReadFile,
         first: Measured,
         claims: Claims,
     ) -> tuple[Measured, list[str]]:
@@ -542,9 +549,8 @@ class Verifier:
         Flaky are those that were red first and pass now, known reds left out.
         """
         self.awaits(target, ONCE_MORE)
-        async with self.rooms.open(tree) as room:
-            room, _ = await self.set_up.in_room(room, total)
-            again = await self.measurer.run(target, room, read)
+        async with self.room_for(tree, total) as (_, run):
+            again = await run(target)
         if again.results is None or first.results is None:
             return again, []
         red = [name for name in red_names(first.results) if name not in claims.known]

@@ -72,6 +72,16 @@ def test_a_rejected_plan_is_made_again_with_the_reason(run: Run) -> None:
     assert [c["description"] for c in run.result["acceptance_criteria"]] == ["All sums."]
 
 
+def test_a_plan_made_again_does_not_set_up_again_where_nothing_is_measured(run: Run) -> None:
+    """Without a test command and without checks there is a baseline all the same."""
+    setup = {"command": "true"}
+    run.start([plan(), plan(), give_up()], setup=setup, runner=approve(plan="always"))
+    run.reject("Another one.")
+    assert run.kind == "plan"
+    told = [event for event in run.project.told("awaiting") if event["who"] == "setup"]
+    assert len(told) == 1
+
+
 def test_an_edited_plan_is_the_persons_own(run: Run) -> None:
     run.start(HAPPY, "touch done", runner=approve(plan="always"))
     criterion = {**run.subject["criteria"][0], "description": "It is done."}

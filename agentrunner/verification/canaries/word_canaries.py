@@ -136,10 +136,9 @@ class WordCanaries:
 
         For a test in `only`, one of the statements given there.
         """
-        read = self.snapshots.reader(self.tree)
         for name in names:
             path = self._files[name]
-            source = read(path) or b""
+            source = self._sources[path]
             sure = [one for test in self._made[name] for one in test.statements if one.sure]
             places = [one.at for one in only.get(name, sure)]
             pairs = [pair for at in places if (pair := killing(path, source, at)) is not None]

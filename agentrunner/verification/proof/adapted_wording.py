@@ -35,11 +35,10 @@ async def hold_adapted(exam: Examination, case: Case) -> bool:
 
     Else there is a finding. Raises what running in rooms raises.
     """
-    paths = [
-        path
-        for path in sorted(exam.differential.adapted_by_words)
-        if exam.differential.counts(path, exam.world.old, [case.target])
-    ]
+    differential, adapted = exam.differential, sorted(exam.differential.adapted_by_words)
+    paths = await asyncio.to_thread(
+        lambda: [one for one in adapted if differential.counts(one, exam.world.old, [case.target])]
+    )
     if not paths:
         return True
     problem = await _problem(exam, case, paths)

@@ -9,22 +9,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agentrunner.config.spec import EarlierWork
-from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.proof.case import Case
+from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.test_finder import find_test
+from agentrunner.verification.target import Target
 
 NOTE = "the worker of an earlier task of the plan wrote it"
 DECIDES = ("test", "runner", "fixture")
 
 
-def tests_of_earlier_workers(
-    case: Case, earlier: EarlierWork | None, names: Sequence[str], read: ReadFile
-) -> list[str]:
-    """Those of the tests, which stood before the run, that an earlier worker wrote or changed."""
+def tests_of_earlier_workers(exam: Examination, case: Case, names: Sequence[str]) -> list[str]:
+    """Those of the tests, which stood before the run, that an earlier worker wrote. Blocks.
+
+    One that an earlier worker changed is among them.
+    """
+    earlier = exam.verifier.spec.earlier
     if earlier is None:
         return []
+    read = exam.verifier.snapshots.reader(exam.world.old)
     return [name for name in names if _wrote(earlier, case.old_files.get(name, ""), name, read)]
 
 
@@ -38,12 +42,14 @@ def _wrote(earlier: EarlierWork, path: str, name: str, read: ReadFile) -> bool:
     return found is not None and found.name in earlier.tests[path]
 
 
-def programs_of_earlier_workers(earlier: EarlierWork | None, inputs: Inputs) -> list[str]:
+def programs_of_earlier_workers(exam: Examination, target: Target) -> list[str]:
     """Files that decide about a command without test names, and that an earlier worker wrote.
 
-    A recipe or a setting that one changed may be no more than the list of what is built.
+    A recipe or a setting that one changed may be no more than the list of what is built. Blocks.
     """
+    earlier = exam.verifier.spec.earlier
     if earlier is None:
         return []
+    inputs = exam.differential.inputs(exam.world.old, [target])
     found = ((path, inputs.counts(path)) for path in [*earlier.files, *earlier.tests])
     return [path for path, one in found if one is not None and one.kind in DECIDES]

@@ -74,12 +74,10 @@ class Examination:
         return ran
 
     async def _run(self, target: Target, tree: str, only: Sequence[str]) -> Measured:
-        read = await asyncio.to_thread(self.verifier.trees.reader, tree)
         self.verifier.awaits(target, _why_run_on(tree, self.world))
-        async with self.verifier.rooms.open(tree) as room:
-            if tree != self.world.old:
-                room, _ = await self.verifier.set_up.in_room(room, self.total)
-            return await self.verifier.measurer.run(target, room, read, only=only)
+        total = self.total if tree != self.world.old else None
+        async with self.verifier.room_for(tree, total) as (_, run):
+            return await run(target, only=only)
 
     def _cut_short(self, target: Target, tree: str) -> Target:
         """A target with less time on a copy that was made on purpose, as it may never end there.

@@ -225,7 +225,7 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     if found.doubt:
         report.doubts[target.id] = found.doubt
         return
-    theirs = await asyncio.to_thread(_of_earlier_workers, exam, target)
+    theirs = await asyncio.to_thread(programs_of_earlier_workers, exam, target)
     if found.author == "person" and theirs:
         note = f"{NOTE}: {first_few(theirs, 3)}"
         found = replace(found, author="worker", grade="shown", notes=[*found.notes, note])
@@ -273,11 +273,6 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
             notes=[*found.notes, *dead.notes],
         )
     )
-
-
-def _of_earlier_workers(exam: Examination, target: Target) -> list[str]:
-    inputs = exam.differential.inputs(exam.world.old, [target])
-    return programs_of_earlier_workers(exam.verifier.spec.earlier, inputs)
 
 
 async def _prove_what_is_new(exam: Examination, case: Case, *, red_with_old: bool) -> None:

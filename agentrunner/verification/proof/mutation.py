@@ -78,7 +78,7 @@ async def try_mutants(
     deadline = monotonic() + seconds
     old, trees = baseline.tree, verifier.trees
     left = await asyncio.to_thread(trees.between, old, evidence.tree)
-    tree, _ = await asyncio.to_thread(verifier.delivered.of, evidence.tree, old, left)
+    tree, *_ = await asyncio.to_thread(verifier.delivered.of, evidence.tree, old, left)
     total = await asyncio.to_thread(trees.between, old, tree)
     made = await asyncio.to_thread(_made, verifier, old, tree, total, evidence)
     if not made:
@@ -176,14 +176,12 @@ class MutantRuns:
             self.cut = True
             return None
         verifier = self.verifier
-        read = await asyncio.to_thread(verifier.trees.reader, tree)
         verifier.awaits(target, "on a mutant of the work")
-        async with verifier.rooms.open(tree) as room:
-            room, _ = await verifier.set_up.in_room(room, self.total)
+        async with verifier.room_for(tree, self.total) as (_, run):
             left = max(self.deadline - monotonic(), 0.1)
             bounded = replace(target, timeout_sec=min(limit, left))
             only = self.names if target.id == TEST else ()
-            measured = await verifier.measurer.run(bounded, room, read, only=only)
+            measured = await run(bounded, only=only)
         if measured.ran.timed_out and left < limit:
             self.cut = True
             return None

@@ -181,13 +181,7 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
             report.doubts.setdefault(criterion.id, UNASKED.format(names[0]))
     weak = dead.shows_only or NO_CANARY in dead.notes
     own = await find_tests_of_new_data(exam.run, exam.differential, target, world, stood)
-    theirs = await asyncio.to_thread(
-        tests_of_earlier_workers,
-        case,
-        exam.verifier.spec.earlier,
-        stood,
-        exam.verifier.trees.reader(world.old),
-    )
+    theirs = await asyncio.to_thread(tests_of_earlier_workers, exam, case, stood)
     for group, notes in (
         ([name for name in stood if name not in (*own, *theirs)], dead.notes),
         ([name for name in stood if name in own], [OWN_DATA, *dead.notes]),
@@ -303,17 +297,18 @@ async def _unsettled(exam: Examination, case: Case, now: Results, lost: list[str
     if not lost or case.before is None:
         return []
     snapshots, world = exam.verifier.snapshots, exam.world
-    unmoved = await asyncio.to_thread(
-        not_moved,
-        lost,
-        case.before,
-        now,
-        case.target.cwd,
-        snapshots.reader(world.old),
-        snapshots.reader(world.new),
-        exam.renames(),
-    )
     files, before, may_go = case.old_files, case.before, exam.differential.may_go
+    unmoved = await asyncio.to_thread(
+        lambda: not_moved(
+            lost,
+            before,
+            now,
+            case.target.cwd,
+            snapshots.reader(world.old),
+            snapshots.reader(world.new),
+            exam.renames(),
+        )
+    )
     claimed = exam.claims(case).claimed
     # What was red for another reason may go with its code, as what passed may.
     return [

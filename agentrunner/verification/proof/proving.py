@@ -80,7 +80,7 @@ class Prover:
         """
         old = baseline.tree
         left = await asyncio.to_thread(self.verifier.trees.between, old, evidence.tree)
-        new, _ = await asyncio.to_thread(self.verifier.delivered.of, evidence.tree, old, left)
+        new, *_ = await asyncio.to_thread(self.verifier.delivered.of, evidence.tree, old, left)
         total = await asyncio.to_thread(self.verifier.trees.between, old, new)
         report = Report(tree=evidence.tree, approved=frozenset(approved))
         if new == old:

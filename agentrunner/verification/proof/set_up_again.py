@@ -29,15 +29,13 @@ async def holds_with_old_packages(exam: Examination, case: Case, names: Sequence
     verifier, world, target = exam.verifier, exam.world, case.target
     if not verifier.set_up.needed_again(exam.total):
         return True
-    read = await asyncio.to_thread(verifier.trees.reader, world.new)
     imported, tools = await asyncio.to_thread(_imported_names, exam, target)
-    async with verifier.rooms.open(world.new) as room:
-        room, _ = await verifier.set_up.in_room(room, exam.total)
+    async with verifier.room_for(world.new, exam.total) as (room, run):
         replaced = await asyncio.to_thread(_put_back, exam, room, imported, tools)
         if not replaced:
             return True
         verifier.awaits(target, "with the packages of before the run")
-        again = await verifier.measurer.run(target, room, read, only=names)
+        again = await run(target, only=names)
     if again.results is None:
         red = [] if again.passed else [f"`{target.shell}`"]
     else:

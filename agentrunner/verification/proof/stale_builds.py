@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 from agentrunner.state.run_state import Finding
 from agentrunner.verification.findings import not_built_again
-from agentrunner.verification.ignored_builds import builds_of, is_compiled
+from agentrunner.verification.ignored_builds import is_compiled
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.rooms.room import Room
@@ -27,14 +27,12 @@ async def find_stale_build(exam: Examination, case: Case) -> Finding | None:
     sources = [path for path in exam.total.all if is_compiled(path)]
     if not sources:
         return None
-    verifier = exam.verifier
-    sealed = verifier.rooms.sealed
     old, new = exam.world.old, exam.world.new
-    builds = await asyncio.to_thread(builds_of, verifier.snapshots, sealed, old, new, sources)
+    builds = await asyncio.to_thread(exam.verifier.builds.of, old, new, sources)
     if not builds:
         return None
     _, made = await _run(exam, case, builds, remove=False)
-    if made:
+    if not (builds := {path: of for path, of in builds.items() if path not in made}):
         return None
     without, made = await _run(exam, case, builds, remove=True)
     if _is_green(case, without):
@@ -55,22 +53,19 @@ async def _run(
     exam: Examination, case: Case, builds: Collection[str], *, remove: bool
 ) -> tuple[Measured, list[str]]:
     """Run a command on the new tree, set up as that requires; return what it made of the builds."""
-    verifier = exam.verifier
-    read = await asyncio.to_thread(verifier.trees.reader, exam.world.new)
-    verifier.awaits(case.target, "without builds of before the run" if remove else "once more")
-    async with verifier.rooms.open(exam.world.new) as room:
-        if remove:
-            await asyncio.to_thread(_remove, room, builds)
-        before = await asyncio.to_thread(_states, room, builds)
-        room, _ = await verifier.set_up.in_room(room, exam.total)
-        ran = await verifier.measurer.run(case.target, room, read)
+    before: dict[str, tuple[int, int]] = {}
+
+    def prepare(room: Room) -> None:
+        for path in builds if remove else ():
+            (room.copy.path / path).unlink(missing_ok=True)
+        before.update(_states(room, builds))
+
+    why = "without builds of before the run" if remove else "once more"
+    exam.verifier.awaits(case.target, why)
+    async with exam.verifier.room_for(exam.world.new, exam.total, prepare) as (room, run):
+        ran = await run(case.target)
         after = await asyncio.to_thread(_states, room, builds)
     return ran, [path for path in builds if path in after and after[path] != before.get(path)]
-
-
-def _remove(room: Room, builds: Collection[str]) -> None:
-    for path in builds:
-        (room.copy.path / path).unlink(missing_ok=True)
 
 
 def _states(room: Room, builds: Collection[str]) -> dict[str, tuple[int, int]]:

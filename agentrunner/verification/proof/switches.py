@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.proof.other_tests import run_changed_tests
 from agentrunner.verification.syntax.words import signatures
 from agentrunner.verification.target import Run, Target
@@ -48,8 +47,7 @@ async def find_switched_on(
     Raises what running in rooms raises.
     """
     found: dict[str, str] = {}
-    read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
-    switches = await asyncio.to_thread(_switches, read, read_old, world.product, asked)
+    switches = await asyncio.to_thread(_switches, snapshots, world, asked)
     for switch in sorted(switches)[:MOST]:
         off = partial(_off_in, switch=switch, handed=switches[switch])
         made = await run_changed_tests(run, target, snapshots, world, places, off)
@@ -62,17 +60,16 @@ async def find_switched_on(
     return found
 
 
-def _switches(
-    read: ReadFile, read_old: ReadFile, paths: Collection[str], asked: str
-) -> dict[str, bool]:
-    """Names that the work sets to false, and that neither the old files nor people name.
+def _switches(snapshots: Snapshots, world: SnapshotTrees, asked: str) -> dict[str, bool]:
+    """Names that the work sets to false, and that neither the old files nor people name. Blocks.
 
     The values are whether one is a parameter more than people write.
     """
+    read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
     added: set[str] = set()
     written = signatures(asked, bare=True)
     handed: set[str] = set()
-    for path in paths:
+    for path in world.product:
         text, before = read(path) or b"", read_old(path) or b""
         found = {hit["name"].decode() for hit in OFF.finditer(text)}
         added |= {name for name in found if not re.search(to_bytes(rf"\b{name}\b"), before)}

@@ -124,7 +124,7 @@ async def hold_without(exam: Examination, case: Case, found: Unexplained) -> boo
 
     deadline = monotonic() + min(SEARCH_SEC, 10 + 5 * case.seconds)
     smallest_set, cut = await smallest(paths, is_red, deadline)
-    after = exam.verifier.snapshots.list(world.new)
+    after = await asyncio.to_thread(exam.verifier.snapshots.list, world.new)
     changes = [
         InputChange(path, BY_WORK if path in found.by_work else NEW, "added")
         if path not in world.old_paths

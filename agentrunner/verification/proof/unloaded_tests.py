@@ -30,14 +30,15 @@ async def find_lost_unloaded(exam: Examination, case: Case, now: Results) -> lis
     claimed = exam.claims(case).claimed
     snapshots, may_go = exam.verifier.snapshots, exam.differential.may_go
     return await asyncio.to_thread(
-        lost_unloaded,
-        before,
-        now,
-        case.target.cwd,
-        (snapshots.reader(world.old), snapshots.reader(world.new)),
-        sorted(exam.total.all),
-        exam.renames(),
-        lambda name, file: may_go(name, file, passed=name not in claimed),
+        lambda: lost_unloaded(
+            before,
+            now,
+            case.target.cwd,
+            (snapshots.reader(world.old), snapshots.reader(world.new)),
+            sorted(exam.total.all),
+            exam.renames(),
+            lambda name, file: may_go(name, file, passed=name not in claimed),
+        )
     )
 
 
