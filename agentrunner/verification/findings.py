@@ -140,7 +140,7 @@ def empty_folders(paths: Sequence[str], *, red: bool) -> list[Finding]:
     after = ", and something is red there" if red else ""
     return [
         Finding(
-            code="checkout_lacks" if red else "not_held",
+            code="empty_folders",
             message=f"A checkout lacks {what} {first_few(paths)}, as git holds none{after}",
             paths=list(paths[:50]),
             blocks=False,
