@@ -23,6 +23,7 @@ from agentrunner.verification.rooms.lacking_packages import (
     package_lacked_by,
 )
 from agentrunner.verification.rooms.misused_tools import misused
+from agentrunner.verification.rooms.own_code import is_own_path
 from agentrunner.verification.rooms.unfetched import unfetched, unresolved
 
 NO_TESTS = "no tests ran"
@@ -264,7 +265,7 @@ def tool_lacking(shell: str, ran: ShellOutcome) -> str:
 def _start_failed(shell: str, repo: Path, ran: ShellOutcome, wanted: str) -> str:
     """The message of a loader, a launcher, make or the kernel; "" where a program did start."""
     for hit in LOADER.finditer(ran.tail):
-        if not _is_own(hit["program"], repo):
+        if not is_own_path(hit["program"], repo):
             return hit[0].strip()
     for pattern in FETCHES:
         if found := pattern.search(ran.tail):
@@ -286,7 +287,7 @@ def _start_failed(shell: str, repo: Path, ran: ShellOutcome, wanted: str) -> str
         return why
     if MAKE_FAILED.search(ran.tail):
         for hit in MISSING.finditer(ran.tail):
-            if not _is_own(hit["program"], repo):
+            if not is_own_path(hit["program"], repo):
                 return hit[0].strip()
     if ran.exit_code in SILENT_DEATHS and not _names_own_files(shell, repo):
         lines = [line for line in ran.tail.splitlines() if line.strip()]
@@ -324,15 +325,7 @@ def _is_runner(shell: str, module: str) -> bool:
 def _is_own_that_fails(shell: str, repo: Path, output: str) -> bool:
     """Whether what did not start is a path of the repository (`./run.sh`, `bin/tool`)."""
     named = [hit["program"] for hit in (*MISSING.finditer(output), *LOADER.finditer(output))]
-    return any("/" in program and _is_own(program, repo) for program in named) and bool(shell)
-
-
-def _is_own(program: str, repo: Path) -> bool:
-    """Whether a program, as a message names it, is one of the repository."""
-    if "/" not in program:
-        return False
-    path = Path(program)
-    return not path.is_absolute() or repo in path.parents
+    return any(is_own_path(program, repo) for program in named) and bool(shell)
 
 
 def _names_own_files(shell: str, repo: Path) -> bool:

@@ -7,12 +7,9 @@ only where they are about the command itself and not about the product.
 
 from __future__ import annotations
 
-import configparser
-import json
 import posixpath
 import re
 import shlex
-import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +19,7 @@ from agentrunner.verification.results.commands import Run, runs_of
 from agentrunner.verification.results.counts import ESCAPES
 from agentrunner.verification.results.files import MOST_READ, read_plain
 from agentrunner.verification.rooms.misused_tools import complaint_of, holds_only_texts
+from agentrunner.verification.rooms.own_code import is_own_module, is_own_path, own_programs
 
 MISSING = re.compile(
     r"(?m)^(?:\S*?(?:sh|env): )?(?:(?:line )?\d+: )?['\"`‘]?(?P<program>[^\s:'\"’]+)['\"’]?: "
@@ -207,11 +205,7 @@ def _no_module(shell: str, runs: list[Run], output: str, repo: Path) -> Iterator
 
 
 def _is_own_module(top: str, runs: list[Run], repo: Path) -> bool:
-    """Whether the repository holds a module or package of this name, in a usual place."""
-    folders = {".", "src", "lib", "python", *(run.folder for run in runs)}
-    places = [repo / folder for folder in folders]
-    places += [place for place in sorted(repo.glob("*/")) if place.is_dir()]
-    return any((place / top).is_dir() or (place / f"{top}.py").exists() for place in places)
+    return is_own_module(top, repo) or is_own_module(top, repo, {run.folder for run in runs})
 
 
 def _misused(
@@ -255,9 +249,7 @@ def _wrong_words(shell: str, runs: list[Run], output: str, repo: Path) -> Iterat
 
 def _is_own_run(run: Run, own: frozenset[str], repo: Path) -> bool:
     """Whether a run is one of the product: a path, a script, a module or a program of its own."""
-    if "/" in run.words[0] and not run.words[0].startswith("/"):
-        return True
-    if run.program in own:
+    if is_own_path(run.words[0], repo) or run.program in own:
         return True
     python = run.python
     if python is not None and python[0].startswith("-m "):
@@ -276,55 +268,6 @@ def _starts_product(run: Run, own: frozenset[str], repo: Path) -> bool:
         for word in run.words
         if not word.startswith("/")
     )
-
-
-def own_programs(repo: Path) -> frozenset[str]:
-    """The programs that the repository's own package installs, by their names."""
-    names: set[str] = set()
-    read = partial(read_plain, repo, most=MOST_READ)
-    texts = {
-        name: (read(name) or b"").decode("utf-8", "replace")
-        for name in ("pyproject.toml", "setup.cfg", "setup.py", "package.json", "Cargo.toml",
-                     "go.mod")
-    }  # fmt: skip
-    for name in ("pyproject.toml", "Cargo.toml"):
-        names |= _programs_of_toml(texts[name])
-    for text in (texts["setup.cfg"], texts["setup.py"]):
-        names |= set(re.findall(r"(?m)^\s*['\"]?([\w.-]+)\s*=\s*[\w.]+:\w+", text))
-        names |= set(re.findall(r"(?m)^\s*name\s*=\s*['\"]?([\w.-]+)", text))
-    names |= _programs_of_package(texts["package.json"])
-    names |= set(re.findall(r"(?m)^module \S*?([\w.-]+)\s*$", texts["go.mod"]))
-    names |= {place.name for place in repo.glob("cmd/*/")}
-    return frozenset(names)
-
-
-def _programs_of_toml(text: str) -> set[str]:
-    try:
-        found = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, configparser.Error):
-        return set()
-    tool = found.get("tool")
-    poetry = tool.get("poetry") if isinstance(tool, dict) else None
-    tables = [found.get("project"), found.get("package"), poetry, *(found.get("bin") or [])]
-    names: set[str] = set()
-    for table in tables:
-        if isinstance(table, dict):
-            scripts = table.get("scripts")
-            names |= set(scripts) if isinstance(scripts, dict) else set()
-            names |= {str(table["name"])} if "name" in table else set()
-    return names
-
-
-def _programs_of_package(text: str) -> set[str]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return set()
-    if not isinstance(found, dict):
-        return set()
-    binaries = found.get("bin")
-    names = {str(found["name"]).rpartition("/")[2]} if "name" in found else set()
-    return names | (set(binaries) if isinstance(binaries, dict) else set())
 
 
 def _words(shell: str) -> list[str]:
