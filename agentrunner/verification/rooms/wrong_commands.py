@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -18,37 +17,22 @@ from pathlib import Path
 from agentrunner.verification.results.commands import Run, runs_of
 from agentrunner.verification.results.counts import ESCAPES
 from agentrunner.verification.results.files import MOST_READ, read_plain
-from agentrunner.verification.rooms.misused_tools import complaint_of, holds_only_texts
+from agentrunner.verification.results.scripts import words_of
+from agentrunner.verification.rooms.complaints import (
+    NO_MODULE,
+    NO_SUCH_FILE,
+    complaint_of,
+    holds_only_texts,
+    missing_programs,
+    missing_targets,
+)
 from agentrunner.verification.rooms.own_code import is_own_module, is_own_path, own_programs
 
-MISSING = re.compile(
-    r"(?m)^(?:\S*?(?:sh|env): )?(?:(?:line )?\d+: )?['\"`‘]?(?P<program>[^\s:'\"’]+)['\"’]?: "
-    r"(?:command not found|not found|No such file or directory|Permission denied|inaccessible .*)$"
-)
-"""What shells and `env` say of a program that they cannot start."""
-NO_TARGET = (
-    re.compile(r"(?m)^\w*make(?:\[\d+\])?: \*\*\* No rule to make target ['`](?P<name>[^']+)'\..*"),
-    re.compile(r"(?m)^\w*make: \*\*\* (?P<what>No targets specified and no makefile found)\..*$"),
-    re.compile(r"(?m)^\w*make: (?P<name>[^\s:]+): No such file or directory$"),
-    re.compile(r"(?m)^npm (?:ERR!|error) Missing script: [\"']?(?P<name>[^\"'\s]+)[\"']?.*$"),
-    re.compile(r"(?m)^error Command \"(?P<name>.+)\" not found\.$"),
-    re.compile(r"(?m)^\s*(?:×|ERR_PNPM_NO_SCRIPT)\s+Missing script: (?P<name>\S+).*$"),
-    re.compile(r"(?m)^Don't know how to build task '(?P<name>[^']+)'.*$"),
-    re.compile(r"(?m)^(?P<what>No Rakefile found).*$"),
-    re.compile(r"(?m)^error: [Jj]ustfile does not contain recipe [`'](?P<name>[^`']+)[`'].*$"),
-)
-"""What tools say of a target or script that they do not have."""
 MANIFESTS = {"make": "Makefile", "gmake": "Makefile", "rake": "Rakefile", "just": "justfile"}
 PACKAGE_SCRIPTS = frozenset({"npm", "yarn", "yarnpkg", "pnpm", "bun"})
 INTERPRETERS = re.compile(
     r"(?:python[\d.]*|pypy[\d.]*|sh|bash|dash|zsh|ksh|node|ruby|perl|php|lua|Rscript|deno|bun)$"
 )
-NO_SCRIPT = re.compile(
-    r"(?i)can't open file|cannot open|can't open|no such file|cannot find module|not found|"
-    r"could not open"
-)
-"""What interpreters say in the line that names the script they were to run."""
-NO_MODULE = re.compile(r"(?m)^(?!E\s).*\bNo module named '?(?P<module>[\w.]+)'?")
 INLINE_FRAME = re.compile(r'File "<(?:string|stdin)>", line \d+')
 FRAME = re.compile(r'(?m)^ +File "(?P<file>[^"]+)", line \d+')
 NODE_MODULE = re.compile(
@@ -138,7 +122,7 @@ def _wrong_program_text(shell: str, output: str) -> Iterator[WrongCommand]:
 def _not_started(shell: str, runs: list[Run], output: str, repo: Path) -> Iterator[WrongCommand]:
     """A program of the command that the shell could not start."""
     words = {word for run in runs for word in run.words[:1]}
-    for hit in MISSING.finditer(output):
+    for hit in missing_programs(output, or_closed=True):
         program = hit["program"]
         # What an earlier part of the command was to build is missing because that part failed.
         if "/" in program and program != runs[0].words[0]:
@@ -155,7 +139,7 @@ def _no_script(runs: list[Run], output: str, repo: Path) -> Iterator[WrongComman
         if not script or (repo / run.folder / script).exists():
             continue
         for line in output.splitlines():
-            if script.removeprefix("./") in line and NO_SCRIPT.search(line):
+            if script.removeprefix("./") in line and NO_SUCH_FILE.search(line):
                 path = posixpath.normpath(posixpath.join(run.folder, script))
                 yield WrongCommand(line.strip(), (posixpath.basename(path), path), path)
 
@@ -173,19 +157,16 @@ def _script_of(run: Run) -> str:
 
 def _no_target(shell: str, runs: list[Run], output: str) -> Iterator[WrongCommand]:
     """A target of make or a script of a package that the command names and nothing defines."""
-    words = _words(shell)
+    words = words_of(shell)
     tools = [run.program for run in runs] + [posixpath.basename(word) for word in words[:1]]
-    for pattern in NO_TARGET:
-        hit = pattern.search(output)
-        if hit is None:
-            continue
-        name = hit.groupdict().get("name") or ""
+    for found in missing_targets(output):
+        name = next(iter(found.lacks), "")
         if name and name not in words:
             continue  # what one of the product's own recipes needs
         tool = next((one for one in tools if one in MANIFESTS or one in PACKAGE_SCRIPTS), "")
         file = MANIFESTS.get(tool, "package.json")
         where = f"{file}: {name}" if name else file
-        yield WrongCommand(hit[0].strip(), (name or file,), where, common=bool(name))
+        yield WrongCommand(found.text, (name or file,), where, common=bool(name))
 
 
 def _no_module(shell: str, runs: list[Run], output: str, repo: Path) -> Iterator[WrongCommand]:
@@ -226,7 +207,7 @@ def _misused(
 
 def _wrong_words(shell: str, runs: list[Run], output: str, repo: Path) -> Iterator[WrongCommand]:
     """An option or a command that a tool from outside of the repository does not know."""
-    words, own = _words(shell), own_programs(repo)
+    words, own = words_of(shell), own_programs(repo)
     foreign = {run.program for run in runs if not _is_own_run(run, own, repo)}
     if len(foreign) < len({run.program for run in runs}) or not foreign:
         return
@@ -268,10 +249,3 @@ def _starts_product(run: Run, own: frozenset[str], repo: Path) -> bool:
         for word in run.words
         if not word.startswith("/")
     )
-
-
-def _words(shell: str) -> list[str]:
-    try:
-        return shlex.split(shell)
-    except ValueError:
-        return shell.split()
