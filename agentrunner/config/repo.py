@@ -15,10 +15,15 @@ if TYPE_CHECKING:
 _BARE = ("HEAD", "objects", "refs")
 
 
+def is_repository(folder: Path) -> bool:
+    """Whether a folder has a `.git` of its own, which is a file in a submodule or work tree."""
+    return os.path.lexists(folder / ".git")
+
+
 def git_root(start: Path) -> Path | None:
     """Return the nearest folder at or above `start` that holds a `.git`; nothing is run or read."""
     for folder in (start, *start.parents):
-        if os.path.lexists(folder / ".git"):
+        if is_repository(folder):
             return folder
     return None
 
@@ -26,7 +31,7 @@ def git_root(start: Path) -> Path | None:
 def bare_root(start: Path) -> Path | None:
     """Return the bare repository that `start` is, or lies in; None if it is in none."""
     for folder in (start, *start.parents):
-        if os.path.lexists(folder / ".git"):
+        if is_repository(folder):
             return None
         if all((folder / name).exists() for name in _BARE) and (folder / "objects").is_dir():
             return folder

@@ -8,6 +8,7 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
+from agentrunner.config.repo import is_repository
 from agentrunner.discovery.git import git_dir
 
 MOST_FILES = 200_000
@@ -116,9 +117,8 @@ def _varint(data: bytes, offset: int) -> tuple[int, int]:
 def _on_disk(repo: Path, most: int) -> list[str] | None:
     found: list[str] = []
     for folder, names, files in os.walk(repo):
-        # A folder with a `.git` of its own is another repository.
-        names[:] = [name for name in names
-                    if name != ".git" and not (Path(folder) / name / ".git").exists()]  # fmt: skip
+        inner = (name for name in names if name != ".git")
+        names[:] = [name for name in inner if not is_repository(Path(folder, name))]
         place = os.path.relpath(folder, repo)
         for name in files:
             path = name if place == "." else f"{place}/{name}"

@@ -16,6 +16,7 @@ from agentrunner.discovery.found import FoundCommand
 from agentrunner.discovery.services import lacking
 from agentrunner.text.cut import cut
 from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
+from agentrunner.verification.rooms.own_code import is_own_module
 from agentrunner.verification.rooms.start_up import NO_TESTS, why_no_test_says_anything
 
 Kind = Literal["passes", "red", "no_count", "running", "unclear", "not_tried", "no_tests", "fails"]
@@ -176,7 +177,7 @@ def own_imports(output: str, repo: Path) -> list[str]:
         name, module = _NO_NAME.search(error), _NO_MODULE.search(error)
         if name and _lies_in(name[2], repo):
             names.append(name[1])
-        elif module and _is_own(module[1].split(".")[0], repo):
+        elif module and is_own_module(module[1].split(".")[0], repo, ("", "src", "lib")):
             names.append(module[1])
         else:
             return []
@@ -187,11 +188,6 @@ def _lies_in(path: str, repo: Path) -> bool:
     """Whether a path in a trial's folder is also a file of the repository."""
     parts = Path(path).parts[1:]
     return any((repo / Path(*parts[at:])).is_file() for at in range(len(parts)))
-
-
-def _is_own(module: str, repo: Path, folders: Sequence[str] = (".", "src", "lib")) -> bool:
-    places = [repo / folder / module for folder in folders]
-    return any(one.is_dir() or one.with_name(f"{module}.py").is_file() for one in places)
 
 
 def telling_line(output: str) -> str:
@@ -276,7 +272,7 @@ def from_the_root(command: str, output: str, repo: Path) -> str:
     """
     hit = re.match(r"(?:(\S+/)(?=pytest\b))?pytest\b(?!\S)", command)
     missing = {name.split(".")[0] for name in _NO_MODULE.findall(output)}
-    if hit is None or not missing or not all(_is_own(name, repo, (".",)) for name in missing):
+    if hit is None or not missing or not all(is_own_module(name, repo, ("",)) for name in missing):
         return ""
     python = f"{hit[1]}python" if hit[1] else "python3"
     return f"{python} -m pytest{command[hit.end() :]}"

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentrunner.config.repo import git_root, is_repository
 from agentrunner.errors.repositories import (
     BadBranchName,
     BranchExists,
@@ -70,16 +71,15 @@ class CloneStore:
         Raises UsageError (`no-repository`, `no-commit`) if there is none, and `partial-clone` if
         the repository lacks contents.
         """
-        if not (self.repo / ".git").exists():
-            for above in self.repo.parents:
-                if (above / ".git").exists():
-                    raise NoRepository(
-                        f"{self.repo} is a folder of the repository {above}, and a commit or a work"
-                        " tree is of a whole repository.",
-                        path="task.repo",
-                        remedy=f"task.repo: {above}, with cd in its commands; or run without"
-                        " --worktree and --commit",
-                    )
+        if not is_repository(self.repo):
+            if (above := git_root(self.repo)) is not None:
+                raise NoRepository(
+                    f"{self.repo} is a folder of the repository {above}, and a commit or a work"
+                    " tree is of a whole repository.",
+                    path="task.repo",
+                    remedy=f"task.repo: {above}, with cd in its commands; or run without"
+                    " --worktree and --commit",
+                )
             raise NoRepository(
                 f"{self.repo} is no git repository, so there is nothing to branch from.",
                 path="task.repo",

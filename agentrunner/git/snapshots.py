@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from agentrunner.config.repo import git_root
 from agentrunner.errors.repositories import ContentGone, GitMissing, RepositoryClosed
 from agentrunner.git import ignored_content
 from agentrunner.git.blobs import Content, blobs
@@ -125,8 +126,7 @@ def worked_mark(state_dir: Path, repo: Path) -> Path:
     that runs in its subfolders, and paths through links and bind mounts, share it. Raises OSError.
     """
     place = repo.resolve(strict=True)
-    top = next((at for at in (place, *place.parents) if os.path.lexists(at / ".git")), place)
-    facts = top.stat()
+    facts = (git_root(place) or place).stat()
     return state_dir / "worked" / f"{facts.st_dev:x}-{facts.st_ino:x}"
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+
+from agentrunner.config.repo import git_root
 
 MOST_PATHS = 4
 MOST_CHARACTERS = 36
@@ -35,9 +37,9 @@ def commit_commands(paths: Sequence[str], git: str = "git", folder: str | None =
 
 
 def _repository_of(path: str, folder: Path) -> str:
-    """Return the innermost folder above the path that has a `.git`; "" for `folder` itself."""
-    above = map(str, PurePosixPath(path).parents)
-    return next((name for name in above if name != "." and (folder / name / ".git").exists()), "")
+    """Return the innermost repository below `folder` that the path is in; "" for `folder`'s."""
+    root = git_root((folder / path).parent)
+    return root.relative_to(folder).as_posix() if root and folder in root.parents else ""
 
 
 def _commit(paths: Sequence[str], git: str) -> str:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
+from agentrunner.config.repo import is_repository
 from agentrunner.errors.repositories import GitFailed
 from agentrunner.git.process import Git, git_dir_of, read_small, shared_dir_of
 from agentrunner.git.restore import Entry
@@ -46,7 +47,7 @@ def by_submodule(
     for path in paths:
         for above in map(str, PurePosixPath(path).parents[:-1]):
             if above not in known and above not in new:
-                own = os.path.lexists(folder / above / ".git")
+                own = is_repository(folder / above)
                 new[above] = own and not any(one.startswith(f"{above}/") for one in before)
             if above in known or new[above]:
                 found.setdefault(above, []).append(path)

@@ -162,7 +162,7 @@ def decide(
         lines += [
             _finding(one)
             for one in _findings(reading)
-            if one.blocks or not failed or one.code == "checkout_lacks"
+            if one.blocks or not failed or one.code in ("checkout_lacks", "empty_folders")
         ]
         lines += [] if failed else [_look_line(row) for row in criteria if _is_judged_only(row)]
         lines += [

@@ -46,6 +46,7 @@ _FINDINGS = {
     "work_pinned": "the work may fit the tests alone",
     "dependencies_changed": "dependencies were changed",
     "checkout_lacks": "a checkout may lack files",
+    "empty_folders": "a checkout lacks empty folders",
     "submodule_changed": "work in a submodule is not handed over",
     "not_held": "files cannot be handed over",
     "links_out": "links lead out of what is handed over",

@@ -8,7 +8,7 @@ from shlex import quote
 
 from agentrunner.git.staging import commit_commands
 from agentrunner.state.evidence_words import NOT_IN_GIT
-from agentrunner.state.run_state import CheckOutcome, Evidence, Finding, TestOutcome
+from agentrunner.state.run_state import Evidence, Finding
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.results.model import Exchanged
 from agentrunner.verification.syntax.languages import language_of
@@ -112,11 +112,6 @@ def left_in_submodule(name: str, paths: Sequence[str]) -> Finding:
     )
 
 
-def is_any_red(test: TestOutcome | None, checks: Sequence[CheckOutcome]) -> bool:
-    """Whether the test command or a check is red."""
-    return (test is not None and not test.green) or any(c.outcome == "failed" for c in checks)
-
-
 def not_held(paths: Sequence[str]) -> list[Finding]:
     """A finding about what a worker left that no snapshot, and so no hand-over, can hold."""
     if not paths:
@@ -145,7 +140,7 @@ def empty_folders(paths: Sequence[str], *, red: bool) -> list[Finding]:
     after = ", and something is red there" if red else ""
     return [
         Finding(
-            code="checkout_lacks" if red else "not_held",
+            code="empty_folders",
             message=f"A checkout lacks {what} {first_few(paths)}, as git holds none{after}",
             paths=list(paths[:50]),
             blocks=False,
@@ -194,13 +189,10 @@ def not_in_git(paths: Sequence[str]) -> list[Finding]:
     ]
 
 
-def findings_about(
-    test: TestOutcome | None, lacking: Sequence[str], checks: Sequence[CheckOutcome]
-) -> list[Finding]:
+def findings_about(evidence: Evidence, lacking: Sequence[str]) -> list[Finding]:
     """Findings of a measured tree: ignored files that a red command may need, flaky tests."""
-    found = []
-    red = is_any_red(test, checks)
-    if red and lacking:
+    found, test = [], evidence.test
+    if evidence.red and lacking:
         found.append(
             Finding(
                 code="checkout_lacks",

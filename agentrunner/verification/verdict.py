@@ -40,6 +40,19 @@ BELIEVE = ". Where the output is as it should be: agentrunner accept --reason TE
 NOT_EXAMINED = "What turned green is examined as a proof as soon as nothing is red."
 
 
+BY_PROOF = "a check that is red on the code before the run, or agentrunner accept --reason TEXT"
+BY_LOOKING = "agentrunner accept --reason TEXT, after agentrunner diff"
+BY_NO_CHANGE = "agentrunner accept --unchanged --reason TEXT, where nothing had to change"
+
+
+@dataclass(frozen=True)
+class Unproven:
+    """What lacks evidence, as a sentence, and what settles it; "" where the run itself does."""
+
+    text: str
+    remedy: str = BY_PROOF
+
+
 @dataclass(frozen=True)
 class Judgement:
     """What stands between a tree and COMPLETE.
@@ -49,7 +62,7 @@ class Judgement:
 
     red: list[str]
     open: list[Finding]
-    unproven: list[str]
+    unproven: list[Unproven]
 
     @property
     def complete(self) -> bool:
@@ -59,8 +72,11 @@ class Judgement:
     @property
     def missing(self) -> list[str]:
         """Everything that stands between, one sentence each."""
-        unproven = [*self.unproven[:-1], *map(_with_way, self.unproven[-1:])]
-        return [*self.red, *map(_with_remedy, self.open), *unproven]
+        found = [_with_remedy(one.message, one.remedy) for one in self.open]
+        found += [one.text for one in self.unproven[:-1]]
+        # The remedy of the last settles all that is not proven.
+        found += [_with_remedy(one.text, one.remedy) for one in self.unproven[-1:]]
+        return [*self.red, *found]
 
 
 def judge(
@@ -84,12 +100,14 @@ def judge(
     unproven = [_why_unproven(c, mode) for c in criteria if _lacks_proof(c, mode, proven=proven)]
     if mode != "judged" and not proven and not anyone:
         doubt = next((text for text in evidence.doubts.values() if text), "").rstrip(".")
-        reason = NOT_EXAMINED if _has_turned(evidence) and not evidence.examined else NO_PROOF
-        listed = [*unproven, *(finding.message for finding in evidence.findings)]
+        later = _has_turned(evidence) and not evidence.examined
+        reason = NOT_EXAMINED if later else NO_PROOF
+        listed = [*(u.text for u in unproven), *(f.message for f in evidence.findings)]
         known = doubt in ("", NOTHING_TURNED) or any(doubt in text for text in listed)
-        unproven.append(reason if known else f"{reason} ({doubt})")
+        text = reason if known else f"{reason} ({doubt})"
+        unproven.append(Unproven(text, "" if later else BY_PROOF))
     if mode == "judged" and evidence.unchanged and not (anyone or trial):
-        unproven.append(NO_CHANGE)
+        unproven.append(Unproven(NO_CHANGE, BY_NO_CHANGE))
     return Judgement(
         red=_red(criteria, evidence, vouched=vouched),
         open=[
@@ -103,23 +121,9 @@ def judge(
     )
 
 
-def _with_remedy(finding: Finding) -> str:
-    """What was found, and the edit or command that settles it."""
-    if not finding.remedy:
-        return finding.message
-    return f"{finding.message.rstrip('.')}. To settle it: {finding.remedy}"
-
-
-def _with_way(unproven: str) -> str:
-    """The last that is not proven, with what settles all of them, unless the run itself does."""
-    if unproven.startswith(NOT_EXAMINED):
-        return unproven
-    way = "a check that is red on the code before the run, or agentrunner accept --reason TEXT"
-    if unproven == NO_CHANGE:
-        way = "agentrunner accept --unchanged --reason TEXT, where nothing had to change"
-    elif any(text in unproven for text in _BELOW_STRICT.values()):
-        way = "agentrunner accept --reason TEXT, after agentrunner diff"
-    return f"{unproven.rstrip('.')}. To settle it: {way}"
+def _with_remedy(text: str, remedy: str) -> str:
+    """What stands between, and the edit or command that settles it."""
+    return f"{text.rstrip('.')}. To settle it: {remedy}" if remedy else text
 
 
 def _has_turned(evidence: Evidence) -> bool:
@@ -186,12 +190,14 @@ def _lacks_proof(criterion: Criterion, mode: Mode, *, proven: bool) -> bool:
     return mode == "evidence" and criterion.grade == "judged" and not proven
 
 
-def _why_unproven(criterion: Criterion, mode: Mode) -> str:
-    if criterion.status == "passed" and mode == "strict":
-        if criterion.withdrawn is not None:
-            return f"{criterion.id} {_BELOW_STRICT['judged']}; {criterion.proof}"
-        return f"{criterion.id} {_BELOW_STRICT.get(criterion.grade, '')}: {criterion.description}"
-    return f"{criterion.id} is not proven yet: {criterion.proof or criterion.description}"
+def _why_unproven(criterion: Criterion, mode: Mode) -> Unproven:
+    what, proof = criterion.description, criterion.proof
+    if criterion.status != "passed" or mode != "strict":
+        return Unproven(f"{criterion.id} is not proven yet: {proof or what}")
+    why = f"{_BELOW_STRICT.get(criterion.grade, '')}: {what}"
+    if criterion.withdrawn is not None:
+        why = f"{_BELOW_STRICT['judged']}; {proof}"
+    return Unproven(f"{criterion.id} {why}", BY_LOOKING)
 
 
 _BELOW_STRICT = {
@@ -245,8 +251,9 @@ def _by_planner(criterion: Criterion) -> bool:
     return criterion.former[-1].by == "planner"
 
 
-CONFIRMED = "confirmed by"
-"""How the note of a proof begins that says what its confirmation was, where not all of it ran."""
+BY_NAMES = "confirmed by these tests alone: a run of all takes over a minute, or the task says so"
+ONCE = "confirmed by no second run of what is green: task.test.confirm is `once`"
+"""Notes of a proof on what its confirmation was, where not all of it ran."""
 
 
 def texts_of(proofs: Sequence[Proof]) -> list[str]:
@@ -258,7 +265,7 @@ def texts_of(proofs: Sequence[Proof]) -> list[str]:
     for proof in proofs:
         what = proof.text.removeprefix(f"{proof.target}: ")
         found.setdefault(tuple(proof.tests) or (what,), proof.text)
-    how = [note for proof in proofs for note in proof.notes if note.startswith(CONFIRMED)]
+    how = [note for proof in proofs for note in proof.notes if note in (BY_NAMES, ONCE)]
     return [*found.values(), *dict.fromkeys(how)]
 
 
@@ -286,10 +293,8 @@ def end_at_limit(
     )
     text = f"{withdrawn_checks(criteria)}{text}"
     missing = judgement.missing
-    # A finding stands there with what settles it.
-    missing += [
-        text for text in dict.fromkeys(refused) if not any(one.startswith(text) for one in missing)
-    ]
+    known = {*missing, *(f.message for f in judgement.open), *(u.text for u in judgement.unproven)}
+    missing += [text for text in dict.fromkeys(refused) if text not in known]
     return Verdict(state="NEEDS_REVIEW", reason=reason, text=text, missing=missing)
 
 

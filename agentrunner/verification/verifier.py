@@ -50,7 +50,6 @@ from agentrunner.verification.findings import (
     findings_about,
     first_few,
     ignored_lost,
-    is_any_red,
     left_in_submodule,
     links_out,
     may_be_old,
@@ -367,24 +366,23 @@ class Verifier:
         if words := words_of_red(test, checks):
             named = await asyncio.to_thread(self.left_out.changed, words)
             lacking = [*lacking, *(path for path in named if path not in lacking)]
-        findings += findings_about(test, lacking, checks)
-        red = is_any_red(test, checks)
-        empty = await asyncio.to_thread(
-            left_out.empty_folders, trees.empty, baseline.tree, all_of_them=red
-        )
-        findings += empty_folders(empty, red=red)
-        return Evidence(
+        evidence = Evidence(
             tree=tree,
             tree_after=tree,
             test=test,
             checks=checks,
-            findings=findings,
             proof=_facts_of_turning(baseline, test, checks, criteria),
             changed_files=handed_over.all[:MOST_PATHS],
             deleted_files=sorted(handed_over.deleted)[:MOST_PATHS],
             lines_added=own.lines_added,
             lines_removed=own.lines_removed,
         )
+        findings += findings_about(evidence, lacking)
+        empty = await asyncio.to_thread(
+            left_out.empty_folders, trees.empty, baseline.tree, all_of_them=evidence.red
+        )
+        findings += empty_folders(empty, red=evidence.red)
+        return evidence.model_copy(update={"findings": findings})
 
     def _old_builds(self, own: Changes, before: str, room: Room, began: float) -> list[Finding]:
         """A notice where red tests may load what old sources were built to, without a set-up."""

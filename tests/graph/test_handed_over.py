@@ -35,7 +35,7 @@ def test_an_empty_folder_that_red_tests_need_is_named(run: Run) -> None:
     needs = f"{TEST} && test -d spool"
     run.start(REFUSED, f"{FIX}; mkdir -p spool", test=needs)
     assert run.result["state"] == "FAILED"
-    found = finding(run, "checkout_lacks")
+    found = finding(run, "empty_folders")
     assert found["paths"] == ["spool"] and "the empty folder spool" in found["message"]
     assert "spool/.gitkeep" in found["remedy"]
     assert "A checkout lacks the empty folder spool" in screen(run)
@@ -47,7 +47,7 @@ def test_one_that_nothing_needs_is_named_and_asks_nothing(run: Run) -> None:
     (run.project.repo / "users").mkdir()
     run.start(SCRIPT, f"{FIX}; mkdir -p spool/in; rm old/a.txt", test=TEST)
     assert run.result["state"] == "COMPLETE", run.result["missing"]
-    found = finding(run, "not_held")
+    found = finding(run, "empty_folders")
     assert found["paths"] == ["spool/in"], "neither a person's nor one that was emptied"
     assert not found["blocks"] and "A checkout lacks" in screen(run)
 

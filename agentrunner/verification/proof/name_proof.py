@@ -58,12 +58,10 @@ from agentrunner.verification.subject_words import about, is_about_something, sh
 from agentrunner.verification.syntax.definitions import definition
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Target, in_repo, in_tree, test_target
-from agentrunner.verification.verdict import CONFIRMED, NOTHING_TURNED
+from agentrunner.verification.verdict import BY_NAMES, NOTHING_TURNED, ONCE
 from agentrunner.verification.wanted import wanted_by
 
 MOST_NAMES = 50
-BY_NAMES = f"{CONFIRMED} these tests alone: a run of all takes over a minute, or the task says so"
-ONCE = f"{CONFIRMED} no second run of what is green: task.test.confirm is `once`"
 UNASKED = "{} failed before and passes now, and shares no word with what was asked for"
 OF_THE_WORKER = "of the worker's own fails on the old code and passes now"
 OF_OLD_CODE = "asked for passes now, and fails where the code that it is for does nothing"

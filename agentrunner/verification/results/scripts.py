@@ -64,7 +64,7 @@ def _commands(text: _Text) -> Iterator[tuple[list[str], str]]:
     """Each simple command with the folder it runs in; `cd` is followed."""
     folder = text.folder
     for piece in SEPARATORS.split(QUOTED_SHELL.sub(r"\1", text.shell)):
-        words = _words(piece)
+        words = words_of(piece.lstrip("@-+ \t"), comments=True)
         while words and (ASSIGNMENT.match(words[0]) or words[0] in NO_COMMAND):
             words.pop(0)
         if words[:1] == ["cd"] and len(words) > 1:
@@ -73,11 +73,12 @@ def _commands(text: _Text) -> Iterator[tuple[list[str], str]]:
             yield words, folder
 
 
-def _words(piece: str) -> list[str]:
+def words_of(shell: str, *, comments: bool = False) -> list[str]:
+    """The words of a command; `comments`: without what stands behind a `#`."""
     try:
-        return shlex.split(piece.lstrip("@-+ \t"), comments=True)
+        return shlex.split(shell, comments=comments)
     except ValueError:
-        return piece.split()
+        return shell.split()
 
 
 def delegated(words: list[str], folder: str, read: ReadFile) -> Iterator[tuple[str, str]]:

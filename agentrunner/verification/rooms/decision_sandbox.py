@@ -39,8 +39,8 @@ from agentrunner.verification.rooms.byte_code import (
     speaks_of_compiling,
     write_programs,
 )
-from agentrunner.verification.rooms.misused_tools import MISUSED
-from agentrunner.verification.rooms.start_up import MISSING, NO_TESTS, names_missing_file
+from agentrunner.verification.rooms.complaints import MISUSED, missing_programs
+from agentrunner.verification.rooms.start_up import NO_TESTS, names_missing_file
 
 TEST_COMMAND = "task.test.command"
 OFFLINE: Mapping[str, str] = {
@@ -371,7 +371,7 @@ OF_SHELLS = frozenset({"test", "true", "false"})
 
 def nearest_program(why: str, search: str | None = None) -> str:
     """Return a program on PATH whose name is a slip away from the missing one; "" for none."""
-    missing = MISSING.search(why)
+    missing = next(missing_programs(why), None)
     if missing is None or "/" in missing["program"]:
         return ""
     names: set[str] = set()

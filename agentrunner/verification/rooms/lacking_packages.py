@@ -7,9 +7,7 @@ written: without it tests are red, and nothing is missing in the environment.
 from __future__ import annotations
 
 import configparser
-import json
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -19,6 +17,7 @@ from typing import Any
 from agentrunner.config.yaml_text import read_yaml
 from agentrunner.errors import UsageError
 from agentrunner.text.mentions import alone
+from agentrunner.verification.rooms.own_code import is_own_module, json_of, table, toml_of
 
 MOST_READ = 200_000
 """Characters of a manifest that are read."""
@@ -72,7 +71,7 @@ def declared_in(module: str, repo: Path) -> str:
 
     "" for none, and where the repository itself contains such a module.
     """
-    if _is_own(module, repo):
+    if is_own_module(module, repo):
         return ""
     wanted = {_plain(affix + module) for affix in AFFIXES}
     for place, names in _python_manifests(repo):
@@ -105,20 +104,6 @@ def _plain(name: str) -> str:
     return re.sub(r"[-_.]", "", name).lower()
 
 
-def _is_own(module: str, repo: Path) -> bool:
-    """Whether the repository contains such a module, at its top or in one of its folders."""
-    names = (module, f"{module}.py")
-    folders = [repo, *(one for one in _children(repo) if one.is_dir() and one.name[:1] != ".")]
-    return any((folder / name).exists() for folder in folders for name in names)
-
-
-def _children(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())[:1000]
-    except OSError:
-        return []
-
-
 def _python_manifests(repo: Path) -> Iterator[tuple[str, Iterable[str]]]:
     """Each manifest with the names of packages that it requires."""
     for name, read in (
@@ -146,18 +131,18 @@ def _required(lines: Iterable[Any]) -> set[str]:
 
 
 def _of_pyproject(text: str) -> set[str]:
-    tables = _toml(text)
-    project, tool = _table(tables, "project"), _table(tables, "tool")
-    lists = [project.get("dependencies"), _table(tool, "uv").get("dev-dependencies")]
-    lists += [*_table(project, "optional-dependencies").values()]
-    lists += [*_table(tables, "dependency-groups").values()]
-    poetry = _table(tool, "poetry")
-    mappings = [_table(poetry, "dependencies"), _table(poetry, "dev-dependencies")]
-    groups = _table(poetry, "group")
-    mappings += [_table(_table(groups, name), "dependencies") for name in groups]
+    tables = toml_of(text)
+    project, tool = table(tables, "project"), table(tables, "tool")
+    lists = [project.get("dependencies"), table(tool, "uv").get("dev-dependencies")]
+    lists += [*table(project, "optional-dependencies").values()]
+    lists += [*table(tables, "dependency-groups").values()]
+    poetry = table(tool, "poetry")
+    mappings = [table(poetry, "dependencies"), table(poetry, "dev-dependencies")]
+    groups = table(poetry, "group")
+    mappings += [table(table(groups, name), "dependencies") for name in groups]
     found = {line for one in lists if isinstance(one, list) for line in _required(one)}
     found |= {name for one in mappings for name, how in one.items() if not _is_local(how)}
-    sources = _table(_table(tool, "uv"), "sources")
+    sources = table(table(tool, "uv"), "sources")
     local = {_plain(name) for name, how in sources.items() if _is_local(how)}
     return {name for name in found if _plain(name) not in local}
 
@@ -168,8 +153,8 @@ def _is_local(how: object) -> bool:
 
 
 def _of_pipfile(text: str) -> set[str]:
-    tables = _toml(text)
-    return {*_table(tables, "packages"), *_table(tables, "dev-packages")}
+    tables = toml_of(text)
+    return {*table(tables, "packages"), *table(tables, "dev-packages")}
 
 
 def _of_ini(text: str) -> set[str]:
@@ -197,18 +182,6 @@ def _of_lines(text: str) -> set[str]:
     return _required(line for line in text.splitlines() if not line.endswith(":"))
 
 
-def _toml(text: str) -> Mapping[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return {}
-
-
-def _table(tables: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = tables.get(name)
-    return found if isinstance(found, Mapping) else {}
-
-
 def _declared_for_node(package: str, repo: Path) -> str:
     """The `package.json` that names a package which is not installed; "" for none.
 
@@ -219,8 +192,8 @@ def _declared_for_node(package: str, repo: Path) -> str:
     if any(manifest.get("name") == package for manifest in found.values()):
         return ""
     for folder, manifest in found.items():
-        for table in NODE_TABLES:
-            version = _table(manifest, table).get(package)
+        for name in NODE_TABLES:
+            version = table(manifest, name).get(package)
             if isinstance(version, str) and not version.startswith(LOCAL):
                 there = any((at / "node_modules" / package).exists() for at in (repo, folder))
                 return "" if there else (folder / "package.json").relative_to(repo).as_posix()
@@ -228,11 +201,7 @@ def _declared_for_node(package: str, repo: Path) -> str:
 
 
 def _manifest_of_node(folder: Path) -> Mapping[str, Any]:
-    try:
-        manifest = json.loads(_text(folder / "package.json") or "{}")
-    except ValueError:
-        return {}
-    return manifest if isinstance(manifest, dict) else {}
+    return json_of(_text(folder / "package.json"))
 
 
 def _workspaces(repo: Path, manifest: Mapping[str, Any]) -> list[Path]:

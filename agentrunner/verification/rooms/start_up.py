@@ -16,13 +16,21 @@ from typing import Protocol
 
 from agentrunner.verification.results.counts import ESCAPES, Counts
 from agentrunner.verification.results.model import Results, TestResult
+from agentrunner.verification.results.scripts import words_of
+from agentrunner.verification.rooms.complaints import (
+    NO_MODULE,
+    NO_SUCH_FILE,
+    missing_programs,
+    missing_targets,
+    misused,
+)
 from agentrunner.verification.rooms.lacking_conditions import condition_lacked_by
 from agentrunner.verification.rooms.lacking_packages import (
     declared_in,
     lacking_package,
     package_lacked_by,
 )
-from agentrunner.verification.rooms.misused_tools import misused
+from agentrunner.verification.rooms.own_code import is_own_path
 from agentrunner.verification.rooms.unfetched import unfetched, unresolved
 
 NO_TESTS = "no tests ran"
@@ -30,27 +38,10 @@ UNREADABLE_FOR_SHELL = re.compile(
     r"(?:sh: (?:-c: )?(?:line )?\d+: .*\n)*sh: (?:-c: )?(?:line )?\d+: [Ss]yntax error.*"
 )
 """The whole output of a shell that cannot read a command, for example one with an open quote."""
-NO_MODULE = re.compile(r"(?m)^.*No module named '?(?P<module>[\w.]+)'?\s*$")
-NOT_WRITTEN = (
-    re.compile(r"(?m)^.* is no folder of the repository$"),
-    re.compile(r"(?m)^npm (?:ERR!|error) Missing script: .*$"),
-    re.compile(r"(?m)^error Command \".+\" not found\.$"),  # Yarn
-    re.compile(r"(?m)^\s*(?:×|ERR_PNPM_NO_SCRIPT)\s+Missing script: .*$"),
-    re.compile(r"(?m)^make: \*\*\* No (?:rule to make target|targets specified) .*$"),
-    re.compile(r"(?m)^(?:No Rakefile found|Don't know how to build task) .*$"),
-    re.compile(r"(?m)^error: .*(?:justfile does not contain recipe|no such (?:sub)?command).*$"),
+NOT_WRITTEN = re.compile(
+    r"(?m)^(?:.* is no folder of the repository|error: .*no such (?:sub)?command.*)$"
 )
-"""Messages about a folder, script or target that the repository lacks. A test command that names
-one is mistaken; a check may wait for it to be written."""
-NO_SUCH_FILE = re.compile(
-    r"(?i)no such file|not found|cannot|can't|could not|does not exist|error processing file"
-)
-"""What programs say in the line that names the file they were to read."""
-MISSING = re.compile(
-    r"(?m)^(?:.*?: )?(?:line \d+: |\d+: )?['\"`‘]?(?P<program>[^\s:'\"’]+)['\"’]?: "
-    r"(?:command not found|not found|No such file or directory)$"
-)
-"""Messages of shells, `env` and make about a program that does not exist."""
+"""Messages about a folder or a part of Cargo that is not there."""
 LOADER = re.compile(
     r"(?m)^(?P<program>[^\s:]+): (?:"
     r"error while loading shared libraries: .*|"
@@ -170,9 +161,10 @@ def why_not_started(
         return NO_TESTS
     if ran.exit_code == 0:
         return ""
-    for pattern in NOT_WRITTEN:
-        if hit := pattern.search(ran.tail):
-            return hit[0].strip()
+    # A test command that names a target which nobody wrote is mistaken; a check may wait for it.
+    missing = (one.text for one in missing_targets(ran.tail) if not one.inner)
+    if why := next(missing, "") or (NOT_WRITTEN.search(ran.tail) or [""])[0].strip():
+        return why
     return tool_lacking(shell, ran)
 
 
@@ -187,13 +179,9 @@ def _file_lacking(shell: str, output: str, repo: Path, wanted: str) -> str:
 
     A program that the command starts by its path is another matter: it may be built first.
     """
-    try:
-        words = shlex.split(shell)
-    except ValueError:
-        return ""
     lacking = [
         word
-        for word in words[1:]
+        for word in words_of(shell)[1:]
         if _names_a_file(word) and Path(word).name not in wanted and not (repo / word).exists()
     ]
     for line in output.splitlines():
@@ -264,7 +252,7 @@ def tool_lacking(shell: str, ran: ShellOutcome) -> str:
 def _start_failed(shell: str, repo: Path, ran: ShellOutcome, wanted: str) -> str:
     """The message of a loader, a launcher, make or the kernel; "" where a program did start."""
     for hit in LOADER.finditer(ran.tail):
-        if not _is_own(hit["program"], repo):
+        if not is_own_path(hit["program"], repo):
             return hit[0].strip()
     for pattern in FETCHES:
         if found := pattern.search(ran.tail):
@@ -285,8 +273,8 @@ def _start_failed(shell: str, repo: Path, ran: ShellOutcome, wanted: str) -> str
     if why := _missing_for_conftest(ran.tail, repo):
         return why
     if MAKE_FAILED.search(ran.tail):
-        for hit in MISSING.finditer(ran.tail):
-            if not _is_own(hit["program"], repo):
+        for hit in missing_programs(ran.tail):
+            if not is_own_path(hit["program"], repo):
                 return hit[0].strip()
     if ran.exit_code in SILENT_DEATHS and not _names_own_files(shell, repo):
         lines = [line for line in ran.tail.splitlines() if line.strip()]
@@ -323,16 +311,8 @@ def _is_runner(shell: str, module: str) -> bool:
 
 def _is_own_that_fails(shell: str, repo: Path, output: str) -> bool:
     """Whether what did not start is a path of the repository (`./run.sh`, `bin/tool`)."""
-    named = [hit["program"] for hit in (*MISSING.finditer(output), *LOADER.finditer(output))]
-    return any("/" in program and _is_own(program, repo) for program in named) and bool(shell)
-
-
-def _is_own(program: str, repo: Path) -> bool:
-    """Whether a program, as a message names it, is one of the repository."""
-    if "/" not in program:
-        return False
-    path = Path(program)
-    return not path.is_absolute() or repo in path.parents
+    named = [hit["program"] for hit in (*missing_programs(output), *LOADER.finditer(output))]
+    return any(is_own_path(program, repo) for program in named) and bool(shell)
 
 
 def _names_own_files(shell: str, repo: Path) -> bool:

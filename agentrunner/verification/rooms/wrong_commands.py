@@ -7,11 +7,8 @@ only where they are about the command itself and not about the product.
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
-import shlex
-import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -20,36 +17,22 @@ from pathlib import Path
 from agentrunner.verification.results.commands import Run, runs_of
 from agentrunner.verification.results.counts import ESCAPES
 from agentrunner.verification.results.files import MOST_READ, read_plain
-from agentrunner.verification.rooms.misused_tools import complaint_of, holds_only_texts
+from agentrunner.verification.results.scripts import words_of
+from agentrunner.verification.rooms.complaints import (
+    NO_MODULE,
+    NO_SUCH_FILE,
+    complaint_of,
+    holds_only_texts,
+    missing_programs,
+    missing_targets,
+)
+from agentrunner.verification.rooms.own_code import is_own_module, is_own_path, own_programs
 
-MISSING = re.compile(
-    r"(?m)^(?:\S*?(?:sh|env): )?(?:(?:line )?\d+: )?['\"`‘]?(?P<program>[^\s:'\"’]+)['\"’]?: "
-    r"(?:command not found|not found|No such file or directory|Permission denied|inaccessible .*)$"
-)
-"""What shells and `env` say of a program that they cannot start."""
-NO_TARGET = (
-    re.compile(r"(?m)^\w*make(?:\[\d+\])?: \*\*\* No rule to make target ['`](?P<name>[^']+)'\..*"),
-    re.compile(r"(?m)^\w*make: \*\*\* (?P<what>No targets specified and no makefile found)\..*$"),
-    re.compile(r"(?m)^\w*make: (?P<name>[^\s:]+): No such file or directory$"),
-    re.compile(r"(?m)^npm (?:ERR!|error) Missing script: [\"']?(?P<name>[^\"'\s]+)[\"']?.*$"),
-    re.compile(r"(?m)^error Command \"(?P<name>.+)\" not found\.$"),
-    re.compile(r"(?m)^\s*(?:×|ERR_PNPM_NO_SCRIPT)\s+Missing script: (?P<name>\S+).*$"),
-    re.compile(r"(?m)^Don't know how to build task '(?P<name>[^']+)'.*$"),
-    re.compile(r"(?m)^(?P<what>No Rakefile found).*$"),
-    re.compile(r"(?m)^error: [Jj]ustfile does not contain recipe [`'](?P<name>[^`']+)[`'].*$"),
-)
-"""What tools say of a target or script that they do not have."""
 MANIFESTS = {"make": "Makefile", "gmake": "Makefile", "rake": "Rakefile", "just": "justfile"}
 PACKAGE_SCRIPTS = frozenset({"npm", "yarn", "yarnpkg", "pnpm", "bun"})
 INTERPRETERS = re.compile(
     r"(?:python[\d.]*|pypy[\d.]*|sh|bash|dash|zsh|ksh|node|ruby|perl|php|lua|Rscript|deno|bun)$"
 )
-NO_SCRIPT = re.compile(
-    r"(?i)can't open file|cannot open|can't open|no such file|cannot find module|not found|"
-    r"could not open"
-)
-"""What interpreters say in the line that names the script they were to run."""
-NO_MODULE = re.compile(r"(?m)^(?!E\s).*\bNo module named '?(?P<module>[\w.]+)'?")
 INLINE_FRAME = re.compile(r'File "<(?:string|stdin)>", line \d+')
 FRAME = re.compile(r'(?m)^ +File "(?P<file>[^"]+)", line \d+')
 NODE_MODULE = re.compile(
@@ -139,7 +122,7 @@ def _wrong_program_text(shell: str, output: str) -> Iterator[WrongCommand]:
 def _not_started(shell: str, runs: list[Run], output: str, repo: Path) -> Iterator[WrongCommand]:
     """A program of the command that the shell could not start."""
     words = {word for run in runs for word in run.words[:1]}
-    for hit in MISSING.finditer(output):
+    for hit in missing_programs(output, or_closed=True):
         program = hit["program"]
         if program not in words or program not in shell:
             continue
@@ -156,7 +139,7 @@ def _no_script(runs: list[Run], output: str, repo: Path) -> Iterator[WrongComman
         if not script or (repo / run.folder / script).exists():
             continue
         for line in output.splitlines():
-            if script.removeprefix("./") in line and NO_SCRIPT.search(line):
+            if script.removeprefix("./") in line and NO_SUCH_FILE.search(line):
                 path = posixpath.normpath(posixpath.join(run.folder, script))
                 yield WrongCommand(line.strip(), (posixpath.basename(path), path), path)
 
@@ -174,19 +157,16 @@ def _script_of(run: Run) -> str:
 
 def _no_target(shell: str, runs: list[Run], output: str) -> Iterator[WrongCommand]:
     """A target of make or a script of a package that the command names and nothing defines."""
-    words = _words(shell)
+    words = words_of(shell)
     tools = [run.program for run in runs] + [posixpath.basename(word) for word in words[:1]]
-    for pattern in NO_TARGET:
-        hit = pattern.search(output)
-        if hit is None:
-            continue
-        name = hit.groupdict().get("name") or ""
+    for found in missing_targets(output):
+        name = next(iter(found.lacks), "")
         if name and name not in words:
             continue  # what one of the product's own recipes needs
         tool = next((one for one in tools if one in MANIFESTS or one in PACKAGE_SCRIPTS), "")
         file = MANIFESTS.get(tool, "package.json")
         where = f"{file}: {name}" if name else file
-        yield WrongCommand(hit[0].strip(), (name or file,), where, common=bool(name))
+        yield WrongCommand(found.text, (name or file,), where, common=bool(name))
 
 
 def _no_module(shell: str, runs: list[Run], output: str, repo: Path) -> Iterator[WrongCommand]:
@@ -206,11 +186,7 @@ def _no_module(shell: str, runs: list[Run], output: str, repo: Path) -> Iterator
 
 
 def _is_own_module(top: str, runs: list[Run], repo: Path) -> bool:
-    """Whether the repository holds a module or package of this name, in a usual place."""
-    folders = {".", "src", "lib", "python", *(run.folder for run in runs)}
-    places = [repo / folder for folder in folders]
-    places += [place for place in sorted(repo.glob("*/")) if place.is_dir()]
-    return any((place / top).is_dir() or (place / f"{top}.py").exists() for place in places)
+    return is_own_module(top, repo) or is_own_module(top, repo, {run.folder for run in runs})
 
 
 def _misused(
@@ -231,7 +207,7 @@ def _misused(
 
 def _wrong_words(shell: str, runs: list[Run], output: str, repo: Path) -> Iterator[WrongCommand]:
     """An option or a command that a tool from outside of the repository does not know."""
-    words, own = _words(shell), own_programs(repo)
+    words, own = words_of(shell), own_programs(repo)
     foreign = {run.program for run in runs if not _is_own_run(run, own, repo)}
     if len(foreign) < len({run.program for run in runs}) or not foreign:
         return
@@ -254,9 +230,7 @@ def _wrong_words(shell: str, runs: list[Run], output: str, repo: Path) -> Iterat
 
 def _is_own_run(run: Run, own: frozenset[str], repo: Path) -> bool:
     """Whether a run is one of the product: a path, a script, a module or a program of its own."""
-    if "/" in run.words[0] and not run.words[0].startswith("/"):
-        return True
-    if run.program in own:
+    if is_own_path(run.words[0], repo) or run.program in own:
         return True
     python = run.python
     if python is not None and python[0].startswith("-m "):
@@ -275,60 +249,3 @@ def _starts_product(run: Run, own: frozenset[str], repo: Path) -> bool:
         for word in run.words
         if not word.startswith("/")
     )
-
-
-def own_programs(repo: Path) -> frozenset[str]:
-    """The programs that the repository's own package installs, by their names."""
-    names: set[str] = set()
-    read = partial(read_plain, repo, most=MOST_READ)
-    texts = {
-        name: (read(name) or b"").decode("utf-8", "replace")
-        for name in ("pyproject.toml", "setup.cfg", "setup.py", "package.json", "Cargo.toml",
-                     "go.mod")
-    }  # fmt: skip
-    for name in ("pyproject.toml", "Cargo.toml"):
-        names |= _programs_of_toml(texts[name])
-    for text in (texts["setup.cfg"], texts["setup.py"]):
-        names |= set(re.findall(r"(?m)^\s*['\"]?([\w.-]+)\s*=\s*[\w.]+:\w+", text))
-        names |= set(re.findall(r"(?m)^\s*name\s*=\s*['\"]?([\w.-]+)", text))
-    names |= _programs_of_package(texts["package.json"])
-    names |= set(re.findall(r"(?m)^module \S*?([\w.-]+)\s*$", texts["go.mod"]))
-    names |= {place.name for place in repo.glob("cmd/*/")}
-    return frozenset(names)
-
-
-def _programs_of_toml(text: str) -> set[str]:
-    try:
-        found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return set()
-    tool, binaries = found.get("tool"), found.get("bin")
-    tables = [found.get("project"), found.get("package")]
-    tables += [tool.get("poetry")] if isinstance(tool, dict) else []
-    tables += binaries if isinstance(binaries, list) else []
-    names: set[str] = set()
-    for table in tables:
-        if isinstance(table, dict):
-            scripts = table.get("scripts")
-            names |= set(scripts) if isinstance(scripts, dict) else set()
-            names |= {str(table["name"])} if "name" in table else set()
-    return names
-
-
-def _programs_of_package(text: str) -> set[str]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return set()
-    if not isinstance(found, dict):
-        return set()
-    binaries = found.get("bin")
-    names = {str(found["name"]).rpartition("/")[2]} if "name" in found else set()
-    return names | (set(binaries) if isinstance(binaries, dict) else set())
-
-
-def _words(shell: str) -> list[str]:
-    try:
-        return shlex.split(shell)
-    except ValueError:
-        return shell.split()

@@ -262,7 +262,7 @@ def test_strict_names_what_it_does_not_take(of: Criterion, found: Evidence, word
     second = Criterion(id="AC-2", description="more")  # so that not all is about the only one
     claim = YES.model_copy(update={"passed": ["AC-1", "AC-2"]})
     rows = settle([of, second], found, claim, TEST)
-    assert word in judge(rows[:1], found, "strict").unproven[0]
+    assert word in judge(rows[:1], found, "strict").unproven[0].text
 
 
 @pytest.mark.parametrize(
@@ -449,10 +449,10 @@ def test_a_refusal_for_red_does_not_say_that_nothing_turned() -> None:
     red = RED.model_copy(update={"turned": ["a"], "still_red": ["b"], "newly_red": ["c"]})
     found = judge([criterion()], evidence(test=red), "evidence")
     assert found.red[0].endswith(": turned green: a; red before and still: b; red only now: c")
-    assert found.unproven[-1] == NOT_EXAMINED and not found.complete
+    assert found.unproven[-1].text == NOT_EXAMINED and not found.complete
     green = GREEN.model_copy(update={"turned": ["a"]})
     assert not judge([criterion()], evidence(test=green), "evidence").complete
-    assert NO_PROOF in judge([criterion()], evidence(test=RED), "evidence").unproven[-1]
+    assert NO_PROOF in judge([criterion()], evidence(test=RED), "evidence").unproven[-1].text
 
 
 def test_a_proof_is_told_once_where_several_rest_on_the_same_tests_or_command() -> None:

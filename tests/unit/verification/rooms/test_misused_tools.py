@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.verification.rooms.misused_tools import MISUSED, misused
+from agentrunner.verification.rooms.complaints import MISUSED, misused
 
 NO_FOLDER = "no tests ran in 0.01s\nERROR: file or directory not found: nope_dir\n"
 NO_TEST = "ERROR: not found: /repo/t/test_a.py::test_b\n(no match in any of [<Module test_a.py>])\n"

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from agentrunner.text.mentions import speaks_of, speaks_of_place
-from agentrunner.verification.rooms.wrong_commands import own_programs, wrong_command
+from agentrunner.verification.rooms.own_code import own_programs
+from agentrunner.verification.rooms.wrong_commands import wrong_command
 
 NODE = """[eval]:1
 if(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.verification.rooms.misused_tools import MISUSED, misused
+from agentrunner.verification.rooms.complaints import MISUSED, misused
 
 CARGO = "error: could not find `Cargo.toml` in `/repo` or any parent directory\n"
 GO = "go: go.mod file not found in current directory or any parent directory; see 'go help modules'"

@@ -1,8 +1,9 @@
-"""What build and test tools say of a command without its project, or with a word unknown to them.
+"""What tools say of how they were called: what a command lacks, or a word that they do not know.
 
 Each says it in words of its own. Something that the tests start may print the same words. So it
 counts only where it is true of the command itself: the project is not where the command runs, or
-the unknown word is one of the command's.
+the unknown word is one of the command's. pytest has an exit code for such an end, npm a report that
+stands in place of any output of a script.
 """
 
 from __future__ import annotations
@@ -16,10 +17,55 @@ from functools import partial
 from pathlib import Path
 
 from agentrunner.registry import GRADLE_FILES
+from agentrunner.text.mentions import speaks_of
 from agentrunner.verification.results.commands import Run, runs_of
 from agentrunner.verification.results.counts import ESCAPES
 from agentrunner.verification.results.files import MOST_READ, read_plain
+from agentrunner.verification.results.scripts import words_of
 
+MISUSED = "the tool says: "
+PYTEST_USAGE = 4
+"""pytest's exit code for a command line or configuration that it cannot use."""
+PYTEST_SAYS = re.compile(
+    r"(?m)^ERROR: (?:usage: .*\n(?:.*\n)*?.*: (?P<why>error: .+)|(?!usage:)(?P<what>.+))$"
+)
+"""How pytest reports it. A conftest that cannot be imported has the same exit code and another
+report: that may be a module that is still to be written."""
+MAKE_SAYS = re.compile(r"(?m)^\w*make(?:\[\d+\])?: \*\*\* \[.*\] Error (?P<code>\d+)$")
+MODULES = ("-m pytest", "-m py.test")
+NPM_SAYS = re.compile(
+    r"npm (?:ERR!|error) (?:(?P<field>code|syscall|path|errno) |(?:enoent|JSON\.parse) )?"
+    r"(?P<text>.*)"
+)
+OWN_FAULT = re.compile(r"E(?!LIFECYCLE)[A-Z_]+")
+"""npm's codes of what it could not do itself; a script that failed has a number, or ELIFECYCLE."""
+NPM_WARNS = re.compile(r"npm (?:WARN|warn|notice)\b")
+MANIFEST = "package.json"
+TEXTS = frozenset({".md", ".txt", ".rst", ".yaml", ".yml"})
+MISSING = re.compile(
+    r"(?m)^(?:.*?: )?(?:line \d+: |\d+: )?['\"`‘]?(?P<program>[^\s:'\"’]+)['\"’]?: "
+    r"(?:command not found|not found|No such file or directory"
+    r"|(?P<there>Permission denied|inaccessible .*))$"
+)
+"""What shells, `env` and make say of a program that they cannot start."""
+NO_TARGET = (
+    re.compile(
+        r"(?m)^\w*make(?P<inner>\[\d+\])?: \*\*\* No rule to make target ['`](?P<name>[^']+)'.*"
+    ),
+    re.compile(r"(?m)^\w*make: \*\*\* No targets specified and no makefile found\..*$"),
+    re.compile(r"(?m)^npm (?:ERR!|error) Missing script: [\"']?(?P<name>[^\"'\s]+)[\"']?.*$"),
+    re.compile(r"(?m)^error Command \"(?P<name>.+)\" not found\.$"),  # Yarn
+    re.compile(r"(?m)^\s*(?:×|ERR_PNPM_NO_SCRIPT)\s+Missing script: (?P<name>\S+).*$"),
+    re.compile(r"(?m)^Don't know how to build task '(?P<name>[^']+)'.*$"),
+    re.compile(r"(?m)^No Rakefile found.*$"),
+    re.compile(r"(?m)^error: .*[Jj]ustfile does not contain recipe [`'](?P<name>[^`']+)[`'].*$"),
+)
+"""What tools say of a target or script that they do not have."""
+NO_MODULE = re.compile(r"(?m)^(?!E\s).*\bNo module named '?(?P<module>[\w.]+)'?")
+NO_SUCH_FILE = re.compile(
+    r"(?i)no such file|not found|cannot|can't|could not|does not exist|error processing file"
+)
+"""What programs say in the line that names the file they were to read or run."""
 MOST_FOLDERS = 500
 MOST_LOOKED_AT = 5_000
 """Files and folders in which sources are looked for; in more there may be some."""
@@ -38,6 +84,8 @@ class Complaint:
     text: str
     lacks: tuple[str, ...]
     """The files, or the word, that it lacks; a task that names one may be about to write it."""
+    inner: bool = False
+    """Whether it is about what the command's own tool calls in turn."""
 
 
 @dataclass(frozen=True)
@@ -157,20 +205,108 @@ UNKNOWN = (
 )
 
 
-def complaint(
-    shell: str, output: str, repo: Path, cwd: str = ".", *, anywhere: bool = False
-) -> Complaint | None:
-    """What a tool of the command says of the command itself; None where it says nothing of it.
+def misused(
+    shell: str, exit_code: int, output: str, repo: Path, wanted: str, cwd: str = "."
+) -> str:
+    """The tool's own words that it was called wrongly; "" where it does not say so.
 
-    `anywhere`: a missing project counts where the repository holds no source of its language too.
+    `cwd` is the folder of the repository in which the command runs. What `wanted`, the text of the
+    PRD, names may still be written, and so may everything in a repository that holds nothing but
+    texts, and a project of which it holds no source: there the command is red.
+    """
+    found = complaint_of(shell, exit_code, output, repo, cwd)
+    if found is None or holds_only_texts(repo):
+        return ""
+    return "" if any(speaks_of(wanted, name) for name in found.lacks) else f"{MISUSED}{found.text}"
+
+
+def complaint_of(
+    shell: str,
+    exit_code: int,
+    output: str,
+    repo: Path,
+    cwd: str = ".",
+    *,
+    anywhere: bool = False,
+) -> Complaint | None:
+    """What the tool says of its call, with the names that it lacks; None where it says nothing.
+
+    `anywhere` also takes a missing project for wrong where the repository has no source of its
+    language.
     """
     runs = runs_of(shell, cwd, partial(read_plain, repo, most=MOST_READ))
+    words = _pytest(runs, exit_code, output) or _npm(exit_code, output)
+    manifest = MANIFEST in words and not (repo / cwd / MANIFEST).exists()
+    if manifest and not anywhere and not has_sources(repo, NODE):
+        words = ""
+    if words:
+        names = [*_named(words, shell), *([MANIFEST] if manifest else [])]
+        return Complaint(words, tuple(dict.fromkeys(names)))
+    if not exit_code:
+        return None
     lines = [MARKS.sub("", line) for line in ESCAPES.sub("", output).splitlines()]
     return (
         next(_no_folder(shell, lines, repo / cwd), None)
         or next(_no_project(runs, lines, repo, anywhere=anywhere), None)
         or next(_unknown(runs, lines), None)
     )
+
+
+def missing_programs(output: str, *, or_closed: bool = False) -> Iterator[re.Match[str]]:
+    """What is said of programs that cannot be started; `or_closed`: also of those that exist."""
+    return (hit for hit in MISSING.finditer(output) if or_closed or not hit["there"])
+
+
+def missing_targets(output: str) -> Iterator[Complaint]:
+    """What is said of targets and scripts that nothing defines."""
+    for pattern in NO_TARGET:
+        for hit in pattern.finditer(output):
+            groups = hit.groupdict()
+            lacks = (groups["name"],) if groups.get("name") else ()
+            yield Complaint(hit[0].strip(), lacks, inner=bool(groups.get("inner")))
+
+
+def _pytest(runs: list[Run], exit_code: int, output: str) -> str:
+    made = list(MAKE_SAYS.finditer(output))
+    if (int(made[0]["code"]) if made else exit_code) != PYTEST_USAGE:
+        return ""
+    if not any(
+        run.program in ("pytest", "py.test") or (run.python or ("",))[0] in MODULES for run in runs
+    ):
+        return ""
+    words = PYTEST_SAYS.search(output)
+    return (words["what"] or words["why"]).strip() if words else ""
+
+
+def _npm(exit_code: int, output: str) -> str:
+    """What npm reports before any script was started; it names its fault by a code."""
+    lines = [line for line in output.splitlines() if line.strip() and not NPM_WARNS.match(line)]
+    if not exit_code or not lines or not NPM_SAYS.fullmatch(lines[0].strip()):
+        return ""
+    report = [hit for line in lines if (hit := NPM_SAYS.fullmatch(line.strip()))]
+    codes = [hit["text"] for hit in report if hit["field"] == "code"]
+    if len(report) < len(lines) or not any(OWN_FAULT.fullmatch(code) for code in codes):
+        return ""
+    return next((hit["text"] for hit in report if not hit["field"] and hit["text"].strip()), "")
+
+
+def _named(words: str, shell: str) -> list[str]:
+    """The files, folders and tests that a message names, by their last names."""
+    given = {word.rstrip("/") for word in words_of(shell)}
+    tokens = [word.strip("'\"`(),:") for word in words.split()]
+    paths = [word for word in tokens if word.rstrip("/") in given or "/" in word or "." in word]
+    return [Path(re.sub(r":\d+$", "", path).rpartition("::")[2]).name for path in paths]
+
+
+def holds_only_texts(repo: Path) -> bool:
+    """Whether a repository holds no file but texts, so that everything is still to be written."""
+    try:
+        return all(
+            entry.name.startswith(".") or (entry.is_file() and entry.suffix in TEXTS)
+            for entry in repo.iterdir()
+        )
+    except OSError:
+        return False
 
 
 def _no_folder(shell: str, lines: list[str], start: Path) -> Iterator[Complaint]:

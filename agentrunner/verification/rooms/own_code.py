@@ -1,0 +1,85 @@
+"""What is a project's own: its modules, and the programs that it holds or its package installs."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from agentrunner.verification.results.files import MOST_READ, read_plain
+
+MOST_FOLDERS = 1_000
+
+
+def is_own_module(module: str, repo: Path, folders: Iterable[str] | None = None) -> bool:
+    """Whether a repository holds a module or package of this name in one of these folders.
+
+    By default they are its top and the folders there that are not hidden.
+    """
+    if folders is None:
+        folders = ("", *(one.name for one in _inner(repo) if one.is_dir() and one.name[:1] != "."))
+    places = [repo / folder for folder in folders]
+    return any((one / module).is_dir() or (one / f"{module}.py").is_file() for one in places)
+
+
+def is_own_path(program: str, repo: Path) -> bool:
+    """Whether a program, as a command or a message names it, is a path in the repository."""
+    path = Path(program)
+    return "/" in program and (not path.is_absolute() or repo in path.parents)
+
+
+def own_programs(repo: Path) -> frozenset[str]:
+    """The programs that the repository's own package installs, by their names."""
+    read = partial(read_plain, repo, most=MOST_READ)
+    python, ini, setup, node, rust, go = (
+        (read(name) or b"").decode("utf-8", "replace")
+        for name in ("pyproject.toml", "setup.cfg", "setup.py", "package.json", "Cargo.toml",
+                     "go.mod")
+    )  # fmt: skip
+    project, crate, package = toml_of(python), toml_of(rust), json_of(node)
+    bins = crate.get("bin")
+    tables = [table(project, "project"), table(table(project, "tool"), "poetry")]
+    tables += [table(crate, "package"), *(bins if isinstance(bins, list) else ())]
+    tables = [one for one in tables if isinstance(one, Mapping)]
+    names = {str(one["name"]) for one in tables if "name" in one}
+    names.update(*(table(one, "scripts") for one in tables), table(package, "bin"))
+    names |= {str(package["name"]).rpartition("/")[2]} if "name" in package else set()
+    for text in (ini, setup):
+        names |= set(re.findall(r"(?m)^\s*['\"]?([\w.-]+)\s*=\s*[\w.]+:\w+", text))
+        names |= set(re.findall(r"(?m)^\s*name\s*=\s*['\"]?([\w.-]+)", text))
+    names |= set(re.findall(r"(?m)^module \S*?([\w.-]+)\s*$", go))
+    return frozenset(names | {place.name for place in repo.glob("cmd/*/")})
+
+
+def toml_of(text: str) -> Mapping[str, Any]:
+    """The tables of a manifest; none where it cannot be read."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return {}
+
+
+def json_of(text: str) -> Mapping[str, Any]:
+    """The object that a manifest holds; an empty one where it cannot be read."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def table(tables: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A table of a manifest; an empty one where there is none."""
+    found = tables.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _inner(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())[:MOST_FOLDERS]
+    except OSError:
+        return []
