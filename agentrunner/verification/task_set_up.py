@@ -59,6 +59,8 @@ class TaskSetUp:
         setup, sealed = self.spec.task.setup, self.rooms.sealed
         if setup is None:
             return
+        snapshots = self.rooms.snapshots
+        await asyncio.to_thread(sealed.seal_once, snapshots)  # an older version may not have
         async with self.rooms.open(tree) as room:
             await asyncio.to_thread(room.own_home.mkdir, mode=0o700)
             ran = await self._run(setup, room.own_home, room.copy)
@@ -67,7 +69,6 @@ class TaskSetUp:
             scratch = room.copy.path.parent / "thrown-away"
             await asyncio.to_thread(scratch.mkdir, mode=0o700)
             await self._run(setup, scratch, trusted=not worked)
-            snapshots = self.rooms.snapshots
             await asyncio.to_thread(
                 lambda: sealed.replace(room.copy.path, room.own_home, snapshots.ignored_folders())
             )

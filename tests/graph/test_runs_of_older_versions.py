@@ -13,7 +13,7 @@ from agentrunner.engine.queries import diff, show, undo
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import BaselineGone
 from tests.kit import older_runs
-from tests.kit.metas import assess, consult, finish, plan, work
+from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
 
@@ -35,6 +35,18 @@ def test_its_baseline_is_measured_anew_and_the_run_goes_on(waiting: Run) -> None
     assert criterion["grade"] == "proven"
     anew = "This run was begun by an older version: what was before it is measured anew."
     assert ("baseline-renewed", anew) in waiting.warnings()
+
+
+def test_a_set_up_that_came_later_begins_with_what_is_ignored_now(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, SMALL))
+    (run.project.repo / ".gitignore").write_text("made/\n", "utf-8")
+    setup = {"command": "mkdir -p made; touch made/1"}
+    run.start([plan(), give_up(), plan(), give_up()], test=TEST, setup=setup)
+    shutil.rmtree(run.folder.root / "sealed")
+    task = run.project.state_dir.parent / "task.yaml"
+    task.write_text(task.read_text().replace("touch made/1", "touch made/2"), "utf-8")
+    run.resume(on_change="replan")
+    assert {file.name for file in run.folder.root.glob("sealed/*/*")} == {"1", "2"}
 
 
 def test_where_what_it_kept_is_gone_it_is_shown_and_not_resumed_and_that_is_said(

@@ -53,7 +53,6 @@ class Copy:
     """A copy of one folder, with what its entries were when nobody had used it."""
 
     source: Path
-    version: object
     at: Path
     inode: tuple[int, int] = (0, 0)
     stamps: dict[str, Stamp] = field(default_factory=dict, repr=False)
@@ -68,17 +67,16 @@ class KeptCopies:
         self._lock = threading.Lock()
         self._number = 0
 
-    def bring(self, source: Path, target: Path, version: object) -> Copy | None:
+    def bring(self, source: Path, target: Path) -> Copy | None:
         """Put the content of `source` at `target`; return a copy that can be taken back.
 
-        `version` tells one content of `source` from another. None where the copy can't be kept: it
-        is too large, or was laid over an existing folder. Raises OSError where nothing could be
-        copied.
+        Another content is at another `source`. None where the copy can't be kept: it is too large,
+        or was laid over an existing folder. Raises OSError where nothing could be copied.
         """
         if target.exists():
             copy_folder(source, target)
             return None
-        if (kept := self._take_matching(source, version)) is not None:
+        if (kept := self._take_matching(source)) is not None:
             with contextlib.suppress(OSError):
                 if _repair(kept):
                     _move_into_room(kept, target)
@@ -86,7 +84,7 @@ class KeptCopies:
             shutil.rmtree(kept.at, ignore_errors=True)
             shutil.rmtree(target, ignore_errors=True)
         copy_folder(source, target)
-        made = Copy(source, version, target, _inode(target))
+        made = Copy(source, target, _inode(target))
         for path, stamp in _entries(target):
             made.stamps[path] = stamp
             if len(made.stamps) > MOST_ENTRIES:
@@ -116,14 +114,10 @@ class KeptCopies:
             with self._lock:
                 self._free.append(copy)
 
-    def _take_matching(self, source: Path, version: object) -> Copy | None:
+    def _take_matching(self, source: Path) -> Copy | None:
         with self._lock:
-            stale = [
-                copy for copy in self._free if copy.source == source and copy.version != version
-            ]
-            found = [
-                copy for copy in self._free if copy.source == source and copy.version == version
-            ]
+            stale = [copy for copy in self._free if not copy.source.exists()]
+            found = [copy for copy in self._free if copy.source == source]
             self._free = [
                 copy for copy in self._free if copy not in stale and copy not in found[:1]
             ]

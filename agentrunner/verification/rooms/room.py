@@ -143,7 +143,7 @@ class Rooms:
             if not source.is_dir() or (os.path.lexists(place) and not place.is_dir()):
                 continue  # the tree has a file there now
             if folder.copied or not self._mounts:
-                copy = self._copies.bring(source, place, self.sealed.version)
+                copy = self._copies.bring(source, place)
                 copies += [copy] if copy is not None else []
             else:
                 place.mkdir(parents=True, exist_ok=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
@@ -39,6 +40,8 @@ class SealedFolder:
     """False for a folder that is too large."""
     packages: bool
     """Whether a package manager fills it."""
+    place: str = ""
+    """The name of the copy."""
 
 
 class Sealed:
@@ -54,40 +57,52 @@ class Sealed:
         shutil.rmtree(self._folder, ignore_errors=True)
         make_private(self._folder)
         rows = []
-        for number, name in enumerate(snapshots.ignored_folders()):
+        for name in snapshots.ignored_folders():
             source = self._repo / name
-            copied = fits(source)
-            if copied:
-                copy_folder(source, self._folder / str(number))
-            rows.append(SealedFolder(name, copied, holds_packages(source)))
+            if fits(source):
+                rows.append(self._copy(source, name))
+            else:
+                rows.append(SealedFolder(name, copied=False, packages=holds_packages(source)))
         write_private(self._folder / SEEN, json.dumps(snapshots.ignored_seen()).encode())
         seal_git(self._repo, self.git)
-        _write_manifest(self._folder, rows)
+        self._write_manifest(rows)
+
+    def seal_once(self, snapshots: Snapshots) -> None:
+        """Copy what is ignored now, where nothing is copied yet. Raises OSError."""
+        if not self.made:
+            self.seal(snapshots)
 
     def replace(self, room: Path, home: Path, names: Iterable[str]) -> None:
         """Take the ignored folders `names` of a room, and its home, in place of what was sealed.
 
-        A folder that is too large to be copied stays what it was. Raises OSError, with the earlier
-        copy as it was.
+        A folder that is too large to be copied stays what it was. The new copies lie beside the
+        earlier ones until the manifest names them: whoever is killed on the way, or meets an
+        OSError, leaves the earlier copy as it was.
         """
-        new = self._folder.with_name(f"{self._folder.name}.new")
-        shutil.rmtree(new, ignore_errors=True)
-        make_private(new)
-        large = [one for one, _ in self.folders() if not one.copied]
-        rows = list(large)
-        for name in sorted({*names}.difference(one.name for one in large)):
+        rows = [one for one, _ in self.folders() if not one.copied]
+        for name in sorted({*names}.difference(one.name for one in rows)):
             source = room / name
             if source.is_dir() and not source.is_symlink():
-                copy_folder(source, new / str(len(rows)))
-                rows.append(SealedFolder(name, copied=True, packages=holds_packages(source)))
-        shutil.copy2(self._folder / SEEN, new / SEEN)
-        _write_manifest(new, rows)
-        shutil.rmtree(self._folder)
-        new.rename(self._folder)
+                rows.append(self._copy(source, name))
+        self._write_manifest(rows)
         self.empty_home().rmdir()
         home.rename(self._home)
         if written_caches(home).is_dir():
             written_caches(home).rename(written_caches(self._home))
+
+    def _copy(self, source: Path, name: str) -> SealedFolder:
+        """Copy a folder to a place that no manifest names yet."""
+        place = secrets.token_hex(8)
+        copy_folder(source, self._folder / place)
+        return SealedFolder(name, copied=True, packages=holds_packages(source), place=place)
+
+    def _write_manifest(self, rows: Sequence[SealedFolder]) -> None:
+        """Write it last, in one step: it says that the copy is whole. What it names stays."""
+        write_private(self._folder / MANIFEST, json.dumps([asdict(row) for row in rows]).encode())
+        places = {row.place for row in rows}
+        for other in [one for one in self._folder.iterdir() if one.is_dir()]:
+            if other.name not in places:
+                remove_tree(str(other))
 
     def files_seen(self) -> dict[str, str] | None:
         """What `Snapshots.ignored_seen` was then; None in a run that an older version began."""
@@ -129,28 +144,18 @@ class Sealed:
         """Whether the copy exists: a run that an older version began has none."""
         return (self._folder / MANIFEST).is_file()
 
-    @property
-    def version(self) -> tuple[int, int]:
-        """Distinguishes one copy from a later one in its place. Raises OSError without a copy."""
-        status = (self._folder / MANIFEST).stat()
-        return status.st_ino, status.st_ctime_ns
-
     def folders(self) -> list[tuple[SealedFolder, Path]]:
         """Each folder with the place of its content: the copy, or the folder itself if large."""
         try:
             rows = json.loads((self._folder / MANIFEST).read_bytes())
         except FileNotFoundError:
             return []
-        found = [SealedFolder(**row) for row in rows]
+        # Older versions named a copy by its number.
+        found = [SealedFolder(**{"place": str(at), **row}) for at, row in enumerate(rows)]
         return [
-            (one, self._folder / str(number) if one.copied else self._repo / one.name)
-            for number, one in enumerate(found)
+            (one, self._folder / one.place if one.copied else self._repo / one.name)
+            for one in found
         ]
-
-
-def _write_manifest(folder: Path, rows: Sequence[SealedFolder]) -> None:
-    """Write it last: it says that the copy is whole."""
-    write_private(folder / MANIFEST, json.dumps([asdict(one) for one in rows]).encode())
 
 
 def fits(folder: Path) -> bool:

@@ -110,7 +110,7 @@ def test_the_next_room_gets_what_was_copied(
     copies = KeptCopies(tmp_path / "kept")
     for number in range(3):
         place = room(tmp_path, number)
-        copy = copies.bring(source, place / "sub" / ".venv", "one")
+        copy = copies.bring(source, place / "sub" / ".venv")
         assert copy is not None
         assert tree(place / "sub" / ".venv") == tree(source)
         deed(place / "sub" / ".venv")
@@ -123,26 +123,27 @@ def test_what_a_command_put_in_its_place_is_not_taken(tmp_path: Path, source: Pa
     (other / ".venv").mkdir(parents=True)
     for number, part in enumerate(("sub", "sub/.venv")):
         place = room(tmp_path, number)
-        copy = copies.bring(source, place / "sub" / ".venv", "one")
+        copy = copies.bring(source, place / "sub" / ".venv")
         assert copy is not None
         (place / part).rename(tmp_path / f"away-{number}")
         (place / part).symlink_to(other if part == "sub" else other / ".venv")
         copies.take_back(copy, place)
         assert (other / ".venv").is_dir()
     place = room(tmp_path, 2)
-    assert copies.bring(source, place / ".venv", "one") is not None
+    assert copies.bring(source, place / ".venv") is not None
     assert tree(place / ".venv") == tree(source)
 
 
 def test_another_content_is_another_copy(tmp_path: Path, source: Path) -> None:
     copies = KeptCopies(tmp_path / "kept")
     first = room(tmp_path, 1)
-    copy = copies.bring(source, first / ".venv", "one")
+    copy = copies.bring(source, first / ".venv")
     assert copy is not None
     copies.take_back(copy, first)
-    (source / "lib" / "b.py").write_text("later")
+    source.rename(later := tmp_path / "later")
+    (later / "lib" / "b.py").write_text("later")
     second = room(tmp_path, 2)
-    copies.bring(source, second / ".venv", "two")
+    copies.bring(later, second / ".venv")
     assert (second / ".venv" / "lib" / "b.py").read_text() == "later"
     assert list((tmp_path / "kept").iterdir()) == []
 
@@ -150,14 +151,14 @@ def test_another_content_is_another_copy(tmp_path: Path, source: Path) -> None:
 def test_two_rooms_at_once_have_two_copies(tmp_path: Path, source: Path) -> None:
     copies = KeptCopies(tmp_path / "kept")
     one, two = room(tmp_path, 1), room(tmp_path, 2)
-    made = [copies.bring(source, place / ".venv", "one") for place in (one, two)]
+    made = [copies.bring(source, place / ".venv") for place in (one, two)]
     (one / ".venv" / "lib" / "b.py").write_text("x")
     assert tree(two / ".venv") == tree(source)
     for copy, place in zip(made, (one, two), strict=True):
         assert copy is not None
         copies.take_back(copy, place)
     three = room(tmp_path, 3)
-    copies.bring(source, three / ".venv", "one")
+    copies.bring(source, three / ".venv")
     assert tree(three / ".venv") == tree(source)
 
 
@@ -167,10 +168,10 @@ def test_one_that_is_too_large_or_lies_over_a_folder_is_copied_each_time(
     copies, place = KeptCopies(tmp_path / "kept"), room(tmp_path, 1)
     (place / ".venv").mkdir()
     (place / ".venv" / "tracked").touch()
-    assert copies.bring(source, place / ".venv", "one") is None
+    assert copies.bring(source, place / ".venv") is None
     assert (place / ".venv" / "tracked").exists() and (place / ".venv" / "lib").exists()
     monkeypatch.setattr(kept_copies, "MOST_ENTRIES", 3)
-    assert copies.bring(source, place / "other", "one") is None
+    assert copies.bring(source, place / "other") is None
     assert tree(place / "other") == tree(source)
 
 
@@ -179,12 +180,12 @@ def test_where_much_has_changed_it_is_copied_anew(
 ) -> None:
     monkeypatch.setattr(kept_copies, "MOST_REPAIRED", 1)
     copies, place, again = KeptCopies(tmp_path / "kept"), room(tmp_path, 1), room(tmp_path, 2)
-    copy = copies.bring(source, place / ".venv", "one")
+    copy = copies.bring(source, place / ".venv")
     assert copy is not None
     for name in FILES:
         (place / ".venv" / name).write_text("x")
     copies.take_back(copy, place)
-    copies.bring(source, again / ".venv", "one")
+    copies.bring(source, again / ".venv")
     assert tree(again / ".venv") == tree(source)
 
 
@@ -192,7 +193,7 @@ def test_what_was_read_in_one_room_is_not_seen_in_the_next(tmp_path: Path, sourc
     copies, seen = KeptCopies(tmp_path / "kept"), []
     for number in range(2):
         place = room(tmp_path, number)
-        copy = copies.bring(source, place / ".venv", "one")
+        copy = copies.bring(source, place / ".venv")
         assert copy is not None
         seen.append((place / ".venv" / "lib" / "b.py").stat().st_atime_ns)
         (place / ".venv" / "lib" / "b.py").read_bytes()

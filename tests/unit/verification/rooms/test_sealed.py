@@ -33,7 +33,7 @@ def test_a_copy_does_not_change_with_the_repository(repo: Path, tmp_path: Path) 
     places = {one.name: (one, place) for one, place in kept.folders()}
     assert kept.made and set(places) == {"node_modules", "build"}
     one, place = places["node_modules"]
-    assert one == SealedFolder("node_modules", copied=True, packages=True)
+    assert one == SealedFolder("node_modules", copied=True, packages=True, place=place.name)
     assert (place / "left-pad" / "index.js").read_text() == "good\n"
     assert not places["build"][0].packages
 
@@ -45,6 +45,48 @@ def test_another_copy_takes_the_place_of_the_first(repo: Path, tmp_path: Path) -
     kept.seal(snapshots)
     places = {one.name: place for one, place in kept.folders()}
     assert (places["build"] / "out").read_text() == "made again\n"
+
+
+def test_a_copy_that_an_older_version_made_is_read(repo: Path, tmp_path: Path) -> None:
+    kept = Sealed(tmp_path / "sealed", repo)
+    write(tmp_path / "sealed", {sealed.MANIFEST: '[{"name":"a","copied":true,"packages":false}]'})
+    assert [place for _, place in kept.folders()] == [tmp_path / "sealed" / "0"]
+
+
+def test_what_another_set_up_made_takes_the_place_of_the_copy(repo: Path, tmp_path: Path) -> None:
+    kept, room = Sealed(tmp_path / "sealed", repo), tmp_path / "room"
+    kept.seal(snapshots_of(repo, tmp_path / "store"))
+    write(room, {"tree/build/out": "made again\n", "home/rc": "set\n"})
+    kept.replace(room / "tree", room / "home", ["build", "node_modules"])
+    ((one, place),) = kept.folders()
+    assert one.name == "build" and (place / "out").read_text() == "made again\n"
+    assert (kept.home / "rc").read_text() == "set\n" and kept.files_seen() is not None
+    assert [path for path in (tmp_path / "sealed").iterdir() if path.is_dir()] == [place]
+
+
+@pytest.mark.parametrize(
+    ("of", "step"), [(sealed, "copy_folder"), (Path, "replace"), (Path, "rename")]
+)
+def test_whoever_is_stopped_while_the_copy_is_replaced_leaves_a_whole_one(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: object, step: str
+) -> None:
+    """At any step: what is there is the earlier copy or the new one, and the next replaces it."""
+    kept, room = Sealed(tmp_path / "sealed", repo), tmp_path / "room"
+    kept.seal(snapshots_of(repo, tmp_path / "store"))
+    write(room, {"tree/build/out": "made again\n", "home/rc": "set\n"})
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(of, step, stopped)
+        with pytest.raises(KeyboardInterrupt):
+            kept.replace(room / "tree", room / "home", ["build"])
+    found = {one.name: (place / "out").exists() for one, place in kept.folders()}
+    assert found in ({"build": True, "node_modules": False}, {"build": True})
+    kept.replace(room / "tree", room / "home", ["build"])
+    ((_, place),) = kept.folders()
+    assert [path for path in (tmp_path / "sealed").iterdir() if path.is_dir()] == [place]
 
 
 def test_the_copy_is_the_owners(repo: Path, tmp_path: Path) -> None:
