@@ -91,6 +91,8 @@ class HeaderLimits(Part):
 
     max_loops: int
     """How often work may be ordered again in this attempt."""
+    rounds_at_most: int | None = None
+    """The number of its last round, where all of them are needed."""
     run_time_sec: float
     """Of one worker run."""
     wall_sec: float | None
@@ -291,6 +293,8 @@ class WorkerStarted(RunEvent):
     """From 0 in each attempt."""
     round: int | None = Field(None, ge=1)
     """From 1 over the whole run; this is what people read."""
+    rounds_at_most: int | None = Field(None, ge=1)
+    """The number of the attempt's last round, where all of them are needed."""
 
 
 class WorkerSpoke(RunEvent):
@@ -322,6 +326,8 @@ class WorkerFinished(RunEvent):
 
     event: Literal["worker_finished"]
     worker_run_id: str
+    """Of `worker_started`."""
+    round: int | None = Field(None, ge=1)
     """Of `worker_started`."""
     outcome: Outcome
     """See below."""

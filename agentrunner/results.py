@@ -20,8 +20,9 @@ from agentrunner.state.evidence_words import (
     Origin,
     Status,
 )
-from agentrunner.state.lifecycle import TaskState, rounds_of
+from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import Question, QuestionKind
+from agentrunner.state.rounds import round_of
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -363,7 +364,7 @@ class Result(Contract):
         """Rounds over all attempts; of a result of an earlier version those of its last one."""
         if self.rounds is not None:
             return self.rounds
-        return rounds_of(self.loops or 0, self.worker_runs or 0)
+        return min(round_of(None, self.loops), self.worker_runs or 0)
 
     @property
     def complete(self) -> bool:

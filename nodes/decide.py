@@ -23,9 +23,10 @@ from agentrunner.state.decisions import shown
 from agentrunner.state.lifecycle import LOOPS, TaskState
 from agentrunner.state.people import PersonOrder
 from agentrunner.state.round_reports import ORDER_CHARS
+from agentrunner.state.rounds import rounds_so_far
 from agentrunner.state.run_state import Baseline, Counters, Criterion, TaskContext, Verdict, updated
 from agentrunner.state.summary import FROM_PERSON
-from agentrunner.state.worker_runs import WorkerOrder, rounds_so_far
+from agentrunner.state.worker_runs import WorkerOrder
 from agentrunner.verification.criterion_status import settle
 from agentrunner.verification.verdict import end_at_limit, judge
 from agentrunner.workers.policy import check_call, is_kind_for_name, model_of, settings_of
@@ -226,7 +227,7 @@ def _order(state: TaskContext, deps: Deps, chosen: NextAction, counters: Counter
         tool_specific=settings_of(call),
         reason=chosen.decision.reason[:600],
         loop=counters.loops,
-        round=rounds_so_far(state.get("recent", [])) + 1,
+        round=rounds_so_far(state) + 1,
     )
 
 

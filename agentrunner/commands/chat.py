@@ -110,10 +110,11 @@ def _help_screen() -> str:
 
 
 def _plan_screen(talk: Conversation) -> str:
+    from agentrunner.plans.execution.answers import waiting_questions
     from agentrunner.screens.plan_tree import plan_screen
 
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
-    asked = talk.open_questions()
+    asked = waiting_questions(talk.store)
     return plan_screen(talk.store.load(), asked, width=width, paint=paint, chat=True)
 
 
@@ -257,8 +258,10 @@ class Chat:
     def _answer(self, text: str) -> None:
         """Handle `/answer 2 TEXT`; the number may be omitted if there is only one question."""
         from agentrunner.commands.plan_commands import answered
+        from agentrunner.plans.execution.answers import waiting_questions
 
-        asked = {str(one.id): one.task_id.casefold() for one in self._talk.open_questions()}
+        waiting = waiting_questions(self._talk.store)
+        asked = {str(one.id): one.task_id.casefold() for one in waiting}
         name, _, rest = text.partition(" ")
         if name not in asked and name.casefold() not in filter(None, asked.values()):
             if len(asked) != 1 or not text:

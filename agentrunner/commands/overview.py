@@ -49,13 +49,14 @@ def _plan_facts(state: Path, repo: Path) -> tuple[str, list[tuple[int, str]], di
     folder = plan_folder(state, repo)
     if not folder.root.is_dir():
         return "", [], {}
+    from agentrunner.plans.execution.answers import waiting_questions
     from agentrunner.plans.execution.task_runs import TaskRunStore
-    from agentrunner.plans.store import PlanStore, is_living
+    from agentrunner.plans.store import PlanStore
 
     with contextlib.suppress(AgentRunnerError, OSError):
         store = PlanStore(folder.plan)
         plan = store.load()
-        waiting = [one for one in store.questions() if one.answer is None and is_living(one, plan)]
+        waiting = waiting_questions(store)
         numbers = {one.id for one in waiting}
         runs = TaskRunStore(folder).all()
         by_run = {one.run_id: one.question for one in runs if one.question in numbers}

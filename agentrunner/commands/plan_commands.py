@@ -172,20 +172,19 @@ def show_plan(
     state_dir: opt.StateDir = None,
 ) -> int:
     """The plan as a tree, with how each task stands; or all that it says of one task."""
-    from agentrunner.plans.execution.answers import answered_questions
+    from agentrunner.plans.execution.answers import answered_questions, waiting_questions
     from agentrunner.screens.plan_tree import plan_screen, task_screen
 
     store = store_of(repo, state_dir)
     plan = store.load()
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     if task is None:
-        asked = [one for one in store.questions() if one.answer is None]
         if as_json:
             _show_json(plan, store)
             return 0
         from agentrunner.commands.talking import show_kept
 
-        show(plan_screen(plan, asked, width=width, paint=paint))
+        show(plan_screen(plan, waiting_questions(store), width=width, paint=paint))
         show_kept(plan, store)
         return 0
     task_id = task_called(plan, task)
@@ -248,12 +247,10 @@ def _open_question(store: PlanStore, name: str | None) -> OpenQuestion:
     """
     from agentrunner.errors.plans import UnknownQuestion
     from agentrunner.plans.execution import answers
-    from agentrunner.plans.store import is_living
 
     if name is not None:
         return answers.asked_by(store, name)
-    plan = store.load()
-    waiting = [one for one in store.questions() if one.answer is None and is_living(one, plan)]
+    waiting = answers.waiting_questions(store)
     if len(waiting) == 1:
         return waiting[0]
     if not waiting:
@@ -318,12 +315,10 @@ def answered(
 
     Raises UsageError (`unknown-question`, `wrong-answer`, `policy-breach`, …); the question stays.
     """
-    from agentrunner.plans.store import is_living
+    from agentrunner.plans.execution.answers import waiting_questions
 
     found = api.answer_plan_sync(repository(repo), question, text, state_dir=state_dir)
-    store = store_of(repo, state_dir)
-    plan = store.load()
-    left = sum(one.answer is None and is_living(one, plan) for one in store.questions())
+    left = len(waiting_questions(store_of(repo, state_dir)))
     more = f" {left} more to go." if left else ""
     if chat:
         after = "Work that is under way continues with it; otherwise /run does."

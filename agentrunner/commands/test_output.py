@@ -12,7 +12,7 @@ from agentrunner.commands.console import show
 from agentrunner.commands.look import events_of
 from agentrunner.errors.runs import NoTestOutput
 from agentrunner.screens.layout import count
-from agentrunner.screens.story import round_of
+from agentrunner.state.rounds import round_of
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.text.terminal import sanitize
 
@@ -58,7 +58,7 @@ def test_runs(folder: RunFolder) -> tuple[dict[int, Mapping[str, Any]], int]:
     rounds = 0
     for event in events_of(folder.events_file, lambda: False):
         if event.get("event") == "worker_started":
-            rounds = round_of(event)
+            rounds = round_of(event.get("round"), event.get("loop"))
         elif (
             event.get("event") in ("check", "baseline")
             and event.get("target") == "test"

@@ -42,6 +42,7 @@ from agentrunner.results import Result
 from agentrunner.state.decisions import in_one_line, with_decision
 from agentrunner.state.lifecycle import TERMINAL, TaskState
 from agentrunner.state.people import People, PersonDecision, Question
+from agentrunner.state.rounds import rounds_so_far
 from agentrunner.state.run_state import (
     Acceptance,
     Counters,
@@ -296,7 +297,7 @@ def accepted(state: TaskContext, acceptance: Acceptance) -> PersonDecision:
         text=acceptance.reason,
         at=acceptance.at,
         by=acceptance.by,
-        round=state["counters"].worker_runs,
+        round=rounds_so_far(state),
     )
 
 

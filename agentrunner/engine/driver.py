@@ -139,9 +139,7 @@ class Driver:
         run, spec = state["run"], resolved.spec
         sandbox = deps.sandbox.describe()
         news = news_of_sight(spec, self.folder) if begins else []
-        header = header_of(
-            resolved, sandbox=sandbox, max_loops=run.max_loops, begins=begins, news=news
-        )
+        header = header_of(resolved, sandbox=sandbox, state=state, begins=begins, news=news)
         if begins:
             deps.emit("run_started", task_id=spec.task_id, title=spec.title, header=header)
             return

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 from agentrunner.config.prd import describe_check
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.attempt_run import Options
+from agentrunner.engine.attempts import first_state
 from agentrunner.engine.header import header_of, reach_of_all
 from agentrunner.engine.policies import capped_as_far
 from agentrunner.engine.resolve import resolve
@@ -65,9 +66,10 @@ def preview(spec: TaskSpec, options: Options) -> Preview:
         state_root=state_dir,
     )
     first = resolved.members[0]
+    state = first_state(spec, folder.run_id, options.clock)
     name = ", else ".join(AUTO) if kind == "auto" else sandbox.describe()
     return {
-        "header": header_of(resolved, sandbox=name, max_loops=spec.runner.meta.max_loops),
+        "header": header_of(resolved, sandbox=name, state=state),
         "criteria": [
             {
                 "id": c.id,

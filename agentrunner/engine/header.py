@@ -16,6 +16,8 @@ from agentrunner.discovery.proof import MOST_FILES_AT_START, ProofInputs, proof_
 from agentrunner.discovery.protected import asked_protected
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.execution.seeing import CONTEXT_FILE, no_provider
+from agentrunner.state.rounds import rounds_at_most
+from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.workers.member import Member
 
@@ -27,11 +29,11 @@ def header_of(
     resolved: ResolvedRun,
     *,
     sandbox: str,
-    max_loops: int,
+    state: TaskContext,
     begins: bool = True,
     news: Sequence[str] = (),
 ) -> dict[str, object]:
-    """Return the `header` of the first event, and of --dry-run; `max_loops` is the attempt's limit.
+    """Return the `header` of the first event, and of --dry-run, of a run in this state.
 
     `news` are notices that are shown once. What counts as tests is shown only where the run
     `begins`: later the files are a worker's.
@@ -58,7 +60,8 @@ def header_of(
         "env": {name: text.removeprefix("literal:") for name, text in spec.task.env.items()},
         "inputs": inputs.lists,
         "limits": {
-            "max_loops": max_loops,
+            "max_loops": state["run"].max_loops,
+            "rounds_at_most": rounds_at_most(state),
             "run_time_sec": members[0].spec.runner.worker.max_run_time_sec,
             **spec.runner.budget.model_dump(include=set(BUDGET_KINDS)),
         },

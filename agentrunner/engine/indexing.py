@@ -24,7 +24,6 @@ class Indexer:
         self._folder = folder
         self._index = RunIndex(options.state_dir)
         self._clock = options.clock
-        self._max_loops = 0
         self._ordered = False
         """Whether the latest decision was for a worker, which starts at once."""
         self._unwritten = False
@@ -58,8 +57,7 @@ class Indexer:
     def __call__(self, event: Event) -> None:
         """Update the row from an event of the run."""
         if event["event"] in ("run_started", "run_resumed"):
-            self._max_loops = event["header"]["limits"]["max_loops"]
-            most, now = self._max_loops + 1, self._clock.stamp()
+            most, now = event["header"]["limits"]["rounds_at_most"], self._clock.stamp()
             self._row = replace(self._row, rounds_at_most=most, driven_at=now)
             self.begin()
             return
@@ -83,8 +81,8 @@ class Indexer:
         if event["event"] == "decision":
             self._ordered = event["action"] == "run_worker"
         elif event["event"] == "worker_started":
-            number, left = event["round"], self._max_loops - event["loop"]
-            self._row = replace(self._row, rounds=number, rounds_at_most=number + left)
+            number, most = event["round"], event["rounds_at_most"]
+            self._row = replace(self._row, rounds=number, rounds_at_most=most)
             self._ordered, self._unwritten = False, True
         elif event["event"] == "state_changed":
             self._row = replace(self._row, state=event["to"])

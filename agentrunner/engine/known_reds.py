@@ -12,6 +12,7 @@ from agentrunner.errors.runs import NotAKnownRed, NoTestNames, UnknownTest
 from agentrunner.execution.decisions import KNOWN_RED
 from agentrunner.state.decisions import in_one_line, with_decision
 from agentrunner.state.people import PersonDecision
+from agentrunner.state.rounds import rounds_so_far
 from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
@@ -110,7 +111,7 @@ def with_known_reds(
         text=reason,
         at=at,
         by=by,
-        round=state["counters"].worker_runs,
+        round=rounds_so_far(state),
     )
     fresh = looking_again(state, spec)
     fresh["evidence"] = None  # it was measured with other claimed tests

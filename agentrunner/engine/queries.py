@@ -86,7 +86,8 @@ def _with_unrecorded(folder: RunFolder, values: dict[str, object]) -> dict[str, 
     if found is None:
         return values
     more: dict[str, object] = {
-        name: int(str(values.get(name) or 0)) + 1 for name in ("worker_runs", "rounds")
+        name: int(str(values.get(name) or 0)) + further
+        for name, further in (("worker_runs", 1), ("rounds", found.begins_round))
     }
     if not found.at_work:
         changes = _snapshots(folder).changes(*_ends(folder))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agentrunner.execution.tries import ordered_as
 from agentrunner.storage.locks import FileLock
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
@@ -20,6 +21,8 @@ class UnrecordedRun:
     at_work: bool
     tree: str
     """The snapshot that was taken after it; "" while it is at work, and where none was taken."""
+    begins_round: bool
+    """Whether no try of its order is recorded."""
 
     @property
     def lost(self) -> bool:
@@ -39,10 +42,10 @@ def unrecorded_run(folder: RunFolder) -> UnrecordedRun | None:
     for place in started:
         if place.name in recorded:
             continue
+        begins = ordered_as(place.name) not in {ordered_as(one) for one in recorded}
         if FileLock(place / "lock").taken():
-            return UnrecordedRun(at_work=True, tree="")
+            return UnrecordedRun(at_work=True, tree="", begins_round=begins)
         after = (read_json(place / "result.json") or {}).get("after")
-        return UnrecordedRun(
-            at_work=False, tree=str(after.get("tree", "")) if isinstance(after, dict) else ""
-        )
+        tree = str(after.get("tree", "")) if isinstance(after, dict) else ""
+        return UnrecordedRun(at_work=False, tree=tree, begins_round=begins)
     return None

@@ -71,8 +71,9 @@ class InfraError(AgentRunnerError):
     exit_code = 5
     code = "infrastructure"
     old_codes = ("surroundings",)
-    passes = True
-    """Whether it may pass by itself, so that it is worth trying again later."""
+    passes = False
+    """Whether it may pass by itself, so that it is worth trying again later: most is there until a
+    person puts it right. tests/unit/errors/test_passing_errors.py has what each class says."""
     advice = """
     The message says what. The run is kept; fix it and `agentrunner resume`.
     `agentrunner doctor` tries everything a run needs.

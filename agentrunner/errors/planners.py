@@ -83,6 +83,7 @@ class PlannerQuotaSpent(InfraError):
     """
 
     code = "meta-quota"
+    passes = True
     advice = """
     `agentrunner resume` when the quota is there again; raise `runner.budget.wait_sec`,
     or add a candidate to `runner.profiles`.
@@ -120,6 +121,7 @@ class PlannerAway(InfraError):
     """
 
     code = "planner-away"
+    passes = True
     advice = """
     Type the command that the message shows under `say it again` when the planner is back: all that
     was said is in it. `--planner KIND` asks another one; `--set runner.budget.wait_sec=SECONDS`
@@ -134,7 +136,6 @@ class NoPlanner(InfraError):
     """
 
     code = "no-planner"
-    passes = False
     advice = """
     Take one of the ways that are listed: export OPENAI_API_KEY, log a CLI in
     (`agentrunner workers` shows how), or say how the result is tested: `--test CMD`. What a policy
@@ -148,7 +149,6 @@ class NoPlannerKey(InfraError):
     """
 
     code = "no-planner-key"
-    passes = False
     advice = """
     Export it; a local server takes any text. For `codex-cli` and `claude-code` a
     login is enough, see `docs/how-to/login.md`. `--planner checklist` needs no model.
@@ -161,7 +161,6 @@ class PlannerMissing(InfraError):
     """
 
     code = "planner-missing"
-    passes = False
     advice = """
     Install it as the message says, or name it: `AGENTRUNNER_CODEX` or
     `AGENTRUNNER_CLAUDE` with its absolute path. `docs/how-to/planners.md` has the other planners.

@@ -72,6 +72,7 @@ class ForgeUnavailable(InfraError):
     """The forge answered three times with errors, or not at all."""
 
     code = "forge-unavailable"
+    passes = True
     advice = """
     `agentrunner plan run --pr` once it is back. It looks for an open request of
     the branch first, so that none is opened twice.
@@ -229,6 +230,7 @@ class PushFailed(InfraError):
     """
 
     code = "push-failed"
+    passes = True
     advice = "Look at what git said, in the message; then `agentrunner plan run --pr` again."
 
 

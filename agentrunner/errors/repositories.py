@@ -12,6 +12,7 @@ class GitFailed(InfraError):
     """
 
     code = "snapshot-failed"
+    passes = True
     advice = """
     Look at free space and permissions of the state folder, then `agentrunner
     resume`. Your own `.git` is never used for this.
@@ -80,6 +81,7 @@ class ContentGone(GitFailed):
     """
 
     code = "content-gone"
+    passes = False
     advice = """
     `git fsck` in the repository says what is missing. Bring the object back from a
     clone or a copy (`git fetch` from where it is), then continue.

@@ -64,6 +64,7 @@ class LockHeld(InfraError):
     """
 
     code = "busy"
+    passes = True
     advice = """
     Wait for it (`agentrunner watch RUN`) or end it (`agentrunner cancel RUN`). Or work
     outside of the checkout, beside it: [`agentrunner run … --worktree`](../how-to/worktree.md).
@@ -78,6 +79,7 @@ class DiskFull(InfraError):
     """
 
     code = "disk-full"
+    passes = True
     advice = """
     Make room: `df -h FOLDER` shows what there is, `agentrunner gc` deletes old runs. Then
     `agentrunner resume`, if there is a run already, or the same command again. `--state-dir DIR`

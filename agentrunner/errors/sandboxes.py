@@ -17,10 +17,17 @@ class SandboxUnavailable(InfraError):
     """
 
 
+class EngineAway(SandboxUnavailable):
+    """As SandboxUnavailable, of a container engine that gives no answer: it may be starting."""
+
+    passes = True
+
+
 class SandboxBroken(InfraError):
     """The sandbox died or could not run a command. The run is kept."""
 
     code = "sandbox-infra"
+    passes = True
     advice = "`agentrunner doctor`, then `agentrunner resume`."
 
 
@@ -41,6 +48,7 @@ class SandboxTimeout(InfraError):
     """A command in the sandbox ran into its time limit and was ended."""
 
     code = "sandbox-timeout"
+    passes = True
     advice = "Raise `timeout_sec` where the command is set."
 
 
@@ -48,6 +56,7 @@ class SandboxUndecided(InfraError):
     """A command in the sandbox came to no result, for a reason that could not be told."""
 
     code = "sandbox-unknown"
+    passes = True
     advice = "`agentrunner logs`, then `agentrunner resume`."
 
 
@@ -78,6 +87,7 @@ class GatewayFailed(InfraError):
     """
 
     code = "gateway"
+    passes = True
     advice = """
     The message has the process's own words. `agentrunner resume` runs the command again;
     `agentrunner doctor --sandbox KIND` tries the way out of a sandbox on this machine. If the

@@ -38,7 +38,6 @@ class WorkerKeyMissing(InfraError):
     """
 
     code = "worker-key-missing"
-    passes = False
     advice = """
     Set the variable in the shell that starts AgentRunner, or name another one in
     `runner.worker.env`, as in `OPENAI_API_KEY: env:MY_KEY`. The key goes to the gateway and never
@@ -52,6 +51,7 @@ class WorkerLost(InfraError):
     """
 
     code = "worker-lost"
+    passes = True
     advice = "`agentrunner doctor`, then `agentrunner resume`."
 
 
@@ -61,7 +61,6 @@ class WorkerMissing(InfraError):
     """
 
     code = "worker-missing"
-    passes = False
     advice = """
     Install it, or give its path in `runner.worker.command`; `agentrunner doctor`
     shows what is found. A script goes into the repository or into
@@ -111,7 +110,6 @@ class WorkerNotReady(InfraError):
     """
 
     code = "worker-not-ready"
-    passes = False
     advice = """
     Beside each name stands what it lacks; `agentrunner workers` shows more. Or name a
     worker: `--worker KIND`.
@@ -164,7 +162,6 @@ class LoginMissing(InfraError):
     """
 
     code = "login-missing"
-    passes = False
     advice = """
     Log in as the message says, or use a key: `runner.worker.auth: key`. See
     `docs/how-to/login.md`.
@@ -177,6 +174,7 @@ class LoginUnreachable(InfraError):
     """
 
     code = "login-unreachable"
+    passes = True
     advice = """
     Look at the network, at proxies and at the provider's status page, then
     `agentrunner resume`.

@@ -7,6 +7,7 @@ from agentrunner.execution.questions import remark
 from agentrunner.execution.stuck import forgotten
 from agentrunner.state.decisions import TEXT, decided, with_decision
 from agentrunner.state.people import BY_PLAN, Answer, People, PersonDecision, Question
+from agentrunner.state.rounds import rounds_so_far
 from agentrunner.state.run_state import TaskContext
 from agentrunner.state.summary import FROM_PERSON
 from agentrunner.storage.run_log import Record
@@ -26,8 +27,8 @@ def record_answer(
     """
     redact = deps.redactor.redact  # an answer from Studio arrives unredacted
     answer = answer.model_copy(update={"text": redact(answer.text)})
-    people, worker_runs = state.get("people"), state["counters"].worker_runs
-    decision = decided(people, asked, answer, at=deps.clock.stamp(), round=worker_runs)
+    people, number = state.get("people"), rounds_so_far(state)
+    decision = decided(people, asked, answer, at=deps.clock.stamp(), round=number)
     if answer.by == BY_PLAN:
         return answer, {}
     keep(state, deps, decision)
@@ -75,7 +76,7 @@ def _message(state: TaskContext, record: Record) -> PersonDecision:
         text=str(record.data["text"]),
         at=record.at,
         by=str(record.data.get("by") or ""),
-        round=state["counters"].worker_runs,
+        round=rounds_so_far(state),
         steers=True,
     )
 
@@ -88,5 +89,5 @@ def _grant(state: TaskContext, record: Record) -> PersonDecision:
         decision="answer",
         text=" ".join(f"{name}=+{amount:.12g}" for name, amount in amounts.items()),
         at=record.at,
-        round=state["counters"].worker_runs,
+        round=rounds_so_far(state),
     )

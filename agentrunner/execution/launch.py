@@ -25,6 +25,7 @@ from agentrunner.launching.route import EgressRoute
 from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.worker_git import worker_git
 from agentrunner.state.budget import left_of
+from agentrunner.state.rounds import round_of, rounds_at_most
 from agentrunner.state.run_state import TaskContext
 from agentrunner.state.worker_runs import WorkerOrder
 from agentrunner.storage.failpoints import reach
@@ -63,7 +64,8 @@ async def start_worker(
     reach("after_start")
     deps.emit(
         "worker_started", worker_run_id=order.worker_run_id, worker=order.worker,
-        model=order.model, loop=order.loop, round=order.round or order.loop + 1,
+        model=order.model, loop=order.loop, round=round_of(order.round, order.loop),
+        rounds_at_most=rounds_at_most(state),
     )  # fmt: skip
     return process
 

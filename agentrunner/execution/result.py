@@ -28,8 +28,8 @@ from agentrunner.state.evidence_words import Origin
 from agentrunner.state.lifecycle import END_STATES, KEPT_EXIT, TERMINAL, WAITING_EXIT, TaskState
 from agentrunner.state.people import People, Question
 from agentrunner.state.red_tests import shown_red
+from agentrunner.state.rounds import rounds_so_far
 from agentrunner.state.run_state import Counters, Criterion, Evidence, TaskContext
-from agentrunner.state.worker_runs import rounds_so_far
 from agentrunner.verification.findings import approval_of
 from agentrunner.verification.verdict import worker_trouble
 
@@ -94,7 +94,7 @@ def build_result(
         attempt=run.attempt,
         loops=counters.loops,
         max_loops=run.max_loops,
-        rounds=rounds_so_far(state.get("recent", [])),
+        rounds=rounds_so_far(state),
         worker_runs=counters.worker_runs,
         meta_calls=counters.calls,
         completion=spec.completion,

@@ -13,6 +13,7 @@ from agentrunner.execution.egress import refused_hosts
 from agentrunner.git.snapshots import Change, stat_line
 from agentrunner.git.user_config import git_settings
 from agentrunner.money.amount import Amount, least_usd, total
+from agentrunner.state.rounds import round_of
 from agentrunner.state.run_state import TAIL_BYTES, Finding, TaskContext
 from agentrunner.state.state_model import FileRef
 from agentrunner.state.worker_runs import CommandSeen, WorkerOrder, WorkerRun
@@ -107,7 +108,8 @@ def record_run(
     }
     deps.record(state, "worker_run", run.worker_run_id, data)
     deps.emit(
-        "worker_finished", worker_run_id=run.worker_run_id, outcome=run.outcome,
+        "worker_finished", worker_run_id=run.worker_run_id,
+        round=round_of(run.round, run.loop), outcome=run.outcome,
         exit_code=run.exit_code, duration_sec=run.duration_sec, changed_files=len(changes),
         hosts_refused=refused_hosts(deps, run.worker_run_id),
         tokens=total(amounts).tokens, usd=least_usd(amounts),

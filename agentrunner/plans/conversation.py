@@ -190,7 +190,7 @@ class Conversation:
             proposals.forget(self.store.path.parent)
         self.store.say("user", proposal.message, at)
         self.store.say("planner", proposal.understanding, at)
-        known = {question.text for question in self.open_questions()}
+        known = {asked.text for asked in self.store.questions() if asked.answer is None}
         for text in proposal.questions:
             if text not in known:
                 self.store.ask(text, at)
@@ -216,10 +216,6 @@ class Conversation:
     def undo(self) -> UndonePlan:
         """Undo the latest change; see `undo`."""
         return undo(self.store, at=self.stamp(), author=self.author)
-
-    def open_questions(self) -> list[OpenQuestion]:
-        """Return the questions without an answer."""
-        return [question for question in self.store.questions() if question.answer is None]
 
 
 def accept(store: PlanStore, proposal: Proposal, *, at: str, author: str) -> Plan:

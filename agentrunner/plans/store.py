@@ -105,11 +105,6 @@ class OpenQuestion:
     """UTC, ISO 8601; "" while it is open."""
 
 
-def is_living(question: OpenQuestion, plan: Plan) -> bool:
-    """Whether a question still matters: it is about the whole plan, or a task that is in it."""
-    return question.task_id in ("", BUDGET) or question.task_id in plan.tasks
-
-
 class PlanStore:
     """Reads and writes the plan of one repository.
 

@@ -311,8 +311,8 @@ def _named(header: Mapping[str, Any], key: str) -> list[str]:
 
 def _limits(limits: Mapping[str, Any]) -> str:
     parts = []
-    if limits.get("max_loops") is not None:
-        parts.append(f"at most {count(int(limits['max_loops']) + 1, 'round')}")
+    if most := limits.get("rounds_at_most"):
+        parts.append(f"at most {count(int(most), 'round')}")
     if limits.get("run_time_sec"):
         parts.append(f"{minutes(limits['run_time_sec'])} each")
     if limits.get("wall_sec") is not None:

@@ -15,6 +15,7 @@ from typing import Any
 from agentrunner.screens.layout import count, duration
 from agentrunner.screens.red_tests import red_entry
 from agentrunner.state.red_tests import MOST
+from agentrunner.state.rounds import round_of
 from agentrunner.text.server_errors import in_words
 
 Event = Mapping[str, Any]
@@ -47,8 +48,8 @@ class Story:
     state: str | None = None
     round: int = 0
     """Rounds are counted from 1, over all attempts; 0 before the first worker."""
-    _loop: int = 0
-    """The attempt's loops so far, which its limit is about."""
+    rounds_at_most: int | None = None
+    """The attempt's last round, where all of them are needed; None in earlier versions."""
     worker: str = ""
     at_work: bool = False
     """Whether a worker is at work, so that everybody waits for it."""
@@ -83,14 +84,6 @@ class Story:
     """Faults that were already shown; the same one later is shown in short."""
     _held: list[Event] = field(default_factory=list)
 
-    @property
-    def rounds_at_most(self) -> int | None:
-        """The round at which the attempt's limit of loops is reached, once the header is known."""
-        limit = (self.header.get("limits") or {}).get("max_loops")
-        if not isinstance(limit, int):
-            return None
-        return limit + 1 if not self.round else self.round + max(limit - self._loop, 0)
-
     def feed(self, event: Event) -> list[StoryLine]:
         """Return the lines that this event completes."""
         name = str(event.get("event", ""))
@@ -117,8 +110,12 @@ class Story:
         held, self._held = self._held, []
         return [_checks_line(held, self.round)] if held else []
 
+    def _take_header(self, event: Event) -> None:
+        self.header = event.get("header") or self.header
+        self.rounds_at_most = (self.header.get("limits") or {}).get("rounds_at_most")
+
     def _on_run_started(self, event: Event) -> list[StoryLine]:
-        self.header = event.get("header") or {}
+        self._take_header(event)
         self.run_id = str(event.get("run_id") or "")
         self.title = str(event.get("title") or "")
         self.task_id = str(event.get("task_id") or "")
@@ -141,7 +138,8 @@ class Story:
 
     def _on_run_resumed(self, event: Event) -> list[StoryLine]:
         self.run_id = str(event.get("run_id") or "")
-        self.header, self.at_work = event.get("header") or self.header, False
+        self._take_header(event)
+        self.at_work = False
         attempt = event.get("attempt")
         return [_line(event, "resumed", f"attempt {attempt}", fields={"attempt": attempt})]
 
@@ -187,8 +185,9 @@ class Story:
         return [_line(event, "planner", lead + self._reason, fields=fields, quiet=quiet)]
 
     def _on_worker_started(self, event: Event) -> list[StoryLine]:
-        self._loop = int(event.get("loop") or 0)
-        self.round, self.commands, self.doing = round_of(event), 0, ""
+        self.round, self.commands = round_of(event.get("round"), event.get("loop")), 0
+        self.doing = ""
+        self.rounds_at_most = event.get("rounds_at_most")
         self.worker, self.at_work = str(event.get("worker") or "worker"), True
         fields = {"round": self.round, "worker": self.worker, "model": event.get("model")}
         return [_line(event, f"round {self.round}", self._reason or self.worker, fields=fields)]
@@ -231,9 +230,7 @@ class Story:
 
     def _on_worker_finished(self, event: Event) -> list[StoryLine]:
         outcome, took = str(event.get("outcome")), duration(float(event.get("duration_sec") or 0))
-        if not self.round:  # it was started by a process that was killed since
-            place = str(event.get("worker_run_id")).rpartition("-")[2]
-            self.round = int(place) if place.isdecimal() else 0
+        self.round = self.round or int(event.get("round") or 0)
         files = event.get("changed_files") or 0
         number = len(files) if isinstance(files, list) else int(files)
         text = f"{count(self.commands, 'command')}, " if self.commands else ""
@@ -303,11 +300,6 @@ class Story:
         self.warnings.append(message)
         fields = {"code": event.get("code"), "is": message}
         return [_line(event, "warning", self._shortened_if_repeated(message), fields=fields)]
-
-
-def round_of(event: Event) -> int:
-    """Return the round that a `worker_started` begins; events of earlier versions have a loop."""
-    return int(event.get("round") or int(event.get("loop") or 0) + 1)
 
 
 def moment(text: object) -> datetime | None:

@@ -103,15 +103,6 @@ LEAST_WAIT_SEC = 5.0
 """Opening a sandbox takes about this long; shorter waits are not shown to people."""
 
 
-def rounds_of(loops: int, worker_runs: int) -> int:
-    """Return the rounds of an attempt as people count them: a worker's run and the evidence after
-    it.
-
-    Tries of one order are one round, and a request for completion that was refused is none.
-    """
-    return min(loops + 1, worker_runs)
-
-
 class ForbiddenMove(AgentRunnerError):
     """A move between task states that MOVES does not allow."""
 

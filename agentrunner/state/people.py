@@ -107,7 +107,7 @@ class PersonDecision(StateModel):
     by: str = ""
     """Who, if known."""
     round: int = 0
-    """Worker runs that had been made by then."""
+    """The latest one that had ended by then; 0 before the first."""
     steers: bool = False
     """Whether it changes what is wanted, so that workers see it."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -139,8 +138,3 @@ class WorkerRun(StateModel):
     """Its standard output."""
     errors: FileRef | None = None
     """Its standard error, where it wrote any."""
-
-
-def rounds_so_far(runs: Sequence[WorkerRun]) -> int:
-    """Return the round of the latest worker run, counted over all attempts; 0 before the first."""
-    return (runs[-1].round or runs[-1].loop + 1) if runs else 0

@@ -20,6 +20,11 @@ class PlanFolder:
     root: Path
 
     @property
+    def state_dir(self) -> Path:
+        """Return the state folder, which has the runs of the plan's tasks, too."""
+        return self.root.parent.parent
+
+    @property
     def plan(self) -> Path:
         """Return the database of `PlanStore`."""
         return self.root / "plan.sqlite"

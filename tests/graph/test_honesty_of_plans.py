@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.engine.queries import show
-from agentrunner.plans.execution.answers import answer, open_questions
+from agentrunner.plans.execution.answers import answer, waiting_questions
 from agentrunner.plans.plan import PlanTaskStatus
 from tests.kit.bwrap import require_bwrap
 from tests.kit.plan_project import AT, PlanProject, Work
@@ -117,13 +117,13 @@ def test_who_rewrites_the_check_of_another_task_and_takes_its_work_away_asks(
     assert plan.carry()["exit_code"] == 3, plan.events
     assert plan.statuses() == [COMPLETE, PlanTaskStatus.NEEDS_REVIEW]
     assert plan.published("a.txt") == "one\n"
-    (asked,) = open_questions(plan.store)
+    (asked,) = waiting_questions(plan.store)
     assert ONE in asked.text and "TASK-0001 (AC-1)" in asked.text
     # The output and what to mend are for the next round, not for who says whether it is meant.
     assert "```" not in asked.text and "Keep what" not in asked.text
     # It is not asked again while nobody has answered.
     assert plan.carry()["exit_code"] == 3
-    assert [question.id for question in open_questions(plan.store)] == [asked.id]
+    assert [question.id for question in waiting_questions(plan.store)] == [asked.id]
 
     answer(plan.store, str(asked.id), "yes", AT)
     assert plan.carry()["exit_code"] == 0, plan.events
@@ -138,7 +138,7 @@ def test_a_yes_is_about_the_checks_that_were_shown(tmp_path: Path) -> None:
     assert plan.carry(only=("TASK-0002",))["exit_code"] == 3, plan.events
     assert plan.carry(only=("TASK-0003",))["exit_code"] == 0, plan.events
     for asked_about, exit_code in (("TASK-0001", 3), ("TASK-0003", 0)):
-        (asked,) = open_questions(plan.store)
+        (asked,) = waiting_questions(plan.store)
         assert re.findall(r"^- (\S+)", asked.text, re.MULTILINE) == [asked_about]
         answer(plan.store, str(asked.id), "yes", AT)
         assert plan.carry()["exit_code"] == exit_code, plan.events
@@ -150,7 +150,7 @@ def test_what_a_person_says_against_it_is_what_its_next_round_knows(tmp_path: Pa
     hollow = Work(f"[ -e ../spoiled ] || {{ {spoils}; }}; touch {{}}.done", needs=[1])
     plan = PlanProject.make(tmp_path, [FIRST, hollow], {"b.txt": "x\n"})
     assert plan.carry()["exit_code"] == 3, plan.events
-    (asked,) = open_questions(plan.store)
+    (asked,) = waiting_questions(plan.store)
     answer(plan.store, str(asked.id), "Leave the test as it is.", AT)
     assert plan.carry()["exit_code"] == 0, plan.events
     (fixing,) = plan.told("plan_fixing")

@@ -14,7 +14,7 @@ import pytest
 from agentrunner.engine.queries import show
 from agentrunner.engine.runs import accept
 from agentrunner.plans.execution import task_runner
-from agentrunner.plans.execution.answers import TRIED_AGAIN, answer, open_questions
+from agentrunner.plans.execution.answers import TRIED_AGAIN, answer, waiting_questions
 from agentrunner.plans.execution.executor import StoreInbox
 from agentrunner.plans.execution.inherited_decisions import (
     answered_about_plan,
@@ -32,7 +32,7 @@ START = {"a.txt": "one\n"}
 def test_what_needs_a_review_is_accepted_with_the_command_of_its_question(tmp_path: Path) -> None:
     plan = PlanProject.make(tmp_path, [Work(criteria=["is fast"])], START)
     assert plan.carry()["exit_code"] == 3
-    (asked,) = open_questions(plan.store)
+    (asked,) = waiting_questions(plan.store)
     found = re.search(r'agentrunner accept (\S+) --reason "', asked.text)
     assert found, asked.text
     options = plan.order().options
@@ -44,7 +44,7 @@ def test_what_needs_a_review_is_accepted_with_the_command_of_its_question(tmp_pa
     inbox = StoreInbox(plan.store, TaskRunStore(plan.folder), plan.project.state_dir)
     assert inbox.answered({asked.id}) == {asked.id}
     assert plan.carry()["exit_code"] == 0
-    assert plan.published("1.done") == "" and open_questions(plan.store) == []
+    assert plan.published("1.done") == "" and waiting_questions(plan.store) == []
 
 
 def test_an_answer_about_work_that_does_not_land_is_what_its_next_round_knows(
@@ -55,13 +55,13 @@ def test_an_answer_about_work_that_does_not_land_is_what_its_next_round_knows(
     plan = PlanProject.make(tmp_path, works, START)
     assert plan.carry()["exit_code"] == 3
     assert sorted(plan.statuses()) == [PlanTaskStatus.COMPLETE, PlanTaskStatus.NEEDS_REVIEW]
-    (asked,) = open_questions(plan.store)
+    (asked,) = waiting_questions(plan.store)
     assert "a.txt" in asked.text
     # Until somebody answers, nothing is tried and nothing asked anew.
     plan.events.clear()
     assert plan.carry()["exit_code"] == 3
     assert plan.told("run_started") == plan.told("plan_question") == []
-    assert [q.id for q in open_questions(plan.store)] == [asked.id]
+    assert [q.id for q in waiting_questions(plan.store)] == [asked.id]
     answer(plan.store, asked.task_id, "Both:\nDO: printf 'x\\ny\\n' > a.txt", AT)
     monkeypatch.undo()
     assert plan.carry()["exit_code"] == 0, plan.events
@@ -82,7 +82,7 @@ def test_an_answer_to_a_task_s_run_is_kept_with_it_and_goes_on_to_its_next_round
     monkeypatch.setattr(task_runner, "MOST_FIXES", 0)
     plan = PlanProject.make(tmp_path, [Work("true")], START)
     assert plan.carry()["exit_code"] == 1
-    (asked,) = open_questions(plan.store)
+    (asked,) = waiting_questions(plan.store)
     answer(plan.store, asked.task_id, "no, blue", AT)
     plan.carry()
     turn = TaskRunStore(plan.folder).latest(asked.task_id)
@@ -154,22 +154,24 @@ def test_a_set_up_that_fails_is_asked_about_once_and_the_next_time_tried_again(
     (started,) = plan.told("plan_started")
     assert started["waiting"] == []
     (again,) = plan.told("plan_question")
-    assert [q.id for q in open_questions(plan.store)] == [again["question"]] != [asked["question"]]
+    assert (
+        [q.id for q in waiting_questions(plan.store)] == [again["question"]] != [asked["question"]]
+    )
 
     plan.events.clear()
     mended = plan.settings().model_copy(update={"setup": "true"})
     assert plan.carry(settings=mended)["exit_code"] == 0, plan.events
-    assert open_questions(plan.store) == []
+    assert waiting_questions(plan.store) == []
 
 
 def test_how_a_question_came_to_need_no_answer_is_nobody_s_hint(tmp_path: Path) -> None:
     plan = PlanProject.make(tmp_path, [Work("true")], START)
     assert plan.carry()["exit_code"] == 1
-    (asked,) = open_questions(plan.store)
+    (asked,) = waiting_questions(plan.store)
     answer(plan.store, str(asked.id), TRIED_AGAIN, AT)  # and then the process was killed
     plan.events.clear()
     assert plan.carry()["exit_code"] == 1
-    assert plan.told("run_resumed") and len(open_questions(plan.store)) == 1
+    assert plan.told("run_resumed") and len(waiting_questions(plan.store)) == 1
     logs = (plan.project.state_dir / "runs").rglob("*.jsonl")
     assert not [log for log in logs if TRIED_AGAIN in log.read_text()]
 

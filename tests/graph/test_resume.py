@@ -552,9 +552,20 @@ def test_rounds_are_counted_over_all_attempts(run: Run) -> None:
         [plan(), *again], "date +%N >> seen.txt", test=TEST, runner={"meta": {"max_loops": 1}}
     )
     assert (run.ending[1], run.result["rounds"]) == ("loop_limit", 2)
+    listed: list[tuple[int, int | None]] = []
+
+    def look(event: dict[str, Any]) -> None:
+        run.project.events.append(event)
+        if event["event"] == "run_resumed":
+            (row,) = RunIndex(run.project.state_dir).runs()
+            listed.append((row.rounds, row.rounds_at_most))
+
+    run.adjust = lambda options: replace(options, on_event=look)
     run.resume()
+    assert listed == [(2, 3)]
     started = run.project.told("worker_started")
     assert [event["round"] for event in started] == [1, 2, 3]
+    assert [event["rounds_at_most"] for event in started] == [2, 2, 3]
     assert started[-1]["loop"] == 1
     assert run.result["rounds"] == 3
     row = RunIndex(run.project.state_dir).runs()[0]

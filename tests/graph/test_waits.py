@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from agentrunner.engine.queries import show
 from agentrunner.errors import UsageError
 from agentrunner.execution.failure_policy import FAULT_BACKOFF_SEC
 from agentrunner.execution.quota import QUOTA_BACKOFF_SEC, SETTLE_SEC
@@ -18,6 +19,7 @@ from agentrunner.storage.index import RunIndex
 from agentrunner.storage.run_log import read_lines
 from tests.kit.faulty import calls_of, does, faulty, faulty_worker, says
 from tests.kit.metas import Item, plan, work
+from tests.kit.process import until
 from tests.kit.runs import FIX, TEST, Run
 from tests.kit.waits import HAPPY, VirtualClock, at, clock, run, tries, waits
 
@@ -44,6 +46,25 @@ def test_a_reset_that_was_told_is_one_wait_in_the_same_session(
     assert "the provider says: rate_limit" in run.note()
     state = run.state()
     assert state.get("wait") is None and state["cooling"] == {"worker:faulty": at(601)}
+
+
+def test_a_further_try_is_of_the_same_round_also_while_it_is_at_work(
+    run: Run, clock: VirtualClock
+) -> None:
+    shown: list[tuple[object, object]] = []
+
+    def look(event: dict[str, Any]) -> None:
+        run.project.events.append(event)
+        if event["event"] == "worker_started":
+            begun = run.folder.workers_dir / event["worker_run_id"] / "started.json"
+            until(begun.exists, "the worker has begun")
+            seen = show(run.project.state_dir, run.id)
+            shown.append((seen.rounds, seen.worker_runs))
+
+    with_clock = run.adjust
+    run.adjust = lambda options: replace(with_clock(options), on_event=look)
+    begin(run, says("rate_limit", reset_at=at(5)), does(FIX))
+    assert shown == [(1, 1), (1, 2)]
 
 
 def test_the_prompt_is_the_same_to_the_letter(run: Run, clock: VirtualClock) -> None:

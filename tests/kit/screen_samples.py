@@ -28,6 +28,7 @@ HEADER = {
     "inputs": None,
     "limits": {
         "max_loops": 5,
+        "rounds_at_most": 6,
         "run_time_sec": 1800,
         "wall_sec": 3600,
         "idle_timeout_sec": 600,
@@ -66,7 +67,8 @@ def story_events(title: str = "Register users over HTTP") -> list[Event]:
         ("05:02:39", "decision", {"action": "run_worker",
                                   "reason": "Add POST /users with validation and a unique index"}),
         ("05:02:39", "worker_started", {"worker_run_id": "1-001", "worker": "codex-cli",
-                                        "model": None, "loop": 0}),
+                                        "model": None, "loop": 0, "round": 1,
+                                        "rounds_at_most": 6}),
         ("05:03:00", "worker_event", {"worker_run_id": "1-001",
                                       "kind": "command_started", "command": "uv run pytest -q"}),
         ("05:03:09", "worker_event", {"worker_run_id": "1-001",
@@ -86,7 +88,8 @@ def story_events(title: str = "Register users over HTTP") -> list[Event]:
                                   "reason": "重複した email の IntegrityError を 409 に変える。"
                                   "既存のテストはそのまま残し、新しいテストを 1 件追加すること。"}),
         ("05:10:21", "worker_started", {"worker_run_id": "1-002", "worker": "codex-cli",
-                                        "model": None, "loop": 1}),
+                                        "model": None, "loop": 1, "round": 2,
+                                        "rounds_at_most": 6}),
         ("05:11:40", "warning", {"code": "edited",
                                  "message": "edited while running, not by the worker: todo.md"}),
         ("05:11:41", "worker_event", {"worker_run_id": "1-001", "kind": "command_started",

@@ -21,7 +21,7 @@ from agentrunner.errors import AgentRunnerError
 from agentrunner.execution.credentials import secrets_in
 from agentrunner.git.private_clone import CloneStore
 from agentrunner.notes.plan_note import write_plan_note
-from agentrunner.plans.execution.answers import open_questions
+from agentrunner.plans.execution.answers import waiting_questions
 from agentrunner.plans.execution.branch_target import BranchTarget
 from agentrunner.plans.execution.forecast import forecast_of
 from agentrunner.plans.execution.instructions import PlanInstructions, check_order
@@ -34,7 +34,7 @@ from agentrunner.plans.execution.target import FolderTarget, PlanTarget
 from agentrunner.plans.execution.task_runner import TaskRuns
 from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore, accepted_apart
 from agentrunner.plans.plan import Plan
-from agentrunner.plans.store import BUDGET, OpenQuestion, PlanStore
+from agentrunner.plans.store import PlanStore
 from agentrunner.results import PlanQuestionEntry, PlanResult, PlanUsage, Problem
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.storage.events import Event
@@ -246,14 +246,11 @@ class _Execution:
             blocked=list(outcome.blocked),
             questions=[
                 PlanQuestionEntry(id=q.id, task_id=q.task_id, text=q.text)
-                for q in self._questions()
+                for q in waiting_questions(self._store)
+                if q.task_id
             ],
             budget_spent=spending.reached or None,
             usage=PlanUsage(tokens=spending.spent.tokens, usd=round(spending.spent.usd, 6)),
             interrupted=outcome.interrupted,
             **asdict(self._target.result()),
         )
-
-    def _questions(self) -> list[OpenQuestion]:
-        living = self._inbox.plan.tasks
-        return [q for q in open_questions(self._store) if q.task_id in (*living, BUDGET)]

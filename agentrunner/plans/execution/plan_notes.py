@@ -12,10 +12,10 @@ from agentrunner.errors import AgentRunnerError
 from agentrunner.money.bill import bill_of
 from agentrunner.notes import note_name, write_note
 from agentrunner.notes.plan_note import EventKind, NotedEvent, PlanFacts, PlanQuestion, PlanRow
-from agentrunner.plans.execution.answers import BY_ITSELF
+from agentrunner.plans.execution.answers import BY_ITSELF, waiting_questions
 from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.plan import FELL_SHORT, ROOT, Plan
-from agentrunner.plans.store import OpenQuestion, PlanStore, is_living
+from agentrunner.plans.store import OpenQuestion, PlanStore
 from agentrunner.results import BillEntry, PlanResult
 from agentrunner.storage.events import Event
 from agentrunner.storage.index import RunIndex, RunRow
@@ -94,11 +94,7 @@ def facts_of(
         version=plan.version,
         branch=result.branch or "",
         rows=tuple(_rows(plan, store, runs, rows, merged, notes)),
-        questions=tuple(
-            PlanQuestion(q.id, q.text, q.task_id)
-            for q in asked
-            if q.answer is None and is_living(q, plan)
-        ),
+        questions=tuple(PlanQuestion(q.id, q.text, q.task_id) for q in waiting_questions(store)),
         events=tuple(sorted(events, key=lambda event: event.at)),
         bills={
             "": _bill_of(folder.conversation / "log.jsonl"),

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from agentrunner.money.amount import NOTHING, Amount, total
 from agentrunner.money.bill import spent_by
+from agentrunner.plans.execution.answers import waiting_questions
 from agentrunner.plans.execution.published import published
-from agentrunner.plans.execution.task_runs import TaskRunStore, accepted_apart
+from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.plan import AT_WORK, Plan, PlanTaskStatus
-from agentrunner.plans.store import OpenQuestion, PlanStore, StoredTask, is_living
-from agentrunner.state.lifecycle import TaskState
+from agentrunner.plans.store import OpenQuestion, PlanStore, StoredTask
 from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.plan_folder import PlanFolder
 
@@ -112,12 +112,9 @@ def look(state_dir: Path, folder: PlanFolder, now: datetime) -> PlanStatus:
         tasks[task_id] = _task(
             plan.shown_status(task_id), standing, known, spent, now if driven else None
         )
-    asked = [q for q in store.questions() if q.answer is None]
-    complete = {row.run_id for row in rows.values() if row.state == TaskState.COMPLETE}
-    accepted = accepted_apart(TaskRunStore(folder).all(), complete)
-    living = [q for q in asked if is_living(q, plan) and q.id not in accepted]
     branch = published(folder)
-    return PlanStatus(plan, tasks, living, driven, branch.name if branch else "")
+    asked = waiting_questions(store)
+    return PlanStatus(plan, tasks, asked, driven, branch.name if branch else "")
 
 
 def _task(

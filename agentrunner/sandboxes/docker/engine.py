@@ -24,6 +24,7 @@ import urllib3.exceptions
 from docker.context import ContextAPI
 
 from agentrunner.errors import SandboxUnavailable
+from agentrunner.errors.sandboxes import EngineAway
 from agentrunner.sandboxes.base import ErrorKind, SandboxError
 
 T = TypeVar("T")
@@ -106,10 +107,11 @@ class Engine:
             words, remedy = f"it did not answer within {2 * PATIENCE_SEC:g} s", NO_ENGINE
         except _FAILURES as error:
             words = _words(error)
-            remedy = NO_ACCESS
-            if not isinstance(error, PermissionError):
-                remedy = await asyncio.to_thread(remedy_without_engine, environ)
-        raise SandboxUnavailable(f"no container engine at {host}: {words}", remedy=remedy)
+            if isinstance(error, PermissionError):
+                message = f"no container engine at {host}: {words}"
+                raise SandboxUnavailable(message, remedy=NO_ACCESS) from error
+            remedy = await asyncio.to_thread(remedy_without_engine, environ)
+        raise EngineAway(f"no container engine at {host}: {words}", remedy=remedy)
 
     async def call(self, op: str, do: Callable[[Any], T]) -> T:
         """Call the API; `op` names the call in errors. Raises EngineError.

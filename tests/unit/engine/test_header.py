@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from agentrunner.config.spec import TaskSpec
+from agentrunner.engine.attempts import first_state
 from agentrunner.engine.header import header_of, news_of_sight, reach_of_all
 from agentrunner.engine.resolve import resolve
+from agentrunner.execution.deps import Clock
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.workers.member import make_members
 from tests.kit.project import Project
@@ -29,7 +31,7 @@ def spec_of(
 
 
 def header(spec: TaskSpec) -> dict[str, Any]:
-    return header_of(resolve(spec, KEY), sandbox="a box", max_loops=1)
+    return header_of(resolve(spec, KEY), sandbox="a box", state=first_state(spec, "a-1", Clock()))
 
 
 @pytest.mark.parametrize(

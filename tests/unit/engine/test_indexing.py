@@ -29,7 +29,7 @@ def test_a_wait_is_no_work_while_it_lasts_and_after_it(tmp_path: Path) -> None:
         facts = {**vars(row), "running": True}
         listed.append((state_word(facts), worked_of(facts, clock.now())))
 
-    after(0, "run_started", header={"limits": {"max_loops": 5}})
+    after(0, "run_started", header={"limits": {"rounds_at_most": 6}})
     after(20, "waiting", until=at(60))
     after(30, "warning", code="outside-edit", message="edited while running")
     after(10, "awaiting", who="planner", what="next_action")

@@ -16,6 +16,7 @@ from agentrunner.errors.planners import PlannerAway
 from agentrunner.errors.plans import PlanConflict
 from agentrunner.plans.conversation import MAX_MESSAGE_BYTES, Conversation
 from agentrunner.plans.edits import PlanEdit
+from agentrunner.plans.execution.answers import waiting_questions
 from agentrunner.plans.patch import PatchRejected, apply
 from agentrunner.plans.plan import Plan, PlanTaskStatus
 from agentrunner.plans.planner import PanelPlanner
@@ -104,7 +105,7 @@ async def held(talks: Talks, language: str) -> str:
                 talks.store.answer(1, w["answer"], "2026-03-01T10:00:00.000Z")
             proposal = await talk.propose(text)
             plan = talk.accept(proposal)
-            asked = talk.open_questions()
+            asked = waiting_questions(talk.store)
             seen += [f"> {text}", proposal_screen(proposal, asked, width=80)]
             seen += ["", plan_screen(plan, width=80), ""]
     async with talks.open() as talk:
@@ -304,7 +305,9 @@ async def test_a_decomposition_needs_a_task_or_a_question(tmp_path: Path) -> Non
     asks = decompose(questions=["Which framework?"])
     async with talks.open(decompose(), decompose(phase("Empty")), asks) as talk:
         proposal = await talk.propose("Make something.")
-        assert proposal.empty and [q.text for q in talk.open_questions()] == ["Which framework?"]
+        assert proposal.empty and [q.text for q in waiting_questions(talk.store)] == [
+            "Which framework?"
+        ]
     assert "a plan needs at least one task" in talks.page(1)
     assert talks.store.changes() == []
 
@@ -486,7 +489,10 @@ def test_the_same_question_is_asked_once(tmp_path: Path) -> None:
         async with talks.open(asks, patch(questions=["Which colour?", "Which size?"])) as talk:
             await begun(talk)
             await talk.propose("Go on.")
-            assert [q.text for q in talk.open_questions()] == ["Which colour?", "Which size?"]
+            assert [q.text for q in waiting_questions(talk.store)] == [
+                "Which colour?",
+                "Which size?",
+            ]
 
     asyncio.run(ask_twice())
 

@@ -77,6 +77,7 @@ async def test_an_engine_that_cannot_be_used_is_unavailable(tmp_path: Path, faul
         await box(tmp_path, engine.address).open()
     assert time.monotonic() - start < MOST_SEC
     assert engine.address in caught.value.message
+    assert caught.value.passes
     assert "DOCKER_HOST" in caught.value.remedy
 
 
@@ -86,8 +87,9 @@ async def test_no_engine_is_unavailable(tmp_path: Path) -> None:
 
 
 async def test_an_engine_elsewhere_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SandboxUnavailable, match="not on this machine"):
+    with pytest.raises(SandboxUnavailable, match="not on this machine") as caught:
         await box(tmp_path, "tcp://engine.example:2376").open()
+    assert not caught.value.passes
 
 
 @pytest.mark.parametrize(

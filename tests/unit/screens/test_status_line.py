@@ -207,10 +207,20 @@ def test_a_question_stands_where_it_is_asked_and_not_above_it_too() -> None:
 
 def test_rounds_are_numbered_over_all_attempts_and_limits_are_of_one() -> None:
     view = LiveView(width=120)
-    limits = {"header": {"limits": {"max_loops": 2}}}
+    view.feed({**STARTS, "round": 4, "rounds_at_most": 4}, 0.0)
+    limits = {"header": {"limits": {"rounds_at_most": 6}}}
     view.feed({**AT, "event": "run_resumed", "run_id": "a-1", "attempt": 2, **limits}, 0.0)
-    (line,) = view.feed({**STARTS, "loop": 1, "round": 5}, 1.0)
+    assert "round 4 of at most 6" in view.status(0.5)
+    (line,) = view.feed({**STARTS, "round": 5, "rounds_at_most": 6}, 1.0)
     assert "round 5" in line
     assert "round 5 of at most 6" in view.status(2.0)
-    view.feed({**STARTS, "loop": 2, "round": 6}, 3.0)
+    view.feed({**STARTS, "round": 6, "rounds_at_most": 6}, 3.0)
     assert "round 6 of at most 6" in view.status(4.0)
+
+
+def test_a_worker_of_a_killed_process_ends_in_its_own_round() -> None:
+    story = Story()
+    story.feed({**AT, "event": "run_resumed", "run_id": "a-1", "attempt": 1})
+    ended = {"event": "worker_finished", "worker_run_id": "1-004w1", "round": 2}
+    (line,) = story.feed({**AT, **ended, "outcome": "completed"})
+    assert (story.round, line.fields["round"]) == (2, 2)

@@ -15,16 +15,20 @@ from agentrunner.plans.execution.answers import (
     answer_of,
     asked_text,
     ended_text,
-    open_questions,
     unfit_text,
+    waiting_questions,
 )
 from agentrunner.plans.execution.spending import Spending
-from agentrunner.plans.store import PlanStore
+from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
+from agentrunner.plans.store import BUDGET, PlanStore
 from agentrunner.results import CriterionResult, InboxItem, Result, TestSummary
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import Question
+from agentrunner.storage.index import RunIndex, RunRow
+from agentrunner.storage.plan_folder import plan_folder
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
+from tests.kit.plan_project import Work, plan_of
 
 AT = "2026-01-01T00:00:00Z"
 
@@ -53,15 +57,33 @@ def test_other_questions_are_answered_in_words() -> None:
     )
 
 
+def asking(folder: Path) -> PlanStore:
+    """A plan of two tasks that ask, beside one that is gone, its budget and its planner."""
+    store = PlanStore(folder / "plan.sqlite")
+    plan = plan_of([Work(), Work()])
+    store.save(plan, at=AT, kind="decompose", author="hana", message="make it")
+    for about in ("TASK-0001", "TASK-0002", "TASK-0009", BUDGET, ""):
+        store.ask(f"{about}?", AT, about)
+    return store
+
+
+def test_what_waits_is_about_the_plan_its_budget_or_a_task_that_is_in_it(tmp_path: Path) -> None:
+    folder = plan_folder(tmp_path, Path("/repo"))
+    folder.make()
+    store = asking(folder.root)
+    assert [q.id for q in waiting_questions(store)] == [1, 2, 4, 5]
+    TaskRunStore(folder).save(TaskRun("TASK-0001", 1, run_id="r1", question=1))
+    RunFolder.create(tmp_path, "r1")
+    row = RunRow("r1", "TASK-0001", "1", "/repo", "COMPLETE", started_at=AT, finished_at=AT)
+    RunIndex(tmp_path).record(row)  # a person has accepted it by hand
+    assert [q.id for q in waiting_questions(store)] == [2, 4, 5]
+
+
 def test_a_question_is_answered_by_its_task_or_its_number(tmp_path: Path) -> None:
-    store = PlanStore(tmp_path / "plan.sqlite")
-    number = store.ask("a?", AT, "TASK-0001")
-    store.ask("b?", AT, "TASK-0002")
-    store.ask("of the plan?", AT)
-    assert [q.task_id for q in open_questions(store)] == ["TASK-0001", "TASK-0002"]
-    assert answer(store, "task-0002", "so", AT).text == "b?"
-    assert answer(store, str(number), "so", AT).text == "a?"
-    for name in ("TASK-0001", "99"):
+    store = asking(tmp_path)
+    assert answer(store, "task-0002", "so", AT).id == 2
+    assert answer(store, "1", "so", AT).id == 1
+    for name in ("TASK-0001", "99", "3", ""):
         with pytest.raises(UsageError) as caught:
             answer(store, name, "so", AT)
         assert caught.value.code == "unknown-question"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from agentrunner.plans.execution.answers import open_questions
+from agentrunner.plans.execution.answers import waiting_questions
 from agentrunner.plans.execution.questions import TaskQuestions
 from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
 from agentrunner.plans.plan import PlanTaskStatus
@@ -27,8 +27,8 @@ def test_a_question_that_its_round_was_never_told_of_is_closed_with_the_next(
     other = plan.store.ask("Of another one.", AT, "TASK-0002")
     again = desk.ask("TASK-0001", BLOCKED, "Two?").question
     assert again != first
-    assert [q.id for q in open_questions(plan.store)] == [other, again]
+    assert [q.id for q in waiting_questions(plan.store)] == [other, again]
     turn = book.latest("TASK-0001")
     assert turn is not None and turn.question == again
     desk.settle(turn, "settled")
-    assert [q.id for q in open_questions(plan.store)] == [other]
+    assert [q.id for q in waiting_questions(plan.store)] == [other]
