@@ -1,17 +1,17 @@
-"""A planner that is away: whether that ends by itself, when it is asked again, what sets it right.
+"""A planner that is away: whether that ends by itself, when it is asked again, for how long.
 
 Shared by runs, whose wait is a step of the graph, and by conversations about a plan.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from agentrunner.config.origins import origin_of
 from agentrunner.config.spec import TaskSpec
 from agentrunner.execution.deps import Clock
-from agentrunner.execution.quota import next_try
+from agentrunner.execution.quota import next_try, seconds_of
 from agentrunner.planners.base import (
     MessageType,
     PlannerClient,
@@ -20,6 +20,7 @@ from agentrunner.planners.base import (
     answers_by_code,
 )
 from agentrunner.planners.faults import is_outage
+from agentrunner.state.worker_runs import Wait
 
 OUTAGE_BACKOFF_SEC = (10.0, 30.0, 90.0, 300.0)
 """Waits for a planner that is unavailable. The last one repeats, within budget.wait_sec."""
@@ -53,6 +54,19 @@ def asked_again_at(failure: PlannerUnavailable, waits: int, now: datetime) -> tu
         return next_try(waits, failure.reset_at, now)
     seconds = OUTAGE_BACKOFF_SEC[min(waits, len(OUTAGE_BACKOFF_SEC) - 1)]
     return now + timedelta(seconds=seconds), False
+
+
+def waited_sec(waits: Sequence[Wait]) -> float:
+    """Return the length of these waits together, in seconds."""
+    return sum(map(seconds_of, waits))
+
+
+def is_too_long(wait: Wait, before: Sequence[Wait], limit: float) -> bool:
+    """Whether a wait and those before it are together longer than the seconds in `limit`.
+
+    Waits without an answer between them are added up: together they must not last forever.
+    """
+    return waited_sec([*before, wait]) > limit
 
 
 def setting_with_origin(name: str, spec: TaskSpec, environ: Mapping[str, str]) -> str:
