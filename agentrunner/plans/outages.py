@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from agentrunner.config.kinds import planner_kind
-from agentrunner.config.load import model_variable
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.planners import NoPlannerAnswer, PlannerAway, PlannerRefused
@@ -14,7 +12,7 @@ from agentrunner.execution.failover import FIXED_BY_A_PERSON, AllAway
 from agentrunner.execution.outages import (
     ASKED_FOR,
     is_too_long,
-    setting_with_origin,
+    remedy_of,
     sleep_until,
     waited_sec,
 )
@@ -23,10 +21,6 @@ from agentrunner.planners.base import MessageType, PlannerUnavailable
 from agentrunner.planners.faults import reason_of, words_of_failure
 from agentrunner.planners.panel import Candidate, RoleCandidates
 from agentrunner.state.worker_runs import Wait
-
-ADDRESS = "runner.meta.base_url"
-OPENAI = "openai-chat"
-"""The kind of planner whose model a variable can name."""
 
 
 class PlannerWaits:
@@ -61,14 +55,14 @@ class PlannerWaits:
         """
         wait, limit = away.wait, self._spec.runner.budget.wait_sec
         if is_too_long(wait, self.made, limit):
-            failed = self._candidate(wait.candidate)
+            failed = self._candidates.named(wait.candidate)
             sentence = self._sentence(away.trouble, failed, asked_for)
             waited = waited_sec(self.made)
             known = f"It is known to be back at {wait.until}. " if wait.told else ""
             raise PlannerAway(
                 f"{sentence} It was waited for {waited:g} s. "
                 f"{known}runner.budget.wait_sec allows {limit:g} s in all. The plan is as it was.",
-                remedy=self._fix(reason_of(away.failure), failed),
+                remedy=self._remedy(reason_of(away.failure), failed),
             )
         self._record(wait)
         if self.on_wait is not None:
@@ -80,44 +74,26 @@ class PlannerWaits:
         """Return the error for a failure that no wait helps: PlannerRefused for a key or a model
         that the provider refuses, else NoPlannerAnswer.
         """
-        failed = self._candidate(failure.candidate)
+        failed = self._candidates.named(failure.candidate)
         by_person = failure.kind in FIXED_BY_A_PERSON
         sentence = self._sentence(words_of_failure(failure), failed, asked_for)
         return (PlannerRefused if by_person else NoPlannerAnswer)(
             f"{sentence} The plan is as it was.",
-            remedy=self._fix(reason_of(failure), failed),
+            remedy=self._remedy(reason_of(failure), failed),
             details=() if by_person else (("the planner", failure.message),),
         )
-
-    def _candidate(self, name: str) -> Candidate:
-        candidates = self._candidates.candidates
-        return next((one for one in candidates if one.name == name), candidates[-1])
 
     def _sentence(self, trouble: str, failed: Candidate, asked_for: MessageType) -> str:
         who = failed.client.describe()
         return f"The planner ({who}) was asked for {ASKED_FOR[asked_for]}, and {trouble}."
 
-    def _fix(self, reason: str, failed: Candidate) -> str:
-        """Return what a person may do, in a sentence."""
-        kind = failed.name.partition(":")[0]
-        key = str(getattr(failed.client, "key_name", ""))
-        if reason == "auth":
-            return f"set {key} to a key that is good" if key else "log in again, or give it a key"
-        if reason in ("quota", "rate_limit"):
-            return "raise the quota or wait, then say it again"
-        model = self._setting("runner.meta.model")
-        if reason == "model":
-            variable = model_variable(self._environ) if kind == OPENAI else ""
-            also = f", or {variable}" if variable and variable not in model else ""
-            address = setting_with_origin(ADDRESS, self._spec, self._environ)
-            where = f"; its address is {address}" if address != ADDRESS else ""
-            return f"name one that the provider has: --planner-model NAME ({model}{also}){where}"
-        if reason in ("context", "filter", "cut"):
-            return f"another model may do better: --planner-model NAME ({model})"
-        has_address = bool(planner_kind(kind).url_variable)
-        if has_address and reason in ("network", "server", "overload"):
-            return f"see whether its server is up ({self._setting(ADDRESS)})"
-        return "agentrunner doctor --planner"
-
-    def _setting(self, name: str) -> str:
-        return setting_with_origin(name, self._spec, self._environ)
+    def _remedy(self, reason: str, failed: Candidate) -> str:
+        return remedy_of(
+            reason,
+            failed,
+            self._spec,
+            self._environ,
+            verb="use",
+            model="--planner-model NAME",
+            again="say it again",
+        )
