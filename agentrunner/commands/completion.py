@@ -198,10 +198,11 @@ def _values(parameter: Any, words: Sequence[str]) -> list[Candidate]:
 
 def _runs(words: Sequence[str], verb: str = "") -> list[Candidate]:
     """Return the runs of this repository that `verb` may be about, newest first; else all."""
+    from agentrunner.api import ListedRun
     from agentrunner.commands.pick import FITS
-    from agentrunner.commands.which_run import here, is_driven
-    from agentrunner.state.lifecycle import state_word
+    from agentrunner.commands.which_run import here
     from agentrunner.storage.index import RunIndex
+    from agentrunner.storage.locks import is_driven
 
     state = environment.state_dir(_option_value(words, "--state-dir"))
     if not (state / "index.sqlite").is_file():
@@ -209,9 +210,9 @@ def _runs(words: Sequence[str], verb: str = "") -> list[Candidate]:
     found = []
     for row in RunIndex(state).runs(here())[:MOST]:
         driven = row.finished_at is None and is_driven(state, row.run_id)
-        if verb not in FITS or any(fits(row, driven) for fits in FITS[verb][1]):
-            word = state_word({**vars(row), "running": driven})
-            found.append((row.run_id, f"{word}: {row.title}"))
+        listed = ListedRun(**vars(row), running=driven)
+        if verb not in FITS or any(fits(listed) for fits in FITS[verb][1]):
+            found.append((row.run_id, f"{listed.stands}: {row.title}"))
     return found
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from agentrunner import api
 from agentrunner.commands.console import Console, Output, columns_of, show, tell
-from agentrunner.commands.which_run import is_driven
 from agentrunner.screens.layout import sentence_lines
+from agentrunner.storage.locks import is_driven
 
 if TYPE_CHECKING:
     from agentrunner.state.people import Answer

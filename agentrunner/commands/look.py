@@ -9,10 +9,9 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,14 +19,16 @@ import typer
 from agentrunner import api, environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, interactive, paint_for, show, tell, width_of
-from agentrunner.commands.which_run import git_of, here, is_driven, resolve
+from agentrunner.commands.which_run import git_of, here, resolve
 from agentrunner.errors import SandboxUnavailable
 from agentrunner.errors.command_line import BadOption
 from agentrunner.errors.runs import UnknownRound
 from agentrunner.errors.task_files import BadValue
 from agentrunner.state.lifecycle import UNDONE
+from agentrunner.storage.locks import is_driven
 
 if TYPE_CHECKING:
+    from agentrunner.api import EventReader
     from agentrunner.results import Result
     from agentrunner.storage.events import Event as EventLine
 
@@ -153,20 +154,16 @@ def logs(
 ) -> int:
     """What happened in a run, and what its workers said and did."""
     from agentrunner.screens.log import LogView
-    from agentrunner.storage.run_folder import RunFolder
 
     state, run_id = resolve(run, state_dir)
-    folder = RunFolder.open(state, run_id)
     if tests:
         from agentrunner.commands.test_output import show_test_output
+        from agentrunner.storage.run_folder import RunFolder
 
-        return show_test_output(folder, run_id, number, as_json=as_json)
+        return show_test_output(RunFolder.open(state, run_id), run_id, number, as_json=as_json)
     view = LogView(width=width_of(sys.stdout), paint=paint_for(sys.stdout), only_round=number)
 
-    def driven() -> bool:
-        return follow and is_driven(state, run_id)
-
-    for event in events_of(folder.events_file, driven):
+    for event in _events(api.read_events(run_id, state_dir=state), follow):
         lines = view.feed(event)
         if as_json:
             lines = [json.dumps(event)] if number in (None, view.rounds) else []
@@ -179,29 +176,14 @@ def logs(
     return 0
 
 
-def events_of(path: Path, more: Callable[[], bool]) -> Iterator[EventLine]:
-    """Yield the events of a file, and further ones as long as `more` says so."""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        torn = ""
-        while True:
-            # Checked before reading, so that everything written before a "no" is still read.
-            expected = more()
-            while line := file.readline():
-                torn += line
-                if torn.endswith("\n") and (event := _parse(torn)):
-                    yield event
-                torn = "" if torn.endswith("\n") else torn
-            if not expected:
-                return
-            time.sleep(FOLLOW_SEC)
-
-
-def _parse(line: str) -> EventLine | None:
-    try:
-        event = json.loads(line)
-    except ValueError:
-        return None
-    return event if isinstance(event, dict) else None
+def _events(reader: EventReader, follow: bool) -> Iterator[EventLine]:
+    """Yield the events so far, and further ones as long as the run is driven if it is followed."""
+    driven, events = reader.read_new()
+    yield from events
+    while driven and follow:
+        time.sleep(FOLLOW_SEC)
+        driven, events = reader.read_new()
+        yield from events
 
 
 @opt.with_file

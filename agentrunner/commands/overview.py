@@ -8,30 +8,24 @@ from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
-from agentrunner import environment
+from agentrunner import api, environment
 from agentrunner.commands.console import paint_for, show, width_of
-from agentrunner.commands.which_run import here, is_driven
+from agentrunner.commands.which_run import here
 from agentrunner.screens.layout import count, flat
 
 
 def overview() -> int:
     """Show how everything in this repository stands; nothing is started."""
     from agentrunner.screens.run_table import overview_screen
-    from agentrunner.storage.index import RunIndex
     from agentrunner.storage.plan_shelf import runs_aside
 
     state = environment.state_dir()
-    rows: list[dict[str, object]] = []
     aside = runs_aside(state, here())
-    for row in RunIndex(state).runs(here()):
-        if row.run_id in aside:
-            continue
-        driven = not row.finished_at and is_driven(state, row.run_id)
-        rows.append({**asdict(row), "running": driven})
+    found = [row for row in api.listed_runs_sync(here()) if row.run_id not in aside]
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     now = datetime.now().astimezone()
     plan, asked, by_run = _plan_facts(state, here())
-    rows = [{**row, "question": by_run.get(str(row["run_id"]))} for row in rows]
+    rows = [{**asdict(row), "question": by_run.get(row.run_id)} for row in found]
     shown = {row["question"] for row in rows}
     others = [(number, text) for number, text in asked if number not in shown]
     show(overview_screen(rows, now, plan=plan, asked=others, width=width, paint=paint))

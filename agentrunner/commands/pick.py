@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from agentrunner import environment
+from agentrunner import api, environment
 from agentrunner.commands.console import Output, interactive, show, tell, width_of
-from agentrunner.commands.which_run import here, is_driven
+from agentrunner.commands.which_run import here
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import AmbiguousRun, UnknownRun
 from agentrunner.screens.layout import fit, flat
@@ -25,56 +25,55 @@ from agentrunner.state.lifecycle import NextStep, end_of
 from agentrunner.text.terminal import cell_width, shorten
 
 if TYPE_CHECKING:
-    from agentrunner.storage.index import RunRow
+    from agentrunner.api import ListedRun
 
 SHOWN = 9
 """Most candidates that are shown."""
 LEAST_TITLE = 14
 """Fewest cells in which a task is shown beside the others; with fewer it is below."""
-Fits = Callable[["RunRow", bool], bool]
-"""Whether a run fits; the second argument is whether a process drives it now."""
+Fits = Callable[["ListedRun"], bool]
 
 
-def _next_step(row: RunRow) -> NextStep | None:
+def _next_step(row: ListedRun) -> NextStep | None:
     end = end_of(row.state)
     return end.next_step if end else None
 
 
-def _unfinished(row: RunRow, driven: bool) -> bool:
+def _unfinished(row: ListedRun) -> bool:
     return row.finished_at is None
 
 
-def _stopped(row: RunRow, driven: bool) -> bool:
-    return row.finished_at is None and not driven
+def _stopped(row: ListedRun) -> bool:
+    return row.finished_at is None and not row.running
 
 
-def _not_complete(row: RunRow, driven: bool) -> bool:
-    return _needs_review(row, driven) or _failed(row, driven)
+def _not_complete(row: ListedRun) -> bool:
+    return _needs_review(row) or _failed(row)
 
 
-def _needs_review(row: RunRow, driven: bool) -> bool:
+def _needs_review(row: ListedRun) -> bool:
     return _next_step(row) == "review"
 
 
-def _failed(row: RunRow, driven: bool) -> bool:
+def _failed(row: ListedRun) -> bool:
     # Somebody ended a cancelled one on purpose: it goes on only where it is named.
     return _next_step(row) == "retry" and row.reason != "cancelled"
 
 
-def _is_driven(row: RunRow, driven: bool) -> bool:
-    return driven
+def _is_driven(row: ListedRun) -> bool:
+    return row.running
 
 
-def _waits(row: RunRow, driven: bool) -> bool:
+def _waits(row: ListedRun) -> bool:
     return bool(row.waiting)
 
 
-def _has_changes(row: RunRow, driven: bool) -> bool:
-    return row.rounds > 0 and not driven
+def _has_changes(row: ListedRun) -> bool:
+    return row.rounds > 0 and not row.running
 
 
-def _idle(row: RunRow, driven: bool) -> bool:
-    return not driven
+def _idle(row: ListedRun) -> bool:
+    return not row.running
 
 
 FITS: Mapping[str, tuple[str, tuple[Fits, ...]]] = {
@@ -112,39 +111,38 @@ def run_for(
     from agentrunner.storage.plan_shelf import runs_aside
 
     folder = environment.state_dir(state_dir)
-    index = RunIndex(folder)
     if name:
-        return index.find(name, here())
+        return RunIndex(folder).find(name, here())
     words, groups = FITS[verb]
     aside = runs_aside(folder, here())
-    rows = [row for row in index.runs(here()) if row.run_id not in aside]
-    driven = {row.run_id: is_driven(folder, row.run_id) for row in rows if not row.finished_at}
+    listed = api.listed_runs_sync(here(), state_dir=folder)
+    rows = [row for row in listed if row.run_id not in aside]
     for fits in groups:
-        found = [row for row in rows if fits(row, driven.get(row.run_id, False))]
+        found = [row for row in rows if fits(row)]
         if found:
             break
     else:
         raise _none(rows, words)
     if interactive(output):
-        return _ask(verb, found, driven, about)
+        return _ask(verb, found, about)
     if len(found) > 1:
-        raise _several(verb, found, driven)
+        raise _several(verb, found)
     if not output.quiet:
         tell(f"{verb}: {found[0].run_id} · {flat(found[0].title)}", sys.stderr)
     return found[0].run_id
 
 
-def _none(rows: list[RunRow], words: str) -> UsageError:
+def _none(rows: list[ListedRun], words: str) -> UsageError:
     return UnknownRun(
         f"no run of {here()} {words}" if rows else f"there is no run of {here()}",
         remedy="agentrunner list" if rows else "agentrunner list --all",
     )
 
 
-def _several(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> UsageError:
+def _several(verb: str, found: list[ListedRun]) -> UsageError:
     now = datetime.now().astimezone()
     details = tuple(
-        (row.run_id, f"{_facts(row, driven, now)['STATE']}, {row.title}") for row in found[:SHOWN]
+        (row.run_id, f"{facts_of(asdict(row), now)['STATE']}, {row.title}") for row in found[:SHOWN]
     )
     return AmbiguousRun(
         f"several runs fit, and {verb} takes none of them unasked",
@@ -153,15 +151,9 @@ def _several(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> Usag
     )
 
 
-def _facts(row: RunRow, driven: Mapping[str, bool], now: datetime) -> dict[str, str]:
-    fields: dict[str, Any] = asdict(row)
-    return facts_of({**fields, "running": driven.get(row.run_id, False)}, now)
-
-
 def _ask(
     verb: str,
-    found: list[RunRow],
-    driven: Mapping[str, bool],
+    found: list[ListedRun],
     about: Callable[[str], str] | None,
 ) -> str:
     """Return the run that the person picks; confirm a single one if it would be changed at once."""
@@ -177,17 +169,17 @@ def _ask(
             prompt = f"{verb} {found[0].run_id} · {flat(found[0].title)}? [y/N] "
             if read_line(prompt).strip().lower() in ("y", "yes"):
                 return found[0].run_id
-        elif picked := _pick(verb, found, driven):
+        elif picked := _pick(verb, found):
             return picked
     tell("Nothing was changed.", sys.stderr)
     raise typer.Exit
 
 
-def _pick(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
+def _pick(verb: str, found: list[ListedRun]) -> str:
     from agentrunner.commands.question_prompt import read_line
 
     shown, width = found[:SHOWN], width_of(sys.stderr)
-    show(picker_screen(verb, [_row(row, driven) for row in shown], width), sys.stderr)
+    show(picker_screen(verb, list(map(asdict, shown)), width), sys.stderr)
     prompt = "number, [q] leave it > "
     while (word := read_line(prompt).strip()) not in ("", "q"):
         if word.isdecimal() and 1 <= int(word) <= len(shown):
@@ -197,10 +189,6 @@ def _pick(verb: str, found: list[RunRow], driven: Mapping[str, bool]) -> str:
             return named[0]
         prompt = f"1 to {len(shown)}, or the beginning of a run's name, [q] leave it > "
     return ""
-
-
-def _row(row: RunRow, driven: Mapping[str, bool]) -> dict[str, Any]:
-    return {**asdict(row), "running": driven.get(row.run_id, False)}
 
 
 def picker_screen(verb: str, rows: list[dict[str, Any]], width: int) -> str:

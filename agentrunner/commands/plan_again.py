@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from agentrunner import environment
+from agentrunner import api, environment
 
 if TYPE_CHECKING:
     from agentrunner.plans.execution.instructions import PlanInstructions
@@ -54,11 +54,9 @@ def as_before(repo: Path, state_dir: str | None) -> PlanInstructions:
     Raises UsageError and InfraError if the plan cannot be continued here, and `plan-damaged` if the
     saved options cannot be read.
     """
-    from agentrunner.engine.attempt_run import Options
     from agentrunner.errors.plans import PlanDamaged
     from agentrunner.plans.execution.delivery import DeliveryOptions
-    from agentrunner.plans.execution.instructions import PlanInstructions, check_order
-    from agentrunner.plans.execution.plan_settings import load_settings
+    from agentrunner.plans.execution.instructions import check_order
     from agentrunner.plans.store import PlanStore
     from agentrunner.storage.plan_folder import plan_folder
 
@@ -74,21 +72,15 @@ def as_before(repo: Path, state_dir: str | None) -> PlanInstructions:
             path=str(folder.begun),
             remedy="agentrunner plan run --detach, with the options that it had",
         ) from error
-    options = Options(
-        state_dir=place,
-        on_event=lambda event: None,
-        environ=os.environ,
-        policy=Path(begun.policy) if begun.policy else None,
-    )
-    order = PlanInstructions(
+    policy = Path(begun.policy) if begun.policy else None
+    order = api.plan_instructions(
         repo,
-        load_settings(folder, Path.cwd()),
-        options,
+        api.options(place, policy=policy),
         parallel=begun.parallel,
         only=begun.only,
         in_place=begun.in_place,
         include_uncommitted=begun.include_uncommitted,
-        wishes=DeliveryOptions(squash=begun.squash, onto=begun.onto, request=begun.request),
+        delivery=DeliveryOptions(squash=begun.squash, onto=begun.onto, request=begun.request),
     )
     check_order(order, PlanStore(folder.plan).load())
     return order

@@ -15,11 +15,12 @@ from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, interactive, tell
 from agentrunner.commands.drive import drive
 from agentrunner.commands.pick import run_for
-from agentrunner.commands.which_run import here, is_driven, resolve
+from agentrunner.commands.which_run import here, resolve
 from agentrunner.environment import user_name
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import HasEnded, NotWaiting, WrongAnswer
 from agentrunner.screens.layout import flat
+from agentrunner.storage.locks import is_driven
 
 if TYPE_CHECKING:
     from agentrunner.commands.engine import RunVerbs

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,24 +35,13 @@ def plan_execution(
     """
 
     async def execute(halt: asyncio.Event, may_start: Callable[[], bool]) -> str:
-        from agentrunner.engine.attempt_run import Options
-        from agentrunner.plans.execution.instructions import PlanInstructions
-        from agentrunner.plans.execution.plan_settings import load_settings, save_settings
-        from agentrunner.storage.plan_folder import plan_folder
+        from agentrunner.plans.execution.plan_settings import save_settings
 
-        repo, cwd = repository(setting.repo), Path.cwd()
-        state_dir = environment.state_dir(setting.state_dir)
-        folder = plan_folder(state_dir, repo)
-        shared = of_tasks(load_settings(folder, cwd), setting, given, cwd)
-        save_settings(folder, shared)
-        options = Options(
-            state_dir=state_dir,
-            on_event=lambda event: None,
-            environ=os.environ,
-            policy=setting.policy,
-            stop=halt,
-        )
-        order = PlanInstructions(repo, shared, options, parallel=len(os.sched_getaffinity(0)))
+        options = api.options(setting.state_dir, policy=setting.policy, stop=halt)
+        order = api.plan_instructions(repository(setting.repo), options)
+        shared = of_tasks(order.settings, setting, given, Path.cwd())
+        save_settings(order.folder, shared)
+        order = replace(order, settings=shared)
 
         before: dict[object, str] = {}
 

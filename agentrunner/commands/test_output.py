@@ -9,10 +9,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from agentrunner.commands.console import show
-from agentrunner.commands.look import events_of
 from agentrunner.errors.runs import NoTestOutput
 from agentrunner.screens.layout import count
 from agentrunner.state.rounds import round_of
+from agentrunner.storage.events import read_events
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.text.terminal import sanitize
 
@@ -56,7 +56,7 @@ def test_runs(folder: RunFolder) -> tuple[dict[int, Mapping[str, Any]], int]:
     """Return the event of the last test command by round (0: before the run), and all rounds."""
     found: dict[int, Mapping[str, Any]] = {}
     rounds = 0
-    for event in events_of(folder.events_file, lambda: False):
+    for event in read_events(folder.events_file):
         if event.get("event") == "worker_started":
             rounds = round_of(event.get("round"), event.get("loop"))
         elif (

@@ -16,9 +16,10 @@ import typer
 from agentrunner import api, environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Console, Output, interactive, tell
-from agentrunner.commands.which_run import here, is_driven
+from agentrunner.commands.which_run import here
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import AmbiguousRun
+from agentrunner.storage.locks import is_driven
 
 if TYPE_CHECKING:
     from agentrunner.results import InboxItem, Result
@@ -78,9 +79,9 @@ def _find_run(name: str | None, output: Output) -> str:
     if name:
         return RunIndex(state).find(name, here())
     folder = plan_folder(state, here())
-    rows = RunIndex(state).runs(here())
+    rows = api.listed_runs_sync(here(), state_dir=state)
     if folder.root.is_dir() and folder.lock().taken():
-        if not any(is_driven(state, row.run_id) for row in rows if not row.part_of):
+        if not any(row.running for row in rows if not row.part_of):
             return ""
         if not interactive(output):
             raise AmbiguousRun(
@@ -93,7 +94,7 @@ def _find_run(name: str | None, output: Output) -> str:
     try:
         return run_for("watch", None, output.state_dir, output)
     except UsageError:
-        if rows and not any(row.waiting or is_driven(state, row.run_id) for row in rows):
+        if rows and not any(row.waiting or row.running for row in rows):
             return "" if rows[0].part_of else rows[0].run_id  # its end is shown at once
         raise
 

@@ -30,14 +30,6 @@ def git_of(result: Result) -> str:
     return "git" if folder.resolve() == Path.cwd() else f"git -C {shlex.quote(str(folder))}"
 
 
-def is_driven(state_dir: Path, run_id: str) -> bool:
-    """Whether a process works on this run, or asks about it, right now."""
-    from agentrunner.storage.locks import run_lock
-    from agentrunner.storage.run_folder import RunFolder
-
-    return run_lock(RunFolder(state_dir / "runs" / run_id)).probe() is not None
-
-
 def name_needed(state_dir: Path, run_id: str) -> str:
     """Return the run's name for commands given here; "" if this repository has no other run."""
     from agentrunner.storage.index import RunIndex

@@ -9,8 +9,8 @@ from pathlib import Path
 from agentrunner.errors import CheckpointCorrupt
 from agentrunner.state.lifecycle import TERMINAL, state_word
 from agentrunner.storage.index import RunIndex, RunRow
-from agentrunner.storage.locks import run_lock
-from agentrunner.storage.run_folder import RunFolder, runs_root
+from agentrunner.storage.locks import is_driven
+from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
 
 
@@ -35,18 +35,14 @@ def listed_runs(state_dir: Path, repo: Path | None = None) -> list[ListedRun]:
     for row in index.runs(repo):
         _record_end(index, row)
     return [
-        ListedRun(**asdict(row), running=not row.finished_at and _is_driven(state_dir, row.run_id))
+        ListedRun(**asdict(row), running=not row.finished_at and is_driven(state_dir, row.run_id))
         for row in index.runs(repo)
     ]
 
 
-def _is_driven(state_dir: Path, run_id: str) -> bool:
-    return run_lock(RunFolder(runs_root(state_dir) / run_id)).probe() is not None
-
-
 def _record_end(index: RunIndex, row: RunRow) -> None:
     """Record the end of a run that was killed before it did so itself."""
-    if row.finished_at or row.waiting or _is_driven(index.state_dir, row.run_id):
+    if row.finished_at or row.waiting or is_driven(index.state_dir, row.run_id):
         return
     moves = RunLog(RunFolder.open(index.state_dir, row.run_id).log_file).records("state")
     if moves and moves[-1].data["to"] in TERMINAL:

@@ -12,11 +12,11 @@ from agentrunner.config.spec import Check
 from agentrunner.errors import ProtocolError, UsageError
 from agentrunner.errors.runs import WrongAnswer
 from agentrunner.execution.deps import Deps
-from agentrunner.execution.outages import ASKED_FOR, setting_with_origin
+from agentrunner.execution.outages import ASKED_FOR, remedy_of
 from agentrunner.execution.questions import question
 from agentrunner.planners.base import MessageType, PlannerUnavailable, PlannerUnusable
 from agentrunner.planners.faults import reason_of, words_of_failure
-from agentrunner.planners.panel import Candidate, Role, RoleCandidates, role_of
+from agentrunner.planners.panel import RoleCandidates, role_of
 from agentrunner.protocol import WorkerCall
 from agentrunner.state.people import CHECK, CHECK_AFTER, Question
 from agentrunner.state.run_state import TaskContext
@@ -70,14 +70,21 @@ def silence_of(
     deps: Deps,
 ) -> Silence:
     """Return what a person is shown about this failure, in no provider's own form."""
-    named = getattr(error, "candidate", "")
-    candidate = next(
-        (c for c in role_candidates.candidates if c.name == named), role_candidates.candidates[-1]
-    )
+    candidate = role_candidates.named(getattr(error, "candidate", ""))
     fault = words_of_failure(error)
     if isinstance(error, PlannerUnusable) and reason_of(error) == "unusable":
         fault = f"no answer can be used; of the last one: {_bounded(error.fault, MOST_FAULT)}"
     answer = error.answer if isinstance(error, PlannerUnusable) else ""
+    remedy = remedy_of(
+        reason_of(error),
+        candidate,
+        deps.spec,
+        deps.environ,
+        verb="answer",
+        model='"model: NAME"',
+        again="answer `again`",
+        role=role_of(asked_for),
+    )
     return Silence(
         asked_for=asked_for,
         candidate=candidate.name,
@@ -85,7 +92,7 @@ def silence_of(
         code=error.code,
         reason=reason_of(error),
         fault=fault.rstrip("."),
-        cure=_remedy(reason_of(error), candidate, role_of(asked_for), deps),
+        cure=remedy[:1].upper() + remedy[1:],
         answer=_bounded(deps.redactor.redact(answer), MOST_ANSWER),
     )
 
@@ -93,25 +100,6 @@ def silence_of(
 def _bounded(text: str, most: int) -> str:
     shown = sanitize(text)
     return shown if len(shown) <= most else f"{shown[:most]} … ({len(shown)} characters)"
-
-
-def _remedy(reason: str, candidate: Candidate, role: Role, deps: Deps) -> str:
-    """Return what a person may do, in a sentence."""
-    key = str(getattr(candidate.client, "key_name", ""))
-    name = "runner.assess.model" if role == "assess" else "runner.meta.model"
-    place = setting_with_origin(name, deps.spec, deps.environ)
-    if reason == "auth":
-        if key:
-            return f"Set {key} to a key that is good, and answer `again` from a shell that has it"
-        return "Log in again, or give it a key that is good, then answer `again`"
-    if reason == "model":
-        return f'Answer "model: NAME" with one that the provider has ({place})'
-    if reason in ("context", "filter", "cut", "unusable"):
-        return f'Another model may do better: "model: NAME" ({place})'
-    if reason in ("quota", "rate_limit"):
-        return "Raise the quota or wait, then answer `again`"
-    address = setting_with_origin("runner.meta.base_url", deps.spec, deps.environ)
-    return f"See whether its server is up ({address}), then answer `again`"
 
 
 def planner_question(silence: Silence, state: TaskContext, back_to: str) -> Question:

@@ -52,6 +52,10 @@ class RoleCandidates:
     cool_down_sec: float = 300
     """Seconds to skip a candidate whose quota is spent, if the provider names no reset time."""
 
+    def named(self, name: str) -> Candidate:
+        """Return the candidate of this name, else the last one."""
+        return next((one for one in self.candidates if one.name == name), self.candidates[-1])
+
 
 class Panel:
     """The clients of every role. As a plain `PlannerClient` it asks the role's first candidate."""

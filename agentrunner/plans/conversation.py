@@ -15,6 +15,7 @@ from agentrunner.config.agents import See
 from agentrunner.config.markdown import detect_language
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors.planners import ConversationTimeout, EmptyMessage, MessageTooLong
+from agentrunner.execution.failover import AllAway
 from agentrunner.planners.base import PlannerUnavailable
 from agentrunner.planners.factory import reply_format
 from agentrunner.plans import proposal as proposals
@@ -33,7 +34,6 @@ from agentrunner.plans.store import OpenQuestion, PlanChange, PlanStore
 from agentrunner.prompts import Language, PromptInput
 from agentrunner.protocol import Choices, Decompose, Message, PlanPatch
 from agentrunner.protocol.known_ids import with_plan_ids
-from agentrunner.state.worker_runs import Wait
 from agentrunner.text.cut import cut
 
 TIMEOUT_SEC = 15 * 60.0
@@ -125,7 +125,8 @@ class Conversation:
 
     async def _asked(self, prompt: PromptInput, check: Check) -> Message:
         """Return the planner's answer; waits for one that is away do not count to the time-out."""
-        waits: list[Wait] = []
+        if self.waits is not None:
+            self.waits.begin()
         while True:
             try:
                 async with asyncio.timeout(self.timeout_sec):
@@ -135,10 +136,14 @@ class Conversation:
                     f"The planner gave no answer within {self.timeout_sec / 60:g} minutes.",
                     remedy="say it again, in smaller steps",
                 ) from error
+            except AllAway as away:
+                if self.waits is None:
+                    raise away.failure from away
+                await self.waits.wait(away, prompt.type)
             except PlannerUnavailable as failure:
                 if self.waits is None:
                     raise
-                waits.append(await self.waits.wait(failure, prompt.type, waits))
+                raise self.waits.refusal(failure, prompt.type) from failure
 
     def _not_applied(self, plan: Plan, former: Proposal | None) -> list[str]:
         """Return remarks on a proposal that was shown and not accepted."""

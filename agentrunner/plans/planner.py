@@ -12,10 +12,9 @@ import json
 import secrets
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -30,22 +29,15 @@ from agentrunner.errors.runs import OutOfBudget
 from agentrunner.errors.workers import WorkerNotReady
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.execution.deps import Clock
-from agentrunner.execution.outages import ends_by_itself
-from agentrunner.execution.planner_candidates import Chosen, Silence
+from agentrunner.execution.failover import AllAway, FailOver
 from agentrunner.gateway.order import Allowance
 from agentrunner.gateway.prices import Prices, load_prices
 from agentrunner.money.bill import MadeCalls
 from agentrunner.money.counters import allowance, caught_up, cost_of
 from agentrunner.planners.asking import Asker
-from agentrunner.planners.base import (
-    NeedsWorkplace,
-    PlannerCall,
-    PlannerUnavailable,
-    PlannerUnusable,
-    Written,
-)
+from agentrunner.planners.base import NeedsWorkplace, PlannerCall, PlannerClient, Written
 from agentrunner.planners.cut import CODE, cut_in_call
-from agentrunner.planners.panel import Candidate, Panel, RoleCandidates, make_panel, pick
+from agentrunner.planners.panel import Panel, make_panel
 from agentrunner.planners.workplace import Workplace
 from agentrunner.plans.conversation import Check, Conversation
 from agentrunner.plans.outages import PlannerWaits
@@ -62,7 +54,6 @@ from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import RunFolder, make_private, write_new, write_private
 from agentrunner.storage.run_log import RunLog
 from agentrunner.text.redaction import Redactor
-from agentrunner.text.times import stamp
 from agentrunner.workers.member import make_members
 
 ATTEMPT = 1
@@ -198,8 +189,16 @@ class PanelPlanner:
         self._log = log
         self._redact = redact
         self._clock = clock
-        self._salt = salt
         self._cooling: dict[str, str] = {}
+        self._candidates = FailOver(
+            panel,
+            "plan",
+            clock=clock,
+            cooling=self._cooling,
+            salt=salt,
+            warn=lambda sentence: self._note("fail-over", sentence),
+            waits=lambda: waits.made,
+        )
         self._warnings: list[str] = []
 
     def warnings(self) -> list[str]:
@@ -215,38 +214,21 @@ class PanelPlanner:
         """Return the answer of the first candidate that gives a usable one; see
         `conversation.Planner`.
         """
-        role_candidates = self._panel.role_candidates("plan")
-        failed: dict[str, Silence] = {}
-        while True:
-            number = self._log.counters().calls
-            chosen = self._choice(role_candidates, number, failed)
-            if chosen is None and not failed:  # all are cooling down: ask them rather than none
-                self._cooling.clear()
-                continue
-            if chosen is None:
-                self._cooling.clear()
-                raise _worth_waiting(role_candidates.candidates, failed)
-            if failed:
-                name, silence = next(reversed(failed.items()))
-                sentence = f"{name} does not answer, {chosen.name} does: {silence.message}"
-                self._note("fail-over", sentence[:500])
-            asker = self._asker(Chosen(self._panel, chosen), prompt)
-            try:
-                return (await asker.ask(replace(prompt, call_number=number), check)).message
-            except (PlannerUnavailable, PlannerUnusable) as silence:
-                limited = isinstance(silence, PlannerUnavailable) and silence.kind == "rate_limit"
-                waits = limited or isinstance(silence, PlannerUnusable)
-                if waits and not role_candidates.fallback_on_rate_limit:
-                    raise
-                failed[chosen.name] = silence
-                self._cooling[f"meta:{chosen.name}"] = self._cool_until(role_candidates, silence)
 
-    def _choice(
-        self, role_candidates: RoleCandidates, number: int, failed: Mapping[str, Silence]
-    ) -> Candidate | None:
-        """Return the candidate to ask now, of those that have not failed at this question."""
-        left = [one for one in role_candidates.candidates if one.name not in failed]
-        return pick(left, self._cooling, self._clock.now(), self._salt, number)
+        def number() -> int:
+            return self._log.counters().calls
+
+        async def asked_of(client: PlannerClient) -> Message:
+            asker = self._asker(client, prompt)
+            return (await asker.ask(replace(prompt, call_number=number()), check)).message
+
+        try:
+            return await self._candidates.ask(asked_of, number)
+        except AllAway as away:
+            if away.failed:
+                raise
+        self._cooling.clear()  # all are left alone, for earlier messages: better any than none
+        return await self._candidates.ask(asked_of, number)
 
     def _note(self, code: str, sentence: str) -> None:
         """Record a warning, and keep it for whoever shows the answer."""
@@ -260,7 +242,7 @@ class PanelPlanner:
         if cut is not None and not self._log.is_noted(CODE):
             self._note(CODE, cut.sentence())
 
-    def _asker(self, client: Chosen, prompt: PromptInput) -> Asker:
+    def _asker(self, client: PlannerClient, prompt: PromptInput) -> Asker:
         async def record(call: PlannerCall) -> None:
             await asyncio.to_thread(self._record, call)
 
@@ -278,24 +260,6 @@ class PanelPlanner:
             look=self._view.answer if self._view.looks else None,
             progress=self.progress,
         )
-
-    def _cool_until(self, role_candidates: RoleCandidates, failure: Silence) -> str:
-        limited = isinstance(failure, PlannerUnavailable) and failure.kind == "rate_limit"
-        reset_at = getattr(failure, "reset_at", "") if limited else ""
-        return reset_at or stamp(
-            self._clock.now() + timedelta(seconds=role_candidates.cool_down_sec)
-        )
-
-
-def _worth_waiting(candidates: Sequence[Candidate], failed: Mapping[str, Silence]) -> Silence:
-    """Return a failure that ends by itself, if any candidate has one, else the last failure."""
-    clients = {one.name: one.client for one in candidates}
-    passing = [
-        failure
-        for name, failure in failed.items()
-        if isinstance(failure, PlannerUnavailable) and ends_by_itself(clients[name], failure)
-    ]
-    return passing[0] if passing else [*failed.values()][-1]
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agentrunner.execution.planner_candidates import Chosen
+from agentrunner.execution.failover import Chosen
 from agentrunner.execution.seeing import seeing
 from agentrunner.money.counters import cost_of
 from agentrunner.planners.asking import Asker

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from agentrunner.storage.run_log import append_line, read_lines, redact_strings
+from agentrunner.storage.run_log import append_line, objects, read_lines, redact_strings
 from agentrunner.text.times import stamp
 
 Event = dict[str, Any]
@@ -68,7 +67,7 @@ def read_events(path: Path) -> list[Event]:
 def read_from(path: Path, offset: int) -> tuple[list[Event], int]:
     """Return the whole lines of a file after a byte offset, and the offset after them.
 
-    Nothing where there is no file yet. Blocks.
+    A damaged line is left out. Nothing where there is no file yet. Blocks.
     """
     try:
         with path.open("rb") as file:
@@ -77,5 +76,4 @@ def read_from(path: Path, offset: int) -> tuple[list[Event], int]:
     except FileNotFoundError:
         return [], offset
     whole = text[: text.rfind(b"\n") + 1]
-    found = (json.loads(line) for line in whole.splitlines() if line.strip())
-    return [line for line in found if isinstance(line, dict)], offset + len(whole)
+    return list(objects(whole)), offset + len(whole)

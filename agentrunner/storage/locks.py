@@ -18,7 +18,7 @@ from pathlib import Path
 
 from agentrunner.errors import LockHeld
 from agentrunner.storage.process_time import start_time
-from agentrunner.storage.run_folder import RunFolder, make_private
+from agentrunner.storage.run_folder import RunFolder, make_private, runs_root
 
 OUTSIDE = "or work outside of it: agentrunner run … --worktree"
 PATIENCE_SEC = 0.25
@@ -186,3 +186,8 @@ def run_lock(folder: RunFolder) -> FileLock:
     """Return the lock of the process that drives a run."""
     remedy = f"agentrunner watch {folder.run_id}, or agentrunner cancel {folder.run_id}"
     return FileLock(folder.run_lock, f"run {folder.run_id}", remedy)
+
+
+def is_driven(state_dir: Path, run_id: str) -> bool:
+    """Whether a process works on this run, or asks about it, right now."""
+    return run_lock(RunFolder(runs_root(state_dir) / run_id)).taken()

@@ -96,10 +96,11 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
         raw = path.read_bytes()
     except FileNotFoundError:
         return
-    yield from _objects(raw)
+    yield from objects(raw)
 
 
-def _objects(raw: bytes) -> Iterator[dict[str, Any]]:
+def objects(raw: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects among these lines; damaged lines are left out."""
     for line in raw.split(b"\n"):
         if not line:
             continue
@@ -163,7 +164,7 @@ class History:
 
 
 def _records(raw: bytes) -> Iterator[Record]:
-    for value in _objects(raw):
+    for value in objects(raw):
         with contextlib.suppress(TypeError):  # written by another version
             yield Record(**value)
 

@@ -118,6 +118,16 @@ def test_the_first_is_waited_for_where_the_task_says_so(run: Run, clock: Virtual
     assert Second.asked == [] and len(waits(run)) == 1
 
 
+def test_where_only_a_quota_is_waited_for_the_next_one_answers_for_another_trouble(
+    run: Run, clock: VirtualClock
+) -> None:
+    First.refusals = {1: no("auth"), 2: no("rate_limit", at(60))}
+    meta = {"candidates": [{"kind": "first"}, {"kind": "second"}], "fallback_on_rate_limit": False}
+    begin(run, profiles={"meta": meta})
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert Second.asked == FOUR[1:2] and waits(run) == [(at(61), "meta", "first")]
+
+
 @pytest.mark.parametrize("kind", ["auth", "model", "server"])
 def test_other_troubles_wait_for_a_person(run: Run, clock: VirtualClock, kind: FailureKind) -> None:
     First.refusals = {1: no(kind)}

@@ -17,7 +17,7 @@ from typing import Any
 from agentrunner.config.yaml_text import read_yaml
 from agentrunner.errors import UsageError
 from agentrunner.text.mentions import alone
-from agentrunner.verification.rooms.own_code import is_own_module, json_of, table, toml_of
+from agentrunner.verification.rooms.own_code import children, is_own_module, json_of, table, toml_of
 
 MOST_READ = 200_000
 """Characters of a manifest that are read."""
@@ -234,7 +234,7 @@ def _matching(folder: Path, parts: list[str]) -> Iterator[Path]:
     deep, rest = parts[0] == "**", parts[1:]
     if deep:
         yield from _matching(folder, rest)
-    for child in _children(folder):
+    for child in children(folder):
         name = child.name
         if not fnmatchcase(name, parts[0]) or name == "node_modules" or name[:1] == ".":
             continue

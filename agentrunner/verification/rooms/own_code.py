@@ -21,7 +21,7 @@ def is_own_module(module: str, repo: Path, folders: Iterable[str] | None = None)
     By default they are its top and the folders there that are not hidden.
     """
     if folders is None:
-        folders = ("", *(one.name for one in _inner(repo) if one.is_dir() and one.name[:1] != "."))
+        folders = ("", *(one.name for one in children(repo) if one.is_dir() and one.name[:1] != "."))
     places = [repo / folder for folder in folders]
     return any((one / module).is_dir() or (one / f"{module}.py").is_file() for one in places)
 
@@ -78,7 +78,8 @@ def table(tables: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _inner(folder: Path) -> list[Path]:
+def children(folder: Path) -> list[Path]:
+    """What lies in a folder, sorted, at most 1,000; none where it cannot be listed."""
     try:
         return sorted(folder.iterdir())[:MOST_FOLDERS]
     except OSError:
