@@ -21,7 +21,10 @@ def is_own_module(module: str, repo: Path, folders: Iterable[str] | None = None)
     By default they are its top and the folders there that are not hidden.
     """
     if folders is None:
-        folders = ("", *(one.name for one in children(repo) if one.is_dir() and one.name[:1] != "."))
+        folders = (
+            "",
+            *(one.name for one in children(repo) if one.is_dir() and one.name[:1] != "."),
+        )
     places = [repo / folder for folder in folders]
     return any((one / module).is_dir() or (one / f"{module}.py").is_file() for one in places)
 

@@ -144,6 +144,12 @@ class Sealed:
         """Whether the copy exists: a run that an older version began has none."""
         return (self._folder / MANIFEST).is_file()
 
+    @property
+    def version(self) -> tuple[int, int]:
+        """Distinguishes one copy from a later one in its place. Raises OSError without a copy."""
+        status = (self._folder / MANIFEST).stat()
+        return status.st_ino, status.st_ctime_ns
+
     def folders(self) -> list[tuple[SealedFolder, Path]]:
         """Each folder with the place of its content: the copy, or the folder itself if large."""
         try:
