@@ -51,8 +51,8 @@ def check_outcome(
         detail = "passes, beside known reds"
     elif measured.others_red and not detail:
         detail = "passes, beside red tests whose names contain its own"
-    elif not (measured.passed or detail) and (output := sanitize(ran.tail).strip()):
-        detail = f"exit {ran.exit_code}: {output.splitlines()[-1][:200]}"
+    elif not (measured.passed or detail) and (words := _last_words(measured)):
+        detail = f"exit {ran.exit_code}: {words[:200]}"
     silent = target.author == "planner" if unsure is None else unsure
     green = (measured.passed and not doubt) or excused
     return CheckOutcome(
@@ -176,6 +176,14 @@ def red_tests(results: Results | None) -> list[RedTest]:
         RedTest(name=test.name, file=test.file, line=test.line, message=test.message[:MESSAGE])
         for test in red[:MOST_RED]
     ]
+
+
+def _last_words(measured: Measured) -> str:
+    """The line that says most of a red run: of its first red test, else the end of the output."""
+    for test in measured.results.red if measured.results else ():
+        if lines := sanitize(test.message).strip().splitlines():
+            return lines[0]
+    return ["", *sanitize(measured.ran.tail).strip().splitlines()][-1]
 
 
 def _why_not_believed(results: Results, claims: Claims | None = None) -> str:

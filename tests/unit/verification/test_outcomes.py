@@ -158,6 +158,7 @@ def test_which_tests_turned_and_which_did_not_is_known_by_name() -> None:
         (measured(0, RED), "failed", "exit 0, but b, c failed"),
         (measured(0, results()), "failed", "no test ran"),
         (measured(3, tail="one\nlast words\n"), "failed", "exit 3: last words"),
+        (measured(1, RED, tail="one\na warning\n"), "failed", "exit 1: b said no"),
         (measured(0, timed_out=True), "failed", "timed out after 9 s"),
     ],
 )
