@@ -434,9 +434,8 @@ async def undo(run_id: str, *, force: bool = False, state_dir: Path | str | None
 def undo_sync(run_id: str, *, force: bool = False, state_dir: Path | str | None = None) -> Undone:
     """Do the same as `undo`. Blocks."""
     from agentrunner.engine import queries
-    from agentrunner.results import Undone
 
-    return Undone.model_validate(queries.undo(_place(state_dir), run_id, force))
+    return queries.undo(_place(state_dir), run_id, force)
 
 
 # -- plans ----------------------------------------------------------------------------------------
