@@ -56,7 +56,7 @@ def failing_in_tree(source: bytes, language: str) -> list[Failing]:
     if parsed is None or parsed.root.has_error:
         return []
     root = parsed.root
-    span = TestSpan("", (), 0, root.end_byte, 0, root.end_byte, 1)
+    span = TestSpan("", (), 0, root.end_byte, 1)
     whole = Found(span, (), root, root, root, True, language)
     found = [*_stated(parsed, whole), *_conditions(parsed), *_exit_codes(parsed)]
     return found or list(_imports(parsed)) or list(_reversed_comparisons(parsed))

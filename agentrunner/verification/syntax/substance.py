@@ -75,7 +75,7 @@ def asserted_by(source: bytes, language: str) -> list[str]:
     if parsed is None:
         return []
     root = parsed.root
-    span = TestSpan("", (), 0, root.end_byte, 0, root.end_byte, 1)
+    span = TestSpan("", (), 0, root.end_byte, 1)
     everything = Found(span, (), root, root, root, True, language)
     return [
         _ASSERTING.sub(r"\1", _without_brackets(normal(parsed, one.node)))
