@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from agentrunner.engine.following import EventReader as EventReader
     from agentrunner.engine.listing import ListedRun as ListedRun
     from agentrunner.engine.queries import ChangedFile as ChangedFile
+    from agentrunner.engine.retention import Collected as Collected
+    from agentrunner.engine.verify import Verification as Verification
     from agentrunner.events import Event as Event
+    from agentrunner.plans.execution.status import PlanStatus as PlanStatus
     from agentrunner.plans.planner import PanelPlanner as PanelPlanner
     from agentrunner.results import InboxItem as InboxItem
     from agentrunner.results import PlanResult as PlanResult
@@ -45,6 +48,7 @@ environment.quiet_libraries()  # before the first import of what reads these set
 
 _TYPES = {
     "ChangedFile": "agentrunner.engine.queries",
+    "Collected": "agentrunner.engine.retention",
     "Event": "agentrunner.events",
     "EventReader": "agentrunner.engine.following",
     "InboxItem": "agentrunner.results",
@@ -52,10 +56,12 @@ _TYPES = {
     "Options": "agentrunner.engine.attempt_run",
     "PanelPlanner": "agentrunner.plans.planner",
     "PlanResult": "agentrunner.results",
+    "PlanStatus": "agentrunner.plans.execution.status",
     "Result": "agentrunner.results",
     "RunEntry": "agentrunner.results",
     "TaskSpec": "agentrunner.config.spec",
     "Undone": "agentrunner.results",
+    "Verification": "agentrunner.engine.verify",
 }
 """Types that are part of the API, imported when somebody names them."""
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from agentrunner.plans.conversation import Conversation, UndonePlan
     from agentrunner.plans.execution.delivery import DeliveryOptions
     from agentrunner.plans.execution.instructions import PlanInstructions
+    from agentrunner.plans.execution.status import PlanStatus
     from agentrunner.plans.plan import Plan
     from agentrunner.plans.planner import PanelPlanner
     from agentrunner.plans.proposal import Proposal
@@ -32,6 +33,8 @@ __all__ = [
     "execute_plan",
     "plan",
     "plan_instructions",
+    "plan_status",
+    "plan_status_sync",
     "propose",
     "run_plan",
     "undo_plan",
@@ -135,6 +138,20 @@ async def apply_proposal(
 async def plan(repo: Path, *, state_dir: Path | str | None = None) -> Plan:
     """Return the present plan of a repository."""
     return await aside(_store(repo, state_dir).load)
+
+
+async def plan_status(repo: Path, *, state_dir: Path | str | None = None) -> PlanStatus:
+    """Return how the plan and each of its tasks stand, also while another process executes it."""
+    return await aside(plan_status_sync, repo, state_dir=state_dir)
+
+
+def plan_status_sync(repo: Path, *, state_dir: Path | str | None = None) -> PlanStatus:
+    """Do the same as `plan_status`. Blocks."""
+    from datetime import UTC, datetime
+
+    from agentrunner.plans.execution.status import look
+
+    return look(state_folder(state_dir), _folder(repo, state_dir), datetime.now(UTC))
 
 
 async def undo_plan(

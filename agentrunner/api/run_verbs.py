@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from agentrunner.api.driving import aside, options, state_folder
+from agentrunner.api.driving import aside, ignore, options, state_folder
 from agentrunner.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from agentrunner.engine.following import EventReader
     from agentrunner.engine.listing import ListedRun
     from agentrunner.engine.queries import ChangedFile
+    from agentrunner.engine.retention import Collected
+    from agentrunner.engine.verify import Verification
     from agentrunner.events import Event
     from agentrunner.results import Result, RunEntry, Undone
 
@@ -24,6 +26,8 @@ __all__ = [
     "cancel",
     "changes",
     "changes_sync",
+    "delete_old_runs",
+    "delete_old_runs_sync",
     "diff",
     "diff_sync",
     "follow",
@@ -39,6 +43,7 @@ __all__ = [
     "runs",
     "undo",
     "undo_sync",
+    "verify",
     "worker_at_work_sync",
 ]
 
@@ -325,3 +330,72 @@ def undo_sync(run_id: str, *, force: bool = False, state_dir: Path | str | None 
     from agentrunner.engine import queries
 
     return queries.undo(state_folder(state_dir), run_id, force)
+
+
+async def verify(
+    run_id: str,
+    *,
+    mutants_sec: float = 0,
+    on_event: Callable[[dict[str, Any]], None] = ignore,
+    state_dir: Path | str | None = None,
+) -> Verification:
+    """Verify once more, from nothing, what a run delivered; the run is not changed.
+
+    `mutants_sec` limits the time spent on mutants, 0 is none. Raises LockHeld for a run that is
+    driven, UsageError for one that has delivered nothing.
+    """
+    from agentrunner.engine import attempts
+    from agentrunner.engine import verify as again
+    from agentrunner.engine.commits import load_task_of
+    from agentrunner.errors import LockHeld
+    from agentrunner.storage.locks import run_lock
+    from agentrunner.storage.run_folder import RunFolder
+
+    place = state_folder(state_dir)
+    folder = RunFolder.open(place, run_id)
+    if run_lock(folder).taken():
+        raise LockHeld(
+            f"{run_id} is being worked on.",
+            remedy=f"agentrunner watch {run_id}, and verify it when it has ended or waits",
+        )
+    return await again.verify(
+        folder,
+        await aside(load_task_of, folder),
+        await attempts.latest(folder),
+        state_dir=place,
+        environ=os.environ,
+        emit=lambda event, **fields: on_event({"event": event, **fields}),
+        mutants_sec=mutants_sec,
+    )
+
+
+async def delete_old_runs(
+    *,
+    older_than_days: float | None = None,
+    max_bytes: int | None = None,
+    dry: bool = False,
+    state_dir: Path | str | None = None,
+) -> Collected:
+    """Delete what is kept of ended runs past their retention, or past `older_than_days`.
+
+    The oldest go as well until the state folder takes no more than `max_bytes`. With `dry` nothing
+    is deleted: `removed` are the runs that would be.
+    """
+    how: dict[str, Any] = {"older_than_days": older_than_days, "max_bytes": max_bytes, "dry": dry}
+    return await aside(delete_old_runs_sync, state_dir=state_dir, **how)
+
+
+def delete_old_runs_sync(
+    *,
+    older_than_days: float | None = None,
+    max_bytes: int | None = None,
+    dry: bool = False,
+    state_dir: Path | str | None = None,
+) -> Collected:
+    """Do the same as `delete_old_runs`. Blocks."""
+    from datetime import UTC, datetime
+
+    from agentrunner.engine.retention import collect_garbage
+
+    place, now = state_folder(state_dir), datetime.now(UTC)
+    return collect_garbage(place, now, older_than_days, max_bytes, dry=dry)

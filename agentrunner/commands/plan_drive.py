@@ -187,7 +187,7 @@ def _drive(order: PlanInstructions, output: Output, begun: Callable[[], None] | 
         from agentrunner.results import PlanResult
 
         ended = PlanResult.of_event(console.result) if console.result else None
-        show_status(order.options.state_dir, order.folder, result=ended)
+        show_status(order.options.state_dir, order.repo, result=ended)
     return code
 
 

@@ -67,7 +67,7 @@ def watch_plan(repo: str | None, output: Output) -> int:
         console.close()
     result = _result(folder)
     if not output.json:
-        show_status(state_dir, folder, result=result)
+        show_status(state_dir, repository(repo), result=result)
     return result.exit_code if result else 0
 
 
