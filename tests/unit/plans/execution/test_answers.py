@@ -11,7 +11,6 @@ from pydantic import BaseModel
 from agentrunner.config.budget import BudgetSpec
 from agentrunner.errors import UsageError
 from agentrunner.plans.execution.answers import (
-    answer,
     answer_of,
     asked_text,
     ended_text,
@@ -25,6 +24,7 @@ from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import Question
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
+from tests.kit.plan_project import answer
 
 AT = "2026-01-01T00:00:00Z"
 
