@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import shutil
@@ -54,6 +55,11 @@ def _free_bytes(folder: Path) -> float:
         return shutil.disk_usage(place).free
     except OSError:
         return math.inf
+
+
+def is_out_of_room(error: BaseException) -> bool:
+    """Whether an error is the system's for a disk or a quota that is full."""
+    return getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
 
 
 def home_of(environ: Mapping[str, str]) -> Path:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import sqlite3
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,6 +22,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import TypeAdapter
 
+from agentrunner.environment import is_out_of_room
 from agentrunner.errors import AgentRunnerError, InfraError, TaskFailed
 from agentrunner.execution.asking import NeedsPerson
 from agentrunner.execution.budget_questions import BudgetSpent, pause
@@ -120,8 +120,7 @@ def guarded(
 
 def _is_fault_of_machine(error: Exception) -> bool:
     """Whether the disk is full or the state cannot be saved; the saved run stays as it is."""
-    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-    return full or isinstance(error, sqlite3.Error)
+    return is_out_of_room(error) or isinstance(error, sqlite3.Error)
 
 
 async def _unless_stopped(node: Node, state: TaskContext, deps: Deps) -> Command[str]:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from agentrunner import environment
-from agentrunner.commands import engine
 from agentrunner.commands.console import (
     Console,
     Output,
@@ -39,11 +38,10 @@ from agentrunner.screens.paused import paused_screen
 from agentrunner.screens.summary import summary_screen
 
 if TYPE_CHECKING:
-    from agentrunner.commands.engine import RunVerbs
     from agentrunner.engine.attempt_run import Options
     from agentrunner.state.people import Answer, Question
 
-Work = Callable[["RunVerbs", "Options"], Awaitable["Result"]]
+Work = Callable[["Options"], Awaitable["Result"]]
 TICK_SEC = 1.0
 IN_ORDER = re.compile(r"^--|:\d+$")
 """The place of a fault in what was ordered: an option, or a line of a task file."""
@@ -142,8 +140,7 @@ def _forget(state_dir: Path, run_id: str) -> None:
 
 
 async def _ticking(work: Work, console: Console) -> Result:
-    options = _options(console)
-    awaitable = work(engine.load(), options)
+    awaitable = work(_options(console))
     ticker = asyncio.create_task(_tick(console))
     try:
         return await awaitable

@@ -22,8 +22,6 @@ from agentrunner.screens.errors import error_screen
 from agentrunner.text.redaction import Redactor
 from agentrunner.text.times import stamp_now
 
-LEAST_ROOM = 65_536
-"""Bytes free on a disk below which an I/O error there means that it is full."""
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 
 
@@ -48,7 +46,7 @@ def _as_machine_error(error: Exception, folder: Path) -> InfraError | None:
     """Return the error of a full disk, an unwritable state folder or a locked file: not bugs."""
     number = error.errno if isinstance(error, OSError) else None
     sqlite = str(getattr(error, "sqlite_errorname", ""))
-    if number in (errno.ENOSPC, errno.EDQUOT) or sqlite == "SQLITE_FULL":
+    if environment.is_out_of_room(error) or sqlite == "SQLITE_FULL":
         return DiskFull.of(_full_folder(error, folder))
     # SQLite needs files of its own beside a database, and says only that it got none.
     if sqlite.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN")) and environment.is_full(folder):

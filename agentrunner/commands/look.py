@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -327,7 +327,6 @@ def gc(
     """
     import asyncio
 
-    from agentrunner.engine import retention
     from agentrunner.screens.layout import count, flat
     from agentrunner.storage.index import RunIndex
     from agentrunner.storage.state_size import disk_bytes, gigabytes
@@ -336,15 +335,13 @@ def gc(
     most = None if max_size is None else _size(max_size)
     repos = {row.run_id: row.repo for row in RunIndex(place).runs()}
     if not yes and interactive(Output(json=as_json, no_input=no_input)):
-        found = retention.collect_garbage(
-            place, datetime.now(UTC), older_than_days=older_than, max_bytes=most, dry=True
+        found = api.delete_old_runs_sync(
+            older_than_days=older_than, max_bytes=most, dry=True, state_dir=place
         )
         if found["removed"] and not _may_delete(found["removed"], repos):
             tell("Nothing was deleted.")
             return 0
-    done = retention.collect_garbage(
-        place, datetime.now(UTC), older_than_days=older_than, max_bytes=most
-    )
+    done = api.delete_old_runs_sync(older_than_days=older_than, max_bytes=most, state_dir=place)
     if as_json:
         containers = asyncio.run(_remove_dead_containers())
         show(

@@ -21,10 +21,10 @@ from agentrunner.commands.plan_status import show_status
 from agentrunner.screens.errors import error_screen
 
 if TYPE_CHECKING:
+    from agentrunner.api import PlanStatus
     from agentrunner.commands.notify import Notifier
     from agentrunner.commands.plan_live import PlanView
     from agentrunner.plans.execution.instructions import PlanInstructions
-    from agentrunner.plans.execution.status import PlanStatus
     from agentrunner.results import PlanResult
 
 
@@ -166,7 +166,7 @@ def _drive(order: PlanInstructions, output: Output, begun: Callable[[], None] | 
     from agentrunner.commands.plan_live import PlanView
 
     plain = output.json or output.quiet or output.detach or not sys.stderr.isatty()
-    view = None if plain else PlanView(order.options.state_dir, order.folder)
+    view = None if plain else PlanView(order.options.state_dir, order.repo)
     notifier = kept_notifier(order.folder.root, output.notify, notifier_of(output.notify))
     console = PlanConsole(output, view=view, notifier=notifier, begun=begun, repo=str(order.repo))
     with logging_to(console):
@@ -187,7 +187,7 @@ def _drive(order: PlanInstructions, output: Output, begun: Callable[[], None] | 
         from agentrunner.results import PlanResult
 
         ended = PlanResult.of_event(console.result) if console.result else None
-        show_status(order.options.state_dir, order.folder, result=ended)
+        show_status(order.options.state_dir, order.repo, result=ended)
     return code
 
 

@@ -17,15 +17,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentrunner import api
 from agentrunner.commands.console import paint_for, to_whoever_reads, width_of
 from agentrunner.commands.terminal_block import Block
 from agentrunner.errors import AgentRunnerError
 from agentrunner.screens.story import Story, moment
 
 if TYPE_CHECKING:
-    from agentrunner.plans.execution.status import PlanStatus
+    from agentrunner.api import PlanStatus
     from agentrunner.plans.store import OpenQuestion
-    from agentrunner.storage.plan_folder import PlanFolder
 
 DRAW_SEC = 1.0
 PROMPT = "your answer (empty leaves it waiting) > "
@@ -91,8 +91,8 @@ class PlanView:
     stays intact; the work continues.
     """
 
-    def __init__(self, state_dir: Path, folder: PlanFolder) -> None:
-        self._state_dir, self._folder = state_dir, folder
+    def __init__(self, state_dir: Path, repo: Path) -> None:
+        self._state_dir, self._repo = state_dir, repo
         self._block = Block(sys.stderr)
         self._stories = RunStories(state_dir)
         self._held: list[str] = []
@@ -121,11 +121,8 @@ class PlanView:
         return status
 
     def _look(self) -> tuple[PlanStatus, dict[str, str]]:
-        from agentrunner.plans.execution.status import look
-
-        now = datetime.now(UTC)
-        status = look(self._state_dir, self._folder, now)
-        return status, self._stories.doing(status, now)
+        status = api.plan_status_sync(self._repo, state_dir=self._state_dir)
+        return status, self._stories.doing(status, datetime.now(UTC))
 
     def draw(self, status: PlanStatus, doing: Mapping[str, str]) -> None:
         """Draw the tree of this status."""

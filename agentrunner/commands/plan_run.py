@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agentrunner import api
-from agentrunner.commands import engine
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Console, Output, interactive, show, tell
 from agentrunner.commands.plan_again import keep
@@ -106,7 +105,6 @@ def run(
     from agentrunner.plans.execution.delivery import DeliveryOptions
     from agentrunner.plans.execution.plan_settings import save_settings
 
-    engine.load()
     output = opt.detached(output, detach)
     place = repository(repo)
     options = {

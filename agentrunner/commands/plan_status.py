@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agentrunner import environment
+from agentrunner import api, environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, tell, width_of
 from agentrunner.commands.plan_place import repository
 
 if TYPE_CHECKING:
     from agentrunner.results import PlanResult
-    from agentrunner.storage.plan_folder import PlanFolder
 
 FOLLOW_SEC = 1.0
 
@@ -33,60 +32,54 @@ def status(
     state_dir: opt.StateDir = None,
 ) -> int:
     """How the plan stands: progress, cost and time of each task, and what waits for you."""
-    from agentrunner.storage.plan_folder import plan_folder
-
     place = environment.state_dir(state_dir)
-    folder = plan_folder(place, repository(repo))
-    environment.quiet_libraries()
     if follow and sys.stdout.isatty() and not as_json:
-        _follow(place, folder)
+        _follow(place, repository(repo))
         return 0
-    show_status(place, folder, as_json=as_json)
+    show_status(place, repository(repo), as_json=as_json)
     return 0
 
 
 def show_status(
     state_dir: Path,
-    folder: PlanFolder,
+    repo: Path,
     *,
     as_json: bool = False,
     result: PlanResult | None = None,
 ) -> None:
     """Print the plan's status; `result` is that of a process that has just ended."""
-    from agentrunner.plans.execution.status import look
     from agentrunner.screens.plan_status import status_screen
+    from agentrunner.storage.plan_folder import plan_folder
 
-    found = look(state_dir, folder, datetime.now(UTC))
+    found = api.plan_status_sync(repo, state_dir=state_dir)
     if as_json:
         show(json.dumps(found.as_dict()))
         return
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     show(status_screen(found, width=width, paint=paint, result=result))
-    if folder.proposal.exists() and result is None:
+    if plan_folder(state_dir, repo).proposal.exists() and result is None:
         tell("A change is proposed and waits:  agentrunner plan   shows it")
 
 
-def _follow(state_dir: Path, folder: PlanFolder) -> None:
+def _follow(state_dir: Path, repo: Path) -> None:
     """Redraw the status every second, in place, until no process executes the plan any more."""
     from rich.console import Console as Terminal
     from rich.live import Live
     from rich.text import Text
 
     from agentrunner.commands.plan_live import RunStories
-    from agentrunner.plans.execution.status import look
     from agentrunner.screens.plan_status import status_screen
 
     stories = RunStories(state_dir)
     with Live(console=Terminal(), auto_refresh=False) as live:
         while True:
-            now = datetime.now(UTC)
-            found = look(state_dir, folder, now)
+            found = api.plan_status_sync(repo, state_dir=state_dir)
             screen = status_screen(
                 found,
                 width=width_of(sys.stdout),
                 height=live.console.height,
                 paint=paint_for(sys.stdout),
-                doing=stories.doing(found, now),
+                doing=stories.doing(found, datetime.now(UTC)),
             )
             live.update(Text.from_ansi(screen), refresh=True)
             if not found.driven:

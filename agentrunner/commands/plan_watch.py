@@ -48,7 +48,7 @@ def watch_plan(repo: str | None, output: Output) -> int:
         )
     notifier = notifier_of(output.notify, settings=False)
     drawn = sys.stderr.isatty() and not (output.json or output.quiet)
-    view = PlanView(state_dir, folder) if drawn else None
+    view = PlanView(state_dir, repository(repo)) if drawn else None
     console = PlanConsole(output, view=view, notifier=notifier, repo=str(repository(repo)))
     try:
         if view is not None:
@@ -67,7 +67,7 @@ def watch_plan(repo: str | None, output: Output) -> int:
         console.close()
     result = _result(folder)
     if not output.json:
-        show_status(state_dir, folder, result=result)
+        show_status(state_dir, repository(repo), result=result)
     return result.exit_code if result else 0
 
 

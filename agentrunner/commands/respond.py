@@ -23,7 +23,6 @@ from agentrunner.screens.layout import flat
 from agentrunner.storage.locks import is_driven
 
 if TYPE_CHECKING:
-    from agentrunner.commands.engine import RunVerbs
     from agentrunner.engine.attempt_run import Options
     from agentrunner.results import Result
     from agentrunner.state.people import Answer
@@ -63,11 +62,11 @@ def resume(
     """Continue a run, or start the next attempt of one that ended."""
     _check_own_words(message, "--message")
 
-    def work(engine: RunVerbs, options: Options) -> Awaitable[Result]:
+    def work(options: Options) -> Awaitable[Result]:
         run_id = run_for("resume", run, output.state_dir, output)
         keep = on_change is not None and on_change is opt.OnChange.keep
         change: Literal["replan", "continue"] | None = "continue" if keep else "replan"
-        return engine.resume(
+        return api.resume(
             run_id,
             options,
             max_loops=max_loops,
@@ -155,8 +154,8 @@ def give(
         if (code := hand_over(state, run_id, answer, output, text)) is not None:
             return code
 
-    def work(engine: RunVerbs, options: Options) -> Awaitable[Result]:
-        return engine.respond(
+    def work(options: Options) -> Awaitable[Result]:
+        return api.respond(
             run_id, answer.decision, answer.text, question=answer.id, edit=answer.edit,
             by=answer.by, how=options,
         )  # fmt: skip
@@ -256,13 +255,11 @@ def dialog(verb: Literal["answer", "approve", "reject"], run: str | None, output
 
     Where it is settled in another terminal meanwhile, that is said, and the exit code is 0.
     """
-    from agentrunner.commands import engine as engines
     from agentrunner.commands.elsewhere import settled_elsewhere
     from agentrunner.commands.question_prompt import NotAskedAnyMore, asked, polling
     from agentrunner.storage.events import read_from
     from agentrunner.storage.run_folder import RunFolder
 
-    engines.load()
     state = environment.state_dir(output.state_dir)
     run_id = run_for(verb, run, output.state_dir, output)
     folder = RunFolder.open(state, run_id)
@@ -320,20 +317,20 @@ def accept(
     if interactive(output) and not any(not word.upper().startswith("AC-") for word in named):
         named.insert(0, run_for("accept", None, output.state_dir, output))
 
-    async def work(engine: RunVerbs, options: Options) -> Result:
+    async def work(options: Options) -> Result:
         # In a thread: reading a run's criteria uses an event loop of its own.
         given = list(named)
         if known_red:
             _check_alone(unchanged)
             run_id, more = _run_of(given, output)
             names = [*known_red, *more]
-            result = await engine.accept(
+            result = await api.accept(
                 run_id, reason, known_red=names, by=by or user_name(), how=options
             )
             line.append(await asyncio.to_thread(_line_for, options.state_dir, run_id))
             return result
         run_id, criteria = await asyncio.to_thread(_run_and_criteria, given, output)
-        return await engine.accept(
+        return await api.accept(
             run_id,
             reason,
             criteria=criteria,
@@ -409,10 +406,10 @@ def _run_and_criteria(words: list[str], output: Output) -> tuple[str, list[str]]
 def cancel(run: opt.FittingRun = None, *, output: Output) -> int:
     """End a run; the files stay as they are."""
 
-    async def work(engine: RunVerbs, options: Options) -> Result:
+    async def work(options: Options) -> Result:
         run_id = run_for("cancel", run, output.state_dir, output)
         _refuse_ended(options.state_dir, run_id)
-        result = await engine.cancel(run_id, options)
+        result = await api.cancel(run_id, options)
         # The run ends FAILED, but that is what was requested.
         ended = result.state == "FAILED"
         return result.model_copy(update={"exit_code": 0}) if ended else result

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agentrunner import api
 from agentrunner.commands import options as opt
 from agentrunner.commands.command_line import is_goal
 from agentrunner.commands.console import Output, show, tell, width_of
@@ -26,7 +27,6 @@ from agentrunner.errors.command_line import (
 from agentrunner.errors.task_files import UnknownFile
 
 if TYPE_CHECKING:
-    from agentrunner.commands.engine import RunVerbs
     from agentrunner.config.load import TaskSource
     from agentrunner.config.spec import TaskSpec
     from agentrunner.engine.attempt_run import Options
@@ -138,9 +138,9 @@ def run(
         _refuse_events_inside(output.events, Path(task.repo))
         checked.append((task, _cassette(record, replay, Path(task.repo))))
 
-    def work(engine: RunVerbs, options: Options) -> Awaitable[Result]:
+    def work(options: Options) -> Awaitable[Result]:
         ((task, cassette),) = checked
-        return engine.run(task, replace(options, cassette=cassette, policy=policy))
+        return api.run(task, replace(options, cassette=cassette, policy=policy))
 
     return drive(work, opt.detached(output, detach), first=first)
 
@@ -302,21 +302,11 @@ def _dry_run(spec: TaskSpec, output: Output, policy: Path | None) -> int:
     """Show header, criteria, checks, the worker's command, mounts and network; spends nothing."""
     import json
 
-    from agentrunner import environment
-    from agentrunner.commands import engine
+    from agentrunner.engine.dry_run import preview
     from agentrunner.screens.live import header_rows
     from agentrunner.screens.table import dry_run_screen
 
-    engine.load()
-    from agentrunner.engine.attempt_run import Options
-    from agentrunner.engine.dry_run import preview
-
-    options = Options(
-        state_dir=environment.state_dir(output.state_dir),
-        on_event=lambda event: None,
-        policy=policy,
-    )
-    plan = preview(spec, options)
+    plan = preview(spec, api.options(output.state_dir, policy=policy))
     code = InfraError.exit_code if plan["missing"] else 0
     if output.json:
         show(json.dumps(plan))
@@ -457,11 +447,11 @@ def run_stdin() -> int:
 
     waiting = ""
 
-    async def work(engine: RunVerbs, options: Options) -> Result:
+    async def work(options: Options) -> Result:
         nonlocal waiting
         spec = load(read_stdin(sys.stdin.buffer), [], {}, auto=False)
         _refuse_state(spec)
-        result = await engine.run(spec, options)
+        result = await api.run(spec, options)
         if result.waiting:
             waiting = answer_command(str(result.run_id), result.waiting)
         return result

@@ -6,11 +6,10 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentrunner import api, environment
+from agentrunner import api
 from agentrunner.commands.console import paint_for, width_of
 from agentrunner.commands.fail import named
 from agentrunner.commands.plan_place import Setting, repository
@@ -78,12 +77,9 @@ def _wrapped(text: str) -> str:
 
 def looking(setting: Setting) -> str:
     """Return the status of this setting's plan, also while another process executes it."""
-    from agentrunner.plans.execution.status import look
     from agentrunner.screens.plan_status import status_screen
-    from agentrunner.storage.plan_folder import plan_folder
 
-    state_dir = environment.state_dir(setting.state_dir)
-    found = look(state_dir, plan_folder(state_dir, repository(setting.repo)), datetime.now(UTC))
+    found = api.plan_status_sync(repository(setting.repo), state_dir=setting.state_dir)
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     return status_screen(found, width=width, paint=paint, chat=True)
 

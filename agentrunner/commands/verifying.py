@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agentrunner import api
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, width_of
 from agentrunner.commands.which_run import resolve
-from agentrunner.errors import LockHeld, UsageError
+from agentrunner.errors import UsageError
 from agentrunner.errors.runs import NotARun
 
 if TYPE_CHECKING:
-    from agentrunner.engine.verify import Verification
+    from agentrunner.api import Verification
 
 MUTANTS_SEC = 600
 """Time limit of mutants in seconds, by default."""
@@ -41,12 +41,6 @@ def verify(
     Ends with 0 where that confirms how the run ended, with 1 where it contradicts it, and with 5
     where the verification cannot be made here.
     """
-    from agentrunner.engine import attempts
-    from agentrunner.engine.commits import load_task_of
-    from agentrunner.engine.verify import verify as verified
-    from agentrunner.storage.locks import run_lock
-    from agentrunner.storage.run_folder import RunFolder
-
     if run is not None and Path(run).is_file():
         raise NotARun(
             f"{run} is a file.",
@@ -55,32 +49,16 @@ def verify(
     if mutants_sec is not None and mutants_sec <= 0:
         raise UsageError("The time for mutants must be above 0.", path="--mutants-sec")
     folder, run_id = resolve(run, state_dir)
-    here = RunFolder.open(folder, run_id)
-    if run_lock(here).probe() is not None:
-        raise LockHeld(
-            f"{run_id} is being worked on.",
-            remedy=f"agentrunner watch {run_id}, and verify it when it has ended or waits",
-        )
-    spec = load_task_of(here)
-    state = asyncio.run(attempts.latest(here))
     seconds = (mutants_sec or MUTANTS_SEC) if mutants or mutants_sec else 0
 
-    def emit(event: str, **fields: Any) -> None:
+    def on_event(event: dict[str, Any]) -> None:
         # Report ends only, not the beginnings that `awaiting` reports.
-        if not as_json and sys.stderr.isatty() and event != "awaiting":
-            what = fields.get("command") or fields.get("target")
-            print(f"  {event}  {what}  {fields.get('outcome', '')}", file=sys.stderr)  # noqa: T201
+        if not as_json and sys.stderr.isatty() and event["event"] != "awaiting":
+            what = event.get("command") or event.get("target")
+            print(f"  {event['event']}  {what}  {event.get('outcome', '')}", file=sys.stderr)  # noqa: T201
 
     found = asyncio.run(
-        verified(
-            here,
-            spec,
-            state,
-            state_dir=folder,
-            environ=os.environ,
-            emit=emit,
-            mutants_sec=seconds,
-        )
+        api.verify(run_id, mutants_sec=seconds, on_event=on_event, state_dir=folder)
     )
     if as_json:
         show(json.dumps({**found.as_json(), "exit_code": found.exit_code}, ensure_ascii=False))

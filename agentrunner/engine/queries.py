@@ -21,20 +21,8 @@ from agentrunner.storage.worker_ledger import read_json
 
 if TYPE_CHECKING:
     from agentrunner.git.snapshots import Change, Snapshots
-    from agentrunner.results import Result
+    from agentrunner.results import Result, Undone
     from agentrunner.state.run_state import TaskContext
-
-
-class Undone(TypedDict):
-    """Files that were put back, and those that were edited since and so were not.
-
-    `not_kept` are those that cannot be: nobody has what was in them before the run.
-    """
-
-    files: list[str]
-    refused: list[str]
-    not_kept: list[str]
-    undo_taken_back: bool
 
 
 class ChangedFile(TypedDict):
@@ -197,6 +185,7 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> Undone:
     from agentrunner.engine.commits import load_task_of
     from agentrunner.git.manual_changes import by_hand
     from agentrunner.git.snapshot_writer import changed_since
+    from agentrunner.results import Undone
     from agentrunner.verification.rooms.sealed import Sealed
 
     spec = load_task_of(folder)
@@ -231,15 +220,14 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> Undone:
             for row in index.runs():
                 if row.run_id == run_id:
                     index.record(replace(row, undone=not redoing))
-        files, refused = list(restored.files), list(restored.refused)
         seen = {} if redoing else Sealed(folder.root / "sealed", Path(spec.repo)).files_seen()
         lost = changed_since(snapshots.work_tree, seen or {})
-        return {
-            "files": files,
-            "refused": refused,
-            "not_kept": sorted({*restored.unkept, *lost}),
-            "undo_taken_back": redoing,
-        }
+        return Undone(
+            files=list(restored.files),
+            refused=list(restored.refused),
+            not_kept=sorted({*restored.unkept, *lost}),
+            undo_taken_back=redoing,
+        )
 
 
 def _snapshots(folder: RunFolder) -> Snapshots:

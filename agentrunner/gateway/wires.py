@@ -29,8 +29,6 @@ class CallTokens:
     """The part of `input` that came from the provider's cache."""
     cache_write: int = 0
     """The part of `input` that was written to the cache, if that has its own price."""
-    reasoning: int = 0
-    """The part of `output` that was thinking, if reported."""
 
 
 @dataclass(frozen=True)
@@ -113,10 +111,10 @@ def _openai_usage(data: Json) -> Json:
 def _openai_tokens(usage: Json) -> CallTokens | None:
     if "prompt_tokens" in usage:  # Chat Completions
         given, made = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
-        read, written = "prompt_tokens_details", "completion_tokens_details"
+        read = "prompt_tokens_details"
     else:
         given, made = _count(usage, "input_tokens"), _count(usage, "output_tokens")
-        read, written = "input_tokens_details", "output_tokens_details"
+        read = "input_tokens_details"
     if given is None or made is None:
         return None
     details = _object(usage.get(read))
@@ -125,7 +123,6 @@ def _openai_tokens(usage: Json) -> CallTokens | None:
         output=made,
         cached=_count(details, "cached_tokens") or 0,
         cache_write=_count(details, "cache_write_tokens") or 0,
-        reasoning=_count(_object(usage.get(written)), "reasoning_tokens") or 0,
     )
 
 
@@ -219,7 +216,6 @@ def _gemini_tokens(usage: Json) -> CallTokens | None:
         input=given + (_count(usage, "toolUsePromptTokenCount") or 0),
         output=(_count(usage, "candidatesTokenCount") or 0) + thoughts,
         cached=_count(usage, "cachedContentTokenCount") or 0,
-        reasoning=thoughts,
     )
 
 

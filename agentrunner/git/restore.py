@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from agentrunner.environment import is_out_of_room
 from agentrunner.git.blobs import Content
 from agentrunner.git.snapshot_writer import LARGE_MARK, blob_name, file_mode, stand_in
 from agentrunner.text.unicode import to_bytes
@@ -241,7 +242,7 @@ def _succeeds(action: Callable[..., None], *arguments: object) -> bool:
     try:
         action(*arguments)
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+        if is_out_of_room(error) or error.errno == errno.EIO:
             raise
         return False
     return True

@@ -17,7 +17,6 @@ Paths are bytes in here and text with surrogate escapes (always UTF-8) outside.
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import shutil
@@ -30,6 +29,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from agentrunner.environment import is_out_of_room
 from agentrunner.errors.repositories import GitDiskFull, GitFailed
 from agentrunner.git import borrow
 from agentrunner.git.attributes import Attributes
@@ -79,8 +79,6 @@ LISTED = 200
 
 TRIES = 3
 """How often a file that changes while it is read is read again."""
-
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 BOOTSTRAP = """\
 import os, sys
@@ -146,7 +144,7 @@ def take(
     except GitFailed:
         raise
     except OSError as error:
-        if error.errno in NO_ROOM:
+        if is_out_of_room(error):
             raise GitDiskFull.of(git.git_dir) from error
         raise
 

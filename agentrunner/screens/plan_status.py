@@ -22,12 +22,12 @@ from agentrunner.screens.layout import (
     wrap,
 )
 from agentrunner.screens.plan_tree import few
+from agentrunner.screens.states import coloured
 from agentrunner.text.terminal import cell_width, shorten
 
 if TYPE_CHECKING:
     from agentrunner.results import PlanResult
 
-_WORST = (PlanTaskStatus.FAILED,)
 _DONE = frozenset({PlanTaskStatus.COMPLETE})
 _HIDDEN = (
     frozenset[PlanTaskStatus](),
@@ -122,7 +122,7 @@ def _tree(
         lines += [line for _, line in phases]
         phases.clear()
         text = fit(f"{lead}{node.task_id}  {title}", room)
-        aside = _coloured(task.status, asides[node.task_id], paint)
+        aside = coloured(asides[node.task_id], paint)
         lines.append(f"{text}  {aside}".rstrip())
         lines += _detail_lines(task, lead, width, paint)
         if task.at_work and (words := doing.get(node.task_id)):
@@ -158,15 +158,6 @@ def _detail_lines(task: TaskStatus, lead: str, width: int, paint: Paint) -> list
     if not detail:
         return []
     return [paint.dim(shorten(f"{lead}           {detail}", width))]
-
-
-def _coloured(status: PlanTaskStatus, text: str, paint: Paint) -> str:
-    if status == PlanTaskStatus.COMPLETE:
-        return paint.good(text)
-    if status in _WORST:
-        return paint.bad(text)
-    quiet = status in (PlanTaskStatus.PENDING, PlanTaskStatus.BLOCKED)
-    return paint.dim(text) if quiet else paint.warn(text)
 
 
 def _asked(who: str, text: str, width: int, label: int) -> list[str]:

@@ -28,7 +28,7 @@ from agentrunner.screens.layout import (
     pasteable,
     wrap,
 )
-from agentrunner.state.lifecycle import END_STATES
+from agentrunner.screens.states import coloured
 from agentrunner.text.terminal import cell_width, shorten
 
 MOST_TASKS = 400
@@ -135,15 +135,7 @@ def drawn(row: TreeRow, width: int, paint: Paint) -> str:
     room = max(width - cell_width(row.lead) - (cell_width(aside) + 2 if aside else 0), 12)
     text = shorten(flat(row.text), room)
     gap = " " * (room - cell_width(text) + 2) if aside else ""
-    return f"{row.lead}{text}{gap}{_coloured(aside, paint)}".rstrip()
-
-
-def _coloured(aside: str, paint: Paint) -> str:
-    if end := next((one for one in END_STATES.values() if aside == one.word), None):
-        return paint.toned(end.tone, aside)
-    if aside.startswith(("running", "waiting", "stopped")):
-        return paint.warn(aside)
-    return paint.dim(aside) if aside else ""
+    return f"{row.lead}{text}{gap}{coloured(aside, paint)}".rstrip()
 
 
 def _first_line(text: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from agentrunner.screens.layout import PLAIN, WIDTH, Paint, cell, clock, count, flat, sentence_lines
-from agentrunner.screens.states import ago, moment
+from agentrunner.screens.states import ago, coloured, moment
 from agentrunner.state.lifecycle import UNDONE, state_word
 from agentrunner.text.terminal import cell_width
 
@@ -103,7 +103,7 @@ def _table(
             f"{facts[name]:>{cells}}" if name in _RIGHT else cell(facts[name], cells)
             for name, cells in columns.items()
         ]
-        cells_of[0] = _coloured(facts["STATE"], cells_of[0], paint)
+        cells_of[0] = coloured(cells_of[0], paint)
         title = cell(str(row.get("title") or ""), room).rstrip()
         line = "  ".join([cell(str(row["run_id"]), id_width), *cells_of, title])
         lines.append(f"  {line}".rstrip())
@@ -121,10 +121,10 @@ def _narrow(
         if 4 + cell_width(name) + cell_width(state) > width:
             lines += [
                 f"  {cell(name, width - 2).rstrip()}",
-                f"    {_coloured(state, state, paint)}",
+                f"    {coloured(state, paint)}",
             ]
         else:
-            lines.append(f"  {name}  {_coloured(state, state, paint)}")
+            lines.append(f"  {name}  {coloured(state, paint)}")
         below = (repos.get(str(row.get("repo")), ""), str(row.get("title") or ""))
         lines += [f"    {cell(text, width - 4).rstrip()}" for text in below if text]
     return lines
@@ -154,12 +154,6 @@ def worked_of(row: Row, now: datetime) -> float:
     if since and state_word(row) == "running":
         worked += max((now - since).total_seconds(), 0)
     return worked
-
-
-def _coloured(state: str, text: str, paint: Paint) -> str:
-    colours: dict[str, Callable[[str], str]]
-    colours = {"complete": paint.good, "failed": paint.bad, "running": str}
-    return colours.get(state, paint.warn)(text)
 
 
 def _wait_of(row: Row, now: datetime) -> str:
@@ -239,14 +233,14 @@ def overview_screen(
 def _row_lines(row: Row, now: datetime, width: int, paint: Paint) -> list[str]:
     state, name = state_word(row), flat(str(row["run_id"]))
     facts = facts_of(row, now)
-    head = f"  {name}  {_coloured(state, state, paint)}"
+    head = f"  {name}  {coloured(state, paint)}"
     cells = 4 + cell_width(name) + cell_width(state)
     more = (
         facts["LAST"] if state not in _AT_WORK else facts["ROUNDS"] and f"round {facts['ROUNDS']}"
     )
     lines = []
     if cells > width:
-        lines, head = [f"  {name}"], f"    {_coloured(state, state, paint)}"
+        lines, head = [f"  {name}"], f"    {coloured(state, paint)}"
         cells = 4 + cell_width(state)
     if more and cells + 2 + cell_width(more) <= width:
         head, cells = f"{head}  {more}", cells + 2 + cell_width(more)

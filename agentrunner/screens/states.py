@@ -1,9 +1,24 @@
-"""Times as people say them."""
+"""States and times as people read them."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import Any
+
+from agentrunner.screens.layout import Paint
+from agentrunner.state.lifecycle import END_STATES, UNDONE
+
+_NEEDS_A_LOOK = ("waiting", "stopped", UNDONE)
+
+
+def coloured(text: str, paint: Paint) -> str:
+    """Colour a text that begins with the state of a run or a task, in the word of all screens."""
+    for end in END_STATES.values():
+        if text.startswith(end.word):
+            return paint.toned(end.tone, text)
+    if text.startswith(_NEEDS_A_LOOK):
+        return paint.warn(text)
+    return text if not text or text.startswith("running") else paint.dim(text)
 
 
 def ago(moment: datetime | None, now: datetime) -> str:

@@ -6,12 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentrunner.screens.layout import WIDTH, cell, count, flat, hung, labelled, wrap
-from agentrunner.screens.run_table import runs_table
-from agentrunner.screens.states import ago
-from agentrunner.state.lifecycle import state_word
 from agentrunner.text.terminal import cell_width
-
-__all__ = ["ago", "criteria_table", "dry_run_screen", "runs_table", "state_word"]
 
 Row = Mapping[str, Any]
 

@@ -93,7 +93,7 @@ def test_what_a_worker_did_after_its_runner_was_killed_is_shown_and_put_back(
         after = show(drill.state_dir, drill.run_id)
         assert (after.worker_runs, after.changed_files, after.lines_added) == (1, ["late.txt"], 1)
         assert "+late" in diff(drill.state_dir, drill.run_id)
-        assert undo(drill.state_dir, drill.run_id)["files"] == ["late.txt"]
+        assert undo(drill.state_dir, drill.run_id).files == ["late.txt"]
         assert not (drill.repo / "late.txt").exists()
 
 

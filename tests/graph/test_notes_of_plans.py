@@ -11,10 +11,9 @@ import pytest
 from agentrunner import events, results
 from agentrunner.engine import queries
 from agentrunner.errors import InfraError
-from agentrunner.plans.execution.answers import answer
 from agentrunner.plans.plan import PlanTaskStatus
 from agentrunner.storage.index import RunIndex
-from tests.kit.plan_project import AT, PlanProject, Work
+from tests.kit.plan_project import AT, PlanProject, Work, answer
 
 START = {"a.txt": "one\n"}
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "events.md"

@@ -20,7 +20,6 @@ import pytest
 from agentrunner.engine.runs import accept
 from agentrunner.errors import LockHeld, UsageError
 from agentrunner.execution.deps import Clock
-from agentrunner.plans.execution.answers import answer
 from agentrunner.plans.execution.delivery import DeliveryOptions
 from agentrunner.plans.execution.plan_settings import save_settings
 from agentrunner.plans.execution.status import look
@@ -31,7 +30,7 @@ from agentrunner.storage.locks import FileLock, me, repository_lock
 from tests.kit.bwrap import require_bwrap
 from tests.kit.docker import IMAGE as HOST_IMAGE
 from tests.kit.docker import IN_DOCKER, require_docker
-from tests.kit.plan_project import AT, PlanProject, Work, plan_of
+from tests.kit.plan_project import AT, PlanProject, Work, answer, plan_of
 from tests.kit.process import at_point, until
 from tests.kit.project import Project
 from tests.kit.warm import WarmPopen

@@ -72,7 +72,7 @@ def test_it_is_shown_and_undone_as_any_other(waiting: Run) -> None:
     state = waiting.project.state_dir
     assert show(state, waiting.id).waiting is not None
     assert diff(state, waiting.id) == ""
-    assert undo(state, waiting.id)["files"] == []
+    assert undo(state, waiting.id).files == []
 
 
 BEFORE = "76cfb6f"

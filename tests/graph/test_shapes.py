@@ -233,7 +233,7 @@ def test_a_run_works_and_is_taken_back_byte_for_byte(shape: str, tmp_path: Path)
         assert "+y = 2" in screen and "agentrunner diff" in screen
     assert portrait(project.repo) != before
     told = undo(project.state_dir, run.id)
-    assert told["refused"] == []
+    assert told.refused == []
     assert portrait(project.repo) == before
     assert status_of(project) == status
 

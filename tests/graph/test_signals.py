@@ -166,7 +166,7 @@ def test_what_a_worker_did_that_died_with_its_supervisor_is_shown_and_undone(
         done(process)
         drill.nothing_runs()
         assert "+broken" in diff(drill.state_dir, drill.run_id)
-        assert undo(drill.state_dir, drill.run_id)["files"] == ["check.sh"]
+        assert undo(drill.state_dir, drill.run_id).files == ["check.sh"]
         assert drill.read("check.sh") == FILES["check.sh"]
-        assert undo(drill.state_dir, drill.run_id)["undo_taken_back"]
+        assert undo(drill.state_dir, drill.run_id).undo_taken_back
         assert drill.read("check.sh") == "broken\n"

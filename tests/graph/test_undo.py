@@ -38,7 +38,7 @@ def done(tmp_path: Path) -> Run:
 def test_undo_puts_everything_back_and_once_more_takes_that_back(done: Run) -> None:
     project = done.project
     restored = undo(project.state_dir, done.id)
-    assert restored == {
+    assert restored.model_dump() == {
         "files": ["calc.py", "new"],
         "refused": [],
         "not_kept": [],
@@ -47,10 +47,10 @@ def test_undo_puts_everything_back_and_once_more_takes_that_back(done: Run) -> N
     assert project.read("calc.py") == SMALL["calc.py"]
     assert not (project.repo / "new").exists()
     assert project.git("status", "--porcelain").split() == ["??", ".agent-runner/"]
-    assert undo(project.state_dir, done.id)["undo_taken_back"]
+    assert undo(project.state_dir, done.id).undo_taken_back
     after = project.read("calc.py")
-    assert not undo(project.state_dir, done.id)["undo_taken_back"]
-    assert undo(project.state_dir, done.id)["undo_taken_back"] and project.read("calc.py") == after
+    assert not undo(project.state_dir, done.id).undo_taken_back
+    assert undo(project.state_dir, done.id).undo_taken_back and project.read("calc.py") == after
     assert project.read("calc.py") == FIXED
     assert project.read("new") == "one\n"
     undo(project.state_dir, done.id)
@@ -91,11 +91,11 @@ def test_undo_for_a_program(done: Run, capsys: pytest.CaptureFixture[str]) -> No
 
 def test_files_that_were_edited_since_are_refused_by_name(done: Run) -> None:
     done.project.write({"calc.py": "# mine\n"})
-    assert undo(done.project.state_dir, done.id)["refused"] == ["calc.py"]
+    assert undo(done.project.state_dir, done.id).refused == ["calc.py"]
     assert done.project.read("calc.py") == "# mine\n"
     assert done.project.read("new") == "one\n"
     forced = undo(done.project.state_dir, done.id, force=True)
-    assert forced["files"] == ["calc.py", "new"]
+    assert forced.files == ["calc.py", "new"]
     assert done.project.read("calc.py") == SMALL["calc.py"]
     undo(done.project.state_dir, done.id)
     assert done.project.read("calc.py") == "# mine\n"
@@ -111,7 +111,7 @@ def test_files_that_only_a_person_wrote_between_two_attempts_stay(tmp_path: Path
     assert run.result["changed_files"] == ["calc.py"]
     assert "calc.py" in shown and "mine.md" not in shown
     undone = undo(run.project.state_dir, run.id)
-    assert (undone["files"], undone["refused"]) == (["calc.py"], [])
+    assert (undone.files, undone.refused) == (["calc.py"], [])
     assert run.project.read("mine.md") == "a note of mine\n"
     assert run.project.read("calc.py") == SMALL["calc.py"]
 
@@ -304,7 +304,7 @@ def test_what_was_put_back_is_not_accepted_until_it_is_there_again(tmp_path: Pat
     (sentence, *_) = run.result["missing"]
     assert sentence.startswith("The acceptance was refused: The run's work is no longer there")
     assert f"agentrunner undo {run.id}. " in sentence
-    assert undo(run.project.state_dir, run.id)["undo_taken_back"]
+    assert undo(run.project.state_dir, run.id).undo_taken_back
     run.accept("AC-1")
     assert run.ending == ("COMPLETE", "complete", 0)
     assert run.result["changed_files"] == ["calc.py"]

@@ -216,7 +216,7 @@ def test_what_did_not_complete_makes_no_branch_and_can_be_taken_on(project: Proj
     assert project.git("branch", "--list", "agentrunner/*") == ""
     assert run.result["commit"] is None
     assert "looked at" in queries.diff(project.state_dir, run.id)
-    assert queries.undo(project.state_dir, run.id)["files"] == ["calc.py"]
+    assert queries.undo(project.state_dir, run.id).files == ["calc.py"]
 
 
 def test_a_branch_that_came_meanwhile_is_said_and_resume_tries_again(project: Project) -> None:

@@ -112,6 +112,20 @@ async def test_an_undo_names_what_it_left_alone(shop: Path) -> None:
     assert (forced.files, forced.undo_taken_back) == (["calc.py"], False)
 
 
+async def test_what_a_run_delivered_is_verified_once_more_and_then_deleted(shop: Path) -> None:
+    done = await api.run(task(shop))
+    run_id = done.run_id or ""
+    steps: list[dict[str, Any]] = []
+    found = await api.verify(run_id, on_event=steps.append)
+    assert (found.confirmed, found.complete, found.missing) == (True, True, [])
+    assert any(step["event"] == "check" for step in steps)
+    assert (await api.delete_old_runs())["removed"] == []
+    assert (await api.delete_old_runs(older_than_days=0, dry=True))["removed"] == [run_id]
+    assert [one.run_id for one in await api.runs(shop)] == [run_id]
+    assert (await api.delete_old_runs(older_than_days=0))["removed"] == [run_id]
+    assert await api.runs(shop) == []
+
+
 async def test_a_list_records_the_end_of_a_run_that_was_killed_before_it_did(shop: Path) -> None:
     done = await api.run(task(shop))
     state = Path(os.environ["AGENTRUNNER_STATE_DIR"])
@@ -145,6 +159,8 @@ async def test_a_plan_is_carried_out(tmp_path: Path) -> None:
 
     save_settings(plan.folder, shared)
     result = await api.run_plan(plan.project.repo, how)
+    stands = await api.plan_status(plan.project.repo, state_dir=plan.project.state_dir)
+    assert [task.status for task in stands.tasks.values()] == ["COMPLETE"] * 2
     assert result.exit_code == 0 and set(result.tasks.values()) == {"COMPLETE"}
     assert heard[0] == "plan_started" and heard[-1] == "plan_result"
     known = await api.plan(plan.project.repo, state_dir=plan.project.state_dir)

@@ -10,12 +10,13 @@ from typing import Any
 
 from agentrunner.engine.attempt_run import Options
 from agentrunner.plans.edits import PlanEdit
+from agentrunner.plans.execution.answers import asked_by
 from agentrunner.plans.execution.executor import execute_plan
 from agentrunner.plans.execution.instructions import PlanInstructions
 from agentrunner.plans.execution.plan_settings import PlanSettings
 from agentrunner.plans.patch import apply
 from agentrunner.plans.plan import Hint, Plan, PlannedTask, PlanTaskStatus
-from agentrunner.plans.store import PlanStore, StoredTask
+from agentrunner.plans.store import OpenQuestion, PlanStore, StoredTask
 from agentrunner.storage.plan_folder import PlanFolder, plan_folder
 from tests.kit.contract import check_event
 from tests.kit.project import Project
@@ -131,6 +132,11 @@ def plan_of(works: Sequence[Work]) -> Plan:
     made = apply(Plan(), edits)
     assert isinstance(made, Plan)
     return replace(made, goal="Make it")
+
+
+def answer(store: PlanStore, name: str, text: str, at: str) -> OpenQuestion:
+    """Answer the open question of a number or of a task, as a person does."""
+    return store.answer(asked_by(store, name).id, text, at)
 
 
 def with_task(plan: Plan, task_id: str, task: PlannedTask) -> Plan:

@@ -132,8 +132,3 @@ def asked_by(store: PlanStore, name: str) -> OpenQuestion:
             remedy="agentrunner plan status",
         )
     return found[-1]
-
-
-def answer(store: PlanStore, name: str, text: str, at: str) -> OpenQuestion:
-    """Answer an open question; raises as `asked_by`."""
-    return store.answer(asked_by(store, name).id, text, at)

@@ -132,8 +132,6 @@ def _found(
         parts,
         whole.start_byte,
         whole.end_byte,
-        body.start_byte,
-        body.end_byte,
         call.start_point[0] + 1,
     )
     test = kind == "test"

@@ -160,7 +160,7 @@ def _go_subtests(parsed: Parsed, outer: Node, own: str) -> Iterator[Found]:
         if given[1].type == "func_literal" and body is not None:
             title = literal_title(parsed, given[0])
             parts = (own, title.text.replace(" ", "_"))
-            span = TestSpan("/".join(parts), parts, *_bounds(outer, body))
+            span = TestSpan("/".join(parts), parts, *_bounds(outer))
             pieces = tuple(piece.replace(" ", "_") for piece in title.pieces)
             titles = (Title.plain(own), Title(parts[1], pieces))
             yield Found(parsed, span, titles, outer, given[1], body, True, inner=True)
@@ -326,15 +326,9 @@ _FINDERS: dict[str, Callable[[Parsed], Iterator[Found]]] = {
 }
 
 
-def _bounds(whole: Node, body: Node, first: Node | None = None) -> tuple[int, int, int, int, int]:
+def _bounds(whole: Node, first: Node | None = None) -> tuple[int, int, int]:
     start = first or whole
-    return (
-        start.start_byte,
-        whole.end_byte,
-        body.start_byte,
-        body.end_byte,
-        start.start_point[0] + 1,
-    )
+    return start.start_byte, whole.end_byte, start.start_point[0] + 1
 
 
 def _found(
@@ -347,7 +341,7 @@ def _found(
     test: bool,
     first: Node | None = None,
 ) -> Found:
-    span = TestSpan(separator.join(parts), parts, *_bounds(whole, body, first))
+    span = TestSpan(separator.join(parts), parts, *_bounds(whole, first))
     titles = tuple(Title.plain(part) for part in parts)
     return Found(parsed, span, titles, whole, function, body, test)
 

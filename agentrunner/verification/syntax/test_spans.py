@@ -23,8 +23,6 @@ class TestSpan:
     start: int
     """Start of the definition, including its decorators, attributes or annotations."""
     end: int
-    body_start: int
-    body_end: int
     line: int
     """Line of the definition, counted from 1."""
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.commands import engine as engine_seam
 from tests.unit.commands.fake_engine import TASK, FakeEngine
 from tests.unit.commands.shell import Shell
 
@@ -22,5 +21,5 @@ def shell(
     monkeypatch.chdir(repo)
     monkeypatch.setenv("AGENTRUNNER_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(engine_seam, "load", lambda: fake)
+    fake.replace_api(monkeypatch.setattr)
     return Shell(repo, fake, capsys)

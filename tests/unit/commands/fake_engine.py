@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from agentrunner import api
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.attempt_run import Options
 from agentrunner.results import Result
@@ -33,6 +34,11 @@ class FakeEngine:
     events: list[dict[str, Any]] = field(default_factory=story_events)
     question: Question | None = None
     """Asked inline before the end; the answer is remembered under `inline`."""
+
+    def replace_api(self, put: Callable[[object, str, object], None] = setattr) -> None:
+        """Answer in place of the verbs of the API that drive runs."""
+        for verb in ("run", "resume", "respond", "accept", "cancel"):
+            put(api, verb, getattr(self, verb))
 
     async def _do(self, verb: str, options: Options, **given: Any) -> Result:
         self.asked.append((verb, given))

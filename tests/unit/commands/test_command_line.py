@@ -14,15 +14,14 @@ from typing import Any
 import jsonschema
 import pytest
 
-from agentrunner import cli, events
-from agentrunner.commands import engine as engine_seam
+from agentrunner import api, cli, events
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import EnvironmentNotReady, InfraError
 from agentrunner.results import Result
 from agentrunner.storage.locks import me, run_lock
 from agentrunner.storage.run_folder import RunFolder
 from tests.kit.screen_samples import EVIL, result, story_events
-from tests.unit.commands.fake_engine import TASK, FakeEngine
+from tests.unit.commands.fake_engine import TASK
 from tests.unit.commands.shell import Shell
 
 
@@ -224,11 +223,11 @@ def test_hostile_events_reach_no_terminal(shell: Shell) -> None:
 def test_json_logs_are_one_object_a_line(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     import logging
 
-    def load() -> FakeEngine:
+    async def run(task: TaskSpec, how: api.Options) -> Result:
         logging.getLogger("x").warning("bad %s", '\n{"level":"info"}\x1b[2J')
-        return shell.engine
+        return await shell.engine.run(task, how)
 
-    monkeypatch.setattr(engine_seam, "load", load)
+    monkeypatch.setattr(api, "run", run)
     shell.engine.events = []
     shell("run", "t.yaml", "--log-format", "json")
     (line,) = [json.loads(line) for line in shell.err.splitlines()]

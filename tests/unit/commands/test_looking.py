@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner import api
 from agentrunner.commands import look
 from tests.unit.commands.shell import Shell
 
@@ -182,7 +183,7 @@ def test_ctrl_c_while_a_run_is_only_starting_is_a_sentence(
     async def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runs.engine, "resume", interrupted)
+    monkeypatch.setattr(api, "resume", interrupted)
     assert runs("resume", "gone-5555") == 130
     assert "Interrupted. It was only starting" in runs.err
     assert runs("resume", "gone-5555", "--json") == 130

@@ -193,13 +193,12 @@ def test_resume_of_the_only_run_is_asked_first(tmp_path: Path) -> None:
 SCRIPT = """
 import json, sys
 from agentrunner import cli
-from agentrunner.commands import engine
 from agentrunner.engine import queries
 from agentrunner.results import Result
 from tests.unit.commands.fake_engine import FakeEngine
 
 fake = FakeEngine(events=[])
-engine.load = lambda: fake
+fake.replace_api()
 queries.show = lambda state, run: Result.model_validate({"exit_code": 4, "waiting": {
     "id": "abc", "kind": sys.argv[1], "text": "Which one?", "options": ["one", "two"],
     "subject": json.dumps({"criteria": [{"id": "AC-1", "description": "It greets"}]})}})

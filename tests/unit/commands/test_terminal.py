@@ -28,7 +28,6 @@ FOREIGN = re.compile(
 SCRIPT = """
 import json, sys
 from agentrunner import cli
-from agentrunner.commands import engine
 from agentrunner.state.run_state import Question
 from tests.unit.commands.fake_engine import FakeEngine
 from tests.kit.screen_samples import EVIL, result, story_events
@@ -42,7 +41,7 @@ if kind != "none":
     subject = json.dumps({"criteria": [one]})
     fake.question = Question(id="abc", kind=kind, text=EVIL, options=["one", "two"],
                              subject=subject, state="PLANNING")
-engine.load = lambda: fake
+fake.replace_api()
 code = cli.call(cli.app, ["run", "t.yaml"], "agentrunner")
 said = [said and said.model_dump(mode="json") for verb, said in fake.asked if verb == "inline"]
 open(answers, "w").write(json.dumps(said))

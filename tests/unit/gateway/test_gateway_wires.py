@@ -107,7 +107,7 @@ def test_details_of_openai() -> None:
     }  # fmt: skip
     for usage in (responses, chat):
         body = json.dumps({"usage": usage}).encode()
-        assert read("openai", body, "application/json") == CallTokens(100, 20, 60, 10, 15)
+        assert read("openai", body, "application/json") == CallTokens(100, 20, 60, 10)
 
 
 def test_what_anthropic_says_was_used() -> None:
@@ -119,7 +119,7 @@ def test_what_anthropic_says_was_used() -> None:
 
 
 def test_what_gemini_says_was_used() -> None:
-    used = CallTokens(input=103, output=12, cached=60, reasoning=5)
+    used = CallTokens(input=103, output=12, cached=60)
     assert read("gemini", events(*GEMINI)) == used
     assert read("gemini", json.dumps(GEMINI).encode(), "application/json") == used
     assert read("gemini", json.dumps(GEMINI[1]).encode(), "application/json") == used

@@ -11,8 +11,8 @@ from agentrunner.results import Result
 from agentrunner.screens.live import LiveView, header_rows
 from agentrunner.screens.paused import paused_screen
 from agentrunner.screens.plain import PlainView
+from agentrunner.screens.run_table import runs_table
 from agentrunner.screens.summary import summary_screen
-from agentrunner.screens.table import runs_table
 
 LANDING = {
     "branch": "agentrunner/fix",

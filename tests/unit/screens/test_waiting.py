@@ -11,9 +11,9 @@ from agentrunner import events
 from agentrunner.screens.live import LiveView
 from agentrunner.screens.log import LogView
 from agentrunner.screens.plain import PlainView
+from agentrunner.screens.run_table import runs_table
 from agentrunner.screens.story import Story
 from agentrunner.screens.summary import headline, summary_screen
-from agentrunner.screens.table import runs_table
 from agentrunner.state.lifecycle import state_word
 from agentrunner.text.terminal import cell_width
 from tests.kit.screen_samples import EVIL, changed, result, story_events

@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
-from agentrunner.storage.events import Event, EventLog, read_events
+from agentrunner.storage.events import Event, EventLog, read_events, read_from
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, 123456, tzinfo=timezone(timedelta(hours=9)))
 
@@ -53,3 +53,15 @@ def test_a_line_break_in_a_value_forges_no_event(tmp_path: Path) -> None:
     events = log(tmp_path / "events")
     events.emit("warning", message='x\n{"event": "result"}\u2028')
     assert len(events.path.read_bytes().splitlines()) == 1
+
+
+def test_a_damaged_line_is_left_out_and_the_rest_of_a_growing_file_is_read_on(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "events"
+    file.write_bytes(b'{"seq": 1}\n{"se\xff\n{"seq": 2}\n{"seq"')
+    events, offset = read_from(file, 0)
+    assert events == [{"seq": 1}, {"seq": 2}]
+    with file.open("ab") as more:
+        more.write(b": 3}\n")
+    assert read_from(file, offset)[0] == [{"seq": 3}]

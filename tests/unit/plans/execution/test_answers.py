@@ -11,7 +11,6 @@ from pydantic import BaseModel
 from agentrunner.config.budget import BudgetSpec
 from agentrunner.errors import UsageError
 from agentrunner.plans.execution.answers import (
-    answer,
     answer_of,
     asked_text,
     ended_text,
@@ -28,7 +27,7 @@ from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.plan_folder import plan_folder
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
-from tests.kit.plan_project import Work, plan_of
+from tests.kit.plan_project import Work, answer, plan_of
 
 AT = "2026-01-01T00:00:00Z"
 

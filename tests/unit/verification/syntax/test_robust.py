@@ -34,7 +34,7 @@ def everything(source: bytes, language: str) -> list[bytes]:
     """All that can be asked of a source; the sources that are made of it."""
     made: list[bytes] = [without_regions(source, language)]
     for name, span in all_tests(source, language):
-        assert 0 <= span.start <= span.body_start <= len(source)
+        assert 0 <= span.start <= span.end <= len(source)
         find_test(source, language, name)
         for canary in (
             failing_end(source, language, span),
