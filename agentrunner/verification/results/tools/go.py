@@ -38,6 +38,7 @@ class Go(Tool):
 
     name = "go"
     means = ("events", "text")
+    named_by = ("-run",)
 
     def matches(self, run: Run) -> bool:
         """`go test`."""
