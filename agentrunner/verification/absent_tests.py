@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from agentrunner.config.spec import Check
-from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.results.commands import Run, runs_of
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.registry import options_that_name, readers_of
 from agentrunner.verification.results.scripts import words_of
 from agentrunner.verification.syntax.languages import language_of

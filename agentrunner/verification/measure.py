@@ -18,8 +18,7 @@ from typing import Any
 from agentrunner.sandboxes.base import Mount
 from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RunFolder, make_private
-from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.results.model import Exchanged, Results, TestResult
+from agentrunner.verification.results.model import Exchanged, ReadFile, Results, TestResult
 from agentrunner.verification.results.registry import (
     instrument,
     read_results,

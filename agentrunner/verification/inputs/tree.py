@@ -11,9 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from agentrunner.verification.inputs.globs import fixed_folder, glob_regex, is_glob
-
-ReadFile = Callable[[str], bytes | None]
-"""Returns the content of a file of a tree by its path, None if there is no such file."""
+from agentrunner.verification.results.model import ReadFile
 
 ReadMany = Callable[[Sequence[str]], Mapping[str, bytes]]
 """Reads several files at once. Files that it leaves out are read one by one."""

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.results.model import ReadFile
 
 MAIN = re.compile(rb"(?m)^\s*(?:pub\s+)?(?:async\s+)?fn\s+main\s*\(")
 PLACE = re.compile(r"(?:(?P<home>.*)/)?src/(?:main\.rs|bin/(?P<name>[^/]+?)(?:\.rs|/main\.rs))")

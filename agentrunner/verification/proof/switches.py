@@ -15,8 +15,8 @@ from functools import partial
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.proof.other_tests import run_changed_tests
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.words import signatures
 from agentrunner.verification.target import Run, Target
 from agentrunner.verification.world import SnapshotTrees
