@@ -19,8 +19,8 @@ from agentrunner.verification.syntax.emptied_functions import changed_functions,
 from agentrunner.verification.syntax.languages import language_of, walk
 from agentrunner.verification.syntax.raising_functions import find_only_raising, find_unwritten
 from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins, unread
+from agentrunner.verification.syntax.text_functions import unread_in_text
 from agentrunner.verification.syntax.tokens import number
-from agentrunner.verification.syntax.unread_text import unread_in_text
 from agentrunner.verification.syntax.words import examples, identifiers, signatures
 from agentrunner.verification.syntax.yes_or_no import says_yes_or_no
 from agentrunner.verification.target import Run, Target

@@ -13,12 +13,14 @@ from agentrunner.verification.syntax.languages import (
     field,
     inside,
     is_comment,
+    language_of,
     once_per_file,
     parse,
     walk,
 )
 from agentrunner.verification.syntax.scripts import script_tests
 from agentrunner.verification.syntax.test_spans import Found, TestSpan, Title, literal_title
+from agentrunner.verification.syntax.word_tests import tests_by_words
 
 __all__ = ["TestSpan", "all_tests", "find_test", "located"]
 
@@ -42,6 +44,15 @@ def all_tests(source: bytes, language: str) -> list[tuple[str, TestSpan]]:
     if parsed is None:
         return []
     return [(found.span.name, found.span) for found in standing(parsed)]
+
+
+def number_of_definitions(source: bytes, path: str, name: str) -> int:
+    """How many tests in a file can be the one with this reported name."""
+    language = language_of(path)  # some tools run only the last definition
+    if language is None:
+        return len(tests_by_words(source, path, name, None))
+    parsed = parse(source, language)
+    return 0 if parsed is None else sum(one.is_test for one in fitting(parsed, name))
 
 
 def find_test(source: bytes, language: str, name: str) -> TestSpan | None:

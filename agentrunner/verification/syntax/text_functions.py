@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from agentrunner.verification.syntax.tokens import LARGEST, Token, tokens
+from agentrunner.verification.syntax.tokens import LARGEST, Token, lexical_family, tokens
 
 HEADS = {
     "ruby": rb"^(?P<indent>[ \t]*)def (?:self\.)?(?P<name>\w+[?!]?)"
@@ -101,3 +101,16 @@ def _blocks(source: bytes, family: str) -> dict[int, int]:
         elif one.text == "}" and opened:
             ends[opened.pop()] = one.start
     return ends
+
+
+def unread_in_text(before: bytes, after: bytes, path: str) -> set[tuple[str, str]]:
+    """Functions by name, with parameters that they only now have and that none of them reads."""
+    family = lexical_family(path, after) or ""
+    had = {(one.name, name) for one in text_functions(before, family) for name in one.parameters}
+    read: set[tuple[str, str]] = set()
+    idle: set[tuple[str, str]] = set()
+    for one in text_functions(after, family):
+        for name in one.parameters:
+            if (one.name, name) not in had:
+                (read if name in one.read else idle).add((one.name, name))
+    return idle - read

@@ -10,7 +10,7 @@ from agentrunner.verification.claims import red_names
 from agentrunner.verification.moves import not_moved
 from agentrunner.verification.results.model import ReadFile, Results
 from agentrunner.verification.results.names import changing, gone, settled
-from agentrunner.verification.syntax.repeated_tests import number_of_definitions
+from agentrunner.verification.syntax.test_finder import number_of_definitions
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.syntax.unread_text import unread_in_text
+from agentrunner.verification.syntax.text_functions import unread_in_text
 
 RUBY = """
 class Pad
