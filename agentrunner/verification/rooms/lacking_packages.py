@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.text.mentions import alone
-from agentrunner.verification.rooms.own_code import is_own_module, json_of, table, toml_of
+from agentrunner.verification.results.manifests import json_of, table, toml_of
+from agentrunner.verification.rooms.own_code import is_own_module
 
 MOST_READ = 200_000
 """Characters of a manifest that are read."""
