@@ -9,21 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from agentrunner.config.spec import Check
-from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.results.commands import Run, runs_of
-from agentrunner.verification.results.registry import readers_of
+from agentrunner.verification.results.model import ReadFile
+from agentrunner.verification.results.registry import options_that_name, readers_of
 from agentrunner.verification.results.scripts import words_of
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Measured, Target
 
-NAMED_BY = {
-    "pytest": ("-k",), "py.test": ("-k",), "unittest": ("-k",), "go": ("-run",),
-    "jest": ("-t", "--testNamePattern"), "vitest": ("-t", "--testNamePattern"),
-    "mocha": ("-g", "--grep", "-f", "--fgrep"), "node": ("--test-name-pattern",),
-    "ctest": ("-R",), "rspec": ("-e", "--example"), "phpunit": ("--filter",),
-    "dotnet": ("--filter",),
-}  # fmt: skip
-"""The options by which test tools select tests by name."""
 NO_ATTRIBUTE = re.compile(r"has no attribute '(?P<name>\w+)'")
 """What unittest says of a class or method that it was to run and that is not there."""
 
@@ -103,7 +95,7 @@ def _named_by(
         named = next(_named_for_unittest(run, measured, read, errors=errors), None)
         if named is not None:
             return named
-    selected = _selected(run)
+    selected = _selected(run, read)
     for found in _files_in(run.words[1:], run.folder, check, read, errors=errors):
         return replace(found, name=found.name or selected)
     if errors:
@@ -126,12 +118,10 @@ def _files_in(
             yield Absent(file, name or check.test_name or "")
 
 
-def _selected(run: Run) -> str:
+def _selected(run: Run, read: ReadFile) -> str:
     """The name by which an option selects tests; "" for none, or for more than a name."""
-    python = run.python
-    tool = python[0].removeprefix("-m ") if python else run.program
     words = [*run.words, ""]
-    for option in NAMED_BY.get(tool, ()):
+    for option in options_that_name(shlex.join(run.words), run.folder, read):
         for index, word in enumerate(words[:-1]):
             name = words[index + 1] if word == option else word.removeprefix(f"{option}=")
             if name != word and re.fullmatch(r"\^?[\w ./-]+\$?", name):

@@ -24,8 +24,7 @@ from agentrunner.verification.absent_tests import (
     runs_a_test_tool,
 )
 from agentrunner.verification.check_runner import Tried
-from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.model import ReadFile, Results
 from agentrunner.verification.results.names import own_name, parts_of
 from agentrunner.verification.rooms.wrong_commands import WrongCommand, wrong_command
 from agentrunner.verification.syntax.languages import language_of

@@ -10,7 +10,6 @@ from pathlib import PurePosixPath
 
 from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.git.snapshots import Snapshots, folders_of
-from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.follow_ups import FollowUps
 from agentrunner.verification.inputs.changes import LOCK_OF_VENDOR, ProofChanges, judge_changes
 from agentrunner.verification.inputs.executed_files import asks_for_paths, only_reads
@@ -32,6 +31,7 @@ from agentrunner.verification.removed_tests import (
     removed_code,
     tests_gone_with,
 )
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import PARAMETERS, own_name, parts_of
 from agentrunner.verification.syntax.definitions import definitions
 from agentrunner.verification.syntax.languages import language_of

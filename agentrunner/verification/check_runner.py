@@ -12,9 +12,10 @@ from agentrunner.config.prd import describe_check
 from agentrunner.config.spec import TaskSpec
 from agentrunner.state.red_tests import as_values, path_of
 from agentrunner.state.run_state import CheckOutcome, Criterion
-from agentrunner.verification.checks import ReadFile, read_check
+from agentrunner.verification.checks import read_check
 from agentrunner.verification.measure import Measurer
 from agentrunner.verification.outcomes import Colour, check_outcome, stands_for_others
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.registry import readers_of
 from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox, not_ready
 from agentrunner.verification.rooms.room import Room

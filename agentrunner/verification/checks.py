@@ -6,17 +6,15 @@ import json
 import posixpath
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agentrunner.config.spec import Check, TaskSpec, TestSpec
 from agentrunner.verification.inputs.steering_files import matches
 from agentrunner.verification.regex import PatternError, search
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import parts_of
 from agentrunner.verification.results.registry import readers_of
-
-ReadFile = Callable[[str], bytes | None]
-"""Reads a file of the tree under judgement; None where there is none."""
 
 TITLE_OPTIONS = {"mocha": "-g", "ava": "-m"}
 """How tools take a test's title that differ from most: `-t` is Mocha's time-out."""

@@ -19,7 +19,6 @@ from agentrunner.verification.adapted_tests import (
     reworded_in,
 )
 from agentrunner.verification.added_tests import bare_tests, without_new_tests
-from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.es_modules import asks_for_es_modules, modules_follow
 from agentrunner.verification.followed_signatures import changed_heads, follows_heads
 from agentrunner.verification.inputs.changes import ProofChange
@@ -42,6 +41,7 @@ from agentrunner.verification.moves import (
     says_the_same,
 )
 from agentrunner.verification.renamed_names import renamed_in_code
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.syntax.imports import without_imports
 from agentrunner.verification.syntax.languages import language_of

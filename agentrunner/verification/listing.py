@@ -10,7 +10,7 @@ from agentrunner.verification.checks import commands_of
 from agentrunner.verification.inputs.finder import find_inputs
 from agentrunner.verification.inputs.model import Input, Inputs
 from agentrunner.verification.inputs.steering_files import matches
-from agentrunner.verification.inputs.tree import ReadFile
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.registry import readers_of
 
 ORDER = ("test", "fixture", "runner", "recipe", "config")

@@ -19,8 +19,7 @@ from agentrunner.sandboxes.base import Mount
 from agentrunner.state.run_state import Baseline
 from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RunFolder, make_private
-from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.results.model import Exchanged, Results, TestResult
+from agentrunner.verification.results.model import Exchanged, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import is_called, only_of_name
 from agentrunner.verification.results.registry import (
     instrument,

@@ -6,9 +6,8 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.wanted_moves import module_of, wants_part_moved
-from agentrunner.verification.results.model import Results, TestResult
+from agentrunner.verification.results.model import ReadFile, Results, TestResult
 from agentrunner.verification.results.names import PARAMETERS, own_name
 from agentrunner.verification.syntax.definitions import definition, definitions
 from agentrunner.verification.syntax.imports import (

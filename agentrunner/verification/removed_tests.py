@@ -13,10 +13,10 @@ from difflib import SequenceMatcher
 
 from agentrunner.text.sentences import sentences
 from agentrunner.verification.added_tests import without_new_tests
-from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
 from agentrunner.verification.inputs.wanted_removals import removed_names, removed_options
 from agentrunner.verification.moves import QUOTED
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.syntax.calls import names_called, names_declared
 from agentrunner.verification.syntax.definitions import definitions

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.results.commands import runs_of
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.registry import readers_of
 from agentrunner.verification.results.shell import simple_commands
 

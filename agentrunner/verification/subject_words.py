@@ -6,9 +6,10 @@ Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from agentrunner.text.content_words import content_words
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.context import definitions_in
 from agentrunner.verification.syntax.definitions import definition
 from agentrunner.verification.syntax.languages import language_of, parse
@@ -31,10 +32,8 @@ ENGLISH = frozenset("the there this that these are and with from should when whi
 """Words that English texts have, and texts in related languages do not."""
 NAME = re.compile(r"[A-Za-z_]\w+")
 
-Read = Callable[[str], bytes | None]
 
-
-def about(name: str, path: str, read: Read, changed: Collection[str]) -> list[str]:
+def about(name: str, path: str, read: ReadFile, changed: Collection[str]) -> list[str]:
     """Words that say what a test is about, with the names of code that it uses; at most 200.
 
     They come from its name, its file's name and its text (the whole file where the test cannot be
@@ -126,7 +125,7 @@ def _is_same(one: str, other: str) -> bool:
     return longer.startswith(shorter) or (one[:STEM] == other[:STEM] and len(shorter) >= STEM)
 
 
-def _defined(path: str, read: Read, names: Collection[str]) -> str:
+def _defined(path: str, read: ReadFile, names: Collection[str]) -> str:
     """The text of what a file defines under one of these names."""
     source, language = read(path), language_of(path)
     if source is None or language is None or (parsed := parse(source, language)) is None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.state.evidence_words import Author
 from agentrunner.state.run_state import Criterion
-from agentrunner.verification.checks import Command, ReadFile, command_of, test_name
-from agentrunner.verification.results.model import Results
+from agentrunner.verification.checks import Command, command_of, test_name
+from agentrunner.verification.results.model import ReadFile, Results
 from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
 
 TEST = "test"

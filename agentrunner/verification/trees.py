@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from agentrunner.config.spec import TaskSection
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.run_state import Finding
-from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.steering_files import is_executable_config, matches
 from agentrunner.verification.inputs.wanted_changes import asked_in, wanted_new
+from agentrunner.verification.results.model import ReadFile
 
 DRIVER = re.compile(rb"\b(?:filter|diff|merge|textconv)\s*=")
 """An attribute by which git starts a program that somebody's settings name."""

@@ -35,7 +35,6 @@ from agentrunner.state.run_state import (
 from agentrunner.storage.failpoints import reach
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.check_runner import MOST_PATHS, CheckRunner, Emit, Tried
-from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.claims import (
     Claims,
     claims_of,
@@ -60,7 +59,7 @@ from agentrunner.verification.findings import (
 from agentrunner.verification.ignored_builds import IgnoredBuilds, is_compiled
 from agentrunner.verification.measure import Measurer
 from agentrunner.verification.outcomes import Colour, outcome_of
-from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.model import ReadFile, Results
 from agentrunner.verification.rooms.decision_sandbox import TEST_COMMAND, DecisionSandbox, not_ready
 from agentrunner.verification.rooms.left_out import LeftOut, is_folder_named, words_of_red
 from agentrunner.verification.rooms.room import Room, Rooms

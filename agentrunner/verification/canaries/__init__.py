@@ -1,6 +1,9 @@
 """Makes claimed tests and programs fail on purpose; each must be reported as failed.
 
-claimed_tests   canaries of tests with names, by syntax; `word_canaries` without a grammar
-script_canary   programs that decide by exit code; `own_assertions`, `table_rows` what they check
-fixture_canary  a claimed test without the file that it compares with
+claimed_tests   canaries of tests with names, by syntax; `word_canaries` without a grammar;
+                `canary_trees` holds them, `red_lines` says where they failed before
+script_canary   programs that decide by exit code; `own_assertions`, `table_rows` what they check,
+                `word_assertions` without a grammar, `failing_trees` what they decide about
+fixture_canary  a claimed test without the file that it compares with; `helper_canary` without the
+                function that it asks with
 """

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.model import ReadFile, Results
 
-ReadFile = Callable[[str], bytes | None]
 RedLines = Mapping[str, frozenset[str]]
 """The text of such lines by test name, without the space around it."""
 MOST_LINES = 20

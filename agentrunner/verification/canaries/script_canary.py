@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentrunner.text.unicode import to_bytes, to_text
-from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.programs import program_language
 from agentrunner.verification.syntax.word_tests import GTEST
 

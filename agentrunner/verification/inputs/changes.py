@@ -9,10 +9,9 @@ from typing import Literal, Protocol
 
 from agentrunner.verification.inputs import kept_lists, kept_packages
 from agentrunner.verification.inputs.kept_part import Keep, Kept, Surrounding
-from agentrunner.verification.inputs.kept_regions import keep_region
-from agentrunner.verification.inputs.kept_tests import NEW_TESTS, keep_tests
+from agentrunner.verification.inputs.kept_tests import NEW_TESTS, keep_region, keep_tests
 from agentrunner.verification.inputs.model import Input, Inputs
-from agentrunner.verification.inputs.tree import ReadFile
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.change_beside import is_beside
 from agentrunner.verification.syntax.languages import language_of
 

@@ -19,7 +19,8 @@ from agentrunner.verification.inputs.recipes import LIFE_CYCLE
 from agentrunner.verification.inputs.references import References, family_of
 from agentrunner.verification.inputs.shadows import shadows_of
 from agentrunner.verification.inputs.steering_files import matches
-from agentrunner.verification.inputs.tree import ReadFile, ReadMany, Tree, folder_of, join
+from agentrunner.verification.inputs.tree import ReadMany, Tree, folder_of, join
+from agentrunner.verification.results.model import ReadFile
 
 
 def find_inputs(

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.kept_part import Kept, Surrounding, old, whole
-from agentrunner.verification.inputs.tree import folder_of, join, table
+from agentrunner.verification.inputs.tree import folder_of, join
+from agentrunner.verification.results.manifests import table
 
 REGISTRY = "a dependency from the registry"
 VERSION = re.compile(

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from agentrunner.verification.inputs.references import References
-from agentrunner.verification.inputs.tree import Tree, folder_of, is_inside, join, table, texts
+from agentrunner.verification.inputs.tree import Tree, folder_of, is_inside, join
+from agentrunner.verification.results.manifests import table, texts
 
 MOST_FILES = 1_500
 MOST_BYTES = 12_000_000

@@ -11,7 +11,8 @@ from agentrunner.verification.inputs.make import NAMES, read_makefile
 from agentrunner.verification.inputs.shell import Step
 from agentrunner.verification.inputs.tools_js import bun_test
 from agentrunner.verification.inputs.tools_other import minitest_plugins
-from agentrunner.verification.inputs.tree import above, folder_of, join, table, texts
+from agentrunner.verification.inputs.tree import above, folder_of, join
+from agentrunner.verification.results.manifests import table, texts
 
 MOST_PACKAGES = 300
 JUSTFILES = ("justfile", "Justfile", ".justfile")

@@ -11,8 +11,9 @@ from agentrunner.verification.inputs.context import Context, Text
 from agentrunner.verification.inputs.globs import inside, is_glob
 from agentrunner.verification.inputs.interpreters import run_interpreter
 from agentrunner.verification.inputs.shell import Step
-from agentrunner.verification.inputs.tree import above, folder_of, join, table, texts
+from agentrunner.verification.inputs.tree import above, folder_of, join
 from agentrunner.verification.results.commands import LOADED_FIRST, Run
+from agentrunner.verification.results.manifests import table, texts
 
 ANY_JS = "?(c|m)[jt]s?(x)"
 NODE_TESTS = (

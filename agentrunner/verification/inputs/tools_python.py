@@ -11,7 +11,8 @@ from itertools import pairwise
 from agentrunner.verification.inputs.context import Context
 from agentrunner.verification.inputs.globs import inside
 from agentrunner.verification.inputs.shell import Step
-from agentrunner.verification.inputs.tree import Tree, above, folder_of, join, table, texts
+from agentrunner.verification.inputs.tree import Tree, above, folder_of, join
+from agentrunner.verification.results.manifests import table, texts
 
 Take = Callable[..., None]
 

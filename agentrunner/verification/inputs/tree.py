@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
-import tomllib
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from agentrunner.verification.inputs.globs import fixed_folder, glob_regex, is_glob
-
-ReadFile = Callable[[str], bytes | None]
-"""Returns the content of a file of a tree by its path, None if there is no such file."""
+from agentrunner.verification.results.manifests import json_of, toml_of
+from agentrunner.verification.results.model import ReadFile
 
 ReadMany = Callable[[Sequence[str]], Mapping[str, bytes]]
 """Reads several files at once. Files that it leaves out are read one by one."""
@@ -73,18 +70,11 @@ class Tree:
 
     def json(self, path: str) -> dict[str, Any]:
         """Return the object in a JSON file; empty if there is none or it cannot be parsed."""
-        try:
-            value = json.loads(self.text(path) or "{}")
-        except (ValueError, RecursionError):
-            return {}
-        return value if isinstance(value, dict) else {}
+        return json_of(self.text(path) or "")
 
     def toml(self, path: str) -> dict[str, Any]:
         """Return the table of a TOML file; empty if there is none or it cannot be parsed."""
-        try:
-            return tomllib.loads(self.text(path) or "")
-        except (ValueError, RecursionError):
-            return {}
+        return toml_of(self.text(path) or "")
 
     def under(self, folder: str) -> list[str]:
         """Return all files below a folder, sorted; for the root, all files."""
@@ -132,17 +122,3 @@ def above(folder: str) -> Iterator[str]:
 def folder_of(path: str) -> str:
     """Return the folder that contains a file."""
     return path.rpartition("/")[0]
-
-
-def table(value: object, *names: str) -> dict[str, Any]:
-    """Return the table at the end of a chain of keys; empty if something else is there."""
-    for name in names:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
-
-
-def texts(value: object) -> list[str]:
-    """Return a string as a list, or the strings in a list."""
-    if isinstance(value, str):
-        return [value]
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

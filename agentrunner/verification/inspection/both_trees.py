@@ -8,7 +8,7 @@ from functools import cached_property
 
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
-from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.languages import language_of
 
 MOST_READ = 500

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.emptied_functions import emptied
 from agentrunner.verification.syntax.functions import Function, functions_of, normal
 from agentrunner.verification.syntax.languages import Parsed, language_of, parse

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from agentrunner.text.content_words import content_words
-from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.subject_words import has_any
 from agentrunner.verification.syntax.tokens import added_comments
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from agentrunner.text.mentions import alone
 from agentrunner.text.sentences import sentences
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.wanted_moves import module_of, renames_in
 from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.inspection.offered_names import Files, is_lost
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.tokens import without_comments
 
 GONE = "{} is gone, and the requirements say: {}"

@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 
 from agentrunner.text.sentences import sentences
-from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.references import JS_IMPORT, PYTHON_FROM, PYTHON_IMPORT
 from agentrunner.verification.inputs.words_of_change import ARTICLE, NAMED_FILE, UNSURE
 from agentrunner.verification.inspection.both_trees import MOST_READ, BothTrees
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.emptied_functions import changed_functions
 from agentrunner.verification.syntax.functions import functions_of
 from agentrunner.verification.syntax.languages import language_of, parse

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from tree_sitter import Node
 
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.subject_words import has_any
 from agentrunner.verification.syntax.functions import altered, functions_of
 from agentrunner.verification.syntax.languages import Parsed, is_comment, language_of, parse

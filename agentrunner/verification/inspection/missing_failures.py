@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 
 from agentrunner.text.sentences import sentences
-from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.results.model import ReadFile
 
 NOT_FAILING = (
     "nothing in the work raises an error and no test of it asks for one, and the requirements"

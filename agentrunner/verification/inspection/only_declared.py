@@ -9,8 +9,8 @@ import re
 from collections.abc import Collection
 
 from agentrunner.text.sentences import sentences
-from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import without_regions
 from agentrunner.verification.syntax.tokens import without_comments

@@ -8,10 +8,10 @@ from collections.abc import Collection
 from agentrunner.text.mentions import alone
 from agentrunner.text.sentences import sentences
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.wanted_removals import removed_options
 from agentrunner.verification.inputs.words_of_change import ARTICLE, NAMED_FILE, UNSURE
 from agentrunner.verification.inspection.both_trees import BothTrees
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.tokens import without_comments
 
 STILL_HERE = "{} is still there, and the requirements say: {}"

@@ -1,16 +1,24 @@
 """Examines a tree when completion is asked for; adds graded proofs, findings and doubts.
 
-proving        the whole examination, command by command; `examination` runs commands on its trees
+proving        the whole examination, command by command; `examination` runs commands on its trees,
+               `case` is one of these commands; `kept_runs`: what has ended where it was killed
 run_prover     the same for a run, imported when a verdict first needs it
-name_proof     commands whose tests have names; `exit_proof` those that only have an exit code
+name_proof     commands whose tests have names; `exit_proof` those that only have an exit code, with
+               `new_checks`, `new_programs`, `inline_canaries` and `subjects_of_checks`
 old_inputs     with inputs as they were; `unexplained_files`: changes that nothing explains
 unloaded_tests what could not be loaded before, by its text
-carried_tests, searched_places, data_changes, set_up_again  tests, files, data, packages that change
-code_removal   whether the worker's own test shows the work; `mutation` how much of it tests cover
-named_work     whether tests ask what the requirements name; `trees_without_work`: the new tree less
-work_for_tests work that is right only where tests run; `ambient_conditions`, `lasting_places`
+carried_tests  claimed tests as they were worded before, with `adapted_wording`, `lost_values`,
+               `former_questions`; `followed_data`: tests that were green all the time
+searched_places, data_changes, set_up_again, stale_builds  changed files, data, packages, builds;
+               `packages` puts those back that are not the product's
+permission, earlier_workers  what a person allowed, or another task wrote, proves nothing
+code_removal   whether the worker's own test shows the work; `mutation` how much of it tests cover;
+               `other_tests`, `switches`, `needed_options`: what such a test asks
+named_work     whether tests ask what the requirements name; `trees_without_work`: the new
+               tree less; `unchanged_code`: whether there is any
+work_for_tests work that is right only where tests run, or for them; so do `ambient_conditions`,
+               `lasting_places` and `pinned_answers`
 silenced_tools, silent_programs  green as a tool or a program says nothing
 change_alone   what the change shows without a test, by `inspection`; `left_out_tests` of its own
 integrity      what the change replaced in the test tool's process
-kept_runs      what has ended of an examination that was killed
 """

@@ -17,16 +17,15 @@ from agentrunner.state.red_tests import first_line
 from agentrunner.state.run_state import Criterion
 from agentrunner.text.mentions import alone
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.inputs.wanted_tests import asks_for_tests_alone
 from agentrunner.verification.proof.named_work import NamedWork
 from agentrunner.verification.proof.needed_options import not_asked_for
 from agentrunner.verification.proof.new_programs import new_programs
+from agentrunner.verification.proof.other_tests import ACCEPTS_MORE, find_wider_answers
 from agentrunner.verification.proof.switches import find_switched_on
 from agentrunner.verification.proof.trees_without_work import TreesWithoutWork, turns_red
 from agentrunner.verification.proof.unchanged_code import is_only_text
-from agentrunner.verification.proof.wider_answers import ACCEPTS_MORE, find_wider_answers
-from agentrunner.verification.results.model import Results, TestResult
+from agentrunner.verification.results.model import ReadFile, Results, TestResult
 from agentrunner.verification.syntax.calls import (
     names_called,
     names_changed,

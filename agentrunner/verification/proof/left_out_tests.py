@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.proof.case import Case
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.target import in_repo
 

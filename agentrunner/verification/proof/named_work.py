@@ -11,10 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.file_names import has_word
 from agentrunner.verification.proof.trees_without_work import TreesWithoutWork, turns_red
-from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.model import ReadFile, Results
 from agentrunner.verification.syntax.answers import says_yes_or_no
 from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, changed_in_c
 from agentrunner.verification.syntax.emptied_functions import changed_functions

@@ -8,8 +8,7 @@ from collections.abc import Collection
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.checks import ReadFile
-from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.model import ReadFile, Results
 from agentrunner.verification.syntax.words import options
 from agentrunner.verification.target import Run, Target
 from agentrunner.verification.world import SnapshotTrees

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import posixpath
 import re
-import tomllib
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.results.manifests import toml_of
+from agentrunner.verification.results.model import ReadFile
 
 MAIN = re.compile(rb"(?m)^\s*(?:pub\s+)?(?:async\s+)?fn\s+main\s*\(")
 PLACE = re.compile(r"(?:(?P<home>.*)/)?src/(?:main\.rs|bin/(?P<name>[^/]+?)(?:\.rs|/main\.rs))")
@@ -48,7 +48,4 @@ def _package(home: str, read: ReadFile) -> str:
 
 
 def _manifest(home: str, read: ReadFile) -> dict[str, Any]:
-    try:
-        return tomllib.loads((read(posixpath.join(home, "Cargo.toml")) or b"").decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        return {}
+    return toml_of((read(posixpath.join(home, "Cargo.toml")) or b"").decode("utf-8", "replace"))

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.findings import pinned_to
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.fixed_answers import FixedAnswer, fixed_answers
 from agentrunner.verification.syntax.languages import language_of

@@ -15,7 +15,7 @@ from functools import partial
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.proof.other_tests import run_changed_tests
+from agentrunner.verification.proof.other_tests import red_in_other_words
 from agentrunner.verification.syntax.words import signatures
 from agentrunner.verification.target import Run, Target
 from agentrunner.verification.world import SnapshotTrees
@@ -50,13 +50,8 @@ async def find_switched_on(
     switches = await asyncio.to_thread(_switches, snapshots, world, asked)
     for switch in sorted(switches)[:MOST]:
         off = partial(_off_in, switch=switch, handed=switches[switch])
-        made = await run_changed_tests(run, target, snapshots, world, places, off)
-        if made is None:
-            continue
-        ran, names = made
-        if ran.results is not None:
-            red = [name for name in names if any(one.red for one in ran.results.named(name))]
-            found |= dict.fromkeys(red, WHERE_OFF.format(switch))
+        red = await red_in_other_words(run, target, snapshots, world, places, off)
+        found |= dict.fromkeys(red, WHERE_OFF.format(switch))
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from agentrunner.verification.checks import ReadFile
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.code_equality import is_same_code
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.world import SnapshotTrees

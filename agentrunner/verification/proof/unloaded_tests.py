@@ -8,11 +8,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.moves import forms_of, not_moved
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.results.model import Results, TestResult
+from agentrunner.verification.results.model import ReadFile, Results, TestResult
 from agentrunner.verification.results.names import gone, stands_for
 from agentrunner.verification.syntax.definitions import definition, definitions
 from agentrunner.verification.syntax.languages import SCRIPTS, language_of

@@ -2,6 +2,8 @@
 
 registry   the readers, one per tool in `tools`; `reporters` are files of ours that run in tools
 commands   the programs that a command runs in the end; `shell`, `scripts` split its texts
-files      reads report files; `junit`, `tap`, `lines`, `xml` are their forms, `model` the results
-names      names of tests, and comparisons of runs; `counts` totals where there are no names
+files      reads report files, in the forms `junit`, `tap`, `lines` and `xml`; `model` the results;
+           `manifests` reads those of projects
+names      names of tests, and comparisons of runs; `counts` totals where there are none, `hints`
+           what would give some
 """

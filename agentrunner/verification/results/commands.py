@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import configparser
-import json
 import posixpath
 import re
-import tomllib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from agentrunner.verification.results.manifests import json_of, toml_of
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.scripts import PACKAGE_MANAGERS, RECIPES, delegated
 from agentrunner.verification.results.shell import SimpleCommand, quoted, simple_commands
@@ -314,12 +313,8 @@ def _composer_scripts(words: list[str], folder: str, read: ReadFile) -> Iterator
 
 def _load_config(read: ReadFile, folder: str, name: str) -> dict[str, object]:
     content = read(posixpath.normpath(posixpath.join(folder, name)))
-    try:
-        text = (content or b"").decode("utf-8", "replace")
-        loaded = tomllib.loads(text) if name.endswith(".toml") else json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return loaded if isinstance(loaded, dict) else {}
+    text = (content or b"").decode("utf-8", "replace")
+    return toml_of(text) if name.endswith(".toml") else json_of(text)
 
 
 def _tox_commands(folder: str, read: ReadFile) -> Iterator[str]:

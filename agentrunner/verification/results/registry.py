@@ -58,6 +58,12 @@ def readers_of(shell: str, cwd: str, read: ReadFile) -> list[Reader]:
     return [reader for reader in READERS if reader.fits(shell, cwd, read)]
 
 
+def options_that_name(shell: str, cwd: str, read: ReadFile) -> list[str]:
+    """The options by which the tools that a command runs choose tests by name."""
+    readers = readers_of(shell, cwd, read)
+    return [option for one in readers for option in getattr(one, "named_by", ())]
+
+
 def weaker(shell: str, cwd: str, read: ReadFile, means: int = 0) -> int | None:
     """The next weaker means for this command; None where only totals are left.
 

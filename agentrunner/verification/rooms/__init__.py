@@ -1,8 +1,10 @@
 """Clean rooms: fresh copies of a tree, with their own git and packages, in which commands decide.
 
-room              makes clean rooms; `room_git` makes their `.git`, `sealed` keeps ignored files
-decision_sandbox  runs a command that decides; `start_up` says whether it could decide anything,
-                  `misused_tools` whether a test tool says that it was called wrongly
+room              makes clean rooms; `room_git` makes their `.git`, `sealed` keeps ignored files;
+                  `copies` copies folders
+decision_sandbox  runs a command that decides; `byte_code` of what only compiles
+start_up          whether a command could decide anything; `wrong_commands`: whether any work could
+                  turn it green, by the `complaints` of tools and what is the project's `own_code`
 lacking_packages  what is not installed; `unfetched` what tools could not fetch, in their words;
                   `lacking_conditions` what a sandbox does not give;
                   `editable`, `left_out`, `kept_copies`: what rooms share

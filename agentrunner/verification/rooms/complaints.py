@@ -48,19 +48,26 @@ MISSING = re.compile(
     r"|(?P<there>Permission denied|inaccessible .*))$"
 )
 """What shells, `env` and make say of a program that they cannot start."""
-NO_TARGET = (
-    re.compile(
-        r"(?m)^\w*make(?P<inner>\[\d+\])?: \*\*\* No rule to make target ['`](?P<name>[^']+)'.*"
-    ),
-    re.compile(r"(?m)^\w*make: \*\*\* No targets specified and no makefile found\..*$"),
-    re.compile(r"(?m)^npm (?:ERR!|error) Missing script: [\"']?(?P<name>[^\"'\s]+)[\"']?.*$"),
-    re.compile(r"(?m)^error Command \"(?P<name>.+)\" not found\.$"),  # Yarn
-    re.compile(r"(?m)^\s*(?:×|ERR_PNPM_NO_SCRIPT)\s+Missing script: (?P<name>\S+).*$"),
-    re.compile(r"(?m)^Don't know how to build task '(?P<name>[^']+)'.*$"),
-    re.compile(r"(?m)^No Rakefile found.*$"),
-    re.compile(r"(?m)^error: .*[Jj]ustfile does not contain recipe [`'](?P<name>[^`']+)[`'].*$"),
+NO_TARGET = tuple(
+    (re.compile(rf"(?m)^{says}"), place)
+    for says, place in (
+        (
+            r"\w*make(?P<inner>\[\d+\])?: \*\*\* No rule to make target ['`](?P<name>[^']+)'.*",
+            "Makefile",
+        ),
+        (r"\w*make: \*\*\* No targets specified and no makefile found\..*$", "Makefile"),
+        (r"npm (?:ERR!|error) Missing script: [\"']?(?P<name>[^\"'\s]+)[\"']?.*$", "package.json"),
+        (r"error Command \"(?P<name>.+)\" not found\.$", "package.json"),  # Yarn
+        (r"\s*(?:×|ERR_PNPM_NO_SCRIPT)\s+Missing script: (?P<name>\S+).*$", "package.json"),
+        (r"Don't know how to build task '(?P<name>[^']+)'.*$", "Rakefile"),
+        (r"No Rakefile found.*$", "Rakefile"),
+        (
+            r"error: .*[Jj]ustfile does not contain recipe [`'](?P<name>[^`']+)[`'].*$",
+            "justfile",
+        ),
+    )
 )
-"""What tools say of a target or script that they do not have."""
+"""What tools say of a target or script that they do not have, and where that would stand."""
 NO_MODULE = re.compile(r"(?m)^(?!E\s).*\bNo module named '?(?P<module>[\w.]+)'?")
 NO_SUCH_FILE = re.compile(
     r"(?i)no such file|not found|cannot|can't|could not|does not exist|error processing file"
@@ -84,6 +91,8 @@ class Complaint:
     text: str
     lacks: tuple[str, ...]
     """The files, or the word, that it lacks; a task that names one may be about to write it."""
+    place: str = ""
+    """The file in which what it lacks would stand, of a target or script."""
     inner: bool = False
     """Whether it is about what the command's own tool calls in turn."""
 
@@ -259,11 +268,11 @@ def missing_programs(output: str, *, or_closed: bool = False) -> Iterator[re.Mat
 
 def missing_targets(output: str) -> Iterator[Complaint]:
     """What is said of targets and scripts that nothing defines."""
-    for pattern in NO_TARGET:
+    for pattern, place in NO_TARGET:
         for hit in pattern.finditer(output):
             groups = hit.groupdict()
             lacks = (groups["name"],) if groups.get("name") else ()
-            yield Complaint(hit[0].strip(), lacks, inner=bool(groups.get("inner")))
+            yield Complaint(hit[0].strip(), lacks, place, bool(groups.get("inner")))
 
 
 def _pytest(runs: list[Run], exit_code: int, output: str) -> str:

@@ -17,7 +17,8 @@ from typing import Any
 from agentrunner.config.yaml_text import read_yaml
 from agentrunner.errors import UsageError
 from agentrunner.text.mentions import alone
-from agentrunner.verification.rooms.own_code import children, is_own_module, json_of, table, toml_of
+from agentrunner.verification.results.manifests import json_of, table, toml_of
+from agentrunner.verification.rooms.own_code import children, is_own_module
 
 MOST_READ = 200_000
 """Characters of a manifest that are read."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
-import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from agentrunner.verification.results.files import MOST_READ, read_plain
+from agentrunner.verification.results.manifests import json_of, table, toml_of
 
 MOST_FOLDERS = 1_000
 
@@ -45,9 +43,8 @@ def own_programs(repo: Path) -> frozenset[str]:
     )  # fmt: skip
     project, crate, package = toml_of(python), toml_of(rust), json_of(node)
     bins = crate.get("bin")
-    tables = [table(project, "project"), table(table(project, "tool"), "poetry")]
-    tables += [table(crate, "package"), *(bins if isinstance(bins, list) else ())]
-    tables = [one for one in tables if isinstance(one, Mapping)]
+    tables = [table(project, "project"), table(project, "tool", "poetry"), table(crate, "package")]
+    tables += map(table, bins if isinstance(bins, list) else ())
     names = {str(one["name"]) for one in tables if "name" in one}
     names.update(*(table(one, "scripts") for one in tables), table(package, "bin"))
     names |= {str(package["name"]).rpartition("/")[2]} if "name" in package else set()
@@ -56,29 +53,6 @@ def own_programs(repo: Path) -> frozenset[str]:
         names |= set(re.findall(r"(?m)^\s*name\s*=\s*['\"]?([\w.-]+)", text))
     names |= set(re.findall(r"(?m)^module \S*?([\w.-]+)\s*$", go))
     return frozenset(names | {place.name for place in repo.glob("cmd/*/")})
-
-
-def toml_of(text: str) -> Mapping[str, Any]:
-    """The tables of a manifest; none where it cannot be read."""
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return {}
-
-
-def json_of(text: str) -> Mapping[str, Any]:
-    """The object that a manifest holds; an empty one where it cannot be read."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def table(tables: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A table of a manifest; an empty one where there is none."""
-    found = tables.get(name)
-    return found if isinstance(found, Mapping) else {}
 
 
 def children(folder: Path) -> list[Path]:

@@ -12,13 +12,13 @@ import re
 import shutil
 import subprocess
 import tempfile
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from agentrunner.environment import home_of
 from agentrunner.registry import GRADLE_FILES
+from agentrunner.verification.results.manifests import table, toml_of
 
 MOST_BYTES = 8 << 20
 """Bytes of one file that are read."""
@@ -174,12 +174,8 @@ def _addresses(repo: Path, name: str, pattern: str) -> Iterator[str]:
 
 def _urls_of_pyproject(text: str) -> Iterator[str]:
     """Indexes and sources from which Python tools are configured to install; no other addresses."""
-    try:
-        tools = tomllib.loads(text).get("tool")
-    except ValueError:
-        return
-    for tool in tools.values() if isinstance(tools, dict) else ():
-        for key, value in tool.items() if isinstance(tool, dict) else ():
+    for tool in table(toml_of(text), "tool").values():
+        for key, value in table(tool).items():
             rows = value if isinstance(value, list) else [value]
             if key in ("index", "source"):
                 urls = [row.get("url") for row in rows if isinstance(row, dict)]

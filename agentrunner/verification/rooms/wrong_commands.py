@@ -28,8 +28,6 @@ from agentrunner.verification.rooms.complaints import (
 )
 from agentrunner.verification.rooms.own_code import is_own_module, is_own_path, own_programs
 
-MANIFESTS = {"make": "Makefile", "gmake": "Makefile", "rake": "Rakefile", "just": "justfile"}
-PACKAGE_SCRIPTS = frozenset({"npm", "yarn", "yarnpkg", "pnpm", "bun"})
 INTERPRETERS = re.compile(
     r"(?:python[\d.]*|pypy[\d.]*|sh|bash|dash|zsh|ksh|node|ruby|perl|php|lua|Rscript|deno|bun)$"
 )
@@ -103,7 +101,7 @@ def wrong_command(
         lambda: _wrong_program_text(shell, text),
         lambda: _not_started(shell, runs, text, repo),
         lambda: _no_script(runs, text, repo),
-        lambda: _no_target(shell, runs, text),
+        lambda: _no_target(shell, text),
         lambda: _no_module(shell, runs, text, repo),
         lambda: _misused(shell, exit_code, text, repo, cwd),
         lambda: _wrong_words(shell, runs, text, repo),
@@ -155,18 +153,15 @@ def _script_of(run: Run) -> str:
     )
 
 
-def _no_target(shell: str, runs: list[Run], output: str) -> Iterator[WrongCommand]:
+def _no_target(shell: str, output: str) -> Iterator[WrongCommand]:
     """A target of make or a script of a package that the command names and nothing defines."""
     words = words_of(shell)
-    tools = [run.program for run in runs] + [posixpath.basename(word) for word in words[:1]]
     for found in missing_targets(output):
-        name = next(iter(found.lacks), "")
-        if name and name not in words:
-            continue  # what one of the product's own recipes needs
-        tool = next((one for one in tools if one in MANIFESTS or one in PACKAGE_SCRIPTS), "")
-        file = MANIFESTS.get(tool, "package.json")
-        where = f"{file}: {name}" if name else file
-        yield WrongCommand(found.text, (name or file,), where, common=bool(name))
+        if not found.lacks:
+            yield WrongCommand(found.text, (found.place,), found.place)
+        # Another is what one of the product's own recipes needs.
+        elif (name := found.lacks[0]) in words:
+            yield WrongCommand(found.text, (name,), f"{found.place}: {name}", common=True)
 
 
 def _no_module(shell: str, runs: list[Run], output: str, repo: Path) -> Iterator[WrongCommand]:

@@ -96,7 +96,7 @@ class Found:
     def whole_file(parsed: Parsed) -> Found:
         """Return a file as one test, for what stands outside of tests."""
         root = parsed.root
-        span = TestSpan("", (), 0, root.end_byte, 0, root.end_byte, 1)
+        span = TestSpan("", (), 0, root.end_byte, 1)
         return Found(parsed, span, (), root, root, root, True)
 
 

@@ -8,7 +8,7 @@ from agentrunner.git.private_clone import CloneStore, Identity
 from agentrunner.text.unicode import to_text
 from agentrunner.verification.inputs.changes import judge_changes, put_back
 from agentrunner.verification.inputs.finder import find_inputs
-from agentrunner.verification.inputs.tree import ReadFile
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.target import Target
 from agentrunner.verification.trees import Changes
 

@@ -18,6 +18,8 @@ class Tool:
     means: Sequence[str] = ()
     by_path = False
     """Whether test names begin with a path relative to the folder the command starts in."""
+    named_by: Sequence[str] = ()
+    """The options by which a command chooses tests by name itself."""
 
     def matches(self, run: Run) -> bool:
         """Whether this program is the tool."""
@@ -48,6 +50,10 @@ class Tool:
             return None
         there = below_folder(names, runs[0].folder, cwd) if self.by_path else list(names)
         return self.narrowed(shell, runs[0], there) if there is not None else None
+
+    def is_narrow(self, run: Run) -> bool:
+        """Whether a command chooses tests by name itself: a second pattern beside it finds none."""
+        return any(word.partition("=")[0] in self.named_by for word in run.words)
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
         """The command whose only run of this tool is narrowed to these tests."""

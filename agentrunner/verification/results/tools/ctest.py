@@ -28,6 +28,7 @@ class CTest(Tool):
 
     name = "ctest"
     means = ("junit", "text")
+    named_by = ("-R",)
 
     def matches(self, run: Run) -> bool:
         """`ctest`, and build tools told to run a target called test, which may start it."""

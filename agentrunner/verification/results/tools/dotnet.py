@@ -24,6 +24,7 @@ class Dotnet(Tool):
 
     name = "dotnet"
     means = ("trx",)
+    named_by = ("--filter",)
 
     def matches(self, run: Run) -> bool:
         """`dotnet test`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,6 @@ from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, 
 from agentrunner.verification.results.names import MOST_MESSAGE, made, unloaded
 from agentrunner.verification.results.shell import edited
 from agentrunner.verification.results.tools.base import Tool, added
-from agentrunner.verification.results.tools.go_sources import Sources
 from agentrunner.verification.results.tools.shims import shimmed
 
 EVENTS, TEXT = range(2)
@@ -27,8 +26,8 @@ BROKEN = re.compile(r"^FAIL\t(\S+)(?: \[(?:build|setup) failed\])?")
 VERBOSE = re.compile(r"^ *--- (PASS|FAIL|SKIP): (\S+) \(")
 PACKAGE = re.compile(r"^(?:ok  |FAIL|\?   )\t(\S+)(?:\t| \[)")
 WORDS = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
-
-
+MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
+FUNCTION = re.compile(r"^func\s+(\w+)\s*\(", re.MULTILINE)
 OF_TEST = re.compile(r"\.(?=(?:Test|Fuzz|Example|Benchmark)(?![a-z]))")
 """The dot between a package and a test."""
 
@@ -38,6 +37,7 @@ class Go(Tool):
 
     name = "go"
     means = ("events", "text")
+    named_by = ("-run",)
 
     def matches(self, run: Run) -> bool:
         """`go test`."""
@@ -212,3 +212,47 @@ def _text(ran: Ran) -> Results | None:
     if not found:
         return None
     return Results("go", tuple(found), weak=True, complete=complete and not waiting)
+
+
+class Sources:
+    """The modules and test files of one tree, read on demand."""
+
+    def __init__(self, paths: Collection[str], read: ReadFile) -> None:
+        self._read = read
+        self._modules = {
+            hit[1]: posixpath.dirname(path)
+            for path in paths
+            if posixpath.basename(path) == "go.mod"
+            and (hit := MODULE.search(self._text(path))) is not None
+        }
+        self._files: dict[str, list[str]] = {}
+        for path in paths:
+            if path.endswith("_test.go"):
+                self._files.setdefault(posixpath.dirname(path) or ".", []).append(path)
+        self._functions: dict[str, dict[str, str]] = {}
+
+    def file_of(self, package: str, test: str) -> str:
+        """The file of a test, or of a subtest's outer test; "" where it is not found."""
+        folder = self._folder_of(package)
+        if folder not in self._functions:
+            self._functions[folder] = {
+                hit[1]: path
+                for path in self._files.get(folder, ())
+                for hit in FUNCTION.finditer(self._text(path))
+            }
+        return self._functions[folder].get(test.partition("/")[0], "")
+
+    def files_of(self, package: str) -> tuple[str, ...]:
+        """All test files of a package; () where it is not found."""
+        return tuple(self._files.get(self._folder_of(package), ()))
+
+    def _folder_of(self, package: str) -> str:
+        """The folder of a package; "" where no module of the tree has it."""
+        for module in sorted(self._modules, key=len, reverse=True):
+            if package == module or package.startswith(f"{module}/"):
+                below = package[len(module) + 1 :]
+                return posixpath.normpath(posixpath.join(self._modules[module], below))
+        return ""
+
+    def _text(self, path: str) -> str:
+        return (self._read(path) or b"").decode("utf-8", "replace")

@@ -16,16 +16,12 @@ def title_pattern(names: Sequence[str]) -> str:
     return f"^({'|'.join(dict.fromkeys(titles))})$"
 
 
-def has_pattern(run: Run, *options: str) -> bool:
-    """Whether a command chooses tests by a pattern itself: a second one beside it finds none."""
-    return any(word.partition("=")[0] in options for word in run.words)
-
-
 class Jest(JavaScript):
     """Results by file and titles."""
 
     name = "jest"
     programs = frozenset({"jest", "jest-cli", "react-scripts"})
+    named_by = ("-t", "--testNamePattern")
 
     def options(self, place: str) -> list[str]:
         """The option that writes JSON into a file."""
@@ -33,6 +29,6 @@ class Jest(JavaScript):
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
         """Narrow by a pattern of titles."""
-        if has_pattern(run, "-t", "--testNamePattern"):
+        if self.is_narrow(run):
             return None
         return added(shell, run, ["-t", title_pattern(names)])

@@ -12,7 +12,7 @@ from agentrunner.verification.results.model import Ran, Results, TestResult
 from agentrunner.verification.results.names import below, made
 from agentrunner.verification.results.tools.base import added
 from agentrunner.verification.results.tools.javascript import JavaScript
-from agentrunner.verification.results.tools.jest import has_pattern, title_pattern
+from agentrunner.verification.results.tools.jest import title_pattern
 
 OUTCOMES = (("passes", "passed"), ("failures", "failed"), ("pending", "skipped"))
 
@@ -22,6 +22,7 @@ class Mocha(JavaScript):
 
     name = "mocha"
     programs = frozenset({"mocha", "_mocha"})
+    named_by = ("-g", "--grep", "-f", "--fgrep")
 
     def options(self, place: str) -> list[str]:
         """The options that write JSON into a file, instead of the usual report."""
@@ -33,7 +34,7 @@ class Mocha(JavaScript):
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
         """Narrow by a pattern of titles."""
-        if has_pattern(run, "-g", "--grep", "-f", "--fgrep"):
+        if self.is_narrow(run):
             return None
         return added(shell, run, ["--grep", title_pattern(names)])
 

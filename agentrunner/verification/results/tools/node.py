@@ -24,6 +24,7 @@ class Node(Tool):
     name = "node"
     by_path = True
     means = ("reporter", "text")
+    named_by = ("--test-name-pattern",)
 
     def matches(self, run: Run) -> bool:
         """`node --test`, `node test.js`, and programs that start it with these arguments."""

@@ -22,6 +22,7 @@ class PHPUnit(Tool):
 
     name = "phpunit"
     means = ("prepended", "option")
+    named_by = ("--filter",)
 
     def matches(self, run: Run) -> bool:
         """`phpunit`, also as a script run by PHP."""

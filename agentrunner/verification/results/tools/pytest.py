@@ -43,6 +43,7 @@ class Pytest(Tool):
     name = "pytest"
     by_path = True
     means = ("plug-in", "junit", "text")
+    named_by = ("-k",)
 
     def matches(self, run: Run) -> bool:
         """`pytest`, `py.test`, `python -m pytest`, and Python scripts that may call it."""

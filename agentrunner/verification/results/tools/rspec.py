@@ -17,6 +17,7 @@ class RSpec(Tool):
     name = "rspec"
     by_path = True
     means = ("listener",)
+    named_by = ("-e", "--example")
 
     def matches(self, run: Run) -> bool:
         """`rspec`, and `rake`, which may start it."""

@@ -31,6 +31,7 @@ class Unittest(Tool):
 
     name = "unittest"
     means = ("reporter", "text")
+    named_by = ("-k",)
 
     def matches(self, run: Run) -> bool:
         """`python -m unittest`, and Python scripts that may call it."""

@@ -130,6 +130,16 @@ def test_programs_of_the_repository_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "text"), [("pyproject.toml", "a = " + "[" * 100_000), ("package.json", "[" * 100_000)]
+)
+def test_a_manifest_that_no_parser_gets_through_names_nothing(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert own_programs(tmp_path) == frozenset()
+
+
+@pytest.mark.parametrize(
     ("text", "name", "speaks"),
     [
         ("Add a target check.", "check", True),
