@@ -12,6 +12,7 @@ from agentrunner.config.spec import Check
 from agentrunner.verification.checks import ReadFile
 from agentrunner.verification.results.commands import Run, runs_of
 from agentrunner.verification.results.registry import readers_of
+from agentrunner.verification.results.shell import words_of
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Measured, Target
 
@@ -164,11 +165,3 @@ def _named_for_unittest(
             if read(package) is None:
                 file = posixpath.normpath(posixpath.join(run.folder, *module) + ".py")
                 yield Absent(file, ".".join(parts[end:]))
-
-
-def words_of(shell: str) -> list[str]:
-    """The words of a command."""
-    try:
-        return shlex.split(shell)
-    except ValueError:
-        return shell.split()

@@ -11,7 +11,6 @@ import configparser
 import json
 import posixpath
 import re
-import shlex
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from pathlib import Path
 from agentrunner.verification.results.commands import Run, runs_of
 from agentrunner.verification.results.counts import ESCAPES
 from agentrunner.verification.results.files import MOST_READ, read_plain
+from agentrunner.verification.results.shell import words_of
 from agentrunner.verification.rooms.misused_tools import complaint_of, holds_only_texts
 
 MISSING = re.compile(
@@ -175,7 +175,7 @@ def _script_of(run: Run) -> str:
 
 def _no_target(shell: str, runs: list[Run], output: str) -> Iterator[WrongCommand]:
     """A target of make or a script of a package that the command names and nothing defines."""
-    words = _words(shell)
+    words = words_of(shell)
     tools = [run.program for run in runs] + [posixpath.basename(word) for word in words[:1]]
     for pattern in NO_TARGET:
         hit = pattern.search(output)
@@ -232,7 +232,7 @@ def _misused(
 
 def _wrong_words(shell: str, runs: list[Run], output: str, repo: Path) -> Iterator[WrongCommand]:
     """An option or a command that a tool from outside of the repository does not know."""
-    words, own = _words(shell), own_programs(repo)
+    words, own = words_of(shell), own_programs(repo)
     foreign = {run.program for run in runs if not _is_own_run(run, own, repo)}
     if len(foreign) < len({run.program for run in runs}) or not foreign:
         return
@@ -325,10 +325,3 @@ def _programs_of_package(text: str) -> set[str]:
     binaries = found.get("bin")
     names = {str(found["name"]).rpartition("/")[2]} if "name" in found else set()
     return names | (set(binaries) if isinstance(binaries, dict) else set())
-
-
-def _words(shell: str) -> list[str]:
-    try:
-        return shlex.split(shell)
-    except ValueError:
-        return shell.split()
