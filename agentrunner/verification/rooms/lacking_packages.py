@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.text.mentions import alone
+from agentrunner.verification.results.files import text_of
 
 MOST_READ = 200_000
 """Characters of a manifest that are read."""
@@ -124,18 +125,11 @@ def _python_manifests(repo: Path) -> Iterator[tuple[str, Iterable[str]]]:
         ("pyproject.toml", _of_pyproject), ("Pipfile", _of_pipfile), ("setup.cfg", _of_ini),
         ("tox.ini", _of_ini), ("setup.py", _of_setup), ("environment.yml", _of_lines),
     ):  # fmt: skip
-        if text := _text(repo / name):
+        if text := text_of(repo / name, MOST_READ):
             yield name, read(text)
     listed = [*repo.glob("requirements*.txt"), *repo.glob("requirements/*.txt")]
     for place in sorted(listed)[:40]:
-        yield place.relative_to(repo).as_posix(), _of_lines(_text(place))
-
-
-def _text(place: Path) -> str:
-    try:
-        return place.read_text(encoding="utf-8", errors="replace")[:MOST_READ]
-    except OSError:
-        return ""
+        yield place.relative_to(repo).as_posix(), _of_lines(text_of(place, MOST_READ))
 
 
 def _required(lines: Iterable[Any]) -> set[str]:
@@ -228,7 +222,7 @@ def _declared_for_node(package: str, repo: Path) -> str:
 
 def _manifest_of_node(folder: Path) -> Mapping[str, Any]:
     try:
-        manifest = json.loads(_text(folder / "package.json") or "{}")
+        manifest = json.loads(text_of(folder / "package.json", MOST_READ) or "{}")
     except ValueError:
         return {}
     return manifest if isinstance(manifest, dict) else {}
@@ -238,7 +232,7 @@ def _workspaces(repo: Path, manifest: Mapping[str, Any]) -> list[Path]:
     """The folders of packages that a repository of Node's consists of, as npm, Yarn or pnpm say."""
     listed = manifest.get("workspaces")
     patterns = listed.get("packages") if isinstance(listed, dict) else listed
-    of_pnpm = OF_PNPM.findall(_text(repo / "pnpm-workspace.yaml"))
+    of_pnpm = OF_PNPM.findall(text_of(repo / "pnpm-workspace.yaml", MOST_READ))
     found: list[Path] = []
     for pattern in [*(patterns if isinstance(patterns, list) else ()), *of_pnpm]:
         if isinstance(pattern, str) and re.fullmatch(r"(?!/)(?!.*\.\.)[^!\0]+", pattern):

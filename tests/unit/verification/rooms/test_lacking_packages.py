@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -126,3 +127,10 @@ def test_what_no_test_can_be_imported_without(
         )
         assert why_no_test_says_anything("x", RAN, beside, tmp_path, wanted) == ""
         assert lacking_package(messages[0], tmp_path, wanted, 2) == ""
+
+
+def test_a_manifest_that_is_a_pipe_is_waited_for_by_nobody(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pyproject.toml")
+    (tmp_path / "own.txt").write_text("httpx\n")
+    (tmp_path / "requirements.txt").symlink_to("own.txt")
+    assert declared_in("httpx", tmp_path) == "requirements.txt"
