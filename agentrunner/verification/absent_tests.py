@@ -12,7 +12,7 @@ from agentrunner.config.spec import Check
 from agentrunner.verification.results.commands import Run, runs_of
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.registry import options_that_name, readers_of
-from agentrunner.verification.results.scripts import words_of
+from agentrunner.verification.results.shell import words_of
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Measured, Target
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agentrunner.config.spec import TaskSection
@@ -12,6 +12,7 @@ from agentrunner.state.run_state import Finding
 from agentrunner.verification.inputs.steering_files import is_executable_config, matches
 from agentrunner.verification.inputs.wanted_changes import asked_in, wanted_new
 from agentrunner.verification.results.model import ReadFile
+from agentrunner.verification.syntax.edits import Edit, applied
 
 DRIVER = re.compile(rb"\b(?:filter|diff|merge|textconv)\s*=")
 """An attribute by which git starts a program that somebody's settings name."""
@@ -156,3 +157,11 @@ class Trees:
         was, now = self.reader(before)(path) or b"", self.reader(after)(path) or b""
         known = set(was.splitlines())
         return not any(DRIVER.search(line) for line in now.splitlines() if line not in known)
+
+
+def with_edits(snapshots: Snapshots, tree: str, edits: Mapping[str, Iterable[Edit]]) -> str:
+    """A tree with edits in its files, by path. Blocks."""
+    read = snapshots.reader(tree)
+    return snapshots.with_texts(
+        tree, {path: applied(read(path) or b"", some) for path, some in edits.items()}
+    )

@@ -24,6 +24,7 @@ from agentrunner.verification.syntax.failing_assertions import Failing, failing_
 from agentrunner.verification.syntax.languages import parse
 from agentrunner.verification.syntax.programs import KILLS, WITH_TREES, program_language
 from agentrunner.verification.syntax.stated_literals import other_expectations
+from agentrunner.verification.trees import with_edits
 from agentrunner.verification.world import SnapshotTrees
 
 MOST_KINDS = 8
@@ -185,8 +186,7 @@ class _Programs:
         return await self.passes(await asyncio.to_thread(self._with_edits, path, [edit]))
 
     def _with_edits(self, path: str, edits: Sequence[Edit]) -> str:
-        source = self.snapshots.reader(self.world.new)(path) or b""
-        return self.snapshots.with_texts(self.world.new, {path: applied(source, edits)})
+        return with_edits(self.snapshots, self.world.new, {path: edits})
 
     def _end_at_start(self, path: str) -> Edit:
         """The edit that ends a program before anything else of it runs."""

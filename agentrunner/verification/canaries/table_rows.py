@@ -15,10 +15,11 @@ from time import monotonic
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.inputs.inline_programs import for_people
 from agentrunner.verification.inputs.model import Inputs
-from agentrunner.verification.syntax.edits import Edit, applied
+from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.programs import program_language
 from agentrunner.verification.syntax.tables import Table, last_first, table_of_lines, tables_in
+from agentrunner.verification.trees import with_edits
 from agentrunner.verification.world import SnapshotTrees
 
 Passes = Callable[[str], Awaitable[bool]]
@@ -62,7 +63,8 @@ async def case_not_asked(
     deadline = monotonic() + TEST_SEC
 
     async def green(edits: Sequence[Edit]) -> bool:
-        return await passes(await asyncio.to_thread(_with_edits, snapshots, world, path, edits))
+        tree = await asyncio.to_thread(with_edits, snapshots, world.new, {path: edits})
+        return await passes(tree)
 
     for table in tables_in(source, language)[:MOST_TABLES] if language else ():
         if await green([row.edit for row in table.rows]):
@@ -86,7 +88,8 @@ async def _first_not_asked(
     deadline = monotonic() + seconds
 
     async def green(path: str, edits: Sequence[Edit]) -> bool:
-        return await passes(await asyncio.to_thread(_with_edits, snapshots, world, path, edits))
+        tree = await asyncio.to_thread(with_edits, snapshots, world.new, {path: edits})
+        return await passes(tree)
 
     for path, table in tables[:MOST_TABLES]:
         if await green(path, [row.edit for row in table.rows]):
@@ -129,10 +132,3 @@ def _tables_of_programs(
 
 READS = re.compile(r"\bread\s+-?\w")
 """How a shell script loops over lines."""
-
-
-def _with_edits(
-    snapshots: Snapshots, world: SnapshotTrees, path: str, edits: Sequence[Edit]
-) -> str:
-    source = snapshots.reader(world.new)(path) or b""
-    return snapshots.with_texts(world.new, {path: applied(source, edits)})

@@ -15,10 +15,11 @@ from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.canaries.red_lines import RedLines
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.syntax.edits import Edit, applied
+from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.word_tests import Statement, WordTest, killing, tests_by_words
 from agentrunner.verification.target import Measured
+from agentrunner.verification.trees import with_edits
 
 RunOnly = Callable[[str, Sequence[str]], Awaitable[Measured]]
 """Runs the command in a tree, narrowed to tests of these names where that is possible."""
@@ -155,17 +156,10 @@ class WordCanaries:
         return None
 
     def _tree(self, changed: Mapping[str, Sequence[Edit]]) -> str:
-        read = self.snapshots.reader(self.tree)
         edits: dict[str, set[Edit]] = {}
         for name, edits_of_name in changed.items():
             edits.setdefault(self._files[name], set()).update(edits_of_name)
-        return self.snapshots.with_texts(
-            self.tree,
-            {
-                path: applied(read(path) or b"", sorted(edits_of_name))
-                for path, edits_of_name in edits.items()
-            },
-        )
+        return with_edits(self.snapshots, self.tree, edits)
 
 
 def _is_red(name: str, seen: Measured) -> bool:

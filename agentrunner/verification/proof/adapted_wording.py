@@ -107,8 +107,7 @@ class _Reworded:
 
 def _reworded(exam: Examination, case: Case, now: Results, paths: Sequence[str]) -> list[_Reworded]:
     """The tests of these files that say something else now. Blocks."""
-    was = exam.verifier.snapshots.reader(exam.world.old)
-    read = exam.verifier.snapshots.reader(exam.world.new)
+    was, read = exam.readers()
     found: dict[tuple[str, str], _Reworded] = {}
     for test in now.tests:
         path = in_repo(test.file, case.target.cwd)
@@ -147,7 +146,7 @@ def _with_files(
 ) -> str:
     """A tree with other texts of files, made of their paths, old and new texts. Blocks."""
     snapshots = exam.verifier.snapshots
-    was, now = snapshots.reader(exam.world.old), snapshots.reader(exam.world.new)
+    was, now = exam.readers()
     entries = snapshots.list(exam.world.new)
     made: dict[str, Entry | None] = {
         path: (

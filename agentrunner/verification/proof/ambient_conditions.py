@@ -20,8 +20,8 @@ from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.conditions import Condition, ambient_conditions
-from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.trees import with_edits
 
 MOST_TRIED = 4
 """So many conditions are tried, two or three runs each."""
@@ -48,8 +48,12 @@ async def stopped_for_ambient_conditions(
     """
     for place in await asyncio.to_thread(_places, exam, case, asked):
         one = place.condition
-        always = await asyncio.to_thread(_with, exam, place, one.always)
-        never = await asyncio.to_thread(_with, exam, place, one.never)
+        always, never = [
+            await asyncio.to_thread(
+                with_edits, exam.verifier.snapshots, exam.world.new, {place.path: [edit]}
+            )
+            for edit in (one.always, one.never)
+        ]
         red, other = await exam.first_red(case, always, names), never
         if not red:
             red, other = await exam.first_red(case, never, names), always
@@ -86,10 +90,3 @@ def _places(exam: Examination, case: Case, asked: str) -> list[_Place]:
         for one in ambient_conditions(was(path), source, language_of(path) or "", modules)
         if not any(word in other for word in named for other in one.words)
     ][:MOST_TRIED]
-
-
-def _with(exam: Examination, place: _Place, edit: Edit) -> str:
-    """The tree that is handed over with one condition changed. Blocks."""
-    snapshots, world = exam.verifier.snapshots, exam.world
-    text = applied(snapshots.reader(world.new)(place.path) or b"", [edit])
-    return snapshots.with_texts(world.new, {place.path: text})

@@ -102,8 +102,7 @@ def _permitted_by_the_prd(exam: Examination) -> list[str]:
 
 def _old_and_new(exam: Examination, paths: list[str]) -> dict[str, tuple[bytes, bytes]]:
     """Old and new text of changed files in known languages, by their present path. Blocks."""
-    snapshots = exam.verifier.snapshots
-    was, now = snapshots.reader(exam.world.old), snapshots.reader(exam.world.new)
+    was, now = exam.readers()
     gone_texts = {
         path: text for path in paths if (text := was(path)) is not None and now(path) is None
     }
@@ -149,8 +148,7 @@ def _paths_of_moved_modules(exam: Examination) -> dict[str, frozenset[str]]:
 
     The new path is that of the added file of the same name, else of the one most like it.
     """
-    before = exam.verifier.snapshots.reader(exam.world.old)
-    after = exam.verifier.snapshots.reader(exam.world.new)
+    before, after = exam.readers()
     found: dict[str, frozenset[str]] = {}
     for old in sorted(exam.total.deleted)[:MOST_MOVED]:
         path = PurePosixPath(old)

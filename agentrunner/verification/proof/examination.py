@@ -17,8 +17,8 @@ from agentrunner.verification.moves import renamed_modules
 from agentrunner.verification.proof.case import Case, Report
 from agentrunner.verification.proof.code_removal import CodeRemoval
 from agentrunner.verification.proof.kept_runs import KeptRuns
-from agentrunner.verification.results.model import Results
-from agentrunner.verification.results.names import function_of, stable
+from agentrunner.verification.results.model import ReadFile
+from agentrunner.verification.results.names import function_of, passes
 from agentrunner.verification.target import TEST, Measured, Target
 from agentrunner.verification.trees import Changes
 from agentrunner.verification.unknown_names import UnknownNames
@@ -278,6 +278,11 @@ class Examination:
             return ""
         return next((name for name in names if not ran.results.passed(name)), "")
 
+    def readers(self) -> tuple[ReadFile, ReadFile]:
+        """What reads the old tree, and the new one. Blocks."""
+        read = self.verifier.trees.reader
+        return read(self.world.old), read(self.world.new)
+
     def renames(self) -> list[tuple[str, str]]:
         """Pairs of old and new names: of modules that stand elsewhere, and as people wish it."""
         modules = renamed_modules(sorted(self.total.deleted), sorted(self.total.added))
@@ -303,14 +308,9 @@ def _not_passed(names: Sequence[str], ran: Measured, case: Case) -> list[str]:
     """Those of the tests that a run has not seen pass; without results, by its exit code."""
     if ran.results is None:
         return [] if ran.passed else list(names)
-    return [name for name in names if not _passes(name, ran.results, case)]
-
-
-def _passes(name: str, results: Results, case: Case) -> bool:
-    """Whether a test passes, by what stays of its name if that changes from run to run."""
-    if results.named(name) or (case.before is not None and case.before.named(name)):
-        return results.passed(name)
-    kept = stable(name)
-    return kept != name and any(
-        stable(one) == kept and results.passed(one) for one in results.names
-    )
+    before, now = case.before, ran.results
+    return [
+        name
+        for name in names
+        if not (now.passed(name) if before and before.named(name) else passes(name, now))
+    ]

@@ -10,8 +10,7 @@ from typing import Any
 
 from agentrunner.state.run_state import Baseline, Criterion, Evidence
 from agentrunner.verification.proof.examination import MUCH_LONGER, SHORTEST_SEC
-from agentrunner.verification.results.model import Results
-from agentrunner.verification.results.names import stable
+from agentrunner.verification.results.names import passes
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.mutants import Mutant, mutants
 from agentrunner.verification.target import TEST, Measured, Target, target_of, test_target
@@ -168,7 +167,7 @@ class MutantRuns:
         green, results = self._green[measured.target.id], measured.results
         if not green:
             return measured.passed
-        return results is not None and all(_passes(name, results) for name in green)
+        return results is not None and all(passes(name, results) for name in green)
 
     async def _run(self, target: Target, tree: str, limit: float) -> Measured | None:
         """Run a command on a tree, at most as long as there is time; None where that cut it."""
@@ -186,14 +185,6 @@ class MutantRuns:
             self.cut = True
             return None
         return measured
-
-
-def _passes(name: str, results: Results) -> bool:
-    """Whether a test passes, by what stays of its name if that changes from run to run."""
-    kept = stable(name)
-    if results.named(name) or kept == name:
-        return results.passed(name)
-    return any(stable(one) == kept and results.passed(one) for one in results.names)
 
 
 def _targets(verifier: Verifier, criteria: Sequence[Criterion], evidence: Evidence) -> list[Target]:

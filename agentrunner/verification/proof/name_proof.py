@@ -294,18 +294,9 @@ async def _unsettled(exam: Examination, case: Case, now: Results, lost: list[str
     """Those of `lost` that stand nowhere else and that nobody settled."""
     if not lost or case.before is None:
         return []
-    snapshots, world = exam.verifier.snapshots, exam.world
     files, before, may_go = case.old_files, case.before, exam.differential.may_go
     unmoved = await asyncio.to_thread(
-        lambda: not_moved(
-            lost,
-            before,
-            now,
-            case.target.cwd,
-            snapshots.reader(world.old),
-            snapshots.reader(world.new),
-            exam.renames(),
-        )
+        lambda: not_moved(lost, before, now, case.target.cwd, *exam.readers(), exam.renames())
     )
     claimed = exam.claims(case).claimed
     # What was red for another reason may go with its code, as what passed may.
@@ -380,8 +371,7 @@ def _worded_as_before(
     exam: Examination, names: Sequence[str], files: Mapping[str, str]
 ) -> list[str]:
     """Those of `names` whose test says now what it said before. Blocks."""
-    before = exam.verifier.snapshots.reader(exam.world.old)
-    after = exam.verifier.snapshots.reader(exam.world.new)
+    before, after = exam.readers()
     same = []
     for name in names:
         path = files[name]
@@ -406,21 +396,13 @@ async def _moved_claimed(
     """
     if case.before is None:
         return []
-    world = exam.world
     missing = [name for name in sorted(exam.claims(case).claimed) if name not in stood]
     missing = [name for name in missing if name not in now.names]
     if held is not None and held is not now:
         missing = [n for n in missing if all(one.outcome != "failed" for one in held.named(n))]
-    snapshots = exam.verifier.snapshots
     pairs = await asyncio.to_thread(
         lambda: moved_to(
-            missing,
-            case.before or now,
-            now,
-            case.target.cwd,
-            snapshots.reader(world.old),
-            snapshots.reader(world.new),
-            exam.renames(),
+            missing, case.before or now, now, case.target.cwd, *exam.readers(), exam.renames()
         )
     )
     red = await exam.confirmed_red(case, list(pairs))

@@ -69,9 +69,9 @@ def _is_new(
 
 
 def without_option(source: bytes, name: str) -> bytes:
-    """A source that does not give an option: not as an argument of its own, nor in a line."""
-    option = rf"--{re.escape(name)}"
-    alone = rf"(?P<q>[\"'`]){option}(?P=q)"
+    """A source that does not give an option, with its value: not as an argument, nor in a line."""
+    option = rf"--{re.escape(name)}(?:=[^\s\"'`,)\]]*)?"
+    alone = rf"[bfr]?(?P<q>[\"'`]){option}(?P=q)"
     for pattern in (
         rf",\s*{alone}",
         rf"{alone}\s*,\s*",

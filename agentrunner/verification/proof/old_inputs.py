@@ -161,8 +161,7 @@ async def _finding_about_smallest_set(
 
 def _changed_lines(exam: Examination, found: Sequence[InputChange]) -> str:
     """The first changed lines of expected data, as in a diff; "" where code changed. Blocks."""
-    was = exam.verifier.snapshots.reader(exam.world.old)
-    now = exam.verifier.snapshots.reader(exam.world.new)
+    was, now = exam.readers()
     changed: list[str] = []
     for one in found:
         before, after = was(one.path), now(one.path)

@@ -20,7 +20,7 @@ from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import ReadFile
-from agentrunner.verification.syntax.edits import Edit, applied
+from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.fixed_answers import FixedAnswer, fixed_answers
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.pinned import (
@@ -35,6 +35,7 @@ from agentrunner.verification.syntax.regions import regions_of_tests
 from agentrunner.verification.syntax.tokens import LARGEST, Value, lexical_family
 from agentrunner.verification.syntax.words import identifiers
 from agentrunner.verification.target import Target
+from agentrunner.verification.trees import with_edits
 from agentrunner.verification.wanted import wants_one_answer
 
 MOST_TRIED = 6
@@ -193,10 +194,7 @@ def _compared_before(
 
 def _with_other_literals(exam: Examination, places: Sequence[_Place]) -> str:
     """The new tree in which the work compares with other literals. Blocks."""
-    snapshots, world = exam.verifier.snapshots, exam.world
-    read = snapshots.reader(world.new)
-    changed: dict[str, bytes] = {}
-    for path in {one.path for one in places}:
-        edits = [edit for one in places if one.path == path for edit in one.edits]
-        changed[path] = applied(read(path) or b"", edits)
-    return snapshots.with_texts(world.new, changed)
+    edits: dict[str, list[Edit]] = {}
+    for one in places:
+        edits.setdefault(one.path, []).extend(one.edits)
+    return with_edits(exam.verifier.snapshots, exam.world.new, edits)

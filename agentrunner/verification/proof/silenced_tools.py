@@ -15,10 +15,11 @@ from dataclasses import dataclass
 
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.syntax.edits import Edit, applied
+from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.silenced_warnings import WANTS_SILENCE, added_silenced_warnings
 from agentrunner.verification.syntax.tokens import added_comments, lexical_family
 from agentrunner.verification.target import Measured, Target
+from agentrunner.verification.trees import with_edits
 
 MOST_FILES = 200
 MOST_TRIED = 6
@@ -92,22 +93,20 @@ def _reports(measured: Measured) -> set[str]:
 
 def _added_code(exam: Examination) -> list[_Silencer]:
     """The code of the work that silences. Blocks."""
-    snapshots, world = exam.verifier.snapshots, exam.world
-    was, read = snapshots.reader(world.old), snapshots.reader(world.new)
+    was, read = exam.readers()
     return [
         _Silencer(path, one.line, one.text, one.edit)
-        for path in world.product[:MOST_FILES]
+        for path in exam.world.product[:MOST_FILES]
         for one in added_silenced_warnings(path, was(path) or b"", read(path) or b"")
     ]
 
 
 def _added_comments(exam: Examination) -> list[_Silencer]:
     """The comments that only the new product has. Blocks."""
-    snapshots, world = exam.verifier.snapshots, exam.world
-    was, read = snapshots.reader(world.old), snapshots.reader(world.new)
+    was, read = exam.readers()
     return [
         _Silencer(path, after.count(b"\n", 0, start) + 1, text, Edit(start, start + len(text), ""))
-        for path in world.product[:MOST_FILES]
+        for path in exam.world.product[:MOST_FILES]
         if (after := read(path)) is not None
         for start, text in added_comments(path, was(path) or b"", after)
         if not (start == 0 and text.startswith("#!"))
@@ -116,10 +115,5 @@ def _added_comments(exam: Examination) -> list[_Silencer]:
 
 def _without(exam: Examination, some: Sequence[_Silencer]) -> str:
     """The tree that is handed over without these comments. Blocks."""
-    snapshots, world = exam.verifier.snapshots, exam.world
-    read = snapshots.reader(world.new)
-    made = {
-        path: applied(read(path) or b"", [one.edit for one in some if one.path == path])
-        for path in {one.path for one in some}
-    }
-    return snapshots.with_texts(world.new, made)
+    edits = {one.path: [other.edit for other in some if other.path == one.path] for one in some}
+    return with_edits(exam.verifier.snapshots, exam.world.new, edits)

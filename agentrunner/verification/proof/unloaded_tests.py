@@ -23,17 +23,16 @@ MayGo = Callable[[str, str], bool]
 
 async def find_lost_unloaded(exam: Examination, case: Case, now: Results) -> list[str]:
     """What could not be loaded before, and is gone, left out or asks less; nobody settled it."""
-    before, world = case.before, exam.world
+    before, may_go = case.before, exam.differential.may_go
     if before is None:
         return []
     claimed = exam.claims(case).claimed
-    snapshots, may_go = exam.verifier.snapshots, exam.differential.may_go
     return await asyncio.to_thread(
         lambda: lost_unloaded(
             before,
             now,
             case.target.cwd,
-            (snapshots.reader(world.old), snapshots.reader(world.new)),
+            exam.readers(),
             sorted(exam.total.all),
             exam.renames(),
             lambda name, file: may_go(name, file, passed=name not in claimed),

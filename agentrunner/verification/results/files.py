@@ -1,4 +1,4 @@
-"""Reads report files: no link, pipe or device is followed, and the amount is limited."""
+"""Reads reports and manifests: no pipe or device is followed, and the amount is limited."""
 
 from __future__ import annotations
 
@@ -45,6 +45,12 @@ def reports_below(place: Path, folder: str, pattern: str = "*") -> Iterator[Repo
 def read_small(place: Path, name: str, most: int = 4096) -> str:
     """The start of one small file; "" where it cannot be read."""
     return (read_plain(place, name, most) or b"").decode("utf-8", "replace")
+
+
+def text_of(file: Path, most: int) -> str:
+    """The start of a regular file of a repository or a person, links followed; "" without one."""
+    place, name = os.path.split(os.path.realpath(file))
+    return read_small(Path(place), name, most)
 
 
 def _read_all(place: Path, folder: str, pattern: str, *, deep: bool) -> Iterator[Report]:

@@ -6,6 +6,7 @@ It covers enough of POSIX sh to find test tools in a command line, and to add op
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -147,6 +148,14 @@ def _after_bracket(shell: str, position: int) -> int:
         if depth == 0:
             return at + 1
     return len(shell)
+
+
+def words_of(shell: str) -> list[str]:
+    """The words of a command, as far as they can be told apart."""
+    try:
+        return shlex.split(shell)
+    except ValueError:
+        return shell.split()
 
 
 def quoted(text: str) -> str:

@@ -21,7 +21,7 @@ from agentrunner.text.mentions import speaks_of
 from agentrunner.verification.results.commands import Run, runs_of
 from agentrunner.verification.results.counts import ESCAPES
 from agentrunner.verification.results.files import MOST_READ, read_plain
-from agentrunner.verification.results.scripts import words_of
+from agentrunner.verification.results.shell import words_of
 
 MISUSED = "the tool says: "
 PYTEST_USAGE = 4

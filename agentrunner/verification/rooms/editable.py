@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from agentrunner.verification.results.files import text_of
+
 MOST_READ = 65_536
 MOST_FILES = 2_000
 PATTERNS = ("*.pth", "__editable__*.py", "*.egg-link")
@@ -25,7 +27,7 @@ def editable_installs(folders: Iterable[tuple[str, Path]], repo: Path) -> list[s
         f"{name}/{path.relative_to(folder)}"
         for name, folder in folders
         for path in islice(_files(folder), MOST_FILES)
-        if str(repo) in _text(path)
+        if str(repo) in text_of(path, MOST_READ)
     ]
 
 
@@ -33,11 +35,3 @@ def _files(folder: Path) -> Iterator[Path]:
     for packages in folder.glob("lib*/python*/site-packages"):
         for pattern in PATTERNS:
             yield from packages.glob(pattern)
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return file.read(MOST_READ).decode("utf-8", "replace")
-    except OSError:
-        return ""

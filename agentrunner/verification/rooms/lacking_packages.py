@@ -17,6 +17,7 @@ from typing import Any
 from agentrunner.config.yaml_text import read_yaml
 from agentrunner.errors import UsageError
 from agentrunner.text.mentions import alone
+from agentrunner.verification.results.files import text_of
 from agentrunner.verification.results.manifests import json_of, table, toml_of
 from agentrunner.verification.rooms.own_code import children, is_own_module
 
@@ -111,18 +112,11 @@ def _python_manifests(repo: Path) -> Iterator[tuple[str, Iterable[str]]]:
         ("pyproject.toml", _of_pyproject), ("Pipfile", _of_pipfile), ("setup.cfg", _of_ini),
         ("tox.ini", _of_ini), ("setup.py", _of_setup), ("environment.yml", _of_lines),
     ):  # fmt: skip
-        if text := _text(repo / name):
+        if text := text_of(repo / name, MOST_READ):
             yield name, read(text)
     listed = [*repo.glob("requirements*.txt"), *repo.glob("requirements/*.txt")]
     for place in sorted(listed)[:40]:
-        yield place.relative_to(repo).as_posix(), _of_lines(_text(place))
-
-
-def _text(place: Path) -> str:
-    try:
-        return place.read_text(encoding="utf-8", errors="replace")[:MOST_READ]
-    except OSError:
-        return ""
+        yield place.relative_to(repo).as_posix(), _of_lines(text_of(place, MOST_READ))
 
 
 def _required(lines: Iterable[Any]) -> set[str]:
@@ -202,7 +196,7 @@ def _declared_for_node(package: str, repo: Path) -> str:
 
 
 def _manifest_of_node(folder: Path) -> Mapping[str, Any]:
-    return json_of(_text(folder / "package.json"))
+    return json_of(text_of(folder / "package.json", MOST_READ))
 
 
 def _workspaces(repo: Path, manifest: Mapping[str, Any]) -> list[Path]:
@@ -221,7 +215,9 @@ def _workspaces(repo: Path, manifest: Mapping[str, Any]) -> list[Path]:
 def _of_pnpm(repo: Path) -> object:
     """The patterns in a pnpm-workspace.yaml; None where there are none."""
     try:
-        listed = read_yaml(_text(repo / "pnpm-workspace.yaml"), "pnpm-workspace.yaml").value
+        listed = read_yaml(
+            text_of(repo / "pnpm-workspace.yaml", MOST_READ), "pnpm-workspace.yaml"
+        ).value
     except UsageError:
         return None
     return listed.get("packages") if isinstance(listed, dict) else None

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from agentrunner.environment import home_of
 from agentrunner.registry import GRADLE_FILES
+from agentrunner.verification.results.files import text_of
 from agentrunner.verification.results.manifests import table, toml_of
 
 MOST_BYTES = 8 << 20
@@ -107,13 +108,15 @@ def asked_for(output: str) -> list[str]:
 def registries_of(repo: Path, environ: Mapping[str, str]) -> list[str]:
     """The hosts, as `host:443` for `task.setup.network`; [] where no file names any. Blocks."""
     urls = [url for name, pattern in _LOCKS for url in _addresses(repo, name, pattern)]
-    urls += _urls_of_pyproject(_text(repo / "pyproject.toml"))
+    urls += _urls_of_pyproject(text_of(repo / "pyproject.toml", MOST_BYTES))
     urls += [
         url
-        for part in _OF_MAVEN.finditer(_text(repo / "pom.xml"))
+        for part in _OF_MAVEN.finditer(text_of(repo / "pom.xml", MOST_BYTES))
         for url in re.findall(r"<url>\s*(https://[^<\s]+)\s*</url>", part["text"] or "")
     ]
-    urls += [url for name in GRADLE_FILES for url in _urls_of_gradle(_text(repo / name))]
+    urls += [
+        url for name in GRADLE_FILES for url in _urls_of_gradle(text_of(repo / name, MOST_BYTES))
+    ]
     if (repo / "go.sum").exists():
         urls += _urls_of_go(repo, environ)
     if (repo / "Cargo.lock").exists() or (repo / "Cargo.toml").exists():
@@ -169,7 +172,7 @@ def _path_outside(repo: Path, environ: Mapping[str, str]) -> str:
 
 def _addresses(repo: Path, name: str, pattern: str) -> Iterator[str]:
     for file in sorted(repo.glob(name)):
-        yield from re.findall(pattern, _text(file))
+        yield from re.findall(pattern, text_of(file, MOST_BYTES))
 
 
 def _urls_of_pyproject(text: str) -> Iterator[str]:
@@ -216,7 +219,9 @@ def _urls_of_go(repo: Path, environ: Mapping[str, str]) -> Iterator[str]:
     for name in ("GOPROXY", "GOSUMDB"):
         texts = [environ.get(name, "")]
         texts += [
-            match for file in files for match in re.findall(rf"(?m)^{name}=(.*)$", _text(file))
+            match
+            for file in files
+            for match in re.findall(rf"(?m)^{name}=(.*)$", text_of(file, MOST_BYTES))
         ]
         settings = (
             next(filter(None, texts), "") or _output_of(repo, environ, ("go", "env", name)).strip()
@@ -251,7 +256,7 @@ def _urls_of_cargo(environ: Mapping[str, str]) -> Iterator[str]:
         if (match := _CARGO_INDEX.fullmatch(folder.name)) is None:
             continue
         try:
-            config = json.loads(_text(folder / "config.json"))
+            config = json.loads(text_of(folder / "config.json", MOST_BYTES))
         except ValueError:
             continue  # an index of another kind
         yield f"https://{match['host']}"
@@ -268,11 +273,3 @@ def _hosts(urls: Iterable[str]) -> Iterator[str]:
             continue
         if host and re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", host):
             yield f"{host}:{port}"
-
-
-def _text(file: Path) -> str:
-    try:
-        with file.open("rb") as opened:
-            return opened.read(MOST_BYTES).decode("utf-8", "replace")
-    except OSError:
-        return ""

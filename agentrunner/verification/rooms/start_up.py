@@ -16,7 +16,7 @@ from typing import Protocol
 
 from agentrunner.verification.results.counts import ESCAPES, Counts
 from agentrunner.verification.results.model import Results, TestResult
-from agentrunner.verification.results.scripts import words_of
+from agentrunner.verification.results.shell import words_of
 from agentrunner.verification.rooms.complaints import (
     NO_MODULE,
     NO_SUCH_FILE,

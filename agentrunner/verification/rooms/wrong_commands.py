@@ -17,7 +17,7 @@ from pathlib import Path
 from agentrunner.verification.results.commands import Run, runs_of
 from agentrunner.verification.results.counts import ESCAPES
 from agentrunner.verification.results.files import MOST_READ, read_plain
-from agentrunner.verification.results.scripts import words_of
+from agentrunner.verification.results.shell import words_of
 from agentrunner.verification.rooms.complaints import (
     NO_MODULE,
     NO_SUCH_FILE,

@@ -15,7 +15,10 @@ from agentrunner.verification.proof.needed_options import without_option
         ("bin/list --json room | grep x", "bin/list room | grep x"),
         ('assert "--json" in text', 'assert "--json" in text'),
         ('run("--json-lines")', 'run("--json-lines")'),
-        ('run("list", "--json=2")', 'run("list", "--json=2")'),
+        ('run("list", "--json=2")', 'run("list")'),
+        ('run("list", f"--json={n}", 3)', 'run("list", 3)'),
+        ("bin/list --json=2 room", "bin/list room"),
+        ('run("list", "--json-x=2")', 'run("list", "--json-x=2")'),
     ],
 )
 def test_an_option_is_no_longer_given(given: str, left: str) -> None:

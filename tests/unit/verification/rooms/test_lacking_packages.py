@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -171,3 +172,10 @@ def test_a_list_of_workspaces_of_another_form_names_none(tmp_path: Path, text: s
     (tmp_path / "package.json").write_text('{"dependencies": {"far": "1"}}')
     why = lacking_package("Error: Cannot find module 'far'", tmp_path, "")
     assert why == "the package far is named in package.json, and is not installed"
+
+
+def test_a_manifest_that_is_a_pipe_is_waited_for_by_nobody(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pyproject.toml")
+    (tmp_path / "own.txt").write_text("httpx\n")
+    (tmp_path / "requirements.txt").symlink_to("own.txt")
+    assert declared_in("httpx", tmp_path) == "requirements.txt"
