@@ -45,11 +45,11 @@ def _unfinished(row: RunRow, driven: bool) -> bool:
 
 
 def _stopped(row: RunRow, driven: bool) -> bool:
-    return row.finished_at is None and not driven
+    return row.finished_at is None and not driven and not row.start_error
 
 
 def _not_complete(row: RunRow, driven: bool) -> bool:
-    return _needs_review(row, driven) or _failed(row, driven)
+    return _needs_review(row, driven) or _failed(row, driven) or bool(row.start_error)
 
 
 def _needs_review(row: RunRow, driven: bool) -> bool:
