@@ -143,7 +143,9 @@ class Driver:
     def _announce(
         self, deps: Deps, resolved: ResolvedRun, state: TaskContext, *, begins: bool
     ) -> None:
-        run, spec = state["run"], resolved.spec
+        run, spec, verdict = state["run"], resolved.spec, state.get("verdict")
+        if verdict and verdict.reason == "cancelled":  # it is only ended
+            return
         sandbox = deps.sandbox.describe()
         news = news_of_sight(spec, self.folder) if begins else []
         header = header_of(
