@@ -18,8 +18,9 @@ from functools import partial
 from typing import Any
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.engine import runs
+from agentrunner.engine import retention, runs
 from agentrunner.engine.attempt_run import Options
+from agentrunner.engine.indexing import start_error
 from agentrunner.errors import AgentRunnerError, EnvironmentNotReady, InfraError, UsageError
 from agentrunner.errors.runs import StaleAnswer, WrongAnswer
 from agentrunner.errors.task_files import PolicyBreach
@@ -193,9 +194,24 @@ class TaskRuns:
         if self._plan_of(task_run) is None:
             await self._leave(task_run)
         elif self._workspaces.folder(task_run).is_dir():
-            return self._questions.taken_up(task_run)
+            task_run = self._questions.taken_up(task_run)
+            return await self._from_the_head(task_run)
         self._questions.settle(task_run, TRIED_AGAIN)
         return await self._open(TaskRun(task_id, task_run.number + 1))
+
+    async def _from_the_head(self, task_run: TaskRun) -> TaskRun:
+        """Open a run that has not started anew where the branch has gone on: a commit of the
+        person's may have what it lacked.
+        """
+        state_dir, run_id = self._options.state_dir, task_run.run_id
+        begun = is_begun(state_dir, run_id)
+        if begun and not start_error(RunFolder.open(state_dir, run_id)):
+            return task_run
+        if not await self._workspaces.is_behind(task_run):
+            return task_run
+        if begun:
+            await asyncio.to_thread(retention.forget, state_dir, run_id)
+        return await self._open(replace(task_run, run_id=""))
 
     def _plan_of(self, task_run: TaskRun) -> Plan | None:
         """Return the present plan; None where the run's task is gone from it or has changed."""
