@@ -519,6 +519,23 @@ def test_a_script_that_the_sandbox_does_not_have_is_named_before_a_round(run: Ru
     assert run.result["worker_runs"] == 1
 
 
+@pytest.mark.parametrize("place", ["agent.sh", "{outside}/agent.sh"])
+def test_a_script_that_is_nowhere_stops_the_run_before_a_round(run: Run, place: str) -> None:
+    place = place.format(outside=run.project.state_dir.parent)
+    script = run.project.repo / place
+    worker = {"worker": {"command": ["sh", place]}, "sandbox": {"kind": "none"}}
+    with pytest.raises(InfraError, match="is not there, and the worker is to run it") as raised:
+        run.start([plan(), work(), finish(), assess()], test=TEST, runner=worker)
+    assert (raised.value.code, raised.value.exit_code) == ("worker-missing", 5)
+    assert str(script) in raised.value.message + raised.value.remedy
+    found = show(run.project.state_dir, run.ids()[0])
+    assert (found.worker_runs, found.state) == (0, "RUNNING")
+    script.write_text(FIX)
+    run.resume()
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert run.result["worker_runs"] == 1
+
+
 def test_a_test_folder_that_nothing_can_have_made_is_a_mistake_of_the_task(run: Run) -> None:
     test = {"command": "true", "cwd": "nope"}
     with pytest.raises(UsageError, match="nope is no folder of") as raised:
