@@ -25,7 +25,7 @@ from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.plan import PlanTaskStatus
 from agentrunner.storage.index import RunIndex
 from tests.kit.bwrap import require_bwrap
-from tests.kit.plan_project import AT, PlanProject, Work
+from tests.kit.plan_project import AT, SCRIPT, PlanProject, Work
 
 START = {"a.txt": "one\n"}
 
@@ -179,6 +179,23 @@ def test_a_commit_that_repairs_the_repository_reaches_a_task_that_has_not_starte
     assert open_questions(plan.store) == []
     # The run that did not start is none of the task's any more.
     assert before not in {row.run_id for row in RunIndex(plan.project.state_dir).runs()}
+
+
+def test_a_script_of_the_worker_that_was_not_committed_reaches_its_task(
+    tmp_path: Path,
+) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], START)
+    settings = plan.settings()
+    overrides = {**settings.overrides, "command": "runner.worker.command=sh agent.sh"}
+    settings = settings.model_copy(update={"overrides": overrides})
+    assert plan.carry(settings=settings)["exit_code"] == 4
+    (asked,) = open_questions(plan.store)
+    assert "agent.sh is not there" in asked.text and "what is committed" in asked.text
+    (plan.project.repo / "agent.sh").write_text(SCRIPT, "utf-8")
+    plan.project.git("add", "-A")
+    plan.project.git("commit", "-qm", "the worker")
+    assert plan.carry(settings=settings)["exit_code"] == 0, plan.events
+    assert plan.statuses() == ["COMPLETE"] and open_questions(plan.store) == []
 
 
 def test_how_a_question_came_to_need_no_answer_is_nobody_s_hint(tmp_path: Path) -> None:
