@@ -274,7 +274,7 @@ class Result(Contract):
     """Of the process that printed it."""
     reason: str | None = None
     """Why it ended: `complete`, `unproven`, `loop_limit`, `stuck`, `aborted`, `cancelled`,
-    `interrupted`, `budget: NAME`, …."""
+    `interrupted`, `budget: NAME`, …; `not_started` where it failed before anything was spent."""
     text: str | None = None
     """How it stands, in a sentence."""
     missing: list[str] = []
@@ -399,7 +399,8 @@ class RunEntry(Contract):
     """What the run itself has saved: of one that is stopped or waits, the step in which it goes on,
     as VALIDATING."""
     stands: str
-    """The state in the word of all lists and screens, as `stopped`: nobody drives the run."""
+    """The state in the word of all lists and screens, as `stopped`: nobody drives the run; or
+    `not started`: it failed before anything was spent."""
     waiting: str | None
     """The kind of the question that it waits with."""
     waiting_until: str | None

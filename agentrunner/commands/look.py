@@ -24,7 +24,7 @@ from agentrunner.errors import SandboxUnavailable
 from agentrunner.errors.command_line import BadOption
 from agentrunner.errors.runs import UnknownRound
 from agentrunner.errors.task_files import BadValue
-from agentrunner.state.lifecycle import UNDONE
+from agentrunner.state.lifecycle import NOT_STARTED, UNDONE
 from agentrunner.storage.locks import is_driven
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 FOLLOW_SEC = 0.25
 
 
-STATES = ("waiting", "review", "stopped", "running", "complete", "failed", UNDONE)
+STATES = ("waiting", "review", "stopped", "running", "complete", "failed", UNDONE, NOT_STARTED)
 """Values of `list --state`: a word of the state as lists show it."""
 
 
@@ -57,7 +57,7 @@ def list_runs(
 
     rows = api.listed_runs_sync(None if everywhere else here(), state_dir=state_dir)
     wanted = _find_state(state) if state else ""
-    found = [row for row in rows if not wanted or wanted in row.stands.split()]
+    found = [row for row in rows if not wanted or wanted in (row.stands, *row.stands.split())]
     shown = found[:number]
     if as_json:
         for row in shown:

@@ -44,11 +44,11 @@ def _unfinished(row: ListedRun) -> bool:
 
 
 def _stopped(row: ListedRun) -> bool:
-    return row.finished_at is None and not row.running
+    return row.finished_at is None and not row.running and not row.start_error
 
 
 def _not_complete(row: ListedRun) -> bool:
-    return _needs_review(row) or _failed(row)
+    return _needs_review(row) or _failed(row) or bool(row.start_error)
 
 
 def _needs_review(row: ListedRun) -> bool:

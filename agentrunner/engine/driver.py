@@ -20,6 +20,7 @@ from agentrunner.engine.header import header_of, news_of_sight
 from agentrunner.engine.indexing import Indexer
 from agentrunner.engine.memory import be_frugal
 from agentrunner.engine.resources import open_workshop
+from agentrunner.errors import AgentRunnerError
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.git.worktree import remove_places
@@ -32,6 +33,7 @@ from agentrunner.state.people import Answer
 from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.locks import FileLock, me, repository_lock, run_lock
 from agentrunner.storage.run_folder import RunFolder
+from agentrunner.text.redaction import Redactor
 
 
 @contextmanager
@@ -119,24 +121,31 @@ class Driver:
         """Yield what drives the attempt that `fresh` starts, or the latest one."""
         folder, options = self.folder, self.options
         new_file = fresh is not None and attempts.untouched(folder)
-        async with (
-            open_workshop(
-                self.resolved, folder, options.state_dir, [index, options.on_event],
-                self.repository, options.clock, options.cassette,
-            ) as (deps, resolved),
-            open_saver(folder.checkpoints, new=new_file, before=deps.log.sync) as saver,
-        ):  # fmt: skip
-            attempt = fresh["run"].attempt if fresh else attempts.newest_attempt(folder)
-            config = thread_config(folder.run_id, attempt)
-            drive = Drive(graph_for(saver), config, deps, options)
-            state = fresh or (await drive.standing())[0]
-            self._announce(deps, resolved, state, begins=fresh is not None and attempt == 1)
-            yield drive, saver
+        try:
+            async with (
+                open_workshop(
+                    self.resolved, folder, options.state_dir, [index, options.on_event],
+                    self.repository, options.clock, options.cassette,
+                ) as (deps, resolved),
+                open_saver(folder.checkpoints, new=new_file, before=deps.log.sync) as saver,
+            ):  # fmt: skip
+                attempt = fresh["run"].attempt if fresh else attempts.newest_attempt(folder)
+                config = thread_config(folder.run_id, attempt)
+                drive = Drive(graph_for(saver), config, deps, options)
+                state = fresh or (await drive.standing())[0]
+                self._announce(deps, resolved, state, begins=fresh is not None and attempt == 1)
+                yield drive, saver
+        except AgentRunnerError as error:
+            why = Redactor(self.resolved.secrets).redact(error.message)
+            await asyncio.to_thread(index.fail, error, why)
+            raise
 
     def _announce(
         self, deps: Deps, resolved: ResolvedRun, state: TaskContext, *, begins: bool
     ) -> None:
-        run, spec = state["run"], resolved.spec
+        run, spec, verdict = state["run"], resolved.spec, state.get("verdict")
+        if verdict and verdict.reason == "cancelled":  # it is only ended
+            return
         sandbox = deps.sandbox.describe()
         news = news_of_sight(spec, self.folder) if begins else []
         header = header_of(resolved, sandbox=sandbox, state=state, begins=begins, news=news)

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.attempt_run import Options
+from agentrunner.errors import AgentRunnerError
 from agentrunner.results import Result
 from agentrunner.state.lifecycle import TERMINAL, TaskState
 from agentrunner.state.run_state import TaskContext
@@ -15,6 +16,7 @@ from agentrunner.storage.index import RunIndex, RunRow, note_in
 from agentrunner.storage.locks import run_lock
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
+from agentrunner.storage.worker_ledger import read_json
 
 
 class Indexer:
@@ -40,7 +42,12 @@ class Indexer:
         for row in self._index.runs():
             if row.run_id == folder.run_id:
                 self._row = replace(
-                    row, waiting=None, waiting_until=None, finished_at=None, reason=None
+                    row,
+                    waiting=None,
+                    waiting_until=None,
+                    finished_at=None,
+                    reason=None,
+                    start_error="",
                 )
 
     def begin(self) -> None:
@@ -93,6 +100,13 @@ class Indexer:
             note_in(self._folder, self._row)
             self._unwritten = False
 
+    def fail(self, error: AgentRunnerError, why: str) -> None:
+        """Note `why` the run did not start, where this error came before anything was spent."""
+        done = RunLog(self._folder.log_file).history()
+        if error.nothing_spent and not (done.worker_runs or done.meta_calls):
+            self._row = replace(self._row, start_error=why)
+            self._index.record(self._row)
+
     def finish(self, result: Result) -> None:
         """Write the row as the run is left by this driver."""
         self._row = replace(
@@ -107,6 +121,11 @@ class Indexer:
             driven_at=None,
         )
         self._index.record(self._row)
+
+
+def start_error(folder: RunFolder) -> str:
+    """Return why a run did not start, with nothing spent; "" for any other."""
+    return str((read_json(folder.index_file) or {}).get("start_error") or "")
 
 
 def note_end(folder: RunFolder, index: RunIndex, state: TaskContext) -> None:

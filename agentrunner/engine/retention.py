@@ -39,7 +39,8 @@ def collect_garbage(
     *,
     dry: bool = False,
 ) -> Collected:
-    """Remove ended runs that are past their retention; runs that wait or go on are kept.
+    """Remove ended runs that are past their retention; runs that wait or go on are kept. One that
+    did not start has ended, too.
 
     Runs whose work is not part of their plan yet are kept, too. Runs of Studio are included. Around
     kept runs, the remains of killed processes are removed: sockets without a listener, and the
@@ -60,7 +61,8 @@ def collect_garbage(
         days = older_than_days
         if days is None:
             days = load_spec(folder).runner.retention_days
-        ended = row.finished_at and datetime.fromisoformat(row.finished_at)
+        over = row.finished_at or (row.start_error and row.started_at)
+        ended = over and datetime.fromisoformat(over)
         driven = run_lock(folder).probe() is not None
         if not driven and not dry:
             remove_dead_sockets(folder.sock_dir)

@@ -23,7 +23,7 @@ from agentrunner.engine.answer_checks import checked_answer
 from agentrunner.engine.attempt_run import Options
 from agentrunner.engine.commits import commit_late, load_task_of, prepared
 from agentrunner.engine.driver import Driver, driving, open_driver
-from agentrunner.engine.indexing import Indexer
+from agentrunner.engine.indexing import Indexer, start_error
 from agentrunner.engine.planner_change import renewed
 from agentrunner.engine.policies import capped, capped_again
 from agentrunner.engine.queries import changes_not_seen
@@ -125,6 +125,8 @@ async def resume(
     if instead is not None:
         spec = _renewed(spec, instead, options)
     elif changes := changed_sources(spec):
+        if start_error(folder):  # nothing was made from them
+            on_change = on_change or "replan"
         if on_change not in ("replan", "continue"):
             raise _inputs_changed(run_id, changes)
         if on_change == "replan":

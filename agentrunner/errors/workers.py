@@ -57,7 +57,8 @@ class WorkerLost(InfraError):
 
 class WorkerMissing(InfraError):
     """The worker's program is not found, or the script that it is to run is on this machine and not
-    in the sandbox. A program is looked for outside the repository only. Nothing was spent.
+    in the sandbox, or nowhere. A program is looked for outside the repository only. No worker was
+    started.
     """
 
     code = "worker-missing"

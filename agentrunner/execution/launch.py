@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agentrunner.config.spec import TaskSpec
+from agentrunner.errors.workers import WorkerMissing
 from agentrunner.execution.deps import Deps, Stopped
 from agentrunner.execution.egress import exit_for
 from agentrunner.execution.login import refused_login
@@ -22,7 +23,7 @@ from agentrunner.launching.access import CliCredential, worker_access, worker_en
 from agentrunner.launching.launch import CliLaunch, Supervision, make_own, start_supervised
 from agentrunner.launching.permissions import disk_bytes
 from agentrunner.launching.route import EgressRoute
-from agentrunner.sandboxes.base import Mount
+from agentrunner.sandboxes.base import Mount, Request
 from agentrunner.sandboxes.worker_git import worker_git
 from agentrunner.state.budget import left_of
 from agentrunner.state.rounds import round_of, rounds_at_most
@@ -30,7 +31,8 @@ from agentrunner.state.run_state import TaskContext
 from agentrunner.state.worker_runs import WorkerOrder
 from agentrunner.storage.failpoints import reach
 from agentrunner.text.unicode import to_bytes
-from agentrunner.workers.base import WorkerRequest
+from agentrunner.workers.base import RunsScript, WorkerRequest
+from agentrunner.workers.member import Member
 
 WORKER_GIT = "worker-git"
 """Name of the git folder that workers see, in the run's folder."""
@@ -46,9 +48,11 @@ async def start_worker(
     """Find the worker's key and its network route, then start it and return its supervisor's
     process.
 
-    Raises InfraError where a login is missing, has expired or cannot be refreshed.
+    Raises InfraError where a login is missing, has expired or cannot be refreshed, and where the
+    script that it is to run is nowhere: each round would end at once.
     """
     member = deps.member(order.member)
+    await _check_script(deps, member)
     replays = deps.cassette.replay is not None
     access = worker_access(member.spec, member.worker, deps.environ, replays=replays)
     shown = await access.credential(
@@ -68,6 +72,32 @@ async def start_worker(
         rounds_at_most=rounds_at_most(state),
     )  # fmt: skip
     return process
+
+
+async def _check_script(deps: Deps, member: Member) -> None:
+    """Raise WorkerMissing where neither this machine nor the sandbox has the worker's script.
+
+    That is known only now: a set-up may have made it.
+    """
+    worker, repo = member.worker, Path(deps.spec.repo)
+    script = worker.lacking_script() if isinstance(worker, RunsScript) else None
+    if script is None:
+        return
+    inside = script.is_relative_to(repo)
+    if not inside:
+        seek = ("sh", "-c", 'test -r "$1"', "sh", str(script))
+        found = await deps.sandbox.run(Request(command=seek, workdir=repo, timeout_sec=60))
+        if found.exit_code == 0:
+            return
+    where = member.spec.places.get("runner.worker.command", "runner.worker.command")
+    raise WorkerMissing(
+        f"{script} is not there, and the worker is to run it ({worker.program()}).",
+        path=where,
+        details=(("sandbox", deps.sandbox.describe()),),
+        remedy=f"put it at {script}; a task of a plan has what is committed"
+        if inside
+        else f"put it into the repository, or where the sandbox has it; it has no {script}",
+    )
 
 
 def _hand_over(

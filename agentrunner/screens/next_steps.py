@@ -31,7 +31,7 @@ def result_steps(result: Result, target: str, width: int, git: str, driven: bool
     if end is None and driven:
         return next_lines([(f"agentrunner watch{name}", "see it work")], width)
     if end is None or reason == "interrupted":
-        begun = result.state != "PENDING"
+        begun = result.state != "PENDING" and reason != "not_started"
         again = (f"agentrunner resume{name}", "continue it" if begun else "begin it")
         return next_lines([again, *back] if begun else [again], width)
     match end.next_step:

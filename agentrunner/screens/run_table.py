@@ -8,7 +8,7 @@ from typing import Any
 
 from agentrunner.screens.layout import PLAIN, WIDTH, Paint, cell, clock, count, flat, sentence_lines
 from agentrunner.screens.states import ago, coloured, moment
-from agentrunner.state.lifecycle import UNDONE, state_word
+from agentrunner.state.lifecycle import NOT_STARTED, UNDONE, state_word
 from agentrunner.text.terminal import cell_width
 
 Row = Mapping[str, Any]
@@ -170,6 +170,7 @@ _NEXT_COMMAND = {
     "waiting for you": ("answer", "shows what is asked"),
     "needs review": ("show", "then accept, or resume"),
     "stopped": ("resume", "continues it"),
+    NOT_STARTED: ("resume", "tries it again"),
     "running": ("watch", "see it work"),
     "waiting": ("watch", "it continues by itself"),
     "complete": ("diff", "what it changed"),
@@ -179,6 +180,7 @@ _NEXT_COMMAND = {
 """By state: the next command, and what it does."""
 _OF_A_PLAN = {
     "stopped": ("plan run", "continues the plan"),
+    NOT_STARTED: ("plan run", "tries it again"),
     "failed": ("plan status", "how its task stands"),
 }
 """The same for a task of a plan, which its plan continues."""
@@ -250,6 +252,8 @@ def _row_lines(row: Row, now: datetime, width: int, paint: Paint) -> list[str]:
         lines[-1] += f"  {title}"
     elif title:
         lines.append(f"    {cell(title, width - 4)}".rstrip())
+    if state == NOT_STARTED:
+        lines.append(f"    {cell(flat(str(row['start_error'])), width - 4)}".rstrip())
     return [*lines, *_step(*_next_command(row, state, name), width)]
 
 
@@ -258,7 +262,7 @@ def _needs_you(row: Row, state: str) -> bool:
 
 
 def _is_over(row: Row, state: str) -> bool:
-    return state in ("complete", "failed", UNDONE) and not row.get("question")
+    return state in ("complete", "failed", UNDONE, NOT_STARTED) and not row.get("question")
 
 
 def _next_command(row: Row, state: str, name: str) -> tuple[str, str]:

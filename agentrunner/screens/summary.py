@@ -25,7 +25,7 @@ from agentrunner.screens.layout import (
 from agentrunner.screens.next_steps import result_steps
 from agentrunner.screens.red_tests import red_lines
 from agentrunner.state.evidence_words import LESS_THAN_PROVEN
-from agentrunner.state.lifecycle import UNDONE, end_of
+from agentrunner.state.lifecycle import NOT_STARTED, UNDONE, end_of
 from agentrunner.state.red_tests import MOST
 
 if TYPE_CHECKING:  # looking at runs must not load the models
@@ -108,6 +108,8 @@ def headline(result: Result, driven: bool = False) -> str:
     end = end_of(result.state)
     if driven and end is None:
         return "WAITING" if result.waiting_until else "RUNNING"
+    if result.reason == "not_started":
+        return NOT_STARTED.upper()
     if end is None or result.reason == "interrupted":
         return "STOPPED"
     if result.undone:

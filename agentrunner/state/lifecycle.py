@@ -84,18 +84,22 @@ UNDONE = "undone"
 """The word for a run that has ended, and whose files a person put back."""
 
 
+NOT_STARTED = "not started"
+"""The word for a run that failed before anything was spent."""
+
+
 def state_word(row: Mapping[str, Any]) -> str:
     """Return the state of a run in a word; whether it waits for the person matters most.
 
-    `row` has `state`, `running`, `waiting`, `waiting_until` and `undone`. "waiting" continues by
-    itself.
+    `row` has `state`, `running`, `waiting`, `waiting_until`, `start_error` and `undone`. "waiting"
+    continues by itself.
     """
     if row.get("waiting"):
         return "waiting for you"
     if end := end_of(row.get("state")):
         return UNDONE if row.get("undone") else end.word
     if not row.get("running", True):
-        return "stopped"
+        return NOT_STARTED if row.get("start_error") else "stopped"
     return "waiting" if row.get("waiting_until") else "running"
 
 

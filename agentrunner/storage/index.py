@@ -50,6 +50,8 @@ class RunRow:
     """Since when it is at work; None while no process drives it, and while it waits."""
     reason: str | None = None
     """Why it ended as it did; None for one that goes on, or ended under an older version."""
+    start_error: str = ""
+    """Why it did not start, with nothing spent yet; "" once it is tried again."""
     undone: bool = False
     """Whether a person put the files back as they were before it; SQLite gives 0 or 1."""
 

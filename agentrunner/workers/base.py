@@ -243,3 +243,6 @@ class RunsScript(Protocol):
 
     def script(self) -> Path | None:
         """Return the script, if it is not in the repository; it may be missing in a sandbox."""
+
+    def lacking_script(self) -> Path | None:
+        """Return the script, if it is not on this machine; a sandbox's image may have it."""

@@ -73,6 +73,24 @@ class CommandWorker(PlainWorker):
 
         `sh /srv/agent.sh` has one: it is on this machine, and not in every sandbox.
         """
+        path = self._named_script()
+        if path is None or not path.is_file():
+            return None
+        return None if self._repo and path.is_relative_to(self._repo) else path
+
+    def lacking_script(self) -> Path | None:
+        """Return the script that an interpreter is to run and that is not on this machine, if any.
+
+        Of an option, a module or a text for the shell nobody can know that; nor of a name that an
+        interpreter completes (`node agent` runs agent.js).
+        """
+        path, whole = self._named_script(), " ".join(self._template)
+        if path is None or (self._shell and re.search(r"[|&;<>$`(){}*?~\n]", whole)):
+            return None
+        plain = re.fullmatch(r"/(?:[\w@%+=,./-]*/)?[\w@%+=,][\w@%+=,.-]*\.\w+", str(path))
+        return path if plain and not any(path.parent.glob(f"{path.name}*")) else None
+
+    def _named_script(self) -> Path | None:
         words = _words(self._template[2]) if self._shell else list(self._template)
         while words and _ASSIGNMENT.match(words[0]):
             words = words[1:]
@@ -80,9 +98,7 @@ class CommandWorker(PlainWorker):
             return None
         # It runs in the repository; which one, nobody may know yet.
         path = Path(os.path.normpath(self._repo / words[1] if self._repo else words[1]))
-        if not path.is_absolute() or not path.is_file():
-            return None
-        return None if self._repo and path.is_relative_to(self._repo) else path
+        return path if path.is_absolute() else None
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
         """Fill in the template, each placeholder once; paths are quoted in a shell string.

@@ -23,8 +23,9 @@ from agentrunner.plans.execution.inherited_decisions import (
 from agentrunner.plans.execution.status import look
 from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.plan import PlanTaskStatus
+from agentrunner.storage.index import RunIndex
 from tests.kit.bwrap import require_bwrap
-from tests.kit.plan_project import AT, PlanProject, Work, answer
+from tests.kit.plan_project import AT, SCRIPT, PlanProject, Work, answer
 
 START = {"a.txt": "one\n"}
 
@@ -162,6 +163,41 @@ def test_a_set_up_that_fails_is_asked_about_once_and_the_next_time_tried_again(
     mended = plan.settings().model_copy(update={"setup": "true"})
     assert plan.carry(settings=mended)["exit_code"] == 0, plan.events
     assert waiting_questions(plan.store) == []
+
+
+def test_a_commit_that_repairs_the_repository_reaches_a_task_that_has_not_started(
+    tmp_path: Path,
+) -> None:
+    plan = PlanProject.make(tmp_path, [Work(), Work()], START)
+    settings = plan.settings().model_copy(update={"setup": "test -e ready"})
+    assert plan.carry(settings=settings, parallel=1)["exit_code"] == 4
+    assert plan.statuses() == ["BLOCKED", "PENDING"]
+    (before,) = (one.run_id for one in TaskRunStore(plan.folder).all())
+    (plan.project.repo / "ready").write_text("", "utf-8")
+    plan.project.git("add", "-A")
+    plan.project.git("commit", "-qm", "what the set-up needs")
+    assert plan.carry(settings=settings)["exit_code"] == 0, plan.events
+    assert plan.statuses() == ["COMPLETE", "COMPLETE"]
+    assert waiting_questions(plan.store) == []
+    # The run that did not start is none of the task's any more.
+    assert before not in {row.run_id for row in RunIndex(plan.project.state_dir).runs()}
+
+
+def test_a_script_of_the_worker_that_was_not_committed_reaches_its_task(
+    tmp_path: Path,
+) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], START)
+    settings = plan.settings()
+    overrides = {**settings.overrides, "command": "runner.worker.command=sh agent.sh"}
+    settings = settings.model_copy(update={"overrides": overrides})
+    assert plan.carry(settings=settings)["exit_code"] == 4
+    (asked,) = waiting_questions(plan.store)
+    assert "agent.sh is not there" in asked.text and "what is committed" in asked.text
+    (plan.project.repo / "agent.sh").write_text(SCRIPT, "utf-8")
+    plan.project.git("add", "-A")
+    plan.project.git("commit", "-qm", "the worker")
+    assert plan.carry(settings=settings)["exit_code"] == 0, plan.events
+    assert plan.statuses() == ["COMPLETE"] and waiting_questions(plan.store) == []
 
 
 def test_how_a_question_came_to_need_no_answer_is_nobody_s_hint(tmp_path: Path) -> None:

@@ -174,6 +174,7 @@ def test_a_waiting_run_can_be_cancelled(waiting: Run) -> None:
     assert waiting.ending[:2] == ("FAILED", "cancelled")
     assert waiting.result["worker_runs"] == 0
     assert waiting.calls() == ["plan_task", "next_action"]
+    assert waiting.project.told("run_resumed") == []
     with pytest.raises(UsageError):
         waiting.answer("euro")
 

@@ -11,8 +11,11 @@ import pytest
 
 from agentrunner import cli
 from agentrunner.engine.attempt_run import Options
+from agentrunner.engine.listing import listed_runs
 from agentrunner.engine.queries import show
+from agentrunner.engine.retention import collect_garbage
 from agentrunner.errors import EnvironmentNotReady, InfraError, UsageError
+from agentrunner.execution.deps import Clock
 from agentrunner.screens.summary import summary_screen
 from agentrunner.state.people import Answer
 from agentrunner.storage.index import RunIndex
@@ -330,6 +333,34 @@ def test_a_set_up_begins_with_an_empty_home(run: Run) -> None:
     assert run.ending == ("COMPLETE", "complete", 0)
 
 
+def test_a_run_that_failed_before_anything_was_spent_is_shown_as_not_started(run: Run) -> None:
+    state = run.project.state_dir
+    script = [plan(), work(), finish(), assess()]
+    with pytest.raises(EnvironmentNotReady):
+        run.start(script, FIX, test=TEST, setup={"command": "sh gone.sh"})
+    (listed,) = listed_runs(state)
+    why = "The set-up command fails in the sandbox."
+    assert (listed.stands, listed.start_error) == ("not started", why)
+    found = show(state, run.id)
+    assert (found.reason, found.text) == ("not_started", why)
+    assert summary_screen(found).startswith("NOT STARTED")
+    # Nothing was made of its task file: it goes on with that as it is now.
+    task = run.project.state_dir.parent / "task.yaml"
+    task.write_text(task.read_text().replace("sh gone.sh", "true"), "utf-8")
+    run.resume()
+    assert run.ending == ("COMPLETE", "complete", 0)
+    (listed,) = listed_runs(state)
+    assert (listed.stands, listed.start_error) == ("complete", "")
+
+
+def test_a_run_that_did_not_start_is_deleted_like_one_that_ended(run: Run) -> None:
+    with pytest.raises(EnvironmentNotReady):
+        run.start([plan()], FIX, test=TEST, setup={"command": "sh gone.sh"})
+    now, ids = Clock().now(), run.ids()
+    assert collect_garbage(run.project.state_dir, now)["removed"] == []
+    assert collect_garbage(run.project.state_dir, now, 0)["removed"] == ids
+
+
 def test_a_command_that_is_green_on_the_old_tree_proves_nothing_after_a_replan(run: Run) -> None:
     run.start([plan(), work(), give_up(), plan(), finish(), assess(), give_up()], NO_FIX, test=TEST)
     task = run.project.state_dir.parent / "task.yaml"
@@ -485,6 +516,23 @@ def test_a_script_that_the_sandbox_does_not_have_is_named_before_a_round(run: Ru
     assert raised.value.remedy.startswith(f"runner.sandbox.read_paths: [{script}]")
     shown = {**worker, "sandbox": {"read_paths": [str(script)]}}
     run.start([plan(), work(), give_up()], runner=shown)
+    assert run.result["worker_runs"] == 1
+
+
+@pytest.mark.parametrize("place", ["agent.sh", "{outside}/agent.sh"])
+def test_a_script_that_is_nowhere_stops_the_run_before_a_round(run: Run, place: str) -> None:
+    place = place.format(outside=run.project.state_dir.parent)
+    script = run.project.repo / place
+    worker = {"worker": {"command": ["sh", place]}, "sandbox": {"kind": "none"}}
+    with pytest.raises(InfraError, match="is not there, and the worker is to run it") as raised:
+        run.start([plan(), work(), finish(), assess()], test=TEST, runner=worker)
+    assert (raised.value.code, raised.value.exit_code) == ("worker-missing", 5)
+    assert str(script) in raised.value.message + raised.value.remedy
+    found = show(run.project.state_dir, run.ids()[0])
+    assert (found.worker_runs, found.state) == (0, "RUNNING")
+    script.write_text(FIX)
+    run.resume()
+    assert run.ending == ("COMPLETE", "complete", 0)
     assert run.result["worker_runs"] == 1
 
 

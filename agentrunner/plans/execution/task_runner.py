@@ -15,10 +15,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.engine import runs
+from agentrunner.engine import retention, runs
 from agentrunner.engine.attempt_run import Options
 from agentrunner.errors import AgentRunnerError, EnvironmentNotReady, InfraError, UsageError
 from agentrunner.errors.runs import StaleAnswer, WrongAnswer
@@ -50,7 +51,7 @@ from agentrunner.plans.execution.questions import TaskQuestions, first_line
 from agentrunner.plans.execution.saved_run import SavedRun, is_begun, saved_run
 from agentrunner.plans.execution.scheduler import TaskOutcome
 from agentrunner.plans.execution.spending import Spending
-from agentrunner.plans.execution.task_runs import ALLOWANCE, LANDING, TaskRun, TaskRunStore
+from agentrunner.plans.execution.task_runs import ALLOWANCE, LANDING, UNFIT, TaskRun, TaskRunStore
 from agentrunner.plans.execution.workspaces import Workspaces
 from agentrunner.plans.plan import AT_WORK, FELL_SHORT, Plan, PlanTaskStatus
 from agentrunner.plans.store import PlanStore, StoredTask
@@ -58,6 +59,7 @@ from agentrunner.results import Result
 from agentrunner.state.lifecycle import TERMINAL, TaskState
 from agentrunner.state.people import BY_PLAN
 from agentrunner.storage.run_folder import RunFolder, load_spec, new_run_id
+from agentrunner.storage.run_log import RunLog
 from agentrunner.text.times import stamp
 
 MOST_FIXES = 3
@@ -193,9 +195,28 @@ class TaskRuns:
         if self._plan_of(task_run) is None:
             await self._leave(task_run)
         elif self._workspaces.folder(task_run).is_dir():
-            return self._questions.taken_up(task_run)
+            return await self._from_the_head(task_run)
         self._questions.settle(task_run, TRIED_AGAIN)
         return await self._open(TaskRun(task_id, task_run.number + 1))
+
+    async def _from_the_head(self, task_run: TaskRun) -> TaskRun:
+        """Return the run, begun anew where no worker has begun and the branch has gone on.
+
+        A commit of the person's may have what kept it from starting.
+        """
+        state_dir, unfit = self._options.state_dir, task_run.asked == UNFIT
+        task_run = self._questions.taken_up(task_run)
+        begun = is_begun(state_dir, task_run.run_id)
+        if begun and (not unfit or _has_worked(state_dir, task_run.run_id)):
+            return task_run
+        if not await self._workspaces.is_behind(task_run):
+            return task_run
+        if begun:
+            await asyncio.to_thread(retention.forget, state_dir, task_run.run_id)
+        if not is_begun(state_dir, task_run.run_id):
+            return await self._open(replace(task_run, run_id=""))
+        await self._leave(task_run)  # its planner was asked: what that cost is kept
+        return await self._open(TaskRun(task_run.task_id, task_run.number + 1))
 
     def _plan_of(self, task_run: TaskRun) -> Plan | None:
         """Return the present plan; None where the run's task is gone from it or has changed."""
@@ -455,6 +476,11 @@ class TaskRuns:
 
 def _title(plan: Plan, task_id: str) -> str:
     return " ".join(plan.design_of(task_id).title.split())
+
+
+def _has_worked(state_dir: Path, run_id: str) -> bool:
+    log = RunLog(RunFolder.open(state_dir, run_id).log_file)
+    return bool(log.history().worker_runs)
 
 
 def asked_for(plan: Plan, task_id: str) -> str:

@@ -53,6 +53,9 @@ class Workspaces(Protocol):
         it.
         """
 
+    async def is_behind(self, task_run: TaskRun) -> bool:
+        """Whether a workspace that is opened now would begin from something newer."""
+
     async def earlier_work(self, task_run: TaskRun) -> EarlierWork | None:
         """Return what workers wrote since the plan began, of what the run begins with."""
 
@@ -138,6 +141,11 @@ class WorkTrees:
             and not _MARK.search(self._clone.read(refused.head, path))
         )
 
+    async def is_behind(self, task_run: TaskRun) -> bool:
+        """Compare with the plan's head; what begins from a refused merge is never behind."""
+        head = await asyncio.to_thread(self._clone.branch_at, BRANCH)
+        return task_run.parents == (task_run.commit,) != (head,)
+
     async def earlier_work(self, task_run: TaskRun) -> EarlierWork | None:
         """Compare with the user's commit that the plan's branch began from."""
 
@@ -222,6 +230,10 @@ class SingleFolder:
         """Only save the run: there is nothing to make."""
         self._task_runs.save(task_run)
         return task_run
+
+    async def is_behind(self, task_run: TaskRun) -> bool:
+        """Never: the repository is as it is."""
+        return False
 
     async def earlier_work(self, task_run: TaskRun) -> EarlierWork | None:
         """Nothing is known of that without a repository."""

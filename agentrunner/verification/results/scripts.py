@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePosixPath
 
 from agentrunner.verification.results.model import ReadFile
+from agentrunner.verification.results.shell import words_of
 
 SEPARATORS = re.compile(r"&&|\|\||[;|&()\n]")
 QUOTED_SHELL = re.compile(r"(\s-\w*c\s+)(['\"])(.+?)\2", re.DOTALL)
@@ -71,14 +71,6 @@ def _commands(text: _Text) -> Iterator[tuple[list[str], str]]:
             folder = _join(folder, words[1])
         elif words:
             yield words, folder
-
-
-def words_of(shell: str, *, comments: bool = False) -> list[str]:
-    """The words of a command; `comments`: without what stands behind a `#`."""
-    try:
-        return shlex.split(shell, comments=comments)
-    except ValueError:
-        return shell.split()
 
 
 def delegated(words: list[str], folder: str, read: ReadFile) -> Iterator[tuple[str, str]]:

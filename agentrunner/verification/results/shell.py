@@ -150,10 +150,13 @@ def _after_bracket(shell: str, position: int) -> int:
     return len(shell)
 
 
-def words_of(shell: str) -> list[str]:
-    """The words of a command, as far as they can be told apart."""
+def words_of(shell: str, *, comments: bool = False) -> list[str]:
+    """The words of a command, as far as they can be told apart.
+
+    `comments`: without what stands behind a `#`.
+    """
     try:
-        return shlex.split(shell)
+        return shlex.split(shell, comments=comments)
     except ValueError:
         return shell.split()
 

@@ -38,6 +38,8 @@ def asked(shell: Shell) -> list[str]:
     [
         ("resume", [], {"state": "FAILED", **DONE}, {"state": "COMPLETE", **DONE}),
         ("resume", [], {"state": "RUNNING"}, {"state": "FAILED", **DONE}),
+        ("resume", [], {"state": "RUNNING"}, {"state": "PLANNING", "start_error": "No set-up."}),
+        ("resume", [], {"state": "PLANNING", "start_error": "No."}, {"state": "COMPLETE", **DONE}),
         ("cancel", [], {"state": "RUNNING"}, {"state": "FAILED", **DONE}),
         ("cancel", [], {"state": "PLANNING", "waiting": "plan"}, {"state": "COMPLETE", **DONE}),
         (

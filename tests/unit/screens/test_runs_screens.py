@@ -17,9 +17,11 @@ from tests.kit.screen_samples import EVIL, NOW, ROWS, row
 
 Golden = Callable[[str, str], None]
 STOPPED = {**row("half-done-1234", "Half done", "RUNNING", 90, None), "running": False}
+FAILED_TO_START = {**row("set-up-77aa", "Add a cart", "PLANNING", 45, None), "running": False,
+                   "start_error": "The set-up command fails in the sandbox."}  # fmt: skip
 QUOTA = {**row("quota-9999", "Waits for a quota", "RUNNING", 30, None),
          "waiting_until": (NOW + timedelta(minutes=5)).isoformat()}  # fmt: skip
-ALL: list[dict[str, Any]] = [*ROWS, STOPPED, QUOTA]
+ALL: list[dict[str, Any]] = [*ROWS, STOPPED, QUOTA, FAILED_TO_START]
 
 
 @pytest.mark.parametrize("width", [88, 60, 40])

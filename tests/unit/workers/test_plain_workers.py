@@ -208,3 +208,32 @@ def test_the_script_of_an_interpreter_is_known_where_it_is_outside_of_the_reposi
     assert CommandWorker(spec).script() == outside
     spec = WorkerSpec.model_validate({"kind": "command", "command": ["sh", "agent.sh"]})
     assert CommandWorker(spec).script() is None
+
+
+@pytest.mark.parametrize(
+    ("command", "lacks"),
+    [
+        (["sh", "gone.sh"], "gone.sh"),
+        ("sh gone.sh --all", "gone.sh"),
+        (["python3", "tools/gone.py"], "tools/gone.py"),
+        (["sh", "there.sh"], ""),
+        ("sh gone.sh || sh there.sh", ""),
+        ("sh gone.sh; true", ""),
+        ("sh $HOME/gone.sh", ""),
+        (["sh", "{home}/gone.sh"], ""),
+        (["python3", "-m", "gone"], ""),
+        (["python3", "-u", "gone.py"], ""),
+        (["node", "agent"], ""),
+        (["node", "agent.v2"], ""),
+        (["deno", "run", "x.ts"], ""),
+        (["deno", "https://a.example/x.ts"], ""),
+        (["./gone.sh"], ""),
+    ],
+)
+def test_a_script_is_lacking_only_where_that_can_be_known(
+    tmp_path: Path, command: str | list[str], lacks: str
+) -> None:
+    (tmp_path / "there.sh").touch()
+    (tmp_path / "agent.v2.js").touch()
+    found = CommandWorker(WorkerSpec(kind="command", command=command), tmp_path).lacking_script()
+    assert found == (tmp_path / lacks if lacks else None)
