@@ -23,7 +23,7 @@ from agentrunner.verification.syntax.words import identifiers
 
 __all__ = ["identifiers", "names_called", "names_changed"]
 
-_BINDING_FIELDS = {
+BINDING_FIELDS = {
     "assignment": "left",
     "for_statement": "left",
     "for_in_statement": "left",
@@ -65,7 +65,7 @@ def _free_names(parsed: Parsed, node: Node) -> set[str]:
     """Return the names at a node that it does not bind itself; members always count."""
     bound: set[str] = set()
     for one in walk(node):
-        binder = _BINDING_FIELDS.get(one.type)
+        binder = BINDING_FIELDS.get(one.type)
         target = field(one, binder) if binder is not None else None
         if target is not None and target.type not in (
             "attribute",
