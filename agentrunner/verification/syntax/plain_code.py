@@ -40,6 +40,11 @@ _NAMES = frozenset(
 )  # fmt: skip
 _TYPES = re.compile(r"type_(?:annotation|arguments|parameters|alias_decl.*)|interface_declaration")
 """Nodes of TypeScript below which nothing is executed."""
+_IN_TYPES = re.compile(
+    r"\w*type|type_parameter|identifier|attribute|subscript|string\w*|none|ellipsis|list|tuple"
+    r"|binary_operator|integer"
+)
+"""What an annotation of Python consists of where it only names types."""
 _BINDERS = {
     **BINDING_FIELDS,
     **dict.fromkeys("named_expression var_spec const_spec instanceof_expression".split(), "name"),
@@ -175,7 +180,9 @@ class PlainCode:
         """Whether a name that is not the code's own stands for something that reaches no names."""
         whole, called = chain_of(self.parsed, node)
         if name in self.kept:
-            return (called and name == whole) or (not called and name in self.fixed)
+            before = node.prev_sibling  # by its address it could be given another value
+            is_read = not called and (before is None or before.type != "&")
+            return (called and name == whole) or (is_read and name in self.fixed)
         if name in self.imported or name in ("crate", "super"):
             if (whole, called) in self.used:
                 return True
@@ -213,7 +220,8 @@ class PlainCode:
             if member is None and root.type in _ACCESS:
                 member = self.parsed.text(root.named_children[-1])
             root = root.named_children[0]
-        if member is not None and (member in self.felt or _BACK_DOOR.fullmatch(member)):
+        shared = _BACK_DOOR.fullmatch(member or "") or _UNNAMED.fullmatch(member or "")
+        if shared or member in self.felt:
             return False
         name = self.parsed.text(root)
         if root.type in ("this", "self") or self._is_local(name):
@@ -296,7 +304,9 @@ def chains_in(parsed: Parsed) -> set[tuple[str, bool]]:
 def _is_type(parsed: Parsed, node: Node) -> bool:
     """Whether nothing below a node is executed."""
     if parsed.language == "python":
-        return node.type == "type" and not any("call" in one.type for one in walk(node))
+        return node.type == "type" and all(
+            _IN_TYPES.fullmatch(one.type) for one in walk(node) if one.is_named
+        )
     return _TYPES.fullmatch(node.type) is not None
 
 

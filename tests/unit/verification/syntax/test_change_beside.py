@@ -137,6 +137,9 @@ PATH = "return path;"
         ("python", PYTHON, "total(items):", "total(globals, y=globals()):", False),
         ("python", PYTHON, "LIMIT = 3\n", "LIMIT = (plain := str)\n", False),
         ("python", PYTHON, "LIMIT = 3\n", "__builtins__ = {'map': 1}\n", False),
+        ("python", PYTHON, "total(items):", "total(items: (plain := str)):", False),
+        ("python", PYTHON, "total(items):", "total(items: 'list[int]' | None) -> dict[str, int]:",
+         True),
         ("python", PYTHON, "LIMIT = 3\n", "", True),
         ("python", PYTHON, "class Cart:", "class Error(ValueError):\n    pass\n\n\nclass Cart:",
          True),
@@ -198,9 +201,13 @@ PATH = "return path;"
         ("typescript", TYPESCRIPT, PATH, "const f = (m) => m; f(String)['x']; return path;", False),
         ("typescript", TYPESCRIPT, PATH, "Object.assign(path, {}); return path;", False),
         ("typescript", TYPESCRIPT, PATH, "path['__proto__'].trim = 1; return path;", False),
+        ("typescript", TYPESCRIPT, PATH, "const x = {}; x['__pro' + 'to__'].toString = decode;"
+         " return path;", False),
         ("typescript", TYPESCRIPT, PATH, "import('./mild'); return path;", False),
         ("go", GO, "{ return items }", "{ return items * 2 }", True),
         ("go", GO, "{ return items }", "{ return len(strings.ToLower(names(items))) }", True),
+        ("go", GO, "{ return items }", "{ return items + tolerance }", True),
+        ("go", GO, "{ return items }", "{ p := &tolerance; *p = 1; return items }", False),
         ("go", GO, '"strings"', '"mild"', False),
         ("go", GO, "{ return items }", "{\n\tsum := 0\n\tfor i := 0; i < items; i++ {\n"
          "\t\tsum += i\n\t}\n\treturn sum\n}", True),
