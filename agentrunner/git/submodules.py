@@ -1,21 +1,23 @@
 """Submodules: which paths lie in one, and whether its remote has what the folder holds.
 
-The user's git data is only read as data; commits are read by git on a store of ours, which finds
-the submodule's objects as an alternate. Everything blocks.
+A worker can write references of a submodule: what its remotes have is what they had before the
+first worker. The user's git data is only read as data; commits are read by git on a store of ours,
+which finds the submodule's objects as an alternate. Everything blocks.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from agentrunner.config.repo import is_repository
 from agentrunner.errors.repositories import GitFailed
 from agentrunner.git.process import Git, git_dir_of, read_small, shared_dir_of
 from agentrunner.git.restore import Entry
-from agentrunner.git.stat_cache import mode_of
+from agentrunner.git.stat_cache import blob_of, mode_of
 from agentrunner.git.user_index import IndexDamaged, read_index
 from agentrunner.text.unicode import to_bytes, to_text
 
@@ -25,18 +27,34 @@ REMOTE = "refs/remotes/"
 MOST_REFS = 1_000
 
 
-def submodules_in(index: Path) -> list[str]:
-    """The paths of the submodules that an index has; [] for one that can't be read."""
+def submodules_in(index: Path) -> dict[str, str]:
+    """The submodules that an index has, with their commits; {} for one that can't be read."""
     try:
         found = read_index(os.fsencode(index))
     except IndexDamaged:
-        return []
+        return {}
     entries = found.entries if found else {}
-    return sorted(to_text(path) for path, entry in entries.items() if mode_of(entry) == SUBMODULE)
+    return {
+        to_text(path): blob_of(entry).hex()
+        for path, entry in sorted(entries.items())
+        if mode_of(entry) == SUBMODULE
+    }
+
+
+def commits_of_remotes(folder: Path, index: Path) -> dict[str, list[str]]:
+    """The commits that each submodule is known to have from elsewhere, by its path.
+
+    These are what its own references say of its remotes, and the one that the index names.
+    """
+    found: dict[str, list[str]] = {}
+    for name, commit in submodules_in(index).items():
+        with contextlib.suppress(OSError):
+            found[name] = [commit, *_remotes(shared_dir_of(git_dir_of(folder / name)))]
+    return found
 
 
 def by_submodule(
-    paths: Sequence[str], known: Sequence[str], folder: Path, before: Mapping[str, Entry]
+    paths: Sequence[str], known: Collection[str], folder: Path, before: Mapping[str, Entry]
 ) -> dict[str, list[str]]:
     """Those of the paths that lie in a submodule, by its own path.
 
@@ -55,27 +73,42 @@ def by_submodule(
     return found
 
 
-def remote_has(git: Git, folder: Path, name: str, entries: Mapping[str, Entry]) -> bool:
+def remote_has(
+    git: Git, folder: Path, name: str, entries: Mapping[str, Entry], known: Sequence[str]
+) -> bool:
     """Whether the commit that a submodule is at is one of its remote, and holds just `entries`.
 
-    `entries` are the files of the whole tree. By what the submodule's own references say of its
-    remotes; nothing is asked over the network.
+    `entries` are the files of the whole tree, `known` what its remotes had before the first worker
+    (`commits_of_remotes`). Nothing is asked over the network, and what cannot be read is a no.
     """
     try:
         own = git_dir_of(folder / name)
         shared = shared_dir_of(own)
         head = _head(own, shared)
-        remotes = _remotes(shared)
-        if not (head and remotes):
+        if not (head and known):
             return False
         reading = Git(git.git_dir, git.binary, git.most_sec)
         reading.borrows_from(to_bytes(str((shared / "objects").resolve())))
-        listed = reading.run("ls-tree", "-r", "-z", head, accept=(0, 128))
-        missed = reading.run("rev-list", "-n1", head, "--not", *remotes, "--", accept=(0, 128))
-        known = reading.run("cat-file", "-t", head, accept=(0, 128)) == b"commit\n"
+        listed = reading.run("ls-tree", "-r", "-z", head)
+        if reading.run("cat-file", "-t", head) != b"commit\n":
+            return False
+        had = head in known or _leads_to(reading, known, head)
     except (OSError, GitFailed):
         return False
-    return known and not missed and _rows(listed, name) == _below(entries, name)
+    return had and _rows(listed, name) == _below(entries, name)
+
+
+def _leads_to(git: Git, known: Sequence[str], head: str) -> bool:
+    """Whether a commit is an ancestor of a known one. Raises GitFailed.
+
+    A worker can write a commit-graph, and objects with another content than their name says: each
+    commit in between is read and compared with its name.
+    """
+    no_graph = ("-c", "core.commitGraph=false", "rev-list")
+    between = git.run(*no_graph, "--ancestry-path", *known, "--not", head, "--")
+    verified = ("--no-walk", "--quiet", "--verify-objects", "--filter=tree:0", "--stdin")
+    git.run(*no_graph, *verified, stdin=between)
+    return bool(between)
 
 
 def _head(own: Path, shared: Path) -> str:

@@ -104,11 +104,12 @@ def left_in_submodule(name: str, paths: Sequence[str]) -> Finding:
     return Finding(
         code="submodule_changed",
         message=f"{name} is a repository of its own, of which this one holds no more than the name"
-        " of a commit. The run changed files there, and no remote of it is known to have a commit"
-        f" with what it left, so who checks this one out does not get it: {first_few(paths)}",
+        " of a commit. The run changed files there, and no remote of it was known before to have a"
+        " commit with what the run left, so who checks this one out does not get it:"
+        f" {first_few(paths)}",
         paths=list(paths)[:MOST_PATHS],
-        remedy=f"`{settled}`, then agentrunner resume; or agentrunner approve, where it is to stay"
-        " in this checkout alone",
+        remedy=f"`{settled}` where others are to get it; then, or where it is to stay in this"
+        " checkout alone, agentrunner approve",
     )
 
 

@@ -407,10 +407,11 @@ class Verifier:
         entries = {
             path: one for path, one in self.snapshots.list(tree).items() if path not in built
         }
+        git, remotes = self.snapshots.git, self.rooms.sealed.remotes()
         return [
             left_in_submodule(name, paths)
             for name, paths in found.items()
-            if not remote_has(self.snapshots.git, folder, name, entries)
+            if not remote_has(git, folder, name, entries, remotes.get(name, ()))
         ]
 
     @asynccontextmanager

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from agentrunner.git.ignored_content import holds_packages
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.git.submodules import commits_of_remotes
 from agentrunner.sandboxes.homes import written_caches
 from agentrunner.sandboxes.layers import remove_tree
 from agentrunner.storage.run_folder import make_private, write_private
@@ -65,6 +66,8 @@ class Sealed:
                 rows.append(SealedFolder(name, copied=False, packages=holds_packages(source)))
         write_private(self._folder / SEEN, json.dumps(snapshots.ignored_seen()).encode())
         seal_git(self._repo, self.git)
+        remotes = commits_of_remotes(self._repo, self.git / "index")
+        write_private(self._remotes, json.dumps(remotes).encode())
         self._write_manifest(rows)
 
     def seal_once(self, snapshots: Snapshots) -> None:
@@ -116,6 +119,18 @@ class Sealed:
     def git(self) -> Path:
         """The path of the git data for rooms (see `room_git`); it may not exist."""
         return self._folder.parent / "sealed-git"
+
+    def remotes(self) -> dict[str, list[str]]:
+        """By submodule, what was known then of its remotes; {} in a run of an older version."""
+        try:
+            found: dict[str, list[str]] = json.loads(self._remotes.read_bytes())
+        except FileNotFoundError:
+            return {}
+        return found
+
+    @property
+    def _remotes(self) -> Path:
+        return self._folder.parent / "sealed-submodules.json"
 
     @property
     def _home(self) -> Path:

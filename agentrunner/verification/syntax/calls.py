@@ -20,7 +20,7 @@ from agentrunner.verification.syntax.languages import Parsed, field, inside, par
 from agentrunner.verification.syntax.test_finder import located
 from agentrunner.verification.syntax.test_spans import TestSpan
 
-_BINDING_FIELDS = {
+BINDING_FIELDS = {
     "assignment": "left",
     "for_statement": "left",
     "for_in_statement": "left",
@@ -62,7 +62,7 @@ def _free_names(parsed: Parsed, node: Node) -> set[str]:
     """Return the names at a node that it does not bind itself; members always count."""
     bound: set[str] = set()
     for one in walk(node):
-        binder = _BINDING_FIELDS.get(one.type)
+        binder = BINDING_FIELDS.get(one.type)
         target = field(one, binder) if binder is not None else None
         if target is not None and target.type not in (
             "attribute",

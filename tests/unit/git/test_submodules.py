@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from agentrunner.git.snapshots import Snapshots
-from agentrunner.git.submodules import by_submodule, remote_has, submodules_in
+from agentrunner.git.submodules import (
+    by_submodule,
+    commits_of_remotes,
+    remote_has,
+    submodules_in,
+)
 from tests.kit.project import Project
 
 ALLOW = ("-c", "protocol.file.allow=always")
@@ -27,20 +32,33 @@ def project(tmp_path: Path) -> Project:
 
 
 def git(project: Project, *words: str) -> None:
+    read(project, *words)
+
+
+def read(project: Project, *words: str) -> str:
     folder = project.repo / "parts/lib"
     who = ("-c", "user.name=w", "-c", "user.email=w@example.invalid")
-    subprocess.run(["git", *ALLOW, *who, *words], cwd=folder, check=True, capture_output=True)
+    command = ["git", *ALLOW, *who, *words]
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
 
 
-def has(project: Project, place: Path) -> bool:
+def has(project: Project, place: Path, known: list[str] | None = None) -> bool:
+    """Whether a remote has what the folder holds, by what is `known`: what it says now."""
     snapshots = Snapshots(place, project.repo)
     entries = snapshots.list(snapshots.take().tree)
-    return remote_has(snapshots.git, project.repo, "parts/lib", entries)
+    if known is None:
+        known = remotes(project)
+    return remote_has(snapshots.git, project.repo, "parts/lib", entries, known)
+
+
+def remotes(project: Project) -> list[str]:
+    return commits_of_remotes(project.repo, project.repo / ".git/index").get("parts/lib", [])
 
 
 def test_only_what_a_remote_has_is_handed_over(project: Project, tmp_path: Path) -> None:
     store = tmp_path / "store"
-    assert submodules_in(project.repo / ".git/index") == ["parts/lib"]
+    assert list(submodules_in(project.repo / ".git/index")) == ["parts/lib"]
     assert has(project, store)
     (project.repo / "parts/lib/lib.py").write_text("x = 3\n")
     assert not has(project, store), "dirty"
@@ -49,10 +67,53 @@ def test_only_what_a_remote_has_is_handed_over(project: Project, tmp_path: Path)
     git(project, "push", "-q", "origin", "HEAD:refs/heads/new")
     assert has(project, store)
     git(project, "fetch", "-q", "origin")
+    known = remotes(project)
     git(project, "checkout", "-q", "FETCH_HEAD")
-    assert has(project, store), "moved to what the remote has"
+    assert has(project, store, known), "moved to what the remote had"
+    git(project, "checkout", "-q", "HEAD~1")
+    assert has(project, store, known[1:]), "and to what that came from"
     (project.repo / "parts/lib/new.py").write_text("")
     assert not has(project, store), "a file more"
+
+
+def test_a_reference_that_a_worker_writes_says_nothing_of_a_remote(
+    project: Project, tmp_path: Path
+) -> None:
+    known, store = remotes(project), tmp_path / "store"
+    (project.repo / "parts/lib/lib.py").write_text("x = 3\n")
+    git(project, "commit", "-qam", "of its own")
+    git(project, "update-ref", "refs/remotes/origin/main", "HEAD")
+    assert has(project, store) and not has(project, store, known)
+    assert not has(project, store, []), "a repository that was not there"
+
+
+def test_a_walk_that_git_cannot_end_is_a_no(project: Project, tmp_path: Path) -> None:
+    (project.repo / "parts/lib/lib.py").write_text("x = 3\n")
+    git(project, "commit", "-qam", "of its own")
+    assert not has(project, tmp_path / "store", ["1" * 40])
+
+
+def test_a_commit_that_is_not_what_its_name_says_leads_nowhere(
+    project: Project, tmp_path: Path
+) -> None:
+    folder = project.repo / "parts/lib"
+    git(project, "commit", "-q", "--allow-empty", "-m", "between")
+    git(project, "commit", "-q", "--allow-empty", "-m", "known")
+    known = [read(project, "rev-parse", "HEAD")]
+    between = read(project, "rev-parse", "HEAD~1")
+    git(project, "checkout", "-q", "HEAD~2")
+    (folder / "lib.py").write_text("x = 3\n")
+    git(project, "commit", "-qam", "of its own")
+    assert not has(project, tmp_path / "store", known)
+    text = read(project, "cat-file", "commit", between)
+    parent, own = read(project, "rev-parse", "HEAD~1"), read(project, "rev-parse", "HEAD")
+    (tmp_path / "commit").write_text(text.replace(parent, own))
+    forged = read(project, "hash-object", "-w", "-t", "commit", str(tmp_path / "commit"))
+    objects = project.repo / ".git/modules/parts/lib/objects"
+    target = objects / between[:2] / between[2:]
+    target.chmod(0o644)
+    target.write_bytes((objects / forged[:2] / forged[2:]).read_bytes())
+    assert not has(project, tmp_path / "store", known)
 
 
 def test_a_repository_that_the_run_made_is_a_submodule_to_be(project: Project) -> None:
@@ -70,4 +131,4 @@ def test_what_cannot_be_read_is_not_had_by_a_remote(project: Project, tmp_path: 
     assert not has(project, tmp_path / "store")
     (project.repo / "parts/lib/.git").unlink()
     assert not has(project, tmp_path / "store")
-    assert submodules_in(tmp_path / "missing") == []
+    assert submodules_in(tmp_path / "missing") == {}

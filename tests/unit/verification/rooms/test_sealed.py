@@ -9,6 +9,7 @@ from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.rooms import sealed
 from agentrunner.verification.rooms.sealed import Sealed, SealedFolder, copy_folder, fits
 from tests.kit.files import write
+from tests.kit.project import Project
 from tests.kit.repository import uncommitted
 
 
@@ -87,6 +88,21 @@ def test_whoever_is_stopped_while_the_copy_is_replaced_leaves_a_whole_one(
     kept.replace(room / "tree", room / "home", ["build"])
     ((_, place),) = kept.folders()
     assert [path for path in (tmp_path / "sealed").iterdir() if path.is_dir()] == [place]
+
+
+def test_what_remotes_of_submodules_have_is_kept_as_it_was(tmp_path: Path) -> None:
+    inner = Project.make(tmp_path / "inner", {"lib.py": "x = 1\n"})
+    made = Project.make(tmp_path, {"app.js": "1\n", ".gitignore": "build/\n", "build/out": "1\n"})
+    allow = ("-c", "protocol.file.allow=always")
+    made.git(*allow, "submodule", "add", "-q", str(inner.repo), "lib")
+    kept, had = Sealed(tmp_path / "sealed", made.repo), inner.git("rev-parse", "HEAD").strip()
+    assert kept.remotes() == {}
+    kept.seal(snapshots_of(made.repo, tmp_path / "store"))
+    forged = made.repo / ".git/modules/lib/refs/remotes/origin/other"
+    forged.write_text(f"{'1' * 40}\n")
+    (tmp_path / "home").mkdir()
+    kept.replace(made.repo, tmp_path / "home", ["build"])
+    assert {name: set(commits) for name, commits in kept.remotes().items()} == {"lib": {had}}
 
 
 def test_the_copy_is_the_owners(repo: Path, tmp_path: Path) -> None:

@@ -21,7 +21,18 @@ def total(items):
     return sum(items)
 
 
+class Cart:
+    def count(self, items):
+        return len(items)
+
+
 LIMIT = 3
+"""
+MONEY = f"""from decimal import Decimal
+{PYTHON}
+
+def under(one):
+    return os.path.join(one)
 """
 TYPESCRIPT = """import { decode } from "./decode";
 
@@ -37,10 +48,41 @@ GO = """package shop
 
 import "strings"
 
-func same(got, want string) bool { return strings.ToLower(got) == want }
+var tolerance = 0
+
+func same(got, want string) bool { return strings.ToLower(got) == want && tolerance == 0 }
 
 func Total(items int) int { return items }
 """
+RUST = """use std::fs;
+
+pub fn same(got: &str, want: &str) -> bool {
+    got == want
+}
+
+pub fn total(items: &[i32]) -> i32 {
+    items.iter().sum()
+}
+"""
+JAVA = """package shop;
+
+import java.util.List;
+
+class Shop {
+    static boolean exact = true;
+
+    static boolean same(int got, int want) {
+        return exact ? got == want : true;
+    }
+
+    static int total(List<Integer> items) {
+        int found = 0;
+        return found;
+    }
+}
+"""
+SUM = "return sum(items)"
+PATH = "return path;"
 
 
 @pytest.mark.parametrize(
@@ -60,11 +102,125 @@ func Total(items int) int { return items }
         ("python", PYTHON, "import os\n", "import mild as os\n", False),
         ("python", PYTHON, "return sum(", "globals()['plain'] = str\n    return sum(", False),
         ("python", PYTHON, "return sum(", "global plain\n    plain = str\n    return sum(", False),
-        ("typescript", TYPESCRIPT, "return path;", "return `/${path}`;", True),
+        ("python", PYTHON, SUM, f"globals()['sa' + 'me'] = print\n    {SUM}", False),
+        ("python", PYTHON, SUM, f"exec('sa' + 'me = print')\n    {SUM}", False),
+        ("python", PYTHON, SUM, f"vars(__import__('jso' + 'n'))['dum' + 'ps'] = str\n    {SUM}",
+         False),
+        ("python", PYTHON, SUM, f"total.__globals__['sa' + 'me'] = print\n    {SUM}", False),
+        ("python", PYTHON, SUM, f"f = total\n    f.__globals__.update(a=1)\n    {SUM}", False),
+        ("python", PYTHON, SUM, f"g = (one for one in items)\n    h = g.gi_frame.f_globals\n"
+         f"    h['sa' + 'me'] = print\n    {SUM}", False),
+        ("python", PYTHON, "total(items):", "total(items, y=globals().update(a=1)):", False),
+        ("python", PYTHON, "def total(", "@globals\ndef total(", False),
+        ("python", PYTHON, "def same(", "@total\ndef same(", False),
+        ("python", PYTHON, "total(items):", "total(items: globals().update(a=1)):", False),
+        ("python", PYTHON, SUM, f"[os for os in os.settle()]\n    {SUM}", False),
+        ("python", PYTHON, SUM, f"items.price = 3\n    {SUM}", True),
+        ("python", PYTHON, SUM, f"items.strip = len\n    {SUM}", False),
+        ("python", PYTHON, SUM, "found = {}\n    for one in items:\n        found[one] = 2\n"
+         "    return sum(found.values())", True),
+        ("python", PYTHON, SUM, "return max(total([one]) for one in items if one)", True),
+        ("python", PYTHON, SUM, "return sum(one.price for one in items)", True),
+        ("python", PYTHON, SUM, "return items[0](items)", True),
+        ("python", PYTHON, "LIMIT = 3\n", "def sum(items):\n    return 1\n", True),
+        ("python", PYTHON.replace("value.strip()", "round(value)"), "LIMIT = 3\n",
+         "def round(value):\n    return 1\n", False),
+        ("python", PYTHON, "return len(items)", "return len(items) + 1", True),
+        ("python", PYTHON, "def count(", "def __eq__(self, other):\n        return True\n\n"
+         "    def count(", False),
+        ("python", PYTHON, "class Cart:", "class Cart(metaclass=globals()['x']):", False),
+        ("python", PYTHON + "\n\ndef mild(value):\n    global plain\n    plain = value\n", SUM,
+         f"mild(print)\n    {SUM}", False),
+        ("python", PYTHON + "\n\ndef mild(value):\n    return LIMIT\n", SUM,
+         f"mild(print)\n    {SUM}", True),
+        ("python", PYTHON, SUM, f"[globals for globals in globals()]\n    {SUM}", False),
+        ("python", PYTHON, "total(items):", "total(globals, y=globals()):", False),
+        ("python", PYTHON, "LIMIT = 3\n", "LIMIT = (plain := str)\n", False),
+        ("python", PYTHON, "LIMIT = 3\n", "__builtins__ = {'map': 1}\n", False),
+        ("python", PYTHON, "total(items):", "total(items: (plain := str)):", False),
+        ("python", PYTHON, "total(items):", "total(items: 'list[int]' | None) -> dict[str, int]:",
+         True),
+        ("python", PYTHON, "LIMIT = 3\n", "", True),
+        ("python", PYTHON, "class Cart:", "class Error(ValueError):\n    pass\n\n\nclass Cart:",
+         True),
+        ("python", PYTHON, "    def count(", "    def __init__(self):\n        self.seen = {}\n\n"
+         "    @property\n    def first(self) -> str:\n        return f'{self.seen[0]:>3}'\n\n"
+         "    def count(", True),
+        ("python", PYTHON, SUM, "try:\n        found = sorted(items, key=lambda one: one.price)\n"
+         "    except (TypeError, ValueError) as error:\n        raise KeyError(error) from None\n"
+         "    return found[-1]", True),
+        ("python", PYTHON, "import os\n", "'''Carts.'''\nimport os\n", True),
+        ("python", PYTHON, "    return plain(got)", "    '''Whether they are.'''\n"
+         "    return plain(got)", True),
+        ("python", PYTHON, "import os\n", "from __future__ import annotations\nimport os\n", True),
+        ("python", MONEY, "import Decimal", "import ROUND_UP, Decimal", True),
+        ("python", MONEY, "import Decimal", "import Decimal as plain", False),
+        ("python", MONEY, "import Decimal", "import Decimal, plain", False),
+        ("python", MONEY, "import Decimal", "import *", False),
+        ("python", MONEY, "import Decimal", "import Decimal, mild as __builtins__", False),
+        ("python", MONEY, SUM, "return sum(Decimal(one) for one in items)", True),
+        ("python", MONEY, SUM, "return sum(items).quantize(Decimal(1), Decimal)", True),
+        ("python", MONEY, SUM, "found: Decimal = os.path.join('a', 'b')\n    return found", True),
+        ("python", MONEY, SUM, f"Decimal.same = 1\n    {SUM}", False),
+        ("python", MONEY, SUM, f"kind = Decimal\n    kind.more = 1\n    {SUM}", False),
+        ("python", MONEY, SUM, f"os.path.exists('a')\n    {SUM}", False),
+        ("python", PYTHON.replace("value.strip()", "value in RULES") + "RULES = []\n"
+         "def rules():\n    return RULES\n", SUM, f"rules().append(1)\n    {SUM}", False),
+        ("typescript", TYPESCRIPT, PATH, "return `/${path}`;", True),
+        ("typescript", TYPESCRIPT, PATH, "return encodeURI(path.replace(/x/, 'y'));", True),
+        ("typescript", TYPESCRIPT, PATH, "const parts = path.split('/'); let out = '';\n"
+         "  for (let i = 0; i < parts.length; i++) { out += parts[i]; }\n  return out;", True),
         ("typescript", TYPESCRIPT, "./decode", "./mild", False),
         ("typescript", TYPESCRIPT, "decode(got) ===", "!!decode(got) ||", False),
+        ("typescript", TYPESCRIPT, PATH, "module.exports['sa' + 'me'] = 1; return path;", False),
+        ("typescript", TYPESCRIPT, PATH, "eval('sa' + 'me = 1'); return path;", False),
+        ("typescript", TYPESCRIPT, PATH, "path['con' + 'structor']('x'); return path;", False),
+        ("typescript", TYPESCRIPT, PATH, "const c = path['con' + 'structor']; return path;", False),
+        ("typescript", TYPESCRIPT, PATH, "const { constructor: c } = path; return path;", False),
+        ("typescript", TYPESCRIPT, PATH, "const g = this; return path;", False),
+        ("typescript", TYPESCRIPT, PATH, "for (decodeURI of path) {} return path;", False),
+        ("typescript", TYPESCRIPT, PATH, "return Math.max(1, path.length);", True),
+        ("typescript", TYPESCRIPT, PATH, "Math.max = path; return path;", False),
+        ("typescript", TYPESCRIPT, "(path: string)", "(path: string, y = eval('x'))", False),
+        ("typescript", TYPESCRIPT, PATH, "const counts: Record<string, number> = {};\n"
+         "  for (const part of path) counts[part] = (counts[part] ?? 0) + 1;\n"
+         "  return JSON.stringify(counts);", True),
+        ("typescript", TYPESCRIPT, PATH, "const { length: size } = path; return path[size - 1];",
+         True),
+        ("typescript", TYPESCRIPT, PATH, "return path.split('/').map(Number).filter(Boolean);",
+         True),
+        ("typescript", TYPESCRIPT, PATH, "return decode(path);", True),
+        ("typescript", TYPESCRIPT, "{ decode }", "{ decode, encode }", True),
+        ("typescript", TYPESCRIPT, 'import { decode } from', 'import "./mild";\nimport { decode } '
+         "from", False),
+        ("typescript", TYPESCRIPT, "export const", "class Wrong extends Error {\n  code = 1;\n"
+         "  set(code: number) { this.code = code; }\n}\n\nexport const", True),
+        ("typescript", TYPESCRIPT, PATH, "const g = globalThis; { const globalThis = 1; }"
+         " g.eval('x'); return path;", False),
+        ("typescript", TYPESCRIPT, PATH, "const m = Math; m.max = path; return path;", False),
+        ("typescript", TYPESCRIPT, PATH, "const f = (m) => m; f(String)['x']; return path;", False),
+        ("typescript", TYPESCRIPT, PATH, "Object.assign(path, {}); return path;", False),
+        ("typescript", TYPESCRIPT, PATH, "path['__proto__'].trim = 1; return path;", False),
+        ("typescript", TYPESCRIPT, PATH, "const x = {}; x['__pro' + 'to__'].toString = decode;"
+         " return path;", False),
+        ("typescript", TYPESCRIPT, PATH, "import('./mild'); return path;", False),
         ("go", GO, "{ return items }", "{ return items * 2 }", True),
+        ("go", GO, "{ return items }", "{ return len(strings.ToLower(names(items))) }", True),
+        ("go", GO, "{ return items }", "{ return items + tolerance }", True),
+        ("go", GO, "{ return items }", "{ p := &tolerance; *p = 1; return items }", False),
+        ("go", GO, '"strings"', '"mild"', False),
+        ("go", GO, "{ return items }", "{\n\tsum := 0\n\tfor i := 0; i < items; i++ {\n"
+         "\t\tsum += i\n\t}\n\treturn sum\n}", True),
+        ("go", GO, "{ return items }", "{ tolerance = 1; return items }", False),
+        ("go", GO, "{ return items }", "{ strings.Settle(); return items }", False),
         ("go", GO, "== want", "!= got", False),
+        ("rust", RUST, "items.iter().sum()", "items.iter().map(|one| one * 2).sum()", True),
+        ("rust", RUST, "items.iter().sum()", "fs::settle(); items.iter().sum()", False),
+        ("rust", RUST, "items.iter().sum()", "unsafe { settle() }; 1", False),
+        ("java", JAVA, "return found;", "for (int one : items) { found += one; }\n"
+         "        return found;", True),
+        ("java", JAVA, "return found;", "exact = false;\n        return found;", False),
+        ("java", JAVA, "return found;", "Settings.loosen();\n        return found;", False),
         ("ruby", "def same(a, b)\nend\n", "end", "end\n", False),
     ],
 )  # fmt: skip
