@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
 from functools import partial
@@ -36,6 +37,7 @@ _MISSING = 6
 AT_WORK = "still working, though AgentRunner was stopped; agentrunner resume takes it over"
 _LOOK = 2
 _LINES = 24
+_SENTENCE_END = re.compile(r"(?<=\S[.!?])\s+(?=[A-Z])")
 _REDS = 3
 """Lines that criteria leave to red tests, if there are any."""
 
@@ -152,12 +154,15 @@ def _wait_lines(result: Result, width: int, timezone: tzinfo | None, driven: boo
 
 
 def _fitting(label: str, text: str, width: int, most: int) -> list[str]:
-    """Like `clamped`, but advice at the end that does not fit is left out whole; `show` has it."""
-    kept, _, advice = text.rpartition(". ")
-    whole = labelled(label, f"{kept}." if kept else text, width)
-    if advice and len(whole) <= most < len(labelled(label, text, width)):
-        return whole
-    return clamped(label, text, width, most)
+    """Like `clamped`, but the last of several sentences stays whole: it says why, or what to do.
+
+    What it is about is cut instead, which may be a long list of names; `show` has it.
+    """
+    first, *further = _SENTENCE_END.split(text)
+    if not further or len(labelled(label, text, width)) <= most:
+        return clamped(label, text, width, most)
+    end = labelled("", further[-1], width)
+    return [*clamped(label, " ".join([first, *further[:-1]]), width, max(most - len(end), 1)), *end]
 
 
 def missing_sentences(result: Result) -> list[str]:
