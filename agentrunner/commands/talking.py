@@ -253,7 +253,7 @@ def show_kept(plan: Plan, store: PlanStore) -> None:
 
 def _show(proposal: Proposal, talk: Conversation, *, chat: bool) -> None:
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
-    from agentrunner.plans.execution.answers import waiting_questions
+    from agentrunner.plans.execution.waiting_questions import waiting_questions
 
     asked = waiting_questions(talk.store)
     show(proposal_screen(proposal, asked, width=width, paint=paint, chat=chat))
@@ -378,7 +378,7 @@ def _node_json(plan: Plan, node_id: str) -> dict[str, object]:
 
 def questions_json(store: PlanStore) -> list[dict[str, object]]:
     """Return the open questions."""
-    from agentrunner.plans.execution.answers import waiting_questions
+    from agentrunner.plans.execution.waiting_questions import waiting_questions
 
     asked = waiting_questions(store)
     return [{"id": one.id, "task_id": one.task_id, "text": one.text} for one in asked]

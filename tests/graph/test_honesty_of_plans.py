@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from agentrunner.engine.queries import show
-from agentrunner.plans.execution.answers import answer, waiting_questions
+from agentrunner.plans.execution.answers import answer
+from agentrunner.plans.execution.waiting_questions import waiting_questions
 from agentrunner.plans.plan import PlanTaskStatus
 from tests.kit.bwrap import require_bwrap
 from tests.kit.plan_project import AT, PlanProject, Work
