@@ -68,7 +68,7 @@ async def opened(setting: Setting) -> AsyncIterator[tuple[Conversation, PanelPla
         policy=setting.policy,
         author=user_name(),
         state_dir=setting.state_dir,
-        meta=setting.meta,
+        meta=setting.planner,
         planner_model=setting.planner_model,
     ) as talk:
         yield talk
