@@ -176,12 +176,16 @@ def _former_kept_on_failure(proposal: Proposal | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _message_again(text: str, talk: Conversation, options: Sequence[str] | None) -> Iterator[None]:
-    """If the planner refuses or is away, add to the error how to say the same again."""
+    """If the planner refuses or is away, or is waited for no longer, tell how to say it again."""
     try:
         yield
     except (PlannerRefused, PlannerAway) as error:
         how = "the arrow up brings it back" if options is None else _command(text, talk, options)
         error.details = (*error.details, ("say it again", how))
+        raise
+    except asyncio.CancelledError:  # Ctrl-C
+        if options is not None:
+            tell(f"Nothing was changed. Say it again:  {_command(text, talk, options)}", sys.stderr)
         raise
 
 
