@@ -74,6 +74,7 @@ def letters(kind: str) -> dict[str, str]:
     return {
         "y": "approve",
         **({"e": "edit"} if kind in EDITABLE else {}),
+        **({"p": "whole prompt"} if kind == "worker" else {}),
         **({"d": "diff"} if kind in SHOWS_DIFF else {}),
         "n": "reject with a reason",
         "q": "leave it waiting",
@@ -166,22 +167,35 @@ def _last_answer(waiting: InboxItem, width: int) -> list[str]:
 
 
 def _approval_text(
-    waiting: InboxItem, prompt: str, width: int, result: Result | None = None
+    waiting: InboxItem, prompt: str, width: int, result: Result | None = None, left_out: int = 0
 ) -> list[str]:
     """Show the subject first and the question last, where a reader of a long text ends."""
-    value = _untold(waiting) if waiting.kind == "tests_could_not_run" else waiting.subject
-    subject = subject_lines(waiting.kind, value, prompt, width, result)
+    value = _UNTOLD[waiting.kind](waiting) if waiting.kind in _UNTOLD else waiting.subject
+    subject = subject_lines(waiting.kind, value, prompt, width, result, left_out)
     lines = [*subject, ""] if subject else []
     return [*lines, *wrap(waiting.text, width, "  "), f"  id {flat(waiting.id)}"]
 
 
-def _untold(waiting: InboxItem) -> str:
+def _order_untold(waiting: InboxItem) -> str:
+    """Return the subject without the reason of the order, where the question's text ends in it."""
+    fields = json.loads(waiting.subject)
+    order = fields.get("order") if isinstance(fields, dict) else None
+    if not isinstance(order, dict) or not waiting.text.endswith(f": {order.get('reason')}"):
+        return waiting.subject
+    return json.dumps({**fields, "order": {**order, "reason": ""}})
+
+
+def _tests_untold(waiting: InboxItem) -> str:
     """Return the subject without what the question's own text names: tests, and why."""
     fields = dict(json.loads(waiting.subject))
     text = " ".join(waiting.text.split())
     for key in ("tests", "why"):
         fields[key] = [one for one in fields.get(key, []) if " ".join(str(one).split()) not in text]
     return json.dumps(fields) if any(fields.values()) else ""
+
+
+_UNTOLD = {"worker": _order_untold, "tests_could_not_run": _tests_untold}
+"""By kind of question: its subject without what its text says, too."""
 
 
 def _next(result: Result, waiting: InboxItem, target: str, width: int) -> list[str]:
@@ -263,15 +277,24 @@ def _planner_menu(waiting: InboxItem, width: int) -> list[str]:
 
 
 def approval_screen(
-    waiting: InboxItem, prompt: str = "", width: int = WIDTH, result: Result | None = None
+    waiting: InboxItem,
+    prompt: str = "",
+    width: int = WIDTH,
+    result: Result | None = None,
+    height: int = 0,
 ) -> str:
     """Show the subject of an inline approval, every control character visible.
 
     It is read from the canonical JSON that will be executed, not from a description. `result` is
-    the present state of the run, if known.
+    the present state of the run, if known. In a terminal of this `height` a worker's prompt is cut
+    so that all else fits, with the letters to answer by.
     """
     head = [f"  {about(waiting) or waiting.kind}", ""]
-    return "\n".join([*head, *_approval_text(waiting, prompt, width, result), ""])
+    text = _approval_text(waiting, prompt, width, result)
+    room = height - len(head) - 1 - len(wrap(approval_prompt(waiting.kind), width - 4))
+    if height and len(text) > room:
+        text = _approval_text(waiting, prompt, width, result, left_out=len(text) - room)
+    return "\n".join([*head, *text, ""])
 
 
 def asked_screen(waiting: InboxItem, width: int = WIDTH) -> str:
