@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
-from functools import partial
 from typing import TYPE_CHECKING
 
 from agentrunner.screens.approval import verbatim
@@ -74,10 +73,13 @@ def summary_screen(
         missing = [_REASONS["interrupted"], *missing]
     if result.state != "COMPLETE" and missing:
         shown = missing if all_rows else missing[:3]
-        for index, sentence in enumerate(shown):
-            label = "" if index else "Missing:"
-            fold = labelled if all_rows else partial(_fitting, most=max(2, _MISSING // len(shown)))
-            lines += fold(label, sentence, width)
+        needed = [len(labelled("", sentence, width)) for sentence in shown]
+        fair = max(2, _MISSING // len(shown))
+        spare = _MISSING - sum(min(need, fair) for need in needed)  # of those that are short
+        for index, (sentence, need) in enumerate(zip(shown, needed, strict=True)):
+            most = need if all_rows else fair + max(spare, 0)
+            spare -= max(min(need, most) - fair, 0)
+            lines += _fitting("" if index else "Missing:", sentence, width, most)
         lines.append("")
     criteria = open_where_not_shown(
         result.acceptance_criteria, result.completion, proven=bool(result.proofs)
