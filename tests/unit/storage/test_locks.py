@@ -191,13 +191,10 @@ def test_who_holds_a_lock_is_looked_at_or_ended_or_worked_beside(
     tmp_path: Path, holder: str, of_run: str, of_repository: str
 ) -> None:
     folder = RunFolder.create(tmp_path, "t-0000")
-    for make, remedy in (
-        (lambda: run_lock(folder), of_run),
-        (lambda: repository_lock(tmp_path, tmp_path), of_repository),
-    ):
-        held = make()
+    locks = {of_run: run_lock(folder), of_repository: repository_lock(tmp_path, tmp_path)}
+    for remedy, held in locks.items():
         held.acquire(me(holder, "2026-01-01T00:00:00Z"))
         with pytest.raises(LockHeld) as caught:
-            make().acquire(here())
+            FileLock(held.path, held.what, run_id=held.run_id, remedy=held.remedy).acquire(here())
         assert caught.value.remedy == remedy
         held.close()
