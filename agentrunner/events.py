@@ -95,6 +95,8 @@ class HeaderLimits(Part):
     """The number of its last round, where all of them are needed."""
     run_time_sec: float
     """Of one worker run."""
+    idle_timeout_sec: float | None = None
+    """Without any output of a worker."""
     wall_sec: float | None
     """Seconds of work."""
     planner_calls: int | None = Field(alias="meta_calls")

@@ -225,7 +225,7 @@ class CommitMade(Contract):
 
 
 class DecisionEntry(Contract):
-    """What a person decided; `round` is the number of worker runs by then."""
+    """What a person decided; `round` is the latest that had ended by then."""
 
     id: str
     kind: str

@@ -110,7 +110,7 @@ def _help_screen() -> str:
 
 
 def _plan_screen(talk: Conversation) -> str:
-    from agentrunner.plans.execution.answers import waiting_questions
+    from agentrunner.plans.execution.waiting_questions import waiting_questions
     from agentrunner.screens.plan_tree import plan_screen
 
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
@@ -258,7 +258,7 @@ class Chat:
     def _answer(self, text: str) -> None:
         """Handle `/answer 2 TEXT`; the number may be omitted if there is only one question."""
         from agentrunner.commands.plan_commands import answered
-        from agentrunner.plans.execution.answers import waiting_questions
+        from agentrunner.plans.execution.waiting_questions import waiting_questions
 
         waiting = waiting_questions(self._talk.store)
         asked = {str(one.id): one.task_id.casefold() for one in waiting}

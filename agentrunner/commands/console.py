@@ -69,6 +69,11 @@ def columns_of(stream: TextIO) -> int:
     return shutil.get_terminal_size((WIDTH, 24)).columns if stream.isatty() else 0
 
 
+def height_of(stream: TextIO) -> int:
+    """Return the terminal's lines; 0 where it is no terminal."""
+    return shutil.get_terminal_size((WIDTH, 24)).lines if stream.isatty() else 0
+
+
 def paint_for(stream: TextIO) -> Paint:
     """Return colours if the stream is a terminal that wants them."""
     return Paint(wants_colour(os.environ, stream.isatty()))

@@ -43,8 +43,8 @@ def _plan_facts(state: Path, repo: Path) -> tuple[str, list[tuple[int, str]], di
     folder = plan_folder(state, repo)
     if not folder.root.is_dir():
         return "", [], {}
-    from agentrunner.plans.execution.answers import waiting_questions
     from agentrunner.plans.execution.task_runs import TaskRunStore
+    from agentrunner.plans.execution.waiting_questions import waiting_questions
     from agentrunner.plans.store import PlanStore
 
     with contextlib.suppress(AgentRunnerError, OSError):

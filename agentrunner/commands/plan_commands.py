@@ -172,7 +172,8 @@ def show_plan(
     state_dir: opt.StateDir = None,
 ) -> int:
     """The plan as a tree, with how each task stands; or all that it says of one task."""
-    from agentrunner.plans.execution.answers import answered_questions, waiting_questions
+    from agentrunner.plans.execution.answers import answered_questions
+    from agentrunner.plans.execution.waiting_questions import waiting_questions
     from agentrunner.screens.plan_tree import plan_screen, task_screen
 
     store = store_of(repo, state_dir)
@@ -247,10 +248,11 @@ def _open_question(store: PlanStore, name: str | None) -> OpenQuestion:
     """
     from agentrunner.errors.plans import UnknownQuestion
     from agentrunner.plans.execution import answers
+    from agentrunner.plans.execution.waiting_questions import waiting_questions
 
     if name is not None:
         return answers.asked_by(store, name)
-    waiting = answers.waiting_questions(store)
+    waiting = waiting_questions(store)
     if len(waiting) == 1:
         return waiting[0]
     if not waiting:
@@ -315,7 +317,7 @@ def answered(
 
     Raises UsageError (`unknown-question`, `wrong-answer`, `policy-breach`, …); the question stays.
     """
-    from agentrunner.plans.execution.answers import waiting_questions
+    from agentrunner.plans.execution.waiting_questions import waiting_questions
 
     found = api.answer_plan_sync(repository(repo), question, text, state_dir=state_dir)
     left = len(waiting_questions(store_of(repo, state_dir)))

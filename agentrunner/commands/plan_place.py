@@ -22,7 +22,7 @@ class Setting:
     """The options of a conversation: its repository, planner and settings."""
 
     repo: str | None = None
-    meta: str | None = None
+    planner: str | None = None
     overrides: tuple[str, ...] = ()
     policy: Path | None = None
     state_dir: str | None = None
@@ -31,7 +31,7 @@ class Setting:
     def as_options(self) -> list[str]:
         """Return the words of a command line that give these options."""
         given = {
-            "--planner": self.meta,
+            "--planner": self.planner,
             "--planner-model": self.planner_model,
             "--repo": self.repo,
             "--policy": self.policy,

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Literal, TextIO
 
 from agentrunner import api
 from agentrunner.commands.command_line import is_no, is_yes
-from agentrunner.commands.console import Console, columns_of, show, tell, width_of
+from agentrunner.commands.console import Console, columns_of, height_of, show, tell, width_of
 from agentrunner.environment import user_name
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.errors.command_line import NoEditor
 from agentrunner.results import InboxItem, Result
+from agentrunner.screens.approval import verbatim
 from agentrunner.screens.layout import flat, wrap
 from agentrunner.screens.paused import (
     QUESTION_PROMPT,
@@ -155,7 +156,7 @@ def _answer(question: Question) -> Answer | None:
 
 
 WORDS = {
-    "approve": "y", "edit": "e", "diff": "d",
+    "approve": "y", "edit": "e", "diff": "d", "prompt": "p",
     "reject": "n", "quit": "q", "leave": "q", "exit": "q",
 }  # fmt: skip
 """What people type instead of the letters, besides yes and no."""
@@ -166,7 +167,8 @@ def _approve(question: Question, folder: Path, *, reject: bool) -> Answer | None
     kind, width = question.kind, width_of(sys.stderr)
     prompt = prompt_of(question.subject, folder)
     result = _run_state(folder) if kind == "complete" else None
-    show(approval_screen(InboxItem.of(question), prompt, width, result), sys.stderr)
+    height = 0 if reject else height_of(sys.stderr)
+    show(approval_screen(InboxItem.of(question), prompt, width, result, height), sys.stderr)
     if reject:
         reason = read_line("what is wrong (empty leaves it waiting) > ").strip()
         return _decision_answer(question, "reject", reason) if reason else None
@@ -184,6 +186,8 @@ def _approve(question: Question, folder: Path, *, reject: bool) -> Answer | None
                 return _decision_answer(question, "approve", edit=changed)
         elif letter == "d":
             _show_diff(folder)
+        elif letter == "p":
+            _show_prompt(prompt)
         elif letter == "n":
             if reason := read_line("what is wrong (empty goes back) > ").strip():
                 return _decision_answer(question, "reject", reason)
@@ -224,6 +228,12 @@ def _show_diff(folder: Path) -> None:
         show_diff(api.diff_sync(folder.name, state_dir=folder.parents[1]), sys.stderr)
     except (AgentRunnerError, OSError) as error:
         tell(f"The diff can't be shown: {error}", sys.stderr)
+
+
+def _show_prompt(prompt: str) -> None:
+    from agentrunner.commands.paging import page
+
+    page("\n".join(verbatim(prompt, width_of(sys.stderr), "")), sys.stderr)
 
 
 def _edit(subject: str) -> str:

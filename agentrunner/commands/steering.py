@@ -67,7 +67,7 @@ def of_tasks(
     """
     named = "meta" in kept.options
     model = None if named or "planner_model" in kept.options else setting.planner_model
-    steers = {"meta": None if named else setting.meta, "planner_model": model}
+    steers = {"meta": None if named else setting.planner, "planner_model": model}
     return kept.with_given({**given, **steers}, None, list(setting.overrides), cwd)
 
 

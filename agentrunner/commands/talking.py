@@ -68,7 +68,7 @@ async def opened(setting: Setting) -> AsyncIterator[tuple[Conversation, PanelPla
         policy=setting.policy,
         author=user_name(),
         state_dir=setting.state_dir,
-        meta=setting.meta,
+        meta=setting.planner,
         planner_model=setting.planner_model,
     ) as talk:
         yield talk
@@ -176,12 +176,16 @@ def _former_kept_on_failure(proposal: Proposal | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _message_again(text: str, talk: Conversation, options: Sequence[str] | None) -> Iterator[None]:
-    """If the planner refuses or is away, add to the error how to say the same again."""
+    """If the planner refuses or is away, or is waited for no longer, tell how to say it again."""
     try:
         yield
     except (PlannerRefused, PlannerAway) as error:
         how = "the arrow up brings it back" if options is None else _command(text, talk, options)
         error.details = (*error.details, ("say it again", how))
+        raise
+    except asyncio.CancelledError:  # Ctrl-C
+        if options is not None:
+            tell(f"Nothing was changed. Say it again:  {_command(text, talk, options)}", sys.stderr)
         raise
 
 
@@ -253,7 +257,7 @@ def show_kept(plan: Plan, store: PlanStore) -> None:
 
 def _show(proposal: Proposal, talk: Conversation, *, chat: bool) -> None:
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
-    from agentrunner.plans.execution.answers import waiting_questions
+    from agentrunner.plans.execution.waiting_questions import waiting_questions
 
     asked = waiting_questions(talk.store)
     show(proposal_screen(proposal, asked, width=width, paint=paint, chat=chat))
@@ -378,7 +382,7 @@ def _node_json(plan: Plan, node_id: str) -> dict[str, object]:
 
 def questions_json(store: PlanStore) -> list[dict[str, object]]:
     """Return the open questions."""
-    from agentrunner.plans.execution.answers import waiting_questions
+    from agentrunner.plans.execution.waiting_questions import waiting_questions
 
     asked = waiting_questions(store)
     return [{"id": one.id, "task_id": one.task_id, "text": one.text} for one in asked]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from agentrunner.config.agents import See, seen_by
@@ -14,6 +15,7 @@ from agentrunner.discovery.git import read_branch
 from agentrunner.discovery.outside import filters_of, not_taken_along
 from agentrunner.discovery.proof import MOST_FILES_AT_START, ProofInputs, proof_inputs
 from agentrunner.discovery.protected import asked_protected
+from agentrunner.events import Header, HeaderInputs, HeaderLanding, HeaderLimits
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.execution.seeing import CONTEXT_FILE, no_provider
 from agentrunner.state.rounds import rounds_at_most
@@ -32,7 +34,7 @@ def header_of(
     state: TaskContext,
     begins: bool = True,
     news: Sequence[str] = (),
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Return the `header` of the first event, and of --dry-run, of a run in this state.
 
     `news` are notices that are shown once. What counts as tests is shown only where the run
@@ -43,31 +45,34 @@ def header_of(
     inputs = ProofInputs()
     if begins:
         inputs = proof_inputs(spec, most_files=MOST_FILES_AT_START, most_listed=MOST_LISTED)
-    return {
-        "repo": spec.shown_repo,
-        "branch": None if spec.part_of else read_branch(Path(spec.shown_repo)),
-        "landing": _landing(spec),
-        "part_of": spec.part_of,
-        "planner": _planner(resolved) + _because(spec, "meta"),
-        "worker": ", else ".join(_described(one) for one in members) + _because(spec, "worker"),
-        "key": ", ".join(dict.fromkeys(filter(None, (_key(one, resolved) for one in members)))),
-        "box": sandbox,
-        "network": resolved.network,
-        "reach": reach_of(spec, members),
-        "setup": setup.command if setup else None,
-        "tests": test.command if test else None,
-        "tests_where": _tests_where(spec),
-        "env": {name: text.removeprefix("literal:") for name, text in spec.task.env.items()},
-        "inputs": inputs.lists,
-        "limits": {
-            "max_loops": state["run"].max_loops,
-            "rounds_at_most": rounds_at_most(state),
-            "run_time_sec": members[0].spec.runner.worker.max_run_time_sec,
-            **spec.runner.budget.model_dump(include=set(BUDGET_KINDS)),
-        },
-        "completion": spec.completion,
-        "policies": [source.model_dump() for source in spec.policies],
-        "notices": [
+    first = members[0].spec.runner.worker
+    limits = {
+        "max_loops": state["run"].max_loops,
+        "rounds_at_most": rounds_at_most(state),
+        "run_time_sec": first.max_run_time_sec,
+        "idle_timeout_sec": first.idle_timeout_sec,
+        **spec.runner.budget.model_dump(include=set(BUDGET_KINDS)),
+    }
+    header = Header(
+        repo=spec.shown_repo,
+        branch=None if spec.part_of else read_branch(Path(spec.shown_repo)),
+        landing=_landing(spec),
+        part_of=spec.part_of,
+        planner=_planner(resolved) + _because(spec, "meta"),
+        worker=", else ".join(_described(one) for one in members) + _because(spec, "worker"),
+        key=", ".join(dict.fromkeys(filter(None, (_key(one, resolved) for one in members)))),
+        sandbox=sandbox,
+        network=resolved.network,
+        reach=reach_of(spec, members),
+        setup=setup.command if setup else None,
+        tests=test.command if test else None,
+        tests_where=_tests_where(spec),
+        env={name: text.removeprefix("literal:") for name, text in spec.task.env.items()},
+        inputs=HeaderInputs.model_validate(inputs.lists) if inputs.lists else None,
+        limits=HeaderLimits.model_validate(limits),
+        completion=spec.completion,
+        policies=list(spec.policies),
+        notices=[
             *resolved.notices,
             *news,
             *_missing_dependencies(spec),
@@ -76,7 +81,8 @@ def header_of(
             *inputs.problems,
             *(asked_protected(spec) if begins else ()),
         ],
-    }
+    )
+    return header.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
 SIGHTS: dict[See, str] = {
@@ -116,14 +122,14 @@ def _missing_dependencies(spec: TaskSpec) -> list[str]:
     return not_taken_along(Path(landing.repo), there, "task.setup.command: {}")
 
 
-def _landing(spec: TaskSpec) -> dict[str, object] | None:
+def _landing(spec: TaskSpec) -> HeaderLanding | None:
     """Return where the commit goes and which files were carried over; None for no commit."""
     landing = spec.landing
     if landing is None:
         return None
     fields = landing.model_dump(include={"branch", "base", "carried", "carried_more", "left"})
     fields["branch"] = landing.branch or (f"agentrunner/{spec.task_id}" if landing.outside else "")
-    return {**fields, "worktree": spec.repo if landing.outside else None}
+    return HeaderLanding(**fields, worktree=spec.repo if landing.outside else None)
 
 
 def _planner(resolved: ResolvedRun) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
 
 from agentrunner.config.agents import AssessSpec
@@ -74,28 +75,28 @@ def assessment_of(message: Message, criteria: list[Criterion], tree: str) -> Ass
 
 
 def clear_verdict(criteria: list[Criterion], view: Seeing) -> Callable[[Message], None]:
-    """Return a check of a judge's message that refuses two contradictions, once each.
+    """Return a check of a judge's messages that refuses what may only be hasty.
 
-    A judge passes a critical criterion and has not looked at each file that is cut, which it hears
-    again as long as it looks at further ones; or it passes all criteria by name and says that not
-    all are met.
+    A judge that passes a critical criterion is asked to look at the files that are cut, again as
+    long as fewer are left each time. One that passes all criteria by name and says that not all
+    are met is asked once which it means.
     """
-    asked_to_look: list[int] = []  # how many files were left, each time
-    asked_to_decide: list[bool] = []
+    fewest_left, decides = math.inf, False
 
     def check(message: Message) -> None:
+        nonlocal fewest_left, decides
         claim = message.payload
         assert isinstance(claim, CompletionAssessment)
         critical = [one.id for one in criteria if one.critical and one.status == "unknown"]
         passes = [id_ for id_ in critical if claim.satisfied([id_])]
         left = view.to_look_at
-        if passes and left and not (asked_to_look and asked_to_look[-1] <= len(left)):
-            asked_to_look.append(len(left))
+        if passes and 0 < len(left) < fewest_left:
+            fewest_left = len(left)
             names = ", ".join(map(shown_name, left[:AT_ONCE]))
             text = f"the change is shown in part; look at what is cut first: {names}"
             raise ReplyInvalid("looks", text)
-        if _contradicts(claim, criteria) and not asked_to_decide:
-            asked_to_decide.append(True)
+        if _contradicts(claim, criteria) and not decides:
+            decides = True
             text = "false, and by_criterion passes each criterion; say which is not met, or true"
             raise ReplyInvalid("all_criteria_satisfied", text)
 

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentrunner.screens.criteria import criteria_rows
-from agentrunner.screens.layout import count, labelled, wrap
+from agentrunner.screens.layout import clamped, count, labelled, wrap
 from agentrunner.text.terminal import escape
 
 if TYPE_CHECKING:  # looking at runs must not load the models
-    from agentrunner.results import Result
+    from agentrunner.results import DecisionEntry, Result
 
 Fields = Mapping[str, Any]
 
@@ -24,17 +24,24 @@ _LABEL = 9
 _SOURCES = {"task": "your task", "human": "you", "model": "the planner"}
 HASH_SHOWN = 7
 """Digits shown of a tree's hash, as in the note."""
+_LEAST_OF_PROMPT = 3
+"""Lines of a worker's prompt that are shown in the lowest terminal."""
 _FILES = 12
 """Most changed files that are named."""
 
 
 def subject_lines(
-    kind: str, subject: str, prompt: str, width: int, result: Result | None = None
+    kind: str,
+    subject: str,
+    prompt: str,
+    width: int,
+    result: Result | None = None,
+    left_out: int = 0,
 ) -> list[str]:
     """Return the subject of an approval of this kind as lines.
 
-    `prompt` is the text that a worker's order names; `result` is the present state of the run, if
-    known.
+    `prompt` is the text that a worker's order names, shown with so many lines `left_out` as are too
+    many; `result` is the present state of the run, if known.
     """
     if not subject:
         return []
@@ -46,7 +53,7 @@ def subject_lines(
         rest = {key: item for key, item in value.items() if key != "criteria"}
         return [*_plan(value["criteria"], width), *value_lines(rest, width, "  ")]
     if kind in ("worker", "worker_failed") and isinstance(value, dict):
-        return _worker_order(kind, value, prompt, width)
+        return _worker_order(kind, value, prompt, width, left_out)
     if kind == "complete" and isinstance(value, dict):
         return _completion(value, result, width)
     if isinstance(value, dict) and value.get("diff"):
@@ -117,8 +124,8 @@ def _is_shown(item: Any, line: str) -> bool:
     return all(str(part) in line for part in parts)
 
 
-def _worker_order(kind: str, value: Fields, prompt: str, width: int) -> list[str]:
-    """Show a worker's order: its whole prompt, then who gets it, since the end is read first."""
+def _worker_order(kind: str, value: Fields, prompt: str, width: int, left_out: int) -> list[str]:
+    """Show a worker's order: its prompt, then who gets it, since the end is read first."""
     order = dict(value.get("order") or {})
     rest = {key: item for key, item in value.items() if key not in ("order", "why", "code")}
     who = [escape(str(order.pop("worker", "")))]
@@ -133,9 +140,10 @@ def _worker_order(kind: str, value: Fields, prompt: str, width: int) -> list[str
     run_id = order.pop("worker_run_id", "")
     lines: list[str] = []
     if prompt and kind == "worker":
-        lines += ["  Its prompt:", *verbatim(prompt, width, "    "), ""]
+        lines += ["  Its prompt:", *_beginning(verbatim(prompt, width, "    "), left_out), ""]
     lines += labelled("worker", ", ".join(filter(None, who)), width)
-    lines += labelled("round", str(number), width)
+    run = f", run {escape(str(run_id))}" if run_id else ""
+    lines += labelled("round", f"{number}{run}", width)
     if reason:
         lines += labelled("why", escape(str(reason)), width)
     known = {"sha256", "size", "member", "path"}
@@ -145,12 +153,23 @@ def _worker_order(kind: str, value: Fields, prompt: str, width: int) -> list[str
         lines += labelled("tried", f"{count(int(tries), 'time')} without a result", width)
     more = {key: item for key, item in file.items() if key not in known}
     order = {key: item for key, item in order.items() if item}
-    return [*lines, *value_lines({**more, **order, **rest}, width, "  "),
-            *labelled("run", escape(str(run_id)), width)]  # fmt: skip
+    return [*lines, *value_lines({**more, **order, **rest}, width, "  ")]
+
+
+def _beginning(lines: list[str], left_out: int) -> list[str]:
+    """Return the lines, or the first of them and how many follow."""
+    kept = max(len(lines) - left_out - 1, _LEAST_OF_PROMPT)
+    if not left_out or kept + 1 >= len(lines):
+        return lines
+    return [*lines[:kept], f"    … and {len(lines) - kept} more lines: [p] shows it whole"]
 
 
 def _completion(value: Fields, result: Result | None, width: int) -> list[str]:
-    """Show what a completion rests on: each criterion with its proof, the tests, the files."""
+    """Show what a completion rests on: each criterion with its proof, the tests, the files.
+
+    Where a person rejected an earlier one, why stands below it: whether that is done is the
+    question.
+    """
     rest = {key: item for key, item in value.items() if key not in ("verdict", "tree")}
     rows = result.acceptance_criteria if result else []
     lines = [*criteria_rows(rows, width, room=len(rows)), ""] if rows else []
@@ -161,7 +180,18 @@ def _completion(value: Fields, result: Result | None, width: int) -> list[str]:
         facts = f"{count(len(files), 'file')} changed, {counts}: {named}{more}"
         lines += labelled("files", facts, width)
     lines += labelled("tree", escape(str(value.get("tree"))[:HASH_SHOWN]), width)
-    return [*lines, *value_lines(rest, width, "  ")]
+    lines += value_lines(rest, width, "  ")
+    if no := _latest_no(result):
+        why = f"{no.by or 'you'} rejected this in round {no.round}: {no.text}"
+        lines += clamped("before", escape(why), width, most=6)
+    return lines
+
+
+def _latest_no(result: Result | None) -> DecisionEntry | None:
+    """Return the latest decision about a completion where that was a no."""
+    decisions = result.people.decisions if result else []
+    latest = [one for one in decisions if one.kind == "complete"][-1:]
+    return latest[0] if latest and latest[0].decision == "reject" else None
 
 
 def _change(value: Fields, width: int) -> list[str]:

@@ -168,8 +168,8 @@ def clamped(label: str, text: str, width: int, most: int = 2, *, label_width: in
     lines = labelled(label, text, width, label_width=label_width)
     if len(lines) <= most:
         return lines
-    rest = " ".join(line.strip() for line in lines[most - 1 :])
-    return [*lines[: most - 1], shorten(f"{' ' * (label_width + 2)}{rest}", width)]
+    last, *rest = lines[most - 1 :]
+    return [*lines[: most - 1], shorten(" ".join([last, *map(str.strip, rest)]), width)]
 
 
 def hung(lead: str, text: str, width: int) -> list[str]:

@@ -13,6 +13,7 @@ from agentrunner.screens.layout import (
     Paint,
     count,
     flat,
+    hung,
     spread,
     worked_and_waited,
     wrap,
@@ -74,6 +75,7 @@ def letters(kind: str) -> dict[str, str]:
     return {
         "y": "approve",
         **({"e": "edit"} if kind in EDITABLE else {}),
+        **({"p": "whole prompt"} if kind == "worker" else {}),
         **({"d": "diff"} if kind in SHOWS_DIFF else {}),
         "n": "reject with a reason",
         "q": "leave it waiting",
@@ -104,7 +106,7 @@ def paused_screen(
     assert waiting is not None, "a run that waits"
     lines = [_head(result, waiting.kind, width, paint), ""]
     if not brief and waiting.kind in IN_WORDS:
-        lines += [*_question_text(waiting, width), ""]
+        lines += [*_question_text(waiting, width), *_options(waiting, width), ""]
     elif not brief:
         lines += [*_approval_text(waiting, prompt, width, result), ""]
     lines += [
@@ -148,10 +150,12 @@ def _head(result: Result, kind: str, width: int, paint: Paint) -> str:
 def _question_text(waiting: InboxItem, width: int) -> list[str]:
     asker = "" if waiting.kind in OURS else ", from the planner"
     lines = [f"  Question{asker}:", *wrap(waiting.text, width, "    ")]
-    lines += _last_answer(waiting, width)
-    for number, option in enumerate(waiting.options, start=1):
-        lines += wrap(f"{number}  {option}", width, "      ")
-    return lines
+    return lines + _last_answer(waiting, width)
+
+
+def _options(waiting: InboxItem, width: int) -> list[str]:
+    options = enumerate(waiting.options, start=1)
+    return [line for one in options for line in wrap("{}  {}".format(*one), width, "      ")]
 
 
 def _last_answer(waiting: InboxItem, width: int) -> list[str]:
@@ -164,22 +168,35 @@ def _last_answer(waiting: InboxItem, width: int) -> list[str]:
 
 
 def _approval_text(
-    waiting: InboxItem, prompt: str, width: int, result: Result | None = None
+    waiting: InboxItem, prompt: str, width: int, result: Result | None = None, left_out: int = 0
 ) -> list[str]:
     """Show the subject first and the question last, where a reader of a long text ends."""
-    value = _untold(waiting) if waiting.kind == "tests_could_not_run" else waiting.subject
-    subject = subject_lines(waiting.kind, value, prompt, width, result)
+    value = _UNTOLD[waiting.kind](waiting) if waiting.kind in _UNTOLD else waiting.subject
+    subject = subject_lines(waiting.kind, value, prompt, width, result, left_out)
     lines = [*subject, ""] if subject else []
     return [*lines, *wrap(waiting.text, width, "  "), f"  id {flat(waiting.id)}"]
 
 
-def _untold(waiting: InboxItem) -> str:
+def _order_untold(waiting: InboxItem) -> str:
+    """Return the subject without the reason of the order, where the question's text ends in it."""
+    fields = json.loads(waiting.subject)
+    order = fields.get("order") if isinstance(fields, dict) else None
+    if not isinstance(order, dict) or not waiting.text.endswith(f": {order.get('reason')}"):
+        return waiting.subject
+    return json.dumps({**fields, "order": {**order, "reason": ""}})
+
+
+def _tests_untold(waiting: InboxItem) -> str:
     """Return the subject without what the question's own text names: tests, and why."""
     fields = dict(json.loads(waiting.subject))
     text = " ".join(waiting.text.split())
     for key in ("tests", "why"):
         fields[key] = [one for one in fields.get(key, []) if " ".join(str(one).split()) not in text]
     return json.dumps(fields) if any(fields.values()) else ""
+
+
+_UNTOLD = {"worker": _order_untold, "tests_could_not_run": _tests_untold}
+"""By kind of question: its subject without what its text says, too."""
 
 
 def _next(result: Result, waiting: InboxItem, target: str, width: int) -> list[str]:
@@ -216,46 +233,72 @@ def _is_about_model(waiting: InboxItem) -> bool:
     return bool(json.loads(waiting.subject).get("code") == WorkerModelRefused.code)
 
 
-def _check_steps(waiting: InboxItem, name: str) -> list[tuple[str, str]]:
-    steps = [
-        (f"agentrunner answer{name} again", "try it again, once what it lacks is there"),
-        (f'agentrunner answer{name} "check: COMMAND"', "another check in its place"),
-        (f"agentrunner answer{name} drop", "continue without it"),
+def _planner_answers(waiting: InboxItem) -> list[tuple[str, str]]:
+    """Return all that may be answered in a planner's place, each with what it does."""
+    if about_check(waiting.kind, waiting.subject):
+        answers = [
+            ("again", "try it again, once what it lacks is there"),
+            ("check: COMMAND", "another check in its place"),
+            ("drop", "continue without it"),
+        ]
+        if json.loads(waiting.subject)["asked_for"] == CHECK_AFTER:
+            answers.append(("accept: REASON", "you looked, and it is met"))
+        return answers
+    answers = [
+        ("again", "ask it again, once that is put right"),
+        ("model: NAME", "ask another model of the same kind"),
+        ("worker: PROMPT", "order the next worker run yourself"),
     ]
-    if json.loads(waiting.subject)["asked_for"] == CHECK_AFTER:
-        steps.append((f'agentrunner answer{name} "accept: REASON"', "you looked, and it is met"))
-    return steps
+    if "complete" in waiting.options:
+        answers.append(("complete", "ask for completion yourself"))
+    return answers
 
 
 def _planner_steps(waiting: InboxItem, name: str, run_id: str) -> list[tuple[str, str]]:
-    if about_check(waiting.kind, waiting.subject):
-        return _check_steps(waiting, name)
     steps = [
-        (f"agentrunner answer{name} again", "ask it again, once that is put right"),
-        (f'agentrunner answer{name} "model: NAME"', "ask another model of the same kind"),
-        (
-            f"agentrunner resume {flat(run_id)} --planner KIND --planner-model NAME",
-            "ask another planner",
-        ),
-        (f'agentrunner answer{name} "worker: PROMPT"', "order the next worker run yourself"),
+        (f"agentrunner answer{name} " + (f'"{words}"' if " " in words else words), what)
+        for words, what in _planner_answers(waiting)
     ]
-    if "complete" in waiting.options:
-        steps.append((f"agentrunner answer{name} complete", "ask for completion yourself"))
+    if not about_check(waiting.kind, waiting.subject):
+        other = f"agentrunner resume {flat(run_id)} --planner KIND --planner-model NAME"
+        steps.insert(2, (other, "ask another planner"))
     return steps
 
 
+def _planner_menu(waiting: InboxItem, width: int) -> list[str]:
+    """Return all that may be answered, with the number of what has one, and what it does."""
+    answers = [*_planner_answers(waiting), ("end", "end here")]
+    longest = max(len(words) for words, _ in answers)
+    numbers = {option: number for number, option in enumerate(waiting.options, start=1)}
+    lines: list[str] = []
+    for words, what in sorted(answers, key=lambda one: numbers.get(one[0], len(answers))):
+        lead = f"      {numbers.get(words, ' ')}  {words:<{longest}}  "
+        lines += hung(lead, what, width)
+    return lines
+
+
 def approval_screen(
-    waiting: InboxItem, prompt: str = "", width: int = WIDTH, result: Result | None = None
+    waiting: InboxItem,
+    prompt: str = "",
+    width: int = WIDTH,
+    result: Result | None = None,
+    height: int = 0,
 ) -> str:
     """Show the subject of an inline approval, every control character visible.
 
     It is read from the canonical JSON that will be executed, not from a description. `result` is
-    the present state of the run, if known.
+    the present state of the run, if known. In a terminal of this `height` a worker's prompt is cut
+    so that all else fits, with the letters to answer by.
     """
     head = [f"  {about(waiting) or waiting.kind}", ""]
-    return "\n".join([*head, *_approval_text(waiting, prompt, width, result), ""])
+    text = _approval_text(waiting, prompt, width, result)
+    room = height - len(head) - 1 - len(wrap(approval_prompt(waiting.kind), width - 4))
+    if height and len(text) > room:
+        text = _approval_text(waiting, prompt, width, result, left_out=len(text) - room)
+    return "\n".join([*head, *text, ""])
 
 
 def asked_screen(waiting: InboxItem, width: int = WIDTH) -> str:
-    """Show a question in words, asked inline."""
-    return "\n".join(_question_text(waiting, width))
+    """Show a question in words, asked inline: no commands follow that say what may be answered."""
+    menu = _planner_menu if waiting.kind == "planner" else _options
+    return "\n".join([*_question_text(waiting, width), *menu(waiting, width)])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
-from functools import partial
 from typing import TYPE_CHECKING
 
 from agentrunner.screens.approval import verbatim
@@ -36,6 +36,7 @@ _MISSING = 6
 AT_WORK = "still working, though AgentRunner was stopped; agentrunner resume takes it over"
 _LOOK = 2
 _LINES = 24
+_SENTENCE_END = re.compile(r"(?<=\S[.!?])\s+(?=[A-Z])")
 _REDS = 3
 """Lines that criteria leave to red tests, if there are any."""
 
@@ -72,10 +73,13 @@ def summary_screen(
         missing = [_REASONS["interrupted"], *missing]
     if result.state != "COMPLETE" and missing:
         shown = missing if all_rows else missing[:3]
-        for index, sentence in enumerate(shown):
-            label = "" if index else "Missing:"
-            fold = labelled if all_rows else partial(_fitting, most=max(2, _MISSING // len(shown)))
-            lines += fold(label, sentence, width)
+        needed = [len(labelled("", sentence, width)) for sentence in shown]
+        fair = max(2, _MISSING // len(shown))
+        spare = _MISSING - sum(min(need, fair) for need in needed)  # of those that are short
+        for index, (sentence, need) in enumerate(zip(shown, needed, strict=True)):
+            most = need if all_rows else fair + max(spare, 0)
+            spare -= max(min(need, most) - fair, 0)
+            lines += _fitting("" if index else "Missing:", sentence, width, most)
         lines.append("")
     criteria = open_where_not_shown(
         result.acceptance_criteria, result.completion, proven=bool(result.proofs)
@@ -154,12 +158,15 @@ def _wait_lines(result: Result, width: int, timezone: tzinfo | None, driven: boo
 
 
 def _fitting(label: str, text: str, width: int, most: int) -> list[str]:
-    """Like `clamped`, but advice at the end that does not fit is left out whole; `show` has it."""
-    kept, _, advice = text.rpartition(". ")
-    whole = labelled(label, f"{kept}." if kept else text, width)
-    if advice and len(whole) <= most < len(labelled(label, text, width)):
-        return whole
-    return clamped(label, text, width, most)
+    """Like `clamped`, but the last of several sentences stays whole: it says why, or what to do.
+
+    What it is about is cut instead, which may be a long list of names; `show` has it.
+    """
+    first, *further = _SENTENCE_END.split(text)
+    if not further or len(labelled(label, text, width)) <= most:
+        return clamped(label, text, width, most)
+    end = labelled("", further[-1], width)
+    return [*clamped(label, " ".join([first, *further[:-1]]), width, max(most - len(end), 1)), *end]
 
 
 def missing_sentences(result: Result) -> list[str]:

@@ -5,8 +5,12 @@ Tries of one order are one round, and a request for completion that was refused 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from agentrunner.state.lifecycle import TaskState
-from agentrunner.state.run_state import TaskContext
+
+if TYPE_CHECKING:  # looking at runs must not load the models
+    from agentrunner.state.run_state import TaskContext
 
 
 def round_of(number: int | None, loop: int | None) -> int:

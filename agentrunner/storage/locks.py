@@ -20,7 +20,7 @@ from agentrunner.errors import LockHeld
 from agentrunner.storage.process_time import start_time
 from agentrunner.storage.run_folder import RunFolder, make_private, runs_root
 
-OUTSIDE = "or work outside of it: agentrunner run … --worktree"
+OUTSIDE = "work outside of it: agentrunner run … --worktree"
 PATIENCE_SEC = 0.25
 """A probe holds the shared lock for microseconds; `acquire` waits that out instead of failing."""
 
@@ -72,9 +72,13 @@ def try_flock(fd: int, operation: int) -> bool:
 class FileLock:
     """An exclusive lock on a file that is never deleted."""
 
-    def __init__(self, path: Path, what: str = "this run", remedy: str = "") -> None:
+    def __init__(
+        self, path: Path, what: str = "this run", *, run_id: str = "", remedy: str = ""
+    ) -> None:
         self.path = path
         self.what = what
+        self.run_id = run_id
+        """The run that it is the lock of; "" for the lock of something else."""
         self.remedy = remedy
         """What an error message advises beside looking at the run that holds it, or ending that."""
         self._fd: int | None = None
@@ -131,16 +135,14 @@ class FileLock:
         return LockHeld(
             f"{self.what} {doing}",
             details=details if holder.pid else (),
-            remedy=self._remedy(holder.run_id),
+            remedy=self._remedy(holder.run_id or self.run_id),
             nothing_spent=True,
         )
 
     def _remedy(self, run_id: str) -> str:
         """Return commands that look at the run that holds it or end it, and our own advice."""
-        if not run_id or run_id in self.remedy:
-            return self.remedy.removeprefix("or ") or "wait until it ends"
-        ways = f"agentrunner watch {run_id}, or agentrunner cancel {run_id}"
-        return "; ".join(filter(None, (ways, self.remedy)))
+        ways = f"agentrunner watch {run_id}, or agentrunner cancel {run_id}" if run_id else ""
+        return "; or ".join(filter(None, (ways, self.remedy))) or "wait until it ends"
 
     def probe(self) -> Holder | None:
         """Return who holds the lock (UNKNOWN if unnamed); None if it is free."""
@@ -179,13 +181,12 @@ def repository_lock(state_dir: Path, repo: Path, remedy: str = OUTSIDE) -> FileL
     folder = state_dir / "locks"
     make_private(folder)
     name = f"{facts.st_dev:x}-{facts.st_ino:x}.lock"
-    return FileLock(folder / name, f"the repository {repo}", remedy)
+    return FileLock(folder / name, f"the repository {repo}", remedy=remedy)
 
 
 def run_lock(folder: RunFolder) -> FileLock:
     """Return the lock of the process that drives a run."""
-    remedy = f"agentrunner watch {folder.run_id}, or agentrunner cancel {folder.run_id}"
-    return FileLock(folder.run_lock, f"run {folder.run_id}", remedy)
+    return FileLock(folder.run_lock, f"run {folder.run_id}", run_id=folder.run_id)
 
 
 def is_driven(state_dir: Path, run_id: str) -> bool:

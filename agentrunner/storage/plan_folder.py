@@ -75,7 +75,7 @@ class PlanFolder:
     def lock(self) -> FileLock:
         """Return the lock of the process that executes the plan; the folder must exist."""
         remedy = "wait until it ends, or stop it: agentrunner plan stop"
-        return FileLock(self.root / "run.lock", "this plan", remedy)
+        return FileLock(self.root / "run.lock", "this plan", remedy=remedy)
 
 
 def plan_folder(state_dir: Path, repo: Path) -> PlanFolder:

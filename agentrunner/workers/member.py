@@ -9,6 +9,7 @@ from agentrunner.config.sandbox import NetworkSpec
 from agentrunner.config.spec import TaskSpec
 from agentrunner.workers.base import Probe, Worker
 from agentrunner.workers.factory import has_gateway, make_worker, network_of
+from agentrunner.workers.mock import MockWorker
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,16 @@ class Member:
         return self.spec.runner.worker.auth == "login"
 
     @property
+    def is_mock(self) -> bool:
+        """Whether it only tries the program out: it takes an order for any worker, and does
+        nothing."""
+        return isinstance(self.worker, MockWorker)
+
+    @property
     def can_call_model(self) -> bool:
         """Whether it may reach a model at all: a command in a sandbox without a network cannot."""
         open_ = not self.spec.runner.sandbox.isolates or self.network.policy != "none"
-        return self.worker.needs_model or (open_ and self.worker.kind != "mock")
+        return self.worker.needs_model or (open_ and not self.is_mock)
 
     @property
     def may_cost(self) -> bool:

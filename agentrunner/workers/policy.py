@@ -55,9 +55,9 @@ def model_of(call: WorkerCall, member: Member) -> str | None:
 
 
 def is_kind_for_name(call: WorkerCall, member: Member) -> bool:
-    """Whether a call names a candidate by its kind; one of kind `mock` takes any name."""
+    """Whether a call names a candidate by its kind; a mock takes any name."""
     named = canonical_worker_type(call.worker_type) == canonical_worker_type(member.name)
-    return not named and member.worker.kind != "mock"
+    return not named and not member.is_mock
 
 
 def settings_of(call: WorkerCall) -> dict[str, str]:
@@ -69,7 +69,7 @@ def _ordered(call: WorkerCall, members: Sequence[Member]) -> Member:
     wanted = canonical_worker_type(call.worker_type)
     named = [member for member in members if canonical_worker_type(member.name) == wanted]
     found = named or [member for member in members if member.worker.kind == wanted]
-    found = found or [member for member in members if member.worker.kind == "mock"]
+    found = found or [member for member in members if member.is_mock]
     if not found:
         known = ", ".join(member.name for member in members)
         what = "this task's worker is" if len(members) == 1 else "this task's workers are"

@@ -10,6 +10,8 @@ import pytest
 
 from agentrunner.errors import CheckpointCorrupt, UsageError
 from agentrunner.execution.questions import MAX_ANSWER
+from agentrunner.results import Result
+from agentrunner.screens.paused import paused_screen
 from agentrunner.state.people import Answer
 from agentrunner.workers.policy import MAX_PROMPT_BYTES
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
@@ -183,6 +185,8 @@ def test_a_rejected_completion_is_mended(run: Run) -> None:
     run.reject("The log is missing.")
     assert run.kind == "complete"
     assert run.question != first
+    shown = paused_screen(Result.model_validate(run.result), where="me@here")
+    assert "rejected this in round 1: The log is missing." in shown
     assert "The log is missing." in run.prompt(4)
     assert run.path()[3:] == ["VALIDATING", "FIXING", "VALIDATING"]
     run.approve(run.question)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.engine.queries import show
-from agentrunner.plans.execution.answers import waiting_questions
+from agentrunner.plans.execution.waiting_questions import waiting_questions
 from agentrunner.plans.plan import PlanTaskStatus
 from tests.kit.bwrap import require_bwrap
 from tests.kit.plan_project import AT, PlanProject, Work, answer

@@ -14,7 +14,7 @@ import pytest
 from agentrunner.engine.queries import show
 from agentrunner.engine.runs import accept
 from agentrunner.plans.execution import task_runner
-from agentrunner.plans.execution.answers import TRIED_AGAIN, waiting_questions
+from agentrunner.plans.execution.answers import TRIED_AGAIN
 from agentrunner.plans.execution.executor import StoreInbox
 from agentrunner.plans.execution.inherited_decisions import (
     answered_about_plan,
@@ -22,6 +22,7 @@ from agentrunner.plans.execution.inherited_decisions import (
 )
 from agentrunner.plans.execution.status import look
 from agentrunner.plans.execution.task_runs import TaskRunStore
+from agentrunner.plans.execution.waiting_questions import waiting_questions
 from agentrunner.plans.plan import PlanTaskStatus
 from agentrunner.storage.index import RunIndex
 from tests.kit.bwrap import require_bwrap

@@ -6,13 +6,11 @@ import re
 
 from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.plans import UnknownQuestion
-from agentrunner.plans.execution.task_runs import TaskRunStore, accepted_apart
-from agentrunner.plans.store import BUDGET, OpenQuestion, PlanStore, unknown_question
+from agentrunner.plans.execution.waiting_questions import waiting_questions
+from agentrunner.plans.store import OpenQuestion, PlanStore, unknown_question
 from agentrunner.results import InboxItem, Result
 from agentrunner.state.lifecycle import TaskState, end_of
 from agentrunner.state.people import IN_WORDS, Answer, Question
-from agentrunner.storage.index import RunIndex
-from agentrunner.storage.plan_folder import PlanFolder
 
 SETTLED, ASKED_AGAIN, TRIED_AGAIN, RAISED = "settled", "asked again", "tried again", "raised"
 BY_ITSELF = (SETTLED, ASKED_AGAIN, TRIED_AGAIN, RAISED)
@@ -84,24 +82,6 @@ def answer_of(question: Question, text: str) -> Answer:
         return Answer(id=question.id, kind=question.kind, decision="approve")
     reason = _NO.sub("", text.strip(), count=1) or text
     return Answer(id=question.id, kind=question.kind, decision="reject", text=reason)
-
-
-def waiting_questions(store: PlanStore) -> list[OpenQuestion]:
-    """Return the questions that wait for a person, in order: about the plan, its budget, or a task
-    that is in it.
-
-    One about a run that a person accepted by hand since waits no more. Blocks. Raises OSError,
-    sqlite3.Error, CheckpointCorrupt.
-    """
-    plan, folder = store.load(), PlanFolder(store.path.parent)
-    about = {"", BUDGET, *plan.tasks}
-    asked = [q for q in store.questions() if q.answer is None and q.task_id in about]
-    if not any(q.task_id in plan.tasks for q in asked):
-        return asked
-    rows = RunIndex(folder.state_dir).runs()
-    complete = {row.run_id for row in rows if row.state == TaskState.COMPLETE}
-    accepted = accepted_apart(TaskRunStore(folder).all(), complete)
-    return [q for q in asked if q.id not in accepted]
 
 
 def answered_questions(store: PlanStore, *tasks: str) -> list[OpenQuestion]:

@@ -21,7 +21,6 @@ from agentrunner.errors import AgentRunnerError
 from agentrunner.execution.credentials import secrets_in
 from agentrunner.git.private_clone import CloneStore
 from agentrunner.notes.plan_note import write_plan_note
-from agentrunner.plans.execution.answers import waiting_questions
 from agentrunner.plans.execution.branch_target import BranchTarget
 from agentrunner.plans.execution.forecast import forecast_of
 from agentrunner.plans.execution.instructions import PlanInstructions, check_order
@@ -33,6 +32,7 @@ from agentrunner.plans.execution.spending import Spending
 from agentrunner.plans.execution.target import FolderTarget, PlanTarget
 from agentrunner.plans.execution.task_runner import TaskRuns
 from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore, accepted_apart
+from agentrunner.plans.execution.waiting_questions import waiting_questions
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.store import PlanStore
 from agentrunner.results import PlanQuestionEntry, PlanResult, PlanUsage, Problem

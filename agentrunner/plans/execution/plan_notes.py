@@ -12,8 +12,9 @@ from agentrunner.errors import AgentRunnerError
 from agentrunner.money.bill import bill_of
 from agentrunner.notes import note_name, write_note
 from agentrunner.notes.plan_note import EventKind, NotedEvent, PlanFacts, PlanQuestion, PlanRow
-from agentrunner.plans.execution.answers import BY_ITSELF, waiting_questions
+from agentrunner.plans.execution.answers import BY_ITSELF
 from agentrunner.plans.execution.task_runs import TaskRunStore
+from agentrunner.plans.execution.waiting_questions import waiting_questions
 from agentrunner.plans.plan import FELL_SHORT, ROOT, Plan
 from agentrunner.plans.store import OpenQuestion, PlanStore
 from agentrunner.results import BillEntry, PlanResult

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
+import os
 import shlex
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +131,23 @@ def test_a_planner_that_is_away_is_waited_for_and_that_is_told(
     assert shell.told["applied"] is True and sum(clock.slept) > 40
 
 
+def test_who_ends_the_wait_is_shown_how_to_say_it_again(
+    shell: Shell, server: FaultServer, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def interrupted(_: VirtualClock, seconds: float) -> None:
+        if seconds > 4:  # not between the tries of one call
+            os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(VirtualClock, "sleep", interrupted)
+    server.script = [AWAY] * 4
+    assert shell(WISHED, *OPENAI, "--yes") == 130
+    assert "Ctrl-C ends the wait" in said(shell.err)
+    again = "agentrunner plan " + shlex.join([WISHED, *OPENAI, "--yes"])
+    assert f"Nothing was changed. Say it again: {again}" in said(shell.err)
+    assert shell.tree == []
+
+
 def test_a_name_that_does_not_resolve_is_waited_for(
     shell: Shell, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,7 +193,6 @@ def test_what_no_wait_and_no_setting_helps_is_told_in_words(
 
 
 async def test_a_terminal_counts_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    import asyncio
     from datetime import UTC, datetime, timedelta
     from types import SimpleNamespace
 

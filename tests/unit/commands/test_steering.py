@@ -99,7 +99,7 @@ async def test_a_disk_that_fails_is_told_of_as_well() -> None:
 
 def test_who_talks_does_not_take_the_place_of_who_steers_the_tasks() -> None:
     place = Path("/shop")
-    setting = Setting(meta="codex-cli", overrides=("runner.worker.model=m",))
+    setting = Setting(planner="codex-cli", overrides=("runner.worker.model=m",))
     fresh = of_tasks(PlanSettings(base_dir="/shop"), setting, {}, place)
     assert fresh.options == {"meta": "codex-cli"}
     known = PlanSettings(base_dir="/shop", options={"meta": "checklist"})
@@ -110,7 +110,7 @@ def test_who_talks_does_not_take_the_place_of_who_steers_the_tasks() -> None:
 
 def test_a_model_is_that_of_who_it_was_named_for() -> None:
     place = Path("/shop")
-    setting = Setting(meta="codex-cli", planner_model="gpt-5")
+    setting = Setting(planner="codex-cli", planner_model="gpt-5")
     fresh = of_tasks(PlanSettings(base_dir="/shop"), setting, {"model": "m"}, place)
     assert fresh.options == {"meta": "codex-cli", "planner_model": "gpt-5", "model": "m"}
     named = PlanSettings(base_dir="/shop", options={"meta": "chat", "planner_model": "a:b"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import pty
@@ -13,9 +14,13 @@ from typing import Any
 
 import pytest
 
+from agentrunner.commands import question_prompt
 from agentrunner.commands.console import Console, Output, ring, show
 from agentrunner.commands.question_prompt import _edit_prompt
 from agentrunner.screens.paused import letters, paused_screen
+from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.people import Question
+from agentrunner.storage.run_folder import RunFolder
 from tests.kit.files import write
 from tests.kit.screen_samples import result
 from tests.kit.terminals import Terminal
@@ -122,6 +127,25 @@ def test_a_worker_s_prompt_is_edited_as_text(
     monkeypatch.setenv("VISUAL", str(editor))
     assert _edit_prompt("Mend the sum.") == prompt
     assert "e" in letters("worker") and "e" not in letters("complete")
+
+
+def test_a_worker_s_prompt_that_was_cut_is_shown_whole_and_then_decided_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = RunFolder.create(tmp_path, "t-0000")
+    prompt = folder.write("prompts/1-001.md", "Do this.\n" * 100 + "The \x1b[2J last line.")
+    subject = json.dumps({"order": {"worker": "codex-cli", "prompt": prompt.model_dump()}})
+    question = Question(
+        id="abc", kind="worker", text="Start it?", subject=subject, state=TaskState.RUNNING
+    )
+    monkeypatch.setattr(question_prompt, "height_of", lambda _: 24)
+    monkeypatch.setattr("sys.stdin", io.StringIO("p\ny\n"))
+    monkeypatch.setenv("PAGER", "cat")
+    answer = question_prompt.asked(question, folder.root)
+    assert answer is not None and answer.decision == "approve"
+    first, whole = capsys.readouterr().err.split("[p] whole prompt", 1)
+    assert "last line" not in first and first.count("\n") < 24
+    assert whole.count("Do this.") == 100 and "The \\x1b[2J last line." in whole
 
 
 def test_what_was_left_waiting_is_not_shown_again() -> None:

@@ -143,3 +143,14 @@ def test_it_says_what_the_planner_sees(tmp_path: Path, meta: dict[str, str], wor
     runner = {"worker": {"kind": "codex-cli", "command": None}, "meta": planner}
     shown = header(Project.make(tmp_path).spec(runner=runner))["planner"]
     assert shown.endswith(words) if words else "sees" not in shown
+
+
+def test_the_limits_are_those_of_the_task_with_the_silence_that_ends_a_worker(
+    tmp_path: Path,
+) -> None:
+    worker = {"idle_timeout_sec": 90, "max_run_time_sec": 300}
+    limits = header(spec_of(tmp_path, {"kind": "bwrap"}, worker))["limits"]
+    assert limits == {
+        "max_loops": 2, "rounds_at_most": 3, "run_time_sec": 300, "idle_timeout_sec": 90,
+        "wall_sec": 3600, "meta_calls": None, "worker_runs": None, "tokens": None, "usd": None,
+    }  # fmt: skip

@@ -16,7 +16,7 @@ from agentrunner.errors.planners import PlannerAway
 from agentrunner.errors.plans import PlanConflict
 from agentrunner.plans.conversation import MAX_MESSAGE_BYTES, Conversation
 from agentrunner.plans.edits import PlanEdit
-from agentrunner.plans.execution.answers import waiting_questions
+from agentrunner.plans.execution.waiting_questions import waiting_questions
 from agentrunner.plans.patch import PatchRejected, apply
 from agentrunner.plans.plan import Plan, PlanTaskStatus
 from agentrunner.plans.planner import PanelPlanner

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from agentrunner.results import InboxItem
+from agentrunner.results import DecisionEntry, InboxItem, PeopleSummary
 from agentrunner.screens.approval import subject_lines
-from agentrunner.screens.paused import approval_screen, letters
+from agentrunner.screens.layout import wrap
+from agentrunner.screens.paused import approval_prompt, approval_screen, letters
 from agentrunner.verification.findings import EXAMINED
 from tests.kit.screen_samples import EVIL, result
 
@@ -60,6 +61,26 @@ def test_a_worker_is_its_prompt_and_then_who_gets_it(golden: Golden) -> None:
     assert shown.index("Do this.") < shown.index("codex-cli, model gpt-5.5") < shown.index("Start")
 
 
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (100, 30)])
+def test_a_long_prompt_is_cut_so_that_all_else_of_a_worker_fits_the_terminal(
+    width: int, height: int
+) -> None:
+    reason = "The endpoint is there, and a taken address is not refused yet. " * 4 + "Refuse it."
+    subject = {"order": {**ORDER["order"], "reason": reason}}
+    text, prompt = f"Start codex-cli: {reason}", "Do this.\n" * 300
+    asked = {"prompt": prompt, "width": width}
+    lines = screen("worker", subject, text, height=height, **asked).split("\n")
+    letters_too = len(lines) + len(wrap(approval_prompt("worker"), width - 4))
+    assert letters_too == height
+    shown = " ".join(" ".join(lines).split())
+    for words in ("Its prompt: Do this. Do this.", "codex-cli, model gpt-5.5", "--fast", text):
+        assert words in shown
+    assert shown.count(reason) == 1 and "id 3fa91c0aa1b2" in shown
+    assert f"… and {300 + 1 - shown.count('Do this.')} more lines: [p] shows it whole" in shown
+    assert screen("worker", subject, text, **asked).count("Do this.") == 300
+    assert "more lines" not in screen("worker", subject, text, prompt="Do this.", height=height)
+
+
 def test_a_worker_s_trouble_ends_with_the_one_useful_sentence() -> None:
     subject = {"why": "its key is refused", "code": "worker-auth", **ORDER}
     text = "Its key is refused. Set OPENAI_API_KEY to a key that is good"
@@ -95,6 +116,23 @@ def test_a_completion_is_its_evidence_and_files(golden: Golden) -> None:
     golden("screens/approve-complete.txt", shown + "\n")
 
 
+def test_a_completion_says_why_the_one_before_was_rejected() -> None:
+    def after(*decisions: tuple[str, str, str, int]) -> str:
+        made = [
+            DecisionEntry(id="c-1", kind=kind, asked="?", decision=decision, text=text, at="",
+                          by="", round=number)
+            for kind, decision, text, number in decisions
+        ]  # fmt: skip
+        people = PeopleSummary(decisions=made)
+        return screen("complete", {"tree": "9c41f2e"}, result=result(people=people))
+
+    no = ("complete", "reject", "The README still names the old flag.", 2)
+    said = "you rejected this in round 2: The README still names the old flag."
+    assert said in after(no, ("worker", "approve", "", 3))
+    assert "rejected" not in after(no, ("complete", "approve", "", 3))
+    assert "rejected" not in after(("worker", "reject", "Not so.", 1))
+
+
 @pytest.mark.parametrize("kind", ["plan", "worker", "worker_failed", "complete", "tests_changed"])
 def test_control_characters_are_visible_in_every_kind(kind: str) -> None:
     subjects: list[Any] = [
@@ -116,7 +154,7 @@ def test_control_characters_are_visible_in_every_kind(kind: str) -> None:
 def test_the_letters() -> None:
     assert list(letters("plan")) == ["y", "e", "n", "q"]
     assert list(letters("complete")) == ["y", "d", "n", "q"]
-    assert list(letters("worker")) == ["y", "e", "n", "q"]
+    assert list(letters("worker")) == ["y", "e", "p", "n", "q"]
 
 
 def test_who_mapped_the_tests_is_told_in_words() -> None:

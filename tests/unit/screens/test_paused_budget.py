@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from agentrunner.execution.silence import read_order
 from agentrunner.results import InboxItem, Result
 from agentrunner.screens.paused import asked_screen, paused_screen
 
@@ -51,3 +54,35 @@ def test_a_check_that_cannot_run_is_no_silence_of_the_planner() -> None:
     subject = json.dumps({"asked_for": "check_after_work", "criterion": "AC-1"})
     later = result.model_copy(update={"waiting": CHECK.model_copy(update={"subject": subject})})
     assert "accept: REASON" in paused_screen(later, where="hana@devbox")
+
+
+REFUSED = InboxItem(
+    id="0123456789ab",
+    kind="planner",
+    text="The planner (x) was asked for the plan, and its key or login is refused. Set KEY to a"
+    " key that is good, and answer `again` from a shell that has it. Or answer in its place.",
+    options=["again", "complete", "end"],
+    subject=json.dumps({"asked_for": "plan_task", "last_answer": ""}),
+)
+
+
+AFTER_WORK = CHECK.model_copy(
+    update={"subject": json.dumps({**json.loads(CHECK.subject), "asked_for": "check_after_work"})}
+)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "taken"),
+    [
+        (REFUSED, ["again", "complete", "end", "model: NAME", "worker: PROMPT"]),
+        (CHECK, ["again", "drop", "end", "check: COMMAND"]),
+        (AFTER_WORK, ["again", "drop", "end", "check: COMMAND", "accept: REASON"]),
+    ],
+)
+def test_inline_every_answer_that_is_taken_is_in_the_menu(
+    waiting: InboxItem, taken: list[str]
+) -> None:
+    menu = asked_screen(waiting).splitlines()[-len(taken) :]
+    for number, (words, line) in enumerate(zip(taken, menu, strict=True), start=1):
+        assert line.startswith(f"      {number if words in waiting.options else ' '}  {words}  ")
+        read_order(words, json.loads(waiting.subject)["asked_for"])

@@ -86,6 +86,25 @@ def test_last_screen_fits_24_lines(name: str, width: int) -> None:
         assert max(map(cell_width, lines)) <= width
 
 
+@pytest.mark.parametrize(
+    "end",
+    [
+        "To settle it: agentrunner accept AC-1 --reason TEXT, after agentrunner diff",
+        "Without it the command fails, so it says what the old code did.",
+    ],
+)
+@pytest.mark.parametrize("others", [[], ["One more thing is open", "and another one is open"]])
+def test_why_and_what_to_do_stay_where_a_long_sentence_is_cut(end: str, others: list[str]) -> None:
+    names = ", ".join(f"src/generated/part_{number}.bin" for number in range(30))
+    missing = [f"The run changed {names}: nothing here builds them again. {end}", *others]
+    lines = summary_screen(
+        result(state="NEEDS_REVIEW", exit_code=3, reason="loop_limit", missing=missing)
+    ).split("\n")
+    assert end in " ".join(" ".join(lines).split()) and len(lines) <= 24
+    assert any(line.endswith("…") for line in lines), "what was cut is marked"
+    assert lines[2].startswith("  Missing: The run changed")
+
+
 def test_show_lifts_the_limit() -> None:
     many = [criterion(f"AC-{number}", "x") for number in range(40)]
     screen = summary_screen(result(acceptance_criteria=many), all_rows=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.errors import LockHeld
-from agentrunner.storage.locks import FileLock, Holder, me, repository_lock, run_lock
+from agentrunner.storage.locks import OUTSIDE, FileLock, Holder, me, repository_lock, run_lock
 from agentrunner.storage.run_folder import RunFolder
 
 HOLD = """
@@ -174,3 +174,27 @@ def test_the_run_lock_is_in_the_run_folder(tmp_path: Path) -> None:
         run_lock(folder).acquire(here())
     assert caught.value.remedy == "agentrunner watch t-0000, or agentrunner cancel t-0000"
     lock.close()
+
+
+@pytest.mark.parametrize(
+    ("holder", "of_run", "of_repository"),
+    [
+        ("", "agentrunner watch t-0000, or agentrunner cancel t-0000", OUTSIDE),
+        (
+            "other-1",
+            "agentrunner watch other-1, or agentrunner cancel other-1",
+            f"agentrunner watch other-1, or agentrunner cancel other-1; or {OUTSIDE}",
+        ),
+    ],
+)
+def test_who_holds_a_lock_is_looked_at_or_ended_or_worked_beside(
+    tmp_path: Path, holder: str, of_run: str, of_repository: str
+) -> None:
+    folder = RunFolder.create(tmp_path, "t-0000")
+    locks = {of_run: run_lock(folder), of_repository: repository_lock(tmp_path, tmp_path)}
+    for remedy, held in locks.items():
+        held.acquire(me(holder, "2026-01-01T00:00:00Z"))
+        with pytest.raises(LockHeld) as caught:
+            FileLock(held.path, held.what, run_id=held.run_id, remedy=held.remedy).acquire(here())
+        assert caught.value.remedy == remedy
+        held.close()

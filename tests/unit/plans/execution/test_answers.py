@@ -15,10 +15,10 @@ from agentrunner.plans.execution.answers import (
     asked_text,
     ended_text,
     unfit_text,
-    waiting_questions,
 )
 from agentrunner.plans.execution.spending import Spending
 from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
+from agentrunner.plans.execution.waiting_questions import waiting_questions
 from agentrunner.plans.store import BUDGET, PlanStore
 from agentrunner.results import CriterionResult, InboxItem, Result, TestSummary
 from agentrunner.state.lifecycle import TaskState
