@@ -15,7 +15,7 @@ from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, in
 from agentrunner.verification.syntax.script_asserts import parameter_names
 from agentrunner.verification.syntax.test_finder import around, located, standing
 from agentrunner.verification.syntax.test_spans import Found, TestSpan
-from agentrunner.verification.syntax.values import is_literal
+from agentrunner.verification.syntax.values import binding, is_literal
 
 _ASSERTING = re.compile(r"^(assert|if|unless)\b(?! ?\.).*")
 """A statement that asserts, and not a call."""
@@ -155,10 +155,9 @@ def _own_names(found: Found) -> frozenset[str]:
     known = _language_names(parsed)
     values: dict[str, list[Node]] = {}
     for node in walk(found.body):
-        for left, right in (("left", "right"), ("name", "value"), ("pattern", "value")):
-            target, value = field(node, left), field(node, right)
-            if target is not None and value is not None and target.type in _TARGETS:
-                values.setdefault(parsed.text(target), []).append(value)
+        bound = binding(node)
+        if bound is not None and bound[0].type in _TARGETS:
+            values.setdefault(parsed.text(bound[0]), []).append(bound[1])
     # In Python they are fixtures, which the test tool does not make up.
     own = set() if parsed.language == "python" else parameter_names(found)
     while True:

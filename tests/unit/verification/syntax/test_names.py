@@ -269,3 +269,21 @@ def test_tests_that_could_never_fail_are_empty(language: str) -> None:
         source = sources[language].encode()
         for name, span in all_tests(source, language):
             assert is_empty_test(source, language, span) is empty, name
+
+
+@pytest.mark.parametrize(
+    ("language", "source"),
+    [
+        ("python", "from shop import LIMIT\ndef test_limit():\n    assert LIMIT + 1 == 4\n"),
+        ("javascript", "test('a', () => { expect(LIMIT === 3).toBe(true) })\n"),
+        (
+            "go",
+            'package a\nfunc TestA(t *testing.T) { if Limit != 3 { t.Fatal("x") } }\n',
+        ),
+        ("rust", '#[test] fn a() { if LIMIT != 3 { panic!("x") } }\n'),
+        ("java", "class A { @Test void a() { assertTrue(LIMIT == 3); } }"),
+    ],
+)
+def test_what_a_test_compares_is_no_variable_of_its_own(language: str, source: str) -> None:
+    for name, span in all_tests(source.encode(), language):
+        assert not is_empty_test(source.encode(), language, span), name
