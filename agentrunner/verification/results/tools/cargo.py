@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import reports
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import made
 from agentrunner.verification.results.tools.base import Tool, added
-from agentrunner.verification.results.tools.rust_sources import file_of
 from agentrunner.verification.results.tools.shims import shimmed
 
 LOG, TEXT = range(2)
@@ -179,3 +178,26 @@ def _nextest(ran: Ran) -> Results | None:
     total = re.search(r"Summary \[.*?\] +(\d+) tests? run", ran.stderr)
     complete = total is not None and int(total[1]) == len(tests)
     return Results("cargo", tuple(tests), weak=True, complete=complete) if tests else None
+
+
+def file_of(root: str, test: str, cwd: str, paths: Collection[str]) -> str:
+    """The file of a test, relative to the command's folder; the crate's file where none is found.
+
+    `total::tests::adds` of `src/lib.rs` is in `src/total.rs` or `src/total/mod.rs`. Below a module
+    that is in its parent's file, no file is looked for.
+    """
+    folder, found = posixpath.dirname(root), root
+    for part in test.split("::")[:-1]:
+        below = posixpath.join(folder, part)
+        here = next(
+            (
+                path
+                for path in (f"{below}.rs", f"{below}/mod.rs")
+                if path != root and posixpath.normpath(posixpath.join(cwd, path)) in paths
+            ),
+            "",
+        )
+        if not here:
+            return found
+        folder, found = below, here
+    return found

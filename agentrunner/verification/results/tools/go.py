@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,8 +15,7 @@ from agentrunner.verification.results.lines import CUT_SHORT
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import MOST_MESSAGE, made, unloaded
 from agentrunner.verification.results.shell import edited
-from agentrunner.verification.results.tools.base import Tool, added
-from agentrunner.verification.results.tools.go_sources import Sources
+from agentrunner.verification.results.tools.base import Tool, added, join_reports
 from agentrunner.verification.results.tools.shims import shimmed
 
 EVENTS, TEXT = range(2)
@@ -27,8 +26,8 @@ BROKEN = re.compile(r"^FAIL\t(\S+)(?: \[(?:build|setup) failed\])?")
 VERBOSE = re.compile(r"^ *--- (PASS|FAIL|SKIP): (\S+) \(")
 PACKAGE = re.compile(r"^(?:ok  |FAIL|\?   )\t(\S+)(?:\t| \[)")
 WORDS = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
-
-
+MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
+FUNCTION = re.compile(r"^func\s+(\w+)\s*\(", re.MULTILINE)
 OF_TEST = re.compile(r"\.(?=(?:Test|Fuzz|Example|Benchmark)(?![a-z]))")
 """The dot between a package and a test."""
 
@@ -107,15 +106,12 @@ class _Package:
 
 
 def _events(ran: Ran) -> Results | None:
+    written = reports(ran.place, "go-*.jsonl")
+    return join_reports("go", written, lambda report: _one(report.content, ran.stderr))
+
+
+def _one(content: bytes, stderr: str) -> tuple[list[TestResult], bool]:
     found: list[TestResult] = []
-    complete, any_report = True, False
-    for report in reports(ran.place, "go-*.jsonl"):
-        any_report = True
-        complete &= _one(report.content, found, ran.stderr) and not report.cut
-    return Results("go", tuple(found), complete=complete) if any_report else None
-
-
-def _one(content: bytes, found: list[TestResult], stderr: str) -> bool:
     packages: dict[str, _Package] = {}
     complete = True
     built = _compiled(stderr)
@@ -151,7 +147,7 @@ def _one(content: bytes, found: list[TestResult], stderr: str) -> bool:
             message = built.get(name, "") or "".join(package.output)[-MOST_MESSAGE:]
             found.append(unloaded(name, message=message))
         complete &= bool(package.final or package.broken) and not package.running
-    return complete
+    return found, complete
 
 
 def _compiled(stderr: str) -> dict[str, str]:
@@ -212,3 +208,47 @@ def _text(ran: Ran) -> Results | None:
     if not found:
         return None
     return Results("go", tuple(found), weak=True, complete=complete and not waiting)
+
+
+class Sources:
+    """The modules and test files of one tree, read on demand."""
+
+    def __init__(self, paths: Collection[str], read: ReadFile) -> None:
+        self._read = read
+        self._modules = {
+            hit[1]: posixpath.dirname(path)
+            for path in paths
+            if posixpath.basename(path) == "go.mod"
+            and (hit := MODULE.search(self._text(path))) is not None
+        }
+        self._files: dict[str, list[str]] = {}
+        for path in paths:
+            if path.endswith("_test.go"):
+                self._files.setdefault(posixpath.dirname(path) or ".", []).append(path)
+        self._functions: dict[str, dict[str, str]] = {}
+
+    def file_of(self, package: str, test: str) -> str:
+        """The file of a test, or of a subtest's outer test; "" where it is not found."""
+        folder = self._folder_of(package)
+        if folder not in self._functions:
+            self._functions[folder] = {
+                hit[1]: path
+                for path in self._files.get(folder, ())
+                for hit in FUNCTION.finditer(self._text(path))
+            }
+        return self._functions[folder].get(test.partition("/")[0], "")
+
+    def files_of(self, package: str) -> tuple[str, ...]:
+        """All test files of a package; () where it is not found."""
+        return tuple(self._files.get(self._folder_of(package), ()))
+
+    def _folder_of(self, package: str) -> str:
+        """The folder of a package; "" where no module of the tree has it."""
+        for module in sorted(self._modules, key=len, reverse=True):
+            if package == module or package.startswith(f"{module}/"):
+                below = package[len(module) + 1 :]
+                return posixpath.normpath(posixpath.join(self._modules[module], below))
+        return ""
+
+    def _text(self, path: str) -> str:
+        return (self._read(path) or b"").decode("utf-8", "replace")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from agentrunner.verification.results.commands import Run
@@ -18,7 +18,6 @@ from agentrunner.verification.results.lines import CUT_SHORT
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import below, made
 from agentrunner.verification.results.tools.base import Tool, added, join_reports
-from agentrunner.verification.results.tools.gtest_sources import Sources
 
 XML, TEXT = range(2)
 BUILT_BY = ("CMakeLists.txt", "Makefile", "meson.build", "BUILD", "BUILD.bazel")
@@ -28,6 +27,10 @@ MOST_READ = 200
 """Build files that are searched for the name of GoogleTest."""
 BEGINS = re.compile(r"^\[=+\] Running \d+ tests? from ", re.M)
 LINE = re.compile(r"^\[ +(RUN|OK|FAILED|SKIPPED) +\] ([^\s,(]+)(?:,.*)?(?: \(\d+ ms\))?$")
+ENDINGS = (".cc", ".cpp", ".cxx", ".c++", ".cu", ".h", ".hpp")
+DECLARED = re.compile(rb"\b(?:TYPED_)?TEST(?:_F|_P)?\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
+MOST_SOURCES = 2_000
+"""Files that are read; those with a test-like name first."""
 WORDS = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}
 
 
@@ -142,3 +145,27 @@ def _with_files(results: Results, ran: Ran) -> Results:
         file = posixpath.relpath(path, ran.cwd or ".") if path else test.file
         tests.append(replace(test, file=file))
     return replace(results, tests=tuple(tests))
+
+
+class Sources:
+    """The tests that a tree declares, read on demand."""
+
+    def __init__(self, paths: Collection[str], read: ReadFile) -> None:
+        self._paths = sorted(
+            (path for path in paths if path.lower().endswith(ENDINGS)),
+            key=lambda path: ("test" not in path.lower(), path),
+        )
+        self._read = read
+        self._files: dict[tuple[str, str], str] | None = None
+
+    def file_of(self, name: str) -> str:
+        """The file of `Suite.Name`, also of `Many/Suite.Name/0`; "" where it is not found."""
+        if self._files is None:
+            self._files = {}
+            for path in self._paths[:MOST_SOURCES]:
+                for suite, test in DECLARED.findall(self._read(path) or b""):
+                    self._files.setdefault((suite.decode(), test.decode()), path)
+        suite, _, test = name.partition(".")
+        own = test.partition("/")[0]
+        found = (self._files.get((part, own)) for part in suite.split("/"))
+        return next((path for path in found if path), "")

@@ -13,8 +13,8 @@ from agentrunner.verification.results.lines import read_lines
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import made
 from agentrunner.verification.results.shell import edited, quoted
-from agentrunner.verification.results.tools.base import Tool, added
-from agentrunner.verification.results.tools.python import python_files, python_shell
+from agentrunner.verification.results.tools.base import Tool, added, join_reports
+from agentrunner.verification.results.tools.python import hooked
 
 PLUG_IN, JUNIT, TEXT = range(3)
 VALUED = frozenset(
@@ -58,9 +58,7 @@ class Pytest(Tool):
     ) -> Instrumented | None:
         """Add a plug-in that Python itself loads; as weaker means options in the environment."""
         if means == PLUG_IN:
-            return Instrumented(
-                python_shell(shell, place), {"PYTHONPATH": f"{place}/py"}, python_files()
-            )
+            return hooked(shell, place)
         if means == JUNIT:
             options = f"--junitxml={place}/pytest.xml -o junit_family=xunit1"
             return Instrumented(shell, {"PYTEST_ADDOPTS": options})
@@ -100,16 +98,10 @@ def _replaced(shell: str, run: Run, names: Sequence[str]) -> str | None:
 
 
 def _junit(ran: Ran) -> Results | None:
-    found: list[TestResult] = []
-    complete, any_report = True, False
-    for report in reports(ran.place, "pytest*.xml"):
-        tests, whole = read_junit(report.content, _case)
-        any_report = True
-        found += tests
-        complete &= whole and not report.cut
-    if not any_report:
-        return None
-    return Results("pytest", tuple(found), complete=complete and ran.exit_code in (0, 1))
+    written = reports(ran.place, "pytest*.xml")
+    results = join_reports("pytest", written, lambda report: read_junit(report.content, _case))
+    ended = ran.exit_code in (0, 1)
+    return results if results is None or ended else replace(results, complete=False)
 
 
 def _of_collection(test: TestResult) -> TestResult:

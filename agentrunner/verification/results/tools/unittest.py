@@ -11,7 +11,7 @@ from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, 
 from agentrunner.verification.results.names import made
 from agentrunner.verification.results.shell import Word, edited, quoted
 from agentrunner.verification.results.tools.base import Tool, added
-from agentrunner.verification.results.tools.python import python_files, python_shell
+from agentrunner.verification.results.tools.python import hooked
 
 REPORTER, TEXT = range(2)
 LINE = re.compile(
@@ -44,9 +44,7 @@ class Unittest(Tool):
     ) -> Instrumented | None:
         """Add a reporter that Python itself loads; else the option -v."""
         if means == REPORTER:
-            return Instrumented(
-                python_shell(shell, place), {"PYTHONPATH": f"{place}/py"}, python_files()
-            )
+            return hooked(shell, place)
         runs = self.runs(shell, cwd, read)
         if len(runs) == 1 and (python := runs[0].python) and python[0] == "-m unittest":
             words = runs[0].words

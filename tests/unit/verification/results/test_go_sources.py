@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.results.tools.go_sources import Sources
+from agentrunner.verification.results.tools.go import Sources
 
 TREE = {
     "go.mod": b"module example.invalid/shop\n\ngo 1.19\n",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.results.tools.rust_sources import file_of
+from agentrunner.verification.results.tools.cargo import file_of
 
 TREE = {"api/src/lib.rs", "api/src/total.rs", "api/src/shop/mod.rs", "api/src/shop/cart.rs"}
 
