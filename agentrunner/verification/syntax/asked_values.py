@@ -20,13 +20,7 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import Edit, line_of, replaced
-from agentrunner.verification.syntax.languages import (
-    SCRIPTS,
-    enclosing,
-    field,
-    inside,
-    walk,
-)
+from agentrunner.verification.syntax.languages import SCRIPTS, enclosing, field, inside, walk
 from agentrunner.verification.syntax.test_finder import located
 from agentrunner.verification.syntax.test_spans import Found, TestSpan
 from agentrunner.verification.syntax.values import assignment, is_literal
