@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+from agentrunner.verification.results.names import uncoloured
+
 MAX_NAMES = 50
 
 
@@ -44,7 +45,7 @@ class Counts:
 
 def read_counts(*outputs: str) -> Counts | None:
     """The counts of all summaries in `outputs`; None where no known runner wrote one."""
-    texts = [ESCAPES.sub("", output).replace("\r\n", "\n") for output in outputs]
+    texts = [uncoloured(output).replace("\r\n", "\n") for output in outputs]
     found = [counts for text in texts for counts in _read(text)]
     # Others print TAP beside their own summary.
     found = found or [counts for text in texts if (counts := _tap(text)) is not None]

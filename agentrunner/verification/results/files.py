@@ -31,23 +31,16 @@ class Report:
 
 def reports(place: Path, pattern: str) -> Iterator[Report]:
     """The regular files directly in `place` whose names match, sorted by name."""
-    yield from _read_all(place, ".", pattern, deep=False)
+    return reports_below(place, "", pattern, deep=False)
 
 
-def reports_below(place: Path, folder: str, pattern: str = "*") -> Iterator[Report]:
+def reports_below(
+    place: Path, folder: str, pattern: str = "*", *, deep: bool = True
+) -> Iterator[Report]:
     """All regular files below `place/folder` whose names match, sorted by path.
 
-    Their paths are relative to that folder.
+    Their paths are relative to that folder. Without `deep` none of its folders is entered.
     """
-    yield from _read_all(place, folder, pattern, deep=True)
-
-
-def read_small(place: Path, name: str, most: int = 4096) -> str:
-    """The start of one small file; "" where it cannot be read."""
-    return (read_plain(place, name, most) or b"").decode("utf-8", "replace")
-
-
-def _read_all(place: Path, folder: str, pattern: str, *, deep: bool) -> Iterator[Report]:
     budget = MOST_BYTES
     for path in _listed(place / folder, pattern, deep=deep):
         content = read_plain(place, posixpath.normpath(posixpath.join(folder, path)), budget + 1)
@@ -55,6 +48,11 @@ def _read_all(place: Path, folder: str, pattern: str, *, deep: bool) -> Iterator
             continue
         yield Report(path, content[:budget], len(content) > budget)
         budget -= min(budget, len(content))
+
+
+def read_small(place: Path, name: str, most: int = 4096) -> str:
+    """The start of one small file; "" where it cannot be read."""
+    return (read_plain(place, name, most) or b"").decode("utf-8", "replace")
 
 
 def _listed(top: Path, pattern: str, *, deep: bool) -> list[str]:

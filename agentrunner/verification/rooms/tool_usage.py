@@ -17,8 +17,8 @@ from pathlib import Path
 
 from agentrunner.registry import GRADLE_FILES
 from agentrunner.verification.results.commands import Run, runs_of
-from agentrunner.verification.results.counts import ESCAPES
 from agentrunner.verification.results.files import MOST_READ, read_plain
+from agentrunner.verification.results.names import uncoloured
 
 MOST_FOLDERS = 500
 MOST_LOOKED_AT = 5_000
@@ -165,7 +165,7 @@ def complaint(
     `anywhere`: a missing project counts where the repository holds no source of its language too.
     """
     runs = runs_of(shell, cwd, partial(read_plain, repo, most=MOST_READ))
-    lines = [MARKS.sub("", line) for line in ESCAPES.sub("", output).splitlines()]
+    lines = [MARKS.sub("", line) for line in uncoloured(output).splitlines()]
     return (
         next(_no_folder(shell, lines, repo / cwd), None)
         or next(_no_project(runs, lines, repo, anywhere=anywhere), None)

@@ -11,7 +11,7 @@ from agentrunner.verification.results.files import reports
 from agentrunner.verification.results.junit import Case, read_junit
 from agentrunner.verification.results.lines import read_lines
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
-from agentrunner.verification.results.names import made
+from agentrunner.verification.results.names import made, uncoloured
 from agentrunner.verification.results.shell import edited, quoted
 from agentrunner.verification.results.tools.base import Tool, added, join_reports
 from agentrunner.verification.results.tools.python import hooked
@@ -129,7 +129,7 @@ def _text(ran: Ran) -> Results | None:
     """Read lines of -v and of the -rA summary; a name counts once for each of the two."""
     lists: tuple[list[TestResult], list[TestResult]] = ([], [])
     for line in ran.stdout.replace("\r", "").splitlines():
-        hit = VERBOSE.match(re.sub(r"\x1b\[[0-9;]*m", "", line))
+        hit = VERBOSE.match(uncoloured(line))
         if hit is None:
             continue
         word = hit["first"] or hit["last"]
