@@ -42,13 +42,10 @@ def parameters_of(function: Function) -> list[Node]:
 
 
 _DEFAULTS = {
-    "default_parameter": "value",
-    "typed_default_parameter": "value",
-    "required_parameter": "value",
-    "optional_parameter": "value",
-    "assignment_pattern": "right",
+    "default_parameter": "value", "typed_default_parameter": "value",
+    "required_parameter": "value", "optional_parameter": "value", "assignment_pattern": "right",
     "object_assignment_pattern": "right",
-}
+}  # fmt: skip
 """Where a default stands in a parameter, by its kind."""
 
 

@@ -133,18 +133,12 @@ def _python_call(parsed: Parsed, call: Node) -> Stated | None:
 
 
 _PAIRS = {
-    "assertTrue": "assertFalse",
-    "assertEqual": "assertNotEqual",
-    "assertIs": "assertIsNot",
-    "assertIn": "assertNotIn",
-    "assertIsNone": "assertIsNotNone",
-    "assertIsInstance": "assertNotIsInstance",
-    "assertRegex": "assertNotRegex",
-    "assertAlmostEqual": "assertNotAlmostEqual",
-    "assertGreater": "assertLessEqual",
-    "assertLess": "assertGreaterEqual",
-    "assertLogs": "assertNoLogs",
-}
+    "assertTrue": "assertFalse", "assertEqual": "assertNotEqual", "assertIs": "assertIsNot",
+    "assertIn": "assertNotIn", "assertIsNone": "assertIsNotNone",
+    "assertIsInstance": "assertNotIsInstance", "assertRegex": "assertNotRegex",
+    "assertAlmostEqual": "assertNotAlmostEqual", "assertGreater": "assertLessEqual",
+    "assertLess": "assertGreaterEqual", "assertLogs": "assertNoLogs",
+}  # fmt: skip
 _TURNED = {**_PAIRS, **{value: key for key, value in _PAIRS.items()}}
 
 _READERS: dict[str, Callable[[Found], Iterator[Stated]]] = {

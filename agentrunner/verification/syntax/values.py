@@ -21,13 +21,11 @@ NUMBERS = INTEGERS | FLOATS | {"number"}
 CHARACTERS = frozenset("char_literal rune_literal character_literal".split())
 TRUTHS = {"true": "false", "false": "true", "True": "False", "False": "True"}
 NOTHINGS = frozenset("none null nil undefined null_literal".split())
+LITERALS = NUMBERS | STRINGS | CHARACTERS | NOTHINGS | {"true", "false", "boolean_literal", "regex"}
 _COLLECTIONS = {
-    "list": "[{}]",
-    "tuple": "({},)",
-    "array": "[{}]",
-    "dictionary": "{{{0}: {0}}}",
+    "list": "[{}]", "tuple": "({},)", "array": "[{}]", "dictionary": "{{{0}: {0}}}",
     "object": "{{ changed: {} }}",
-}
+}  # fmt: skip
 _HOLDERS = frozenset(
     "list tuple set array dictionary object array_expression tuple_expression literal_value "
     "array_initializer expression_list literal_element".split()
@@ -40,12 +38,7 @@ _WRAPPERS = frozenset(
 
 def is_literal(node: Node) -> bool:
     """Whether a node is a number, a string, a boolean, a null value or a regular expression."""
-    return node.type in NUMBERS | STRINGS | CHARACTERS | NOTHINGS | {
-        "true",
-        "false",
-        "boolean_literal",
-        "regex",
-    }
+    return node.type in LITERALS
 
 
 def leaf(node: Node | None) -> Node | None:
