@@ -36,10 +36,8 @@ class Behave(Tool):
         """A hook that Python itself loads; else options."""
         if means == FORMATTER:
             return hooked(shell, place)
-        runs = self.runs(shell, cwd, read)
         options = ["--junit", f"--junit-directory={place}/behave"]
-        text = added(shell, runs[0], options) if len(runs) == 1 else None
-        return Instrumented(text) if text else None
+        return self.with_options(shell, cwd, read, options)
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
         """The JSON of each run, or the XML of each feature."""

@@ -13,7 +13,7 @@ from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, 
 from agentrunner.verification.results.names import below, made, unloaded
 from agentrunner.verification.results.reporters import text_of
 from agentrunner.verification.results.shell import edited, quoted
-from agentrunner.verification.results.tools.base import Tool, added, join_reports
+from agentrunner.verification.results.tools.base import Tool, join_reports
 
 HOOK, OPTIONS = range(2)
 NAMES = ("agentrunner_hook.cjs", "agentrunner_mocha.cjs", "agentrunner_look.cjs")
@@ -46,10 +46,7 @@ class JavaScript(Tool):
             env = {"NODE_OPTIONS": f"--require={place}/node/agentrunner_hook.cjs"}
             files = {f"node/{name}": text_of(name) for name in NAMES}
             return Instrumented(_joined(shell, hidden, env["NODE_OPTIONS"]), env, files)
-        if len(runs) != 1:
-            return None
-        text = added(shell, runs[0], self.options(place))
-        return Instrumented(text) if text else None
+        return self.with_options(shell, cwd, read, self.options(place))
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
         """Read the JSON, which has Jest's form."""

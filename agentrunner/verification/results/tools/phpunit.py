@@ -45,9 +45,8 @@ class PHPUnit(Tool):
                     "php/agentrunner_prepend.php": text_of("agentrunner_prepend.php"),
                 },
             )
-        runs = self.runs(shell, cwd, read)
-        text = added(shell, runs[0], ["--log-junit", f"{place}/phpunit-1.xml"]) if runs else None
-        return Instrumented(text) if text and len(runs) == 1 else None
+        options = ["--log-junit", f"{place}/phpunit-1.xml"]
+        return self.with_options(shell, cwd, read, options)
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
         """Read the XML; PHPUnit writes it at its end, so after a crash there is none."""

@@ -12,8 +12,14 @@ from agentrunner.verification.results.junit import Case, read_junit
 from agentrunner.verification.results.lines import read_lines
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import made, uncoloured
-from agentrunner.verification.results.shell import edited, quoted
-from agentrunner.verification.results.tools.base import Tool, added, join_reports
+from agentrunner.verification.results.shell import quoted
+from agentrunner.verification.results.tools.base import (
+    Tool,
+    added,
+    join_reports,
+    plain_words,
+    replaced_words,
+)
 from agentrunner.verification.results.tools.python import hooked
 
 PLUG_IN, JUNIT, TEXT = range(3)
@@ -83,18 +89,9 @@ def _replaced(shell: str, run: Run, names: Sequence[str]) -> str | None:
     python = run.python
     if python is not None and "pytest" not in python[0]:
         return None
-    assert run.outer is not None
-    words = run.outer.words
     first = run.position + (python[1] if python else 0) + 1
-    edits: list[tuple[int, int, str]] = []
-    previous = ""
-    for word in words[first:]:
-        if not word.text.startswith("-") and previous not in VALUED:
-            edits.append((word.start, word.end, ""))
-        previous = word.text
-    wanted = " ".join(quoted(name) for name in names)
-    edits.append((words[-1].end, words[-1].end, f" {wanted}"))
-    return edited(shell, edits)
+    paths = plain_words(run.outer.words[first:], VALUED) if run.outer else ()
+    return replaced_words(shell, run, paths, " ".join(quoted(name) for name in names))
 
 
 def _junit(ran: Ran) -> Results | None:

@@ -9,8 +9,8 @@ from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.lines import by_id, read_lines
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import made
-from agentrunner.verification.results.shell import Word, edited, quoted
-from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.shell import Word, quoted
+from agentrunner.verification.results.tools.base import Tool, added, replaced_words
 from agentrunner.verification.results.tools.python import hooked
 
 REPORTER, TEXT = range(2)
@@ -67,13 +67,10 @@ class Unittest(Tool):
         wanted = [re.sub(r" [\[(].*", "", name.rpartition(":")[2]) for name in names]
         outer = run.outer.words[run.position + python[1] + 1 :]
         selected, given = _selection(outer)
-        end = run.outer.words[-1].end
-        edits = [(word.start, word.end, "") for word in selected]
         if not given or given[0].text == "discover":
-            options = "".join(f" -k {quoted(f'*{name}')}" for name in wanted)
-            return edited(shell, [*edits, (end, end, options)])
-        edits += [(word.start, word.end, "") for word in given]
-        return edited(shell, [*edits, (end, end, " " + " ".join(dict.fromkeys(wanted)))])
+            options = " ".join(f"-k {quoted(f'*{name}')}" for name in wanted)
+            return replaced_words(shell, run, selected, options)
+        return replaced_words(shell, run, [*selected, *given], " ".join(dict.fromkeys(wanted)))
 
 
 def _selection(words: Sequence[Word]) -> tuple[list[Word], list[Word]]:
