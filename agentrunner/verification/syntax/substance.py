@@ -15,7 +15,7 @@ from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, in
 from agentrunner.verification.syntax.script_asserts import parameter_names
 from agentrunner.verification.syntax.test_finder import around, located, standing
 from agentrunner.verification.syntax.test_spans import Found, TestSpan
-from agentrunner.verification.syntax.values import binding, is_literal
+from agentrunner.verification.syntax.values import binding
 
 _ASSERTING = re.compile(r"^(assert|if|unless)\b(?! ?\.).*")
 """A statement that asserts, and not a call."""
@@ -42,28 +42,6 @@ _OF_THE_LANGUAGE = {
     ),
 }
 """Names that are not the product's, by language."""
-
-
-def assertions(source: bytes, language: str, span: TestSpan) -> list[str]:
-    """Return what a test asserts: each assertion in order, then each literal outside of them.
-
-    The texts have no comments and normalised white space, so those of a moved or renamed test are
-    equal. Empty if the span is not of this source.
-    """
-    found = located(source, language, span)
-    if found is None:
-        return []
-    parsed = found.parsed
-    stated = [one.node for one in asserts_of(found)]
-    outermost = [
-        one for one in stated if not any(one != other and inside(other, one) for other in stated)
-    ]
-    texts = [normal(parsed, one) for one in outermost]
-    for node in walk(found.body, lambda one: not is_literal(one)):
-        alone = node.parent is not None and node.parent.type == "expression_statement"
-        if is_literal(node) and not alone and not any(inside(one, node) for one in outermost):
-            texts.append(normal(parsed, node))
-    return texts
 
 
 def asserted_by(source: bytes, language: str) -> list[str]:

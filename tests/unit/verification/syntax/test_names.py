@@ -6,8 +6,8 @@ import pytest
 
 from agentrunner.verification.syntax.calls import names_called, names_changed, users_of
 from agentrunner.verification.syntax.definitions import definition, definitions
-from agentrunner.verification.syntax.substance import assertions, is_empty_test
-from agentrunner.verification.syntax.test_finder import all_tests, find_test
+from agentrunner.verification.syntax.substance import is_empty_test
+from agentrunner.verification.syntax.test_finder import all_tests
 from agentrunner.verification.syntax.words import identifiers
 
 
@@ -188,21 +188,6 @@ def test_attributes_are_part_of_a_definition() -> None:
     text = definition(java, "java", "A.t")
     assert definition(java.replace(b"x()", b"y()"), "java", "A.t") != text
     assert definition(java.replace(b"@Test", b"@Disabled @Test"), "java", "A.t") != text
-
-
-def test_assertions_are_the_same_under_another_name() -> None:
-    one = b"def test_a():\n    x = f(7)  # c\n    assert x == 5\n    assert 'a' in x, 'm'\n"
-    span, other = (
-        find_test(one, "python", "test_a"),
-        b"class T:\n  def test_b(self):\n    x = f(7)\n"
-        b"    assert x  ==  5\n    assert 'a' in x, 'm'\n",
-    )
-    moved = find_test(other, "python", "T.test_b")
-    assert span is not None
-    assert moved is not None
-    said = assertions(one, "python", span)
-    assert said == ["assert x == 5", "assert 'a' in x , 'm'", "7"]
-    assert assertions(other, "python", moved) == said
 
 
 EMPTY = {
