@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from agentrunner.environment import home_of
 from agentrunner.errors import AgentRunnerError
-from agentrunner.verification.results.scripts import texts_run
+from agentrunner.verification.results.commands import texts_run
 
 if TYPE_CHECKING:
     from agentrunner.discovery.found import FoundCommand

@@ -10,7 +10,7 @@ from pathlib import Path
 from agentrunner.discovery.found import FoundCommand, line_of
 from agentrunner.discovery.reading import exists, names_inside, read_inside
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.results.scripts import texts_run
+from agentrunner.verification.results.commands import texts_run
 
 _FILES = (
     ("Makefile", "make"),
@@ -69,7 +69,7 @@ def _is_script(repo: Path, name: str) -> bool:
 def installs(repo: Path, command: str, script: str = "") -> str:
     """Return what the command fetches before it tests, as a sentence; "" if nothing is found.
 
-    Recipes of make, just and package managers are followed; of scripts only `script` is read.
+    Recipes and scripts that it runs are followed; `script` is one that no shell need run.
     """
     for text in [*recipes(repo, command), read_inside(repo, script) if script else ""]:
         if hit := INSTALLS.search(text):
@@ -78,7 +78,7 @@ def installs(repo: Path, command: str, script: str = "") -> str:
 
 
 def recipes(repo: Path, command: str) -> list[str]:
-    """Return the command, and the recipes of make, just and package managers that it runs."""
+    """Return the command, and the recipes and scripts of the repository that it runs."""
 
     def read(path: str) -> bytes | None:
         return to_bytes(read_inside(repo, path)) if exists(repo, path) else None

@@ -18,7 +18,7 @@ from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.programs import program_language
-from agentrunner.verification.syntax.tables import Table, last_first, table_of_lines, tables_in
+from agentrunner.verification.syntax.tables import Table, table_of_lines, tables_in
 from agentrunner.verification.trees import with_edits
 from agentrunner.verification.world import SnapshotTrees
 
@@ -69,7 +69,7 @@ async def case_not_asked(
     for table in tables_in(source, language)[:MOST_TABLES] if language else ():
         if await green([row.edit for row in table.rows]):
             continue  # what was changed is not what it expects
-        for row in last_first(table.rows, MOST_ROWS):
+        for row in reversed(table.rows[-MOST_ROWS:]):
             if monotonic() > deadline:
                 return ""
             if await green([row.edit]):
@@ -94,7 +94,7 @@ async def _first_not_asked(
     for path, table in tables[:MOST_TABLES]:
         if await green(path, [row.edit for row in table.rows]):
             continue  # what was changed is not what it expects
-        for row in last_first(table.rows, MOST_ROWS):
+        for row in reversed(table.rows[-MOST_ROWS:]):
             if monotonic() > deadline:
                 return ""
             if not await green(path, [row.edit]) or row is table.rows[0]:

@@ -11,7 +11,7 @@ from agentrunner.text.mentions import alone
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.outer_names import is_local_name, is_outer_name
+from agentrunner.verification.syntax.name_scopes import is_local_name, is_outer_name
 from agentrunner.verification.syntax.tokens import (
     Token,
     content,

@@ -6,7 +6,7 @@ import configparser
 import posixpath
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from agentrunner.verification.results.manifests import json_of, toml_of
@@ -105,30 +105,46 @@ class Run:
 
 def runs_of(shell: str, cwd: str, read: ReadFile) -> list[Run]:
     """All programs that a command finally runs, in order of appearance."""
-    found: list[Run] = []
-    _follow(shell, posixpath.normpath(cwd), read, found, (), 0, None)
-    return found
+    followed = _Followed(read)
+    _follow(shell, posixpath.normpath(cwd), followed)
+    return followed.runs
+
+
+def texts_run(shell: str, cwd: str, read: ReadFile) -> list[str]:
+    """The shell texts that a command runs: itself, then those behind make, just, npm and others."""
+    followed = _Followed(read)
+    _follow(shell, posixpath.normpath(cwd), followed)
+    return list(followed.texts)
+
+
+@dataclass
+class _Followed:
+    """What a command was found to run."""
+
+    read: ReadFile
+    runs: list[Run] = field(default_factory=list)
+    texts: dict[str, None] = field(default_factory=dict)
 
 
 def _follow(
     shell: str,
     folder: str,
-    read: ReadFile,
-    found: list[Run],
-    inherited: tuple[str, ...],
-    depth: int,
-    outer: SimpleCommand | None,
+    followed: _Followed,
+    inherited: tuple[str, ...] = (),
+    depth: int = 0,
+    outer: SimpleCommand | None = None,
     appended: str | None = None,
     seen: frozenset[tuple[str, str]] = frozenset(),
 ) -> None:
     if depth > MOST_DEPTH or (shell, folder) in seen:
         return
     seen |= {(shell, folder)}
+    followed.texts[shell] = None
     all_commands = [
         command for command in simple_commands(shell) if command.words or command.assignments
     ]
     for command in all_commands:
-        if len(found) >= MOST_COMMANDS:
+        if len(followed.runs) >= MOST_COMMANDS:
             return
         texts = command.texts
         if texts and depth:
@@ -159,16 +175,15 @@ def _follow(
             options_prefix,
             position=position,
         )
-        texts_run = list(_texts_run_by(run, read))
-        if not texts_run:
-            found.append(run)
-        for text, place, extra in texts_run:
+        behind = list(_texts_run_by(run, followed.read))
+        if not behind:
+            followed.runs.append(run)
+        for text, place, extra in behind:
             reached = extra is not None and options_prefix is not None
             _follow(
                 text,
                 place,
-                read,
-                found,
+                followed,
                 run.assignments,
                 depth + 1,
                 outer or command,

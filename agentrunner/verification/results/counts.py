@@ -10,10 +10,12 @@ counts only of failures, which cannot be compared with anything.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+from agentrunner.verification.results.names import uncoloured
+
 MAX_NAMES = 50
 
 
@@ -43,8 +45,9 @@ class Counts:
 
 def read_counts(*outputs: str) -> Counts | None:
     """The counts of all summaries in `outputs`; None where no known runner wrote one."""
-    texts = [ESCAPES.sub("", output).replace("\r\n", "\n") for output in outputs]
-    found = [counts for text in texts for read in READERS if (counts := read(text)) is not None]
+    texts = [uncoloured(output).replace("\r\n", "\n") for output in outputs]
+    found = [counts for text in texts for counts in _read(text)]
+    # Others print TAP beside their own summary.
     found = found or [counts for text in texts if (counts := _tap(text)) is not None]
     if not found:
         return None
@@ -62,133 +65,159 @@ def _matches(pattern: str, text: str) -> list[re.Match[str]]:
     return list(re.finditer(pattern, text, re.MULTILINE))
 
 
+@dataclass(frozen=True)
+class _Runner:
+    """How a runner prints its totals."""
+
+    totals: tuple[str, ...]
+    """Patterns of lines with totals. Their groups are `ran`, `passed`, `failed` and `skipped`, and
+    `words` for a list such as `1 failed, 3 passed`. Where tests that ran are counted, those passed
+    that did not do anything else."""
+    red: tuple[str, ...] = ()
+    """Patterns of names of red tests, of which the first one counts that finds any."""
+    needs: tuple[str, ...] = ()
+    """What stands in its output, too."""
+
+    def read(self, text: str) -> Counts | None:
+        """The sum of all totals; None where it printed none."""
+        lines = [line for pattern in self.totals for line in _matches(pattern, text)]
+        if not lines or not all(_matches(pattern, text) for pattern in self.needs):
+            return None
+        sums = Counter[str]()
+        for line in lines:
+            groups = line.groupdict()
+            for number, word, same_word, same_number in WORD.findall(groups.pop("words", "") or ""):
+                sums[WORDS.get(word or same_word, "")] += int(number or same_number)
+            sums.update({name: int(number or 0) for name, number in groups.items()})
+        failed = sums["failed"] + sums["errors"]
+        if "ran" in sums:
+            sums["passed"] = max(0, sums["ran"] - failed - sums["skipped"] - sums["expected"])
+        names = next(filter(None, (_names(pattern, text) for pattern in self.red)), [])
+        return Counts(sums["passed"], failed, sums["skipped"], names, sums["errors"])
+
+
+WORD = re.compile(r"(\d+) ([A-Za-z]+)|([A-Za-z][a-z ]*)(?:=|: )(\d+)")
+WORDS = {
+    "passed": "passed",
+    **dict.fromkeys(("failed", "timed", "failures", "unexpected successes"), "failed"),
+    **dict.fromkeys(("Failures", "Errors"), "failed"),
+    **dict.fromkeys(("error", "errors"), "errors"),
+    **dict.fromkeys(("skipped", "deselected", "ignored", "todo", "pending"), "skipped"),
+    **dict.fromkeys(("Skipped", "Incomplete"), "skipped"),
+    "expected failures": "expected",
+}
+"""What a word in a list of totals counts. Errors of PHPUnit are exceptions in tests."""
+RUNNERS = {
+    "pytest": _Runner(
+        (r"^(?:=+ )?(?P<words>(?:no tests ran|\d+ [a-z]+)[a-z0-9, ]*) in [\d.]+s.*$",),
+        (r"^(?:FAILED|ERROR) (\S+)",),
+    ),
+    "unittest": _Runner(
+        (
+            (
+                r"^Ran (?P<ran>\d+) tests? in [\d.]+s\n+"
+                r"(?:OK|FAILED|NO TESTS RAN)(?: \((?P<words>.*)\))?$"
+            ),
+        ),
+        (r"^(?:FAIL|ERROR): (\S+ \(\S+\)|\S+)",),
+    ),
+    "jest, vitest": _Runner(
+        (r"^\s*Tests:?[ \t]+(?P<words>(?:\d+ \w+(?:, | \| )?)+)(?: ?\(\d+\))?\s*$",),
+        (r"^\s+● (.+)$", r"^\s*(?:FAIL|×)\s+(.+)$"),
+    ),
+    "mocha": _Runner(
+        (
+            r"^\s+(?P<passed>\d+) passing\b",
+            r"^\s+(?P<failed>\d+) failing\b",
+            r"^\s+(?P<skipped>\d+) pending\b",
+        ),
+        needs=(r"^\s+\d+ passing\b",),
+    ),
+    "node": _Runner(
+        (
+            r"^(?:#|ℹ) pass (?P<passed>\d+)$",
+            r"^(?:#|ℹ) fail (?P<failed>\d+)$",
+            r"^(?:#|ℹ) skipped (?P<skipped>\d+)$",
+        ),
+        (r"^\s*not ok \d+ - (.+)$",),
+        needs=(r"^(?:#|ℹ) pass \d+$", r"^(?:#|ℹ) fail \d+$"),
+    ),
+    "bun": _Runner(
+        (
+            r"^Ran \d+ tests? across \d+ files?\.",
+            r"^\s*(?P<passed>\d+) pass$",
+            r"^\s*(?P<failed>\d+) fail$",
+            r"^\s*(?P<skipped>\d+) (?:skip|todo)$",
+        ),
+        (r"^\(fail\) (.+?)(?: \[.*)?$",),
+        needs=(r"^Ran \d+ tests? across \d+ files?\.",),
+    ),
+    "deno": _Runner(
+        (r"^(?:ok|FAILED) \| (?P<words>\d+ passed.*?) \(\d+\w+\)$",), (r"^(.+) \.\.\. FAILED",)
+    ),
+    "cargo": _Runner(
+        (r"^test result: \w+\. (?P<words>\d+ passed; \d+ failed; \d+ ignored)",),
+        (r"^test (\S+) \.\.\. FAILED$",),
+    ),
+    "nextest": _Runner(
+        (r"^\s+Summary \[.*?\] .*? tests? run: (?P<words>.*)$",), (r"^\s+FAIL \[.*?\] (.+)$",)
+    ),
+    # Surefire's totals of each module. `mvn -q` prints them only where something failed.
+    "maven": _Runner(
+        (
+            (
+                r"^\[\w+\] Tests run: (?P<ran>\d+), (?P<words>Failures: \d+, Errors: \d+"
+                r", Skipped: \d+)\s*$"
+            ),
+        ),
+        (r"^\[ERROR\]\s+(\w+\.\w+):\d+",),
+        needs=(r"\[INFO\]",),
+    ),
+    "dotnet": _Runner(
+        (
+            (
+                r"^(?:Passed|Failed|Skipped)! +- Failed: +(?P<failed>\d+), Passed: +(?P<passed>\d+)"
+                r", Skipped: +(?P<skipped>\d+)"
+            ),
+            (
+                r"^Test summary: total: \d+, failed: (?P<failed>\d+), succeeded: (?P<passed>\d+)"
+                r", skipped: (?P<skipped>\d+)"
+            ),
+        ),
+        (r"^\s+Failed (\S+) \[",),
+    ),
+    "rspec": _Runner(
+        (
+            (
+                r"^(?P<ran>\d+) examples?, (?P<failed>\d+) failures?"
+                r"(?:, (?P<skipped>\d+) pending)?"
+            ),
+        ),
+        (r"^rspec (\S+)",),
+    ),
+    "phpunit": _Runner(
+        (
+            r"^OK \((?P<ran>\d+) tests?, \d+ assertions?\)$",
+            r"^Tests: (?P<ran>\d+), Assertions: \d+(?P<words>.*)\.$",
+        ),
+        (r"^\d+\) (\S+::\S+)",),
+    ),
+    "ctest": _Runner(
+        (r"^\d+% tests passed, (?P<failed>\d+) tests? failed out of (?P<ran>\d+)$",),
+        (r"^\s+\d+ - (\S+) \(",),
+    ),
+}
+
+
+def _read(text: str) -> Iterator[Counts]:
+    """The counts of each runner that printed any."""
+    for read in (*(runner.read for runner in RUNNERS.values()), _go):
+        if (counts := read(text)) is not None:
+            yield counts
+
+
 def _names(pattern: str, text: str) -> list[str]:
     return list(dict.fromkeys(re.findall(pattern, text, re.MULTILINE)))[:MAX_NAMES]
-
-
-def _total(found: Iterable[re.Match[str]]) -> int:
-    """The sum of the first groups, each of which is a number."""
-    return sum(int(match[1]) for match in found)
-
-
-def _numbers_by_word(summaries: Iterable[str]) -> dict[str, int]:
-    """The sum of numbers by word, in summaries like `1 failed, 3 passed`."""
-    total: dict[str, int] = {}
-    for summary in summaries:
-        for number, word in re.findall(r"(\d+) ([A-Za-z]+)", summary):
-            total[word] = total.get(word, 0) + int(number)
-    return total
-
-
-def _sum(words: Mapping[str, int], *names: str) -> int:
-    return sum(words.get(name, 0) for name in names)
-
-
-def _by_outcome(
-    text: str,
-    summary: str,
-    *red: str,
-    failed: Sequence[str] = ("failed",),
-    skipped: Sequence[str] = ("ignored",),
-) -> Counts | None:
-    """The counts of lines such as `3 passed; 1 failed`, by their words; None without such a line.
-
-    The names of red tests are what the first of the patterns `red` finds that finds any.
-    """
-    lines = _matches(summary, text)
-    if not lines:
-        return None
-    words = _numbers_by_word(line[1] for line in lines)
-    names = next(filter(None, (_names(pattern, text) for pattern in red)), [])
-    return Counts(_sum(words, "passed"), _sum(words, *failed), _sum(words, *skipped), names)
-
-
-def _pytest(text: str) -> Counts | None:
-    lines = _matches(r"^(?:=+ )?((?:no tests ran|\d+ [a-z]+)[a-z0-9, ]*) in [\d.]+s.*$", text)
-    if not lines:
-        return None
-    words = _numbers_by_word(line[1] for line in lines)
-    errors = _sum(words, "error", "errors")
-    return Counts(
-        passed=_sum(words, "passed"),
-        failed=_sum(words, "failed") + errors,
-        skipped=_sum(words, "skipped", "deselected"),
-        failing=_names(r"^(?:FAILED|ERROR) (\S+)", text),
-        errors=errors,
-    )
-
-
-def _unittest(text: str) -> Counts | None:
-    ends = _matches(
-        r"^Ran (\d+) tests? in [\d.]+s\n+(?:OK|FAILED|NO TESTS RAN)(?: \((.*)\))?$", text
-    )
-    if not ends:
-        return None
-    # "expected failures" ends in a word that is a count by itself.
-    parts = re.findall(r"([a-z][a-z ]*)=(\d+)", " ".join(end[2] or "" for end in ends))
-    words: dict[str, int] = {}
-    for word, number in parts:
-        words[word] = words.get(word, 0) + int(number)
-    errors, skipped = _sum(words, "errors"), _sum(words, "skipped")
-    surprises = _sum(words, "unexpected successes")
-    failed = _sum(words, "failures") + errors + surprises
-    passed = max(0, _total(ends) - failed - skipped - _sum(words, "expected failures"))
-    names = _names(r"^(?:FAIL|ERROR): (\S+ \(\S+\)|\S+)", text)
-    return Counts(passed, failed, skipped, names, errors=min(errors, failed))
-
-
-def _jest(text: str) -> Counts | None:
-    summary = r"^\s*Tests:?[ \t]+((?:\d+ \w+(?:, | \| )?)+)(?: ?\(\d+\))?\s*$"
-    skipped = ("skipped", "todo", "pending")
-    return _by_outcome(text, summary, r"^\s+● (.+)$", r"^\s*(?:FAIL|×)\s+(.+)$", skipped=skipped)
-
-
-def _mocha(text: str) -> Counts | None:
-    passing = _matches(r"^\s+(\d+) passing\b", text)
-    if not passing:
-        return None
-    failing, pending = (
-        _matches(r"^\s+(\d+) failing\b", text),
-        _matches(r"^\s+(\d+) pending\b", text),
-    )
-    return Counts(_total(passing), _total(failing), _total(pending))
-
-
-def _node(text: str) -> Counts | None:
-    passed = _matches(r"^(?:#|ℹ) pass (\d+)$", text)
-    failed = _matches(r"^(?:#|ℹ) fail (\d+)$", text)
-    if not passed or not failed:
-        return None
-    skipped = _matches(r"^(?:#|ℹ) skipped (\d+)$", text)
-    names = _names(r"^\s*not ok \d+ - (.+)$", text)
-    return Counts(_total(passed), _total(failed), _total(skipped), names)
-
-
-def _bun(text: str) -> Counts | None:
-    if not _matches(r"^Ran \d+ tests? across \d+ files?\.", text):
-        return None
-    passed, failed = _matches(r"^\s*(\d+) pass$", text), _matches(r"^\s*(\d+) fail$", text)
-    skipped = _matches(r"^\s*(\d+) (?:skip|todo)$", text)
-    return Counts(
-        _total(passed), _total(failed), _total(skipped), _names(r"^\(fail\) (.+?)(?: \[.*)?$", text)
-    )
-
-
-def _deno(text: str) -> Counts | None:
-    summary = r"^(?:ok|FAILED) \| (\d+ passed.*?) \(\d+\w+\)$"
-    return _by_outcome(text, summary, r"^(.+) \.\.\. FAILED")
-
-
-def _cargo(text: str) -> Counts | None:
-    summary = r"^test result: \w+\. (\d+ passed; \d+ failed; \d+ ignored)"
-    return _by_outcome(text, summary, r"^test (\S+) \.\.\. FAILED$")
-
-
-def _nextest(text: str) -> Counts | None:
-    summary = r"^\s+Summary \[.*?\] .*? tests? run: (.*)$"
-    return _by_outcome(
-        text, summary, r"^\s+FAIL \[.*?\] (.+)$", failed=("failed", "timed"), skipped=("skipped",)
-    )
 
 
 def _go(text: str) -> Counts | None:
@@ -215,66 +244,6 @@ def _go(text: str) -> Counts | None:
     )
 
 
-def _maven(text: str) -> Counts | None:
-    """Surefire's totals of each module. `mvn -q` prints them only where something failed."""
-    if "[INFO]" not in text:
-        return None
-    lines = _matches(
-        r"^\[\w+\] Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)\s*$", text
-    )
-    if not lines:
-        return None
-    ran, failures, errors, skipped = (sum(int(line[n]) for line in lines) for n in range(1, 5))
-    failed = failures + errors
-    names = _names(r"^\[ERROR\]\s+(\w+\.\w+):\d+", text)
-    return Counts(max(0, ran - failed - skipped), failed, skipped, names)
-
-
-def _dotnet(text: str) -> Counts | None:
-    lines = _matches(
-        r"^(?:Passed|Failed|Skipped)! +- Failed: +(\d+), Passed: +(\d+), Skipped: +(\d+)"
-        r"|^Test summary: total: \d+, failed: (\d+), succeeded: (\d+), skipped: (\d+)",
-        text,
-    )
-    if not lines:
-        return None
-    failed, passed, skipped = (
-        sum(int(line[n] or line[n + 3] or 0) for line in lines) for n in (1, 2, 3)
-    )
-    return Counts(passed, failed, skipped, _names(r"^\s+Failed (\S+) \[", text))
-
-
-def _rspec(text: str) -> Counts | None:
-    lines = _matches(r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?", text)
-    if not lines:
-        return None
-    failed, pending = (sum(int(line[n] or 0) for line in lines) for n in (2, 3))
-    return Counts(_total(lines) - failed - pending, failed, pending, _names(r"^rspec (\S+)", text))
-
-
-def _phpunit(text: str) -> Counts | None:
-    good = _matches(r"^OK \((\d+) tests?, \d+ assertions?\)$", text)
-    other = _matches(r"^Tests: (\d+), Assertions: \d+(.*)\.$", text)
-    if not good and not other:
-        return None
-    words: dict[str, int] = {}
-    for line in other:
-        for word, number in re.findall(r"(\w+): (\d+)", line[2]):
-            words[word] = words.get(word, 0) + int(number)
-    failed = _sum(words, "Failures", "Errors")
-    skipped = _sum(words, "Skipped", "Incomplete")
-    passed = max(0, _total(good) + _total(other) - failed - skipped)
-    return Counts(passed, failed, skipped, _names(r"^\d+\) (\S+::\S+)", text))
-
-
-def _ctest(text: str) -> Counts | None:
-    lines = _matches(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)$", text)
-    if not lines:
-        return None
-    failed, total = (sum(int(line[n]) for line in lines) for n in (1, 2))
-    return Counts(total - failed, failed, 0, _names(r"^\s+\d+ - (\S+) \(", text))
-
-
 def _tap(text: str) -> Counts | None:
     if not _matches(r"^1\.\.\d+", text):
         return None
@@ -287,13 +256,6 @@ def _tap(text: str) -> Counts | None:
         skipped,
         failing[:MAX_NAMES],
     )
-
-
-READERS: tuple[Callable[[str], Counts | None], ...] = (
-    _pytest, _unittest, _jest, _mocha, _node, _bun, _deno, _cargo, _nextest, _go, _maven, _dotnet,
-    _rspec, _phpunit, _ctest,
-)  # fmt: skip
-"""TAP is looked for where none of these is found: others print it beside their own summary."""
 
 
 def disbelief(

@@ -31,15 +31,23 @@ class Report:
 
 def reports(place: Path, pattern: str) -> Iterator[Report]:
     """The regular files directly in `place` whose names match, sorted by name."""
-    yield from _read_all(place, ".", pattern, deep=False)
+    return reports_below(place, "", pattern, deep=False)
 
 
-def reports_below(place: Path, folder: str, pattern: str = "*") -> Iterator[Report]:
+def reports_below(
+    place: Path, folder: str, pattern: str = "*", *, deep: bool = True
+) -> Iterator[Report]:
     """All regular files below `place/folder` whose names match, sorted by path.
 
-    Their paths are relative to that folder.
+    Their paths are relative to that folder. Without `deep` none of its folders is entered.
     """
-    yield from _read_all(place, folder, pattern, deep=True)
+    budget = MOST_BYTES
+    for path in _listed(place / folder, pattern, deep=deep):
+        content = read_plain(place, posixpath.normpath(posixpath.join(folder, path)), budget + 1)
+        if content is None:
+            continue
+        yield Report(path, content[:budget], len(content) > budget)
+        budget -= min(budget, len(content))
 
 
 def read_small(place: Path, name: str, most: int = 4096) -> str:
@@ -51,16 +59,6 @@ def text_of(file: Path, most: int) -> str:
     """The start of a regular file of a repository or a person, links followed; "" without one."""
     place, name = os.path.split(os.path.realpath(file))
     return read_small(Path(place), name, most)
-
-
-def _read_all(place: Path, folder: str, pattern: str, *, deep: bool) -> Iterator[Report]:
-    budget = MOST_BYTES
-    for path in _listed(place / folder, pattern, deep=deep):
-        content = read_plain(place, posixpath.normpath(posixpath.join(folder, path)), budget + 1)
-        if content is None:
-            continue
-        yield Report(path, content[:budget], len(content) > budget)
-        budget -= min(budget, len(content))
 
 
 def _listed(top: Path, pattern: str, *, deep: bool) -> list[str]:

@@ -14,6 +14,7 @@ MOST_NAME = 1_000
 MOST_MESSAGE = 2_000
 OUTCOMES: frozenset[str] = frozenset({"passed", "failed", "error", "skipped", "xfailed", "xpassed"})
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 MESSAGE_CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -121,6 +122,11 @@ def stands_for(one: TestResult, test: TestResult) -> bool:
     # A file that unittest is given and that is not there is named as it was given: tests/test_a.
     dotted = is_of_others(name.replace("/", "."), [test.name.replace("/", ".")])
     return test.file in one.files or dotted
+
+
+def uncoloured(text: str) -> str:
+    """What a tool printed, without colours and other escapes of terminals."""
+    return ESCAPES.sub("", text)
 
 
 def clean(name: str) -> str:

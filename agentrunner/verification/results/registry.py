@@ -20,13 +20,12 @@ from agentrunner.verification.results.model import (
 from agentrunner.verification.results.shell import quoted
 from agentrunner.verification.results.tools.behave import Behave
 from agentrunner.verification.results.tools.cargo import Cargo
-from agentrunner.verification.results.tools.console import Console
 from agentrunner.verification.results.tools.ctest import CTest
 from agentrunner.verification.results.tools.dotnet import Dotnet
 from agentrunner.verification.results.tools.go import Go
 from agentrunner.verification.results.tools.gtest import GTest
-from agentrunner.verification.results.tools.java import Gradle, Maven
-from agentrunner.verification.results.tools.jest import Jest
+from agentrunner.verification.results.tools.java import Console, Gradle, Maven
+from agentrunner.verification.results.tools.jest import Jest, Vitest
 from agentrunner.verification.results.tools.minitest import Minitest
 from agentrunner.verification.results.tools.mocha import Mocha
 from agentrunner.verification.results.tools.node import Node
@@ -35,7 +34,6 @@ from agentrunner.verification.results.tools.pytest import Pytest
 from agentrunner.verification.results.tools.rspec import RSpec
 from agentrunner.verification.results.tools.tap import Tap
 from agentrunner.verification.results.tools.unittest import Unittest
-from agentrunner.verification.results.tools.vitest import Vitest
 
 READERS: list[Reader] = [
     Pytest(), Unittest(), Behave(), Jest(), Vitest(), Mocha(), Node(), Go(), Cargo(), CTest(),

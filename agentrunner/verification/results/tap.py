@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from agentrunner.verification.results.model import Results, TestResult
-from agentrunner.verification.results.names import made
+from agentrunner.verification.results.names import made, uncoloured
 
 LINE = re.compile(
     r"^( *)(not ok|ok)\b *(\d*) *(?:- )?(.*?)"
@@ -79,7 +79,7 @@ def _outcome(word: str, directive: str | None) -> str:
 
 def read_tap(text: str, reader: str, exit_code: int) -> Results | None:
     """The results in printed TAP, which the product can print as well; None without any TAP."""
-    text = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    text = uncoloured(text)
     stream = parse(text.splitlines())
     if not stream.any or not SPEAKS_TAP.search(text):
         return None

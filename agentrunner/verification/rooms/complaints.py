@@ -19,8 +19,8 @@ from pathlib import Path
 from agentrunner.registry import GRADLE_FILES
 from agentrunner.text.mentions import speaks_of
 from agentrunner.verification.results.commands import Run, runs_of
-from agentrunner.verification.results.counts import ESCAPES
 from agentrunner.verification.results.files import MOST_READ, read_plain
+from agentrunner.verification.results.names import uncoloured
 from agentrunner.verification.results.shell import words_of
 
 MISUSED = "the tool says: "
@@ -253,7 +253,7 @@ def complaint_of(
         return Complaint(words, tuple(dict.fromkeys(names)))
     if not exit_code:
         return None
-    lines = [MARKS.sub("", line) for line in ESCAPES.sub("", output).splitlines()]
+    lines = [MARKS.sub("", line) for line in uncoloured(output).splitlines()]
     return (
         next(_no_folder(shell, lines, repo / cwd), None)
         or next(_no_project(runs, lines, repo, anywhere=anywhere), None)

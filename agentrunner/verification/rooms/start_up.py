@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from agentrunner.verification.results.counts import ESCAPES, Counts
+from agentrunner.verification.results.counts import Counts
 from agentrunner.verification.results.model import Results, TestResult
+from agentrunner.verification.results.names import uncoloured
 from agentrunner.verification.results.shell import words_of
 from agentrunner.verification.rooms.complaints import (
     NO_MODULE,
@@ -142,7 +143,7 @@ def why_not_started(
     A program of the repository that is not written yet is red, not a missing environment; so is
     a file that the command reads if `wanted`, the text of the PRD, names it.
     """
-    ran = _Colourless(ran.exit_code, ESCAPES.sub("", ran.tail), ran.counts)
+    ran = _Colourless(ran.exit_code, uncoloured(ran.tail), ran.counts)
     ran_none = ran.counts is None or not ran.counts.sure
     if ran.exit_code in (126, 127):
         if not _is_own_that_fails(shell, repo, ran.tail):
@@ -222,7 +223,7 @@ def _why_none_of(results: Results, ran: ShellOutcome, repo: Path, wanted: str) -
     """
     tests = [test for test in results.tests if test.outcome != "skipped"]
     reasons = [_why_it_could_not_run(test, repo, wanted) for test in tests]
-    return reasons[0] if reasons and all(reasons) else unresolved(ESCAPES.sub("", ran.tail))
+    return reasons[0] if reasons and all(reasons) else unresolved(uncoloured(ran.tail))
 
 
 def tests_that_could_not_run(results: Results, repo: Path, wanted: str) -> dict[str, str]:

@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 
 from agentrunner.verification.results.commands import Run, runs_of
-from agentrunner.verification.results.counts import ESCAPES
 from agentrunner.verification.results.files import MOST_READ, read_plain
+from agentrunner.verification.results.names import uncoloured
 from agentrunner.verification.results.shell import words_of
 from agentrunner.verification.rooms.complaints import (
     NO_MODULE,
@@ -95,7 +95,7 @@ def wrong_command(
     """
     if not exit_code or holds_only_texts(repo):
         return None
-    text = ESCAPES.sub("", output).replace("\r\n", "\n")
+    text = uncoloured(output).replace("\r\n", "\n")
     runs = runs_of(shell, cwd, partial(read_plain, repo, most=MOST_READ))
     finders: tuple[Callable[[], Iterator[WrongCommand]], ...] = (
         lambda: _wrong_program_text(shell, text),

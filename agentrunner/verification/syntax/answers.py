@@ -11,6 +11,7 @@ from agentrunner.verification.syntax.functions import Function, functions_of, ow
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
+    condition_of,
     field,
     parse,
     statements,
@@ -42,13 +43,10 @@ def parameters_of(function: Function) -> list[Node]:
 
 
 _DEFAULTS = {
-    "default_parameter": "value",
-    "typed_default_parameter": "value",
-    "required_parameter": "value",
-    "optional_parameter": "value",
-    "assignment_pattern": "right",
+    "default_parameter": "value", "typed_default_parameter": "value",
+    "required_parameter": "value", "optional_parameter": "value", "assignment_pattern": "right",
     "object_assignment_pattern": "right",
-}
+}  # fmt: skip
 """Where a default stands in a parameter, by its kind."""
 
 
@@ -97,7 +95,7 @@ def answers_of(function: Function) -> Iterator[Node]:
         if node.type in CHOOSES:
             parts = list(node.named_children)
             if node.type != "parenthesized_expression":
-                parts = [one for one in parts if one != _condition(node)]
+                parts = [one for one in parts if one != condition_of(node)]
             given = [*parts, *given]
         elif node.type == "expression_list" and node.named_child_count == 1:
             given.insert(0, node.named_children[0])
@@ -110,12 +108,6 @@ def answers_of(function: Function) -> Iterator[Node]:
             given = [*statements(node)[-1:], *given]
         else:
             yield node
-
-
-def _condition(node: Node) -> Node | None:
-    """The part of a choice that decides: the middle of Python's `a if b else c`."""
-    named = field(node, "condition")
-    return named if named is not None else node.named_children[1] if node.named_children else None
 
 
 def is_generator(function: Function) -> bool:

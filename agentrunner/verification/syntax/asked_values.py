@@ -20,16 +20,10 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import Edit, line_of, replaced
-from agentrunner.verification.syntax.languages import (
-    SCRIPTS,
-    enclosing,
-    field,
-    inside,
-    walk,
-)
+from agentrunner.verification.syntax.languages import SCRIPTS, enclosing, field, inside, walk
 from agentrunner.verification.syntax.test_finder import located
 from agentrunner.verification.syntax.test_spans import Found, TestSpan
-from agentrunner.verification.syntax.values import is_literal
+from agentrunner.verification.syntax.values import assignment, is_literal
 
 MARK = "agentrunner saw "
 MOST = 40
@@ -44,7 +38,6 @@ SUBSCRIPTS = ("subscript", "subscript_expression")
 FOR_IN = "for_in_clause"
 """The loop inside a comprehension."""
 OVER_ROWS = frozenset({"forEach", "map", "every", "some", "filter", "flatMap"})
-BOUND = ("assignment", "variable_declarator", "assignment_expression")
 WAITS = re.compile(r"\b(?:await|yield)\b|:=")
 PLAIN = frozenset(
     "len str int float sum min max round sorted list tuple set dict abs String Number".split()
@@ -209,10 +202,8 @@ class _Reading:
         self.given: dict[str, list[Node]] = {}
         """By name: the values assigned to it in the test or at the top of the file."""
         for node in (*walk(found.body), *walk(parsed.root, _is_top)):
-            target = field(node, "left") or field(node, "name")
-            value = field(node, "right") or field(node, "value")
-            if node.type in BOUND and target is not None and value is not None:
-                self.given.setdefault(parsed.text(target), []).append(value)
+            if (bound := assignment(node)) is not None:
+                self.given.setdefault(parsed.text(bound[0]), []).append(bound[1])
         loops = [loop for node in walk(found.body) for loop in self._loops_at(node)]
         self.row_names = {name for loop in loops for name in self._bound(loop.target)}
 
@@ -232,9 +223,9 @@ class _Reading:
                 wanted = [one for one in stated.expected if self._is_from_elsewhere(one)]
                 yield from self._asking(node, stated.operands, wanted, condition=condition)
         for node in walk(self.found.body):
-            value = field(node, "right") or field(node, "value")
-            if node.type in BOUND and value is not None and value.type not in FUNCTIONS:
-                yield from self._asking(value, (value,), ())
+            bound = assignment(node)
+            if bound is not None and bound[1].type not in FUNCTIONS:
+                yield from self._asking(bound[1], bound[1:], ())
             elif node.type in CALLS and _is_statement(node):
                 yield from self._asking(node, (node,), ())
             elif (each := self._each(node)) is not None:

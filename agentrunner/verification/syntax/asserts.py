@@ -12,8 +12,8 @@ from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
     arguments_of,
+    enclosing,
     field,
-    inside,
     is_comment,
     walk,
 )
@@ -41,14 +41,12 @@ def asserts_of(found: Found) -> list[Stated]:
 
 def certainty(body: Node, node: Node) -> int:
     """Return 0 if a node is always reached, 1 if a loop or callback may skip it, else 2."""
-    level, at = 0, body
-    while True:
-        if at != node and at != body:
-            level = max(level, 2 if at.type in _BRANCHES else 1 if at.type in _LOOPS else 0)
-        inner = next((child for child in at.children if inside(child, node)), None)
-        if at == node or inner is None:
-            return level
-        at = inner
+    level = 0
+    for around in enclosing(node) if node != body else ():
+        if around == body:
+            break
+        level = max(level, 2 if around.type in _BRANCHES else 1 if around.type in _LOOPS else 0)
+    return level
 
 
 # Python -------------------------------------------------------------------------------------------
@@ -135,18 +133,12 @@ def _python_call(parsed: Parsed, call: Node) -> Stated | None:
 
 
 _PAIRS = {
-    "assertTrue": "assertFalse",
-    "assertEqual": "assertNotEqual",
-    "assertIs": "assertIsNot",
-    "assertIn": "assertNotIn",
-    "assertIsNone": "assertIsNotNone",
-    "assertIsInstance": "assertNotIsInstance",
-    "assertRegex": "assertNotRegex",
-    "assertAlmostEqual": "assertNotAlmostEqual",
-    "assertGreater": "assertLessEqual",
-    "assertLess": "assertGreaterEqual",
-    "assertLogs": "assertNoLogs",
-}
+    "assertTrue": "assertFalse", "assertEqual": "assertNotEqual", "assertIs": "assertIsNot",
+    "assertIn": "assertNotIn", "assertIsNone": "assertIsNotNone",
+    "assertIsInstance": "assertNotIsInstance", "assertRegex": "assertNotRegex",
+    "assertAlmostEqual": "assertNotAlmostEqual", "assertGreater": "assertLessEqual",
+    "assertLess": "assertGreaterEqual", "assertLogs": "assertNoLogs",
+}  # fmt: skip
 _TURNED = {**_PAIRS, **{value: key for key, value in _PAIRS.items()}}
 
 _READERS: dict[str, Callable[[Found], Iterator[Stated]]] = {

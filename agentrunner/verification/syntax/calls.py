@@ -21,17 +21,11 @@ from agentrunner.verification.syntax.test_finder import located
 from agentrunner.verification.syntax.test_spans import TestSpan
 
 BINDING_FIELDS = {
-    "assignment": "left",
-    "for_statement": "left",
-    "for_in_statement": "left",
-    "variable_declarator": "name",
-    "short_var_declaration": "left",
-    "range_clause": "left",
-    "let_declaration": "pattern",
-    "as_pattern": "alias",
-    "for_in_clause": "left",
+    "assignment": "left", "for_statement": "left", "for_in_statement": "left",
+    "variable_declarator": "name", "short_var_declaration": "left", "range_clause": "left",
+    "let_declaration": "pattern", "as_pattern": "alias", "for_in_clause": "left",
     "enhanced_for_statement": "name",
-}
+}  # fmt: skip
 
 
 def names_called(source: bytes, language: str, span: TestSpan) -> set[str]:

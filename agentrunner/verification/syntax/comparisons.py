@@ -243,22 +243,24 @@ class _Comparisons:
 
     def _operand_before(self, end: int) -> str:
         """Return the operand whose last token this is."""
-        at, depth = end, 0
-        while at >= 0 and end - at < LONGEST:
-            text = self.read[at].text
-            if depth == 0 and (text in ENDS or text in ("(", "[")):
-                break
-            depth += (text in (")", "]")) - (text in ("(", "["))
-            at -= 1
-        return " ".join(one.text for one in self.read[at + 1 : end + 1])
+        return " ".join(self._operand(end, -1)[::-1])
 
     def _operand_behind(self, begin: int) -> str:
         """Return the operand whose first token this is."""
-        at, depth = begin, 0
-        while at < len(self.read) and at - begin < LONGEST:
+        return " ".join(self._operand(begin, 1))
+
+    def _operand(self, at: int, step: int) -> list[str]:
+        """Return the texts of an operand from one of its ends on."""
+        opens, closes = ("(", "["), (")", "]")
+        if step < 0:
+            opens, closes = closes, opens
+        found: list[str] = []
+        depth = 0
+        while 0 <= at < len(self.read) and len(found) < LONGEST:
             text = self.read[at].text
-            if depth == 0 and (text in ENDS or text in (")", "]")):
+            if depth == 0 and (text in ENDS or text in closes):
                 break
-            depth += (text in ("(", "[")) - (text in (")", "]"))
-            at += 1
-        return " ".join(one.text for one in self.read[begin:at])
+            depth += (text in opens) - (text in closes)
+            found.append(text)
+            at += step
+        return found

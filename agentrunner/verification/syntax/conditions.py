@@ -15,8 +15,10 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.languages import (
     Parsed,
-    is_comment,
+    condition_of,
+    field,
     parse,
+    statements,
     walk,
     without_brackets,
 )
@@ -98,10 +100,7 @@ def _words(parsed: Parsed, part: Node) -> set[str]:
 
 def _conditions(parsed: Parsed) -> Iterator[Node]:
     for node in walk(parsed.root):
-        condition = node.child_by_field_name("condition")
-        if node.type == "conditional_expression" and condition is None:  # Python's `a if b else c`
-            parts = [one for one in node.named_children if not is_comment(one)]
-            condition = parts[1] if len(parts) == 3 else None
+        condition = condition_of(node)
         if condition is not None and not LOOP.search(node.type) and "let" not in condition.type:
             yield condition
 
@@ -112,24 +111,21 @@ def _text(parsed: Parsed, node: Node) -> str:
 
 def _is_guard(parsed: Parsed, condition: Node) -> bool:
     """Whether what a condition leads to fails loudly: no wrong answer is given there."""
-    then = condition.parent.child_by_field_name("consequence") if condition.parent else None
-    parts = [one for one in then.named_children if not is_comment(one)] if then else []
-    if len(parts) == 1 and parts[0].type == "statement_list":
-        parts = parts[0].named_children
+    then = field(condition.parent, "consequence")
+    parts = statements(then) if then is not None else []
     return bool(parts) and LOUD.search(parsed.text(parts[-1])) is not None
 
 
 def _starts_a_program(parsed: Parsed, condition: Node) -> bool:
     """Whether a condition at the top of a file only calls something: `if __name__ == …: main()`."""
     whole = condition.parent
-    if whole is None or whole.parent != parsed.root or whole.child_by_field_name("alternative"):
+    if whole is None or whole.parent != parsed.root or field(whole, "alternative"):
         return False
-    then = whole.child_by_field_name("consequence")
-    parts = then.named_children if then is not None else []
+    then = field(whole, "consequence")
     return all(
         one.type == "expression_statement" and "assignment" not in one.named_children[0].type
-        for one in parts
-        if not is_comment(one) and one.named_children
+        for one in (statements(then) if then is not None else ())
+        if one.named_children
     )
 
 
@@ -137,4 +133,4 @@ def _is_owner(node: Node) -> bool:
     """Whether the member that this names has members that are named, too: `stdin.isatty`."""
     access = node.parent
     above = access.parent if access else None
-    return above is not None and any(above.child_by_field_name(one) == access for one in OWNERS)
+    return above is not None and any(field(above, one) == access for one in OWNERS)

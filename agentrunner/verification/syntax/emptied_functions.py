@@ -34,8 +34,6 @@ class Emptied:
     source: bytes
     functions: tuple[str, ...]
     """Their names, with the surrounding classes."""
-    crashes: bool
-    """Whether they end the program instead of returning an empty value (Rust)."""
 
 
 def empty_functions(
@@ -73,7 +71,7 @@ def empty_functions(
     changed = applied(after, edits)
     if changed == after:
         return None
-    return Emptied(changed, tuple(names), crashes=language == "rust")
+    return Emptied(changed, tuple(names))
 
 
 def changed_functions(

@@ -15,6 +15,7 @@ from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
     arguments_of,
+    condition_of,
     field,
     is_comment,
     parse,
@@ -153,10 +154,8 @@ def _exit_codes(parsed: Parsed) -> Iterator[Failing]:
         code, asked = values[0], None
         if code.type in ("comparison_operator", "not_operator", "boolean_operator"):
             asked = code
-        elif code.type == "ternary_expression":
-            asked = field(code, "condition")
-        elif code.type == "conditional_expression" and len(code.named_children) == 3:
-            asked = code.named_children[1]
+        elif code.type in ("ternary_expression", "conditional_expression"):
+            asked = condition_of(code)
         if asked is not None:
             kill = _kill_before(parsed, code)
             yield Failing("exit", True, line_of(node), _reversed(parsed, asked), kill)

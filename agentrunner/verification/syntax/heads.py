@@ -67,12 +67,9 @@ def _head(parsed: Parsed, node: Node) -> str:
         end = opening.start_byte if opening is not None else node.end_byte
         return _line(parsed, node.start_byte, end, "type ")
     body = next((found for name in _BODIES if (found := field(node, name)) is not None), None)
-    end = (
-        body.start_byte
-        if body is not None and node.type != "type_alias_declaration"
-        else (node.end_byte)
-    )
-    return _line(parsed, node.start_byte, end)
+    if body is None or node.type == "type_alias_declaration":
+        return _line(parsed, node.start_byte, node.end_byte)
+    return _line(parsed, node.start_byte, body.start_byte)
 
 
 def _arrow(parsed: Parsed, node: Node) -> str:

@@ -42,7 +42,9 @@ def carried(before: bytes, after: bytes, language: str) -> bytes | None:
     text = "\n".join(new.text(node) for node in wanted)
     edits = [Edit(node.start_byte, node.end_byte, "") for node in places[1:]]
     edits.append(Edit(places[0].start_byte, places[0].end_byte, text))
-    removed, added = _changed_names(old, new)
+    was, now = imports_in(old), imports_in(new)
+    removed = [name for name in was if name not in now]
+    added = [name for name in now if name not in was]
     made = applied(before, edits)
     if len(removed) == len(added) and text:
         head, rest = made[: places[0].start_byte + len(to_bytes(text))], made
@@ -53,21 +55,33 @@ def carried(before: bytes, after: bytes, language: str) -> bytes | None:
     return made
 
 
-def lines_of_imports(source: bytes, language: str) -> list[str] | None:
-    """Return the lines of a file's imports, stripped; None if the file cannot be parsed."""
-    parsed = parse(source, language)
-    if parsed is None or parsed.root.has_error:
-        return None
-    lines = "\n".join(parsed.text(node) for node in _imports(parsed)).splitlines()
-    return [line.strip() for line in lines if line.strip()]
-
-
 def places_of_imports(source: bytes, language: str) -> list[tuple[int, int, str]] | None:
-    """Return where the imports of a file begin and end, with their text; None as above."""
+    """Return where the imports of a file begin and end, with their text.
+
+    None if the file cannot be parsed, also in the next two functions.
+    """
     parsed = parse(source, language)
     if parsed is None or parsed.root.has_error:
         return None
     return [(node.start_byte, node.end_byte, parsed.text(node)) for node in _imports(parsed)]
+
+
+def lines_of_imports(source: bytes, language: str) -> list[str] | None:
+    """Return the lines of a file's imports, stripped."""
+    places = places_of_imports(source, language)
+    if places is None:
+        return None
+    lines = (line.strip() for _, _, text in places for line in text.splitlines())
+    return [line for line in lines if line]
+
+
+def without_imports(source: bytes, language: str) -> bytes | None:
+    """Return a file without the lines of its imports."""
+    places = places_of_imports(source, language)
+    if places is None:
+        return None
+    ends = {end: end + (source[end : end + 1] == b"\n") for _, end, _ in places}
+    return applied(source, (Edit(start, ends[end], "") for start, end, _ in places))
 
 
 def nameless_imports(source: bytes, language: str) -> list[str]:
@@ -103,18 +117,6 @@ def defined(source: bytes, language: str) -> set[str]:
     """Return the names that the top-level statements of a file define or import."""
     parsed = parse(source, language)
     return set() if parsed is None else {*_defined(parsed), *imports_in(parsed)}
-
-
-def without_imports(source: bytes, language: str) -> bytes | None:
-    """Return a file without the lines of its imports; None if it cannot be parsed."""
-    parsed = parse(source, language)
-    if parsed is None or parsed.root.has_error:
-        return None
-    edits = []
-    for node in _imports(parsed):
-        end = node.end_byte + (source[node.end_byte : node.end_byte + 1] == b"\n")
-        edits.append(Edit(node.start_byte, end, ""))
-    return applied(source, edits)
 
 
 def bound_otherwise(
@@ -184,15 +186,6 @@ def _is_require(parsed: Parsed, node: Node) -> bool:
         return False
     values = [field(one, "value") for one in node.named_children]
     return all(one is not None and parsed.text(one).startswith("require(") for one in values)
-
-
-def _changed_names(old: Parsed, new: Parsed) -> tuple[list[str], list[str]]:
-    """Return the names no longer imported and those newly imported, each in order."""
-    before, after = imports_in(old), imports_in(new)
-    return (
-        [name for name in before if name not in after],
-        [name for name in after if name not in before],
-    )
 
 
 def _defined(parsed: Parsed) -> list[str]:

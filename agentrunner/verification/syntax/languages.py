@@ -190,6 +190,14 @@ def field(node: Node | None, *names: str) -> Node | None:
     return node
 
 
+def condition_of(node: Node) -> Node | None:
+    """Return what decides at a node; of Python's `a if b else c` that is the middle."""
+    if node.type != "conditional_expression":
+        return field(node, "condition")
+    parts = [one for one in node.named_children if not is_comment(one)]
+    return parts[1] if len(parts) == 3 else None
+
+
 def arguments_of(call: Node) -> list[Node]:
     """Return the arguments of a call, without comments; a template that is tagged has none."""
     given = field(call, "arguments")

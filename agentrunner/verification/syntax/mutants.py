@@ -38,38 +38,12 @@ _SKIPPED = frozenset(
     "array_type generic_type".split()
 )
 _OPERATORS = {
-    "+": "-",
-    "-": "+",
-    "*": "+",
-    "/": "*",
-    "//": "*",
-    "%": "*",
-    "**": "*",
-    "<": "<=",
-    "<=": "<",
-    ">": ">=",
-    ">=": ">",
-    "==": "!=",
-    "!=": "==",
-    "===": "!==",
-    "!==": "===",
-    "and": "or",
-    "or": "and",
-    "&&": "||",
-    "||": "&&",
-    "is": "is not",
-    "is not": "is",
-    "in": "not in",
-    "not in": "in",
-    "&": "|",
-    "|": "&",
-    "<<": ">>",
-    ">>": "<<",
-    "+=": "-=",
-    "-=": "+=",
-    "*=": "+=",
+    "+": "-", "-": "+", "*": "+", "/": "*", "//": "*", "%": "*", "**": "*", "<": "<=", "<=": "<",
+    ">": ">=", ">=": ">", "==": "!=", "!=": "==", "===": "!==", "!==": "===", "and": "or",
+    "or": "and", "&&": "||", "||": "&&", "is": "is not", "is not": "is", "in": "not in",
+    "not in": "in", "&": "|", "|": "&", "<<": ">>", ">>": "<<", "+=": "-=", "-=": "+=", "*=": "+=",
     "/=": "*=",
-}
+}  # fmt: skip
 _BINARY = frozenset(
     "binary_operator binary_expression comparison_operator boolean_operator "
     "augmented_assignment augmented_assignment_expression compound_assignment_expr "

@@ -1,16 +1,26 @@
-"""What the names of a source stand for: the program's own, or what is outside of it. Pure."""
+"""What the names of a source stand for: the program's own, or what is outside of it; and which of
+them other code can reach. Pure.
+"""
 
 from __future__ import annotations
 
 import builtins
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 
 from tree_sitter import Node
 
 from agentrunner.verification.syntax.functions import functions_of
-from agentrunner.verification.syntax.languages import Parsed, enclosing, is_comment, walk
+from agentrunner.verification.syntax.languages import (
+    Parsed,
+    enclosing,
+    field,
+    is_comment,
+    parse,
+    walk,
+)
 
 HANDED = ("parameters", "parameter", "receiver")
 LOOP = re.compile(r"while|range_clause|for_|do_statement|loop")
@@ -45,16 +55,16 @@ class NameScope:
     """What the names of a source stand for."""
 
     parsed: Parsed
-    assigned: dict[str, list[Node]] = field(default_factory=dict)
+    assigned: dict[str, list[Node]] = dataclass_field(default_factory=dict)
     """The values that a name is given."""
-    functions: dict[str, list[Node]] = field(default_factory=dict)
+    functions: dict[str, list[Node]] = dataclass_field(default_factory=dict)
     """Bodies of the file's own functions."""
-    imported: set[str] = field(default_factory=set)
-    own: set[str] = field(default_factory=set)
+    imported: set[str] = dataclass_field(default_factory=set)
+    own: set[str] = dataclass_field(default_factory=set)
     """Names of what varies, or is the project's own."""
-    filled: set[str] = field(default_factory=set)
+    filled: set[str] = dataclass_field(default_factory=set)
     """Names in calls that stand alone: `found.append(one)` fills what it names."""
-    known: dict[str, bool] = field(default_factory=dict)
+    known: dict[str, bool] = dataclass_field(default_factory=dict)
     """Whether what is behind a name is outside of the project, once it was looked up."""
 
     @classmethod
@@ -91,12 +101,12 @@ class NameScope:
             self.own |= set(self._names(node))
             return
         if node.type == "for_in_clause":  # of a comprehension, which ends where the condition does
-            for name in self._names(node.child_by_field_name("left") or node):
-                self.assigned.setdefault(name, []).append(node.child_by_field_name("right") or node)
+            for name in self._names(field(node, "left") or node):
+                self.assigned.setdefault(name, []).append(field(node, "right") or node)
             return
         if LOOP.search(node.type) or "class" in node.type:
             for part in ("left", "name", "pattern"):
-                if (target := node.child_by_field_name(part)) is not None:
+                if (target := field(node, part)) is not None:
                     self.own |= set(self._names(target))
             return
         if node.type == "expression_statement" and node.named_children:
@@ -104,12 +114,12 @@ class NameScope:
             if "call" in inner.type or "invocation" in inner.type:
                 self.filled |= set(self._names(inner))
                 return
-        target = next((one for part in BINDS if (one := node.child_by_field_name(part))), None)
-        value = node.child_by_field_name("right") or node.child_by_field_name("value")
+        target = next((one for part in BINDS if (one := field(node, part))), None)
+        value = field(node, "right") or field(node, "value")
         if target is None or _is_access(node) or node.type == "binary_expression":
             return
         if value is None or "augmented" in node.type or "compound" in node.type:
-            if node.child_by_field_name("body") is None:
+            if field(node, "body") is None:
                 self.own |= set(self._names(target)) - self.functions.keys()
         elif OWN_FILE.search(self.parsed.text(value)):
             self.own |= set(self._names(target))
@@ -181,8 +191,8 @@ class NameScope:
 
     def _handed_to(self, node: Node) -> set[str]:
         """The parameters of all functions around a node."""
-        functions = (one for one in enclosing(node) if one.child_by_field_name("body") is not None)
-        handed = (one.child_by_field_name(part) for one in functions for part in HANDED)
+        functions = (one for one in enclosing(node) if field(one, "body") is not None)
+        handed = (field(one, part) for one in functions for part in HANDED)
         return {name for one in handed if one is not None for name in self._names(one)}
 
 
@@ -193,15 +203,72 @@ def _is_keyword(node: Node) -> bool:
 def is_member(node: Node) -> bool:
     """Whether a name is that of a member of something else."""
     parent = node.parent
-    if parent is None or not any(parent.child_by_field_name(one) for one in OWNERS):
+    if parent is None or not any(field(parent, one) for one in OWNERS):
         return node.type in ("property_identifier", "field_identifier")
-    return any(parent.child_by_field_name(one) == node for one in MEMBERS)
+    return any(field(parent, one) == node for one in MEMBERS)
 
 
 def _is_access(node: Node) -> bool:
     """Whether a node is `a.b`, `a::b` or a method that is called of something."""
-    owned = [one for one in OWNERS if one != "value" and node.child_by_field_name(one) is not None]
-    return bool(owned) or (
-        node.child_by_field_name("value") is not None
-        and node.child_by_field_name("field") is not None
-    )
+    owned = [one for one in OWNERS if one != "value" and field(node, one) is not None]
+    return bool(owned) or (field(node, "value") is not None and field(node, "field") is not None)
+
+
+# Where names stand --------------------------------------------------------------------------------
+
+_INNER = ("parameters", "parameter", "body")
+"""Fields of a function that are its own affair."""
+
+
+def is_outer_name(source: bytes, language: str, name: str) -> bool | None:
+    """Whether a name stands outside of all parameters and bodies of functions.
+
+    It may be declared, imported or used there: what is used has to exist. A text is no name. None
+    for a source that cannot be read.
+    """
+    parsed = parse(source, language)
+    if parsed is None:
+        return None
+    outer = (node for node in walk(parsed.root, _is_entered) if not _is_inner(node))
+    return any(_is_name(parsed, node, name) for node in outer)
+
+
+def _is_name(parsed: Parsed, node: Node, name: str) -> bool:
+    if node.children or is_comment(node) or "string" in node.type:
+        return False
+    return parsed.text(node) == name
+
+
+def _is_entered(node: Node) -> bool:
+    return not _is_inner(node)
+
+
+def _is_inner(node: Node) -> bool:
+    """Whether a node is the parameters or the body of a function."""
+    parent = node.parent
+    if parent is None or not any(field(parent, one) for one in _INNER[:2]):
+        return False
+    return any(field(parent, one) == node for one in _INNER)
+
+
+def is_local_name(source: bytes, language: str, name: str) -> bool:
+    """Whether a name stands in a source, and only as a variable within bodies of functions.
+
+    A parameter is none, as callers may name it, nor is an attribute.
+    """
+    parsed = parse(source, language)
+    if parsed is None:
+        return False
+    found = [node for node in walk(parsed.root) if _is_name(parsed, node, name)]
+    return bool(found) and all(_is_local(node) for node in found)
+
+
+def _is_local(node: Node) -> bool:
+    parent = node.parent
+    named = (field(parent, "attribute"), field(parent, "name"))
+    if node.type != "identifier" or (parent is not None and node in named[:1]):
+        return False
+    if parent is not None and parent.type == "keyword_argument" and named[1] == node:
+        return False
+    inner = next((one for one in (node, *enclosing(node)) if _is_inner(one)), None)
+    return inner is not None and field(inner.parent, "body") == inner

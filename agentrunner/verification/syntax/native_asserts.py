@@ -263,13 +263,8 @@ def _java_turned(parsed: Parsed, name: Node, given: list[Node], member: bool) ->
 
 
 _JAVA_PAIRS = {
-    "assertEquals": "assertNotEquals",
-    "assertNull": "assertNotNull",
-    "assertSame": "assertNotSame",
-    "isEqualTo": "isNotEqualTo",
-    "isTrue": "isFalse",
-    "isNull": "isNotNull",
-    "isEmpty": "isNotEmpty",
-    "isPresent": "isNotPresent",
-}
+    "assertEquals": "assertNotEquals", "assertNull": "assertNotNull",
+    "assertSame": "assertNotSame", "isEqualTo": "isNotEqualTo", "isTrue": "isFalse",
+    "isNull": "isNotNull", "isEmpty": "isNotEmpty", "isPresent": "isNotPresent",
+}  # fmt: skip
 _JAVA_TURNED = {**_JAVA_PAIRS, **{value: key for key, value in _JAVA_PAIRS.items()}}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from agentrunner.text.unicode import to_text
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse, walk
 from agentrunner.verification.syntax.test_finder import attribute_path, attributes
@@ -57,13 +58,9 @@ def with_regions_of(source: bytes, other: bytes, language: str) -> bytes:
     edits = []
     for region in here:
         old = unused.pop((region.kind, region.name), None)
-        edits.append((region.start, region.end, other[old.start : old.end] if old else b""))
-    parts, at = [], 0
-    for start, end, text in edits:
-        parts += [source[at:start], text]
-        at = end
-    parts.append(source[at:])
-    changed = b"".join(parts)
+        former = to_text(other[old.start : old.end]) if old else ""
+        edits.append(Edit(region.start, region.end, former))
+    changed = applied(source, edits)
     missing = [one for one in there if (one.kind, one.name) in unused and one.kind != "doctest"]
     for one in sorted(missing, key=lambda region: region.kind == "main"):
         text = other[one.start : one.end].strip(b"\r\n")
@@ -116,18 +113,15 @@ def _rust_examples(parsed: Parsed) -> Iterator[Region]:
         match = re.match(rb"\s*//[/!]\s*(```|~~~)", line)
         if match and opened < 0:
             opened = at
-        elif match or (opened >= 0 and not re.match(rb"\s*//[/!]", line)):
-            if match:
-                number += 1
-                below = (one.strip() for one in lines[index + 1 :])
-                item = next((one for one in below if not one.startswith((b"//", b"#"))), b"")
-                head = item.split(b"{")[0].split(b"(")[0].decode("utf-8", "replace").strip()
-                yield Region(opened, at + len(line) + 1, "doctest", f"{head}#{number}")
-                opened = -1
-            else:
-                opened = -1
+        elif match:
+            number += 1
+            below = (one.strip() for one in lines[index + 1 :])
+            item = next((one for one in below if not one.startswith((b"//", b"#"))), b"")
+            head = item.split(b"{")[0].split(b"(")[0].decode("utf-8", "replace").strip()
+            yield Region(opened, at + len(line) + 1, "doctest", f"{head}#{number}")
+            opened = -1
         if not re.match(rb"\s*//[/!]", line):
-            number = 0
+            number, opened = 0, -1
         at += len(line) + 1
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.failing_assertions import Failing
+from agentrunner.verification.syntax.word_tests import changed_value
 
 LITERAL = re.compile(r"""'[^'\\$\n]*'|"[^"\\$\n]*"|(?<![\w.$#])-?\d+(?:\.\d+)?(?![\w.])""")
 SAME = r"(?:[!=]==?|<>|~=|-eq|-ne|\beq\b|\bne\b|(?<![=!<>+*/-])=(?![=~>]))"
@@ -70,7 +71,7 @@ def other_expectations(source: bytes, kill: str) -> list[Failing]:
         can_state = not NOT_BEFORE.match(line) and not ENDS_OPEN.search(before)
         if can_state and line.strip():
             for kind, at, end, sure in _places(line, helpers):
-                edit = Edit(start + at, start + end, _other_literal(line[at:end]))
+                edit = Edit(start + at, start + end, changed_value(line[at:end]))
                 indent = line[: len(line) - len(line.lstrip())]
                 ends = Edit(start, start, f"{indent}{kill};\n")
                 found.append(Failing(kind, sure, number, (edit,), (ends,)))
@@ -223,10 +224,3 @@ def _arguments(line: str, at: int) -> list[tuple[int, int]]:
         left = begin + len(text) - len(text.lstrip())
         trimmed.append((left, left + len(text.strip())))
     return [(left, right) for left, right in trimmed if right > left or brackets]
-
-
-def _other_literal(literal: str) -> str:
-    """Return a different literal of the same kind."""
-    if literal[0] in "'\"":
-        return f"{literal[0]}agentrunner{literal[-1]}"
-    return f"{literal}1" if "." in literal else str(int(literal) + 1)

@@ -15,7 +15,7 @@ from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, in
 from agentrunner.verification.syntax.script_asserts import parameter_names
 from agentrunner.verification.syntax.test_finder import around, located, standing
 from agentrunner.verification.syntax.test_spans import Found, TestSpan
-from agentrunner.verification.syntax.values import is_literal
+from agentrunner.verification.syntax.values import binding
 
 _ASSERTING = re.compile(r"^(assert|if|unless)\b(?! ?\.).*")
 """A statement that asserts, and not a call."""
@@ -42,28 +42,6 @@ _OF_THE_LANGUAGE = {
     ),
 }
 """Names that are not the product's, by language."""
-
-
-def assertions(source: bytes, language: str, span: TestSpan) -> list[str]:
-    """Return what a test asserts: each assertion in order, then each literal outside of them.
-
-    The texts have no comments and normalised white space, so those of a moved or renamed test are
-    equal. Empty if the span is not of this source.
-    """
-    found = located(source, language, span)
-    if found is None:
-        return []
-    parsed = found.parsed
-    stated = [one.node for one in asserts_of(found)]
-    outermost = [
-        one for one in stated if not any(one != other and inside(other, one) for other in stated)
-    ]
-    texts = [normal(parsed, one) for one in outermost]
-    for node in walk(found.body, lambda one: not is_literal(one)):
-        alone = node.parent is not None and node.parent.type == "expression_statement"
-        if is_literal(node) and not alone and not any(inside(one, node) for one in outermost):
-            texts.append(normal(parsed, node))
-    return texts
 
 
 def asserted_by(source: bytes, language: str) -> list[str]:
@@ -105,7 +83,8 @@ def is_empty_test(source: bytes, language: str, span: TestSpan) -> bool:
     parsed, own = found.parsed, _own_names(found)
     if any(_says_something(parsed, one, own) for one in asserts_of(found)):
         return False
-    if any(_could_raise(parsed, node, own, found) for node in walk(found.body)):
+    asking = (node for node in walk(found.body) if _calls_product(parsed, node, own))
+    if any(not _is_dropped(node, found) for node in asking):
         return False
     return not _set_up_matters(found)
 
@@ -155,10 +134,9 @@ def _own_names(found: Found) -> frozenset[str]:
     known = _language_names(parsed)
     values: dict[str, list[Node]] = {}
     for node in walk(found.body):
-        for left, right in (("left", "right"), ("name", "value"), ("pattern", "value")):
-            target, value = field(node, left), field(node, right)
-            if target is not None and value is not None and target.type in _TARGETS:
-                values.setdefault(parsed.text(target), []).append(value)
+        bound = binding(node)
+        if bound is not None and bound[0].type in _TARGETS:
+            values.setdefault(parsed.text(bound[0]), []).append(bound[1])
     # In Python they are fixtures, which the test tool does not make up.
     own = set() if parsed.language == "python" else parameter_names(found)
     while True:
@@ -237,11 +215,6 @@ def _calls_product(parsed: Parsed, node: Node, own: frozenset[str]) -> bool:
     roots = _roots(parsed, target) or [parsed.text(target)]
     names = [one for one in walk(target) if one.type in NAMES]
     return bool(names) and any(name not in known for name in roots)
-
-
-def _could_raise(parsed: Parsed, node: Node, own: frozenset[str], found: Found) -> bool:
-    """Whether a node calls the product where its error would reach the test tool."""
-    return _calls_product(parsed, node, own) and not _is_dropped(node, found)
 
 
 def _is_dropped(node: Node, found: Found) -> bool:

@@ -183,8 +183,3 @@ def _trimmed(text: str, left: int, right: int) -> tuple[int, int]:
     part = text[left:right]
     left += len(part) - len(part.lstrip())
     return left, left + len(part.strip())
-
-
-def last_first(rows: Sequence[Row], most: int) -> list[Row]:
-    """Return at most `most` rows, the last one first."""
-    return list(reversed(rows))[:most]

@@ -181,11 +181,9 @@ def value_of(token: Token) -> Value | None:
 
 def number(text: str) -> Value | None:
     """Return the value of a number as sources write it, None where it is none."""
-    bare = (
-        re.sub(rf"{_SUFFIX}$", "", text.replace("_", ""))
-        if not text.lower().startswith("0x")
-        else text.replace("_", "")
-    )
+    bare = text.replace("_", "")
+    if not text.lower().startswith("0x"):
+        bare = re.sub(rf"{_SUFFIX}$", "", bare)
     try:
         if re.match(r"0[xXbBoO]", bare):
             return "number", str(int(bare, 0))

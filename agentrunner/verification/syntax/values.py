@@ -21,13 +21,11 @@ NUMBERS = INTEGERS | FLOATS | {"number"}
 CHARACTERS = frozenset("char_literal rune_literal character_literal".split())
 TRUTHS = {"true": "false", "false": "true", "True": "False", "False": "True"}
 NOTHINGS = frozenset("none null nil undefined null_literal".split())
+LITERALS = NUMBERS | STRINGS | CHARACTERS | NOTHINGS | {"true", "false", "boolean_literal", "regex"}
 _COLLECTIONS = {
-    "list": "[{}]",
-    "tuple": "({},)",
-    "array": "[{}]",
-    "dictionary": "{{{0}: {0}}}",
+    "list": "[{}]", "tuple": "({},)", "array": "[{}]", "dictionary": "{{{0}: {0}}}",
     "object": "{{ changed: {} }}",
-}
+}  # fmt: skip
 _HOLDERS = frozenset(
     "list tuple set array dictionary object array_expression tuple_expression literal_value "
     "array_initializer expression_list literal_element".split()
@@ -40,12 +38,7 @@ _WRAPPERS = frozenset(
 
 def is_literal(node: Node) -> bool:
     """Whether a node is a number, a string, a boolean, a null value or a regular expression."""
-    return node.type in NUMBERS | STRINGS | CHARACTERS | NOTHINGS | {
-        "true",
-        "false",
-        "boolean_literal",
-        "regex",
-    }
+    return node.type in LITERALS
 
 
 def leaf(node: Node | None) -> Node | None:
@@ -136,23 +129,33 @@ def assigned(parsed: Parsed, body: Node, name: str) -> Node | None:
     """Return the value that a body assigns to a name, None if it assigns none or several."""
     values: list[Node] = []
     for node in walk(body):
-        pair = _assignment(node)
+        pair = assignment(node)
         if pair is not None and parsed.text(pair[0]) == name:
             values.append(pair[1])
     return values[0] if len(values) == 1 else None
 
 
-def _assignment(node: Node) -> tuple[Node, Node] | None:
-    """Return both sides of an assignment or declaration."""
+def assignment(node: Node) -> tuple[Node, Node] | None:
+    """Return both sides of an assignment or declaration of a variable."""
+    return binding(node) if node.type in _ASSIGNMENTS else None
+
+
+def binding(node: Node) -> tuple[Node, Node] | None:
+    """Return what gets a value at a node, also as a constant or in a loop, and that value."""
     for left, right in (("left", "right"), ("name", "value"), ("pattern", "value")):
-        if node.type in _ASSIGNMENTS:
-            one, other = field(node, left), field(node, right)
-            if one is not None and other is not None:
-                return one, other
+        target, value = field(node, left), field(node, right)
+        if node.type in _BINDINGS and target is not None and value is not None:
+            return target, value
     return None
 
 
 _ASSIGNMENTS = frozenset(
     "assignment variable_declarator short_var_declaration let_declaration var_spec "
     "assignment_expression assignment_statement".split()
+)
+_BINDINGS = _ASSIGNMENTS | frozenset(
+    "augmented_assignment augmented_assignment_expression compound_assignment_expr const_spec "
+    "const_item static_item named_expression let_condition resource receive_statement "
+    "for_statement for_in_statement for_in_clause for_expression enhanced_for_statement "
+    "range_clause".split()
 )

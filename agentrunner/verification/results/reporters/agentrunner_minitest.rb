@@ -28,7 +28,7 @@ end
 
 module Minitest
   def self.plugin_agentrunner_init(_options)
-    reporter << AgentRunnerMinitest.new
+    reporter << AgentRunnerMinitest.new('minitest')
   rescue StandardError
     nil
   end

@@ -272,15 +272,10 @@ class Plugin:
     def _started(self, nodeid, location):
         if self.report is None or self.depth:
             return
-        line = location[1]
-        look(self._name(nodeid), True)
-        look_at_item(nodeid, self._name(nodeid))
-        self._write(
-            k="begin",
-            n=self._name(nodeid),
-            f=self._path(location[0]),
-            l=line + 1 if isinstance(line, int) else None,
-        )
+        name = self._name(nodeid)
+        look(name, True)
+        look_at_item(nodeid, name)
+        self._write(k="begin", n=name, f=self._path(location[0]), l=line_of(location))
 
     def pytest_runtest_logreport(self, report):
         quietly(self._logged)(report)
@@ -291,16 +286,10 @@ class Plugin:
         name = self._name(report.nodeid)
         context = getattr(report, "context", None)
         if context is not None and type(report).__name__.lower().startswith("subtest"):
-            text = str(
-                report.sub_test_description() if hasattr(report, "sub_test_description") else ""
-            )
-            self._write(
-                k="test",
-                n=name + " " + (text or "[subtest]"),
-                o=outcome_of(report),
-                f=self._path(report.location[0]),
-                m=text_of(report),
-            )
+            described = getattr(report, "sub_test_description", None)
+            case = name + " " + (str(described()) if described else "[subtest]")
+            file = self._path(report.location[0])
+            self._write(k="test", n=case, o=outcome_of(report), f=file, m=text_of(report))
             return
         if report.outcome == "rerun":
             self.tests.pop(report.nodeid, None)
@@ -316,16 +305,8 @@ class Plugin:
         del self.tests[report.nodeid]
         outcome, message = merged(phases)
         self.done.add(report.nodeid)
-        location = report.location
-        line = location[1]
-        self._write(
-            k="test",
-            n=name,
-            o=outcome,
-            f=self._path(location[0]),
-            l=line + 1 if isinstance(line, int) else None,
-            m=message,
-        )
+        file, line = self._path(report.location[0]), line_of(report.location)
+        self._write(k="test", n=name, o=outcome, f=file, l=line, m=message)
 
     def pytest_sessionfinish(self, session, exitstatus):
         if session is self.session:
@@ -344,6 +325,11 @@ class Plugin:
             cut=stopped or int(exitstatus) in (2, 3, 4) or finished < self.expected,
             looked=looked(),
         )
+
+
+def line_of(location):
+    """The line of a test, counted from 1; None where pytest knows none."""
+    return location[1] + 1 if isinstance(location[1], int) else None
 
 
 def outcome_of(report):
@@ -405,20 +391,8 @@ def hook_unittest(result_module):
     """Let the base class of all results tell what it is told."""
     session = Unittest()
     base = result_module.TestResult
-    for name in (
-        "startTest",
-        "stopTest",
-        "addSuccess",
-        "addError",
-        "addFailure",
-        "addSkip",
-        "addExpectedFailure",
-        "addUnexpectedSuccess",
-        "addSubTest",
-        "startTestRun",
-        "stopTestRun",
-    ):
-        if hasattr(base, name):
+    for name in vars(Unittest):
+        if name[:1] != "_" and hasattr(base, name):
             wrap(base, name, quietly(getattr(session, name)))
     import atexit
 

@@ -1,26 +1,21 @@
 # Loaded by RSpec (`--require`), beside its formatters: a JSON object a line. It must never fail.
 begin
-  require 'json'
-  require 'securerandom'
+  require_relative 'agentrunner_ruby'
 
-  class AgentRunnerListener
+  class AgentRunnerListener < AgentRunnerReport
     EVENTS = %i[start example_started example_passed example_failed example_pending message dump_summary close].freeze
-    PLACE = File.dirname(File.dirname(File.expand_path(__FILE__)))
 
     def initialize
-      stamp = format('%020d-%d-%s', (Time.now.to_f * 1_000_000).to_i, Process.pid, SecureRandom.hex(4))
-      @file = File.open(File.join(PLACE, "rspec-#{stamp}.jsonl"), File::WRONLY | File::CREAT | File::EXCL, 0o644)
-      @file.sync = true
-      @pid = Process.pid
+      super('rspec')
       @ended = false
-      write(k: 'start', tool: 'rspec', cwd: Dir.pwd)
+      begun
       hide
     end
 
     def start(_) end
 
     def example_started(notice)
-      write(k: 'begin', n: name(notice.example), f: file(notice.example))
+      write({ k: 'begin', n: named(notice.example), f: file(notice.example) })
     end
 
     def example_passed(notice)
@@ -29,10 +24,7 @@ begin
 
     def example_failed(notice)
       error = notice.example.execution_result.exception
-      own = File.expand_path(file(notice.example))
-      place = error && Array(error.backtrace).find { |frame| File.expand_path(frame[/\A[^:]+/].to_s) == own }
-      at = place ? "\n    at #{File.basename(place[/\A.*?:\d+/])}" : ''
-      result(notice.example, 'failed', error ? "#{error.class}: #{error.message}"[0, 1900] + at : '')
+      result(notice.example, 'failed', error && "#{error.class}: #{error.message}", error && error.backtrace)
     end
 
     def example_pending(notice)
@@ -45,8 +37,8 @@ begin
       found = notice.message.to_s[/An error occurred while loading (\S+?)\.?(?: - Did you mean\?)?$/, 1]
       return unless found
       path = found.sub(%r{\A\./}, '')
-      write(k: 'lost', n: path)
-      write(k: 'test', n: path, o: 'error', f: path, m: notice.message.to_s[0, 2000])
+      write({ k: 'lost', n: path })
+      test(path, 'error', path, nil, notice.message, nil)
     end
 
     def dump_summary(notice)
@@ -67,12 +59,11 @@ begin
     def finish(cut)
       return if @ended
       @ended = true
-      write(k: 'end', cut: cut ? true : false)
+      write({ k: 'end', cut: cut ? true : false })
     end
 
-    def result(example, outcome, message = '')
-      line = example.metadata[:line_number]
-      write(k: 'test', n: name(example), o: outcome, f: file(example), l: line, m: message[0, 2000])
+    def result(example, outcome, message = nil, backtrace = nil)
+      test(named(example), outcome, file(example), example.metadata[:line_number], message, backtrace)
     end
 
     def file(example)
@@ -80,20 +71,8 @@ begin
       path.to_s.sub(%r{\A\./}, '')
     end
 
-    def name(example)
+    def named(example)
       "#{file(example)} > #{example.full_description}"
-    end
-
-    def write(event)
-      return unless Process.pid == @pid
-      text = JSON.generate(event.map { |key, value| [key, clean(value)] }.to_h)
-      @file.write("#{text}\n")
-    rescue StandardError
-      nil
-    end
-
-    def clean(value)
-      value.is_a?(String) ? value.encode('UTF-8', invalid: :replace, undef: :replace).scrub('?') : value
     end
 
     def hide

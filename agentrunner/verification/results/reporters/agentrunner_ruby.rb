@@ -16,12 +16,16 @@ class AgentRunnerReport
     file.to_s.start_with?("#{ROOT}/") ? file[(ROOT.size + 1)..] : file.to_s
   end
 
-  def initialize
-    @file = File.open(File.join(DIR, "minitest-#{Process.pid}-#{rand(1 << 40)}.jsonl"),
-                      File::WRONLY | File::CREAT | File::EXCL, 0o644)
+  def initialize(tool)
+    @tool, @pid = tool, Process.pid
+    stamp = format('%020d-%d-%d', (Time.now.to_f * 1_000_000).to_i, @pid, rand(1 << 40))
+    @file = File.open(File.join(DIR, "#{tool}-#{stamp}.jsonl"), File::WRONLY | File::CREAT | File::EXCL, 0o644)
   end
 
   def write(event)
+    return unless Process.pid == @pid
+
+    event = event.map { |key, value| [key, value.is_a?(String) ? AgentRunnerReport.utf8(value) : value] }.to_h
     @file.syswrite(JSON.generate(event) + "\n")
   rescue StandardError
     nil
@@ -32,13 +36,13 @@ class AgentRunnerReport
   end
 
   def begun
-    write({ k: 'start', tool: 'minitest', cwd: ROOT })
+    write({ k: 'start', tool: @tool, cwd: ROOT })
   end
 
   def test(name, outcome, file, line, said, backtrace)
     place = Array(backtrace).find { |frame| file && frame.to_s.start_with?("#{File.expand_path(file)}:", "#{file}:") }
     at = place ? "\n    at #{File.basename(place[/\A.*?:\d+/])}" : ''
-    write({ k: 'test', n: name, o: outcome, f: AgentRunnerReport.utf8(AgentRunnerReport.below(file)), l: line,
-            m: said ? AgentRunnerReport.utf8(said)[0, 1900] + AgentRunnerReport.utf8(at) : '' })
+    write({ k: 'test', n: name, o: outcome, f: AgentRunnerReport.below(file), l: line,
+            m: said ? AgentRunnerReport.utf8(said)[0, 1900] + at : '' })
   end
 end

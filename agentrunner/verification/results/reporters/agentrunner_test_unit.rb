@@ -50,7 +50,7 @@ class AgentRunnerTestUnit < AgentRunnerReport
 end
 
 Test::Unit::AutoRunner.setup_option do |auto_runner, _options|
-  auto_runner.listeners << AgentRunnerTestUnit.new
+  auto_runner.listeners << AgentRunnerTestUnit.new('minitest')
 rescue StandardError
   nil
 end

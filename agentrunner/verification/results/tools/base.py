@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from agentrunner.verification.results.commands import Run, runs_of
 from agentrunner.verification.results.files import Report
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
-from agentrunner.verification.results.shell import edited, quoted
+from agentrunner.verification.results.shell import Word, edited, quoted
 
 
 class Tool:
@@ -55,6 +55,14 @@ class Tool:
         """Whether a command chooses tests by name itself: a second pattern beside it finds none."""
         return any(word.partition("=")[0] in self.named_by for word in run.words)
 
+    def with_options(
+        self, shell: str, cwd: str, read: ReadFile, options: Sequence[str]
+    ) -> Instrumented | None:
+        """The command with options added; None unless it has exactly one such run."""
+        runs = self.runs(shell, cwd, read)
+        text = added(shell, runs[0], options) if len(runs) == 1 else None
+        return Instrumented(text) if text else None
+
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
         """The command whose only run of this tool is narrowed to these tests."""
         return None
@@ -98,6 +106,24 @@ def added(shell: str, run: Run, options: Sequence[str], position: int | None = N
         return None
     dashes = "" if run.direct else run.appended
     return edited(shell, [(words[-1].end, words[-1].end, f"{dashes} {text}")])
+
+
+def plain_words(words: Iterable[Word], valued: Collection[str]) -> list[Word]:
+    """The words that are no option, and no value of one of these options."""
+    found, before = [], ""
+    for word in words:
+        if not word.text.startswith("-") and before not in valued:
+            found.append(word)
+        before = word.text
+    return found
+
+
+def replaced_words(shell: str, run: Run, words: Iterable[Word], text: str) -> str | None:
+    """The command with a text at the end of a run, in place of some of its words."""
+    if run.outer is None:
+        return None
+    end = run.outer.words[-1].end
+    return edited(shell, [*((word.start, word.end, "") for word in words), (end, end, f" {text}")])
 
 
 def below_folder(names: Sequence[str], folder: str, cwd: str) -> list[str] | None:

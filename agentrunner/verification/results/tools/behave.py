@@ -13,7 +13,7 @@ from agentrunner.verification.results.junit import Case, read_junit
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import made
 from agentrunner.verification.results.tools.base import Tool, added, join_reports
-from agentrunner.verification.results.tools.python import python_files, python_shell
+from agentrunner.verification.results.tools.python import hooked
 
 FORMATTER, JUNIT = range(2)
 
@@ -35,13 +35,9 @@ class Behave(Tool):
     ) -> Instrumented | None:
         """A hook that Python itself loads; else options."""
         if means == FORMATTER:
-            return Instrumented(
-                python_shell(shell, place), {"PYTHONPATH": f"{place}/py"}, python_files()
-            )
-        runs = self.runs(shell, cwd, read)
+            return hooked(shell, place)
         options = ["--junit", f"--junit-directory={place}/behave"]
-        text = added(shell, runs[0], options) if len(runs) == 1 else None
-        return Instrumented(text) if text else None
+        return self.with_options(shell, cwd, read, options)
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
         """The JSON of each run, or the XML of each feature."""

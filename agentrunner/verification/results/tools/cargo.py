@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import reports
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
-from agentrunner.verification.results.names import made
+from agentrunner.verification.results.names import made, uncoloured
 from agentrunner.verification.results.tools.base import Tool, added
 from agentrunner.verification.results.tools.shims import shimmed
 
@@ -77,7 +77,7 @@ def _sections(ran: Ran) -> list[tuple[str, str, str]]:
             hit["target"] or f"doc {hit['doc']}" if hit["doc"] else hit["target"] or "",
             hit["binary"] or "",
         )
-        for hit in RUNNING.finditer(re.sub(r"\x1b\[[0-9;]*m", "", ran.stderr))
+        for hit in RUNNING.finditer(uncoloured(ran.stderr))
     ]
     starts = [hit.start() for hit in BLOCK.finditer(ran.stdout)]
     ends = [*starts[1:], len(ran.stdout)][: len(starts)]
@@ -168,7 +168,7 @@ def _text(sections: list[tuple[str, str, str]]) -> Results | None:
 
 
 def _nextest(ran: Ran) -> Results | None:
-    hits = list(NEXTEST.finditer(re.sub(r"\x1b\[[0-9;]*m", "", ran.stderr)))
+    hits = list(NEXTEST.finditer(uncoloured(ran.stderr)))
     statuses = {f"{hit[2]} {hit[3]}": hit[1] for hit in hits}
     passing = ("PASS", "LEAK", "FLAKY")
     tests = [

@@ -15,7 +15,7 @@ from agentrunner.verification.results.lines import CUT_SHORT
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import MOST_MESSAGE, made, unloaded
 from agentrunner.verification.results.shell import edited
-from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.base import Tool, added, join_reports
 from agentrunner.verification.results.tools.shims import shimmed
 
 EVENTS, TEXT = range(2)
@@ -107,15 +107,12 @@ class _Package:
 
 
 def _events(ran: Ran) -> Results | None:
+    written = reports(ran.place, "go-*.jsonl")
+    return join_reports("go", written, lambda report: _one(report.content, ran.stderr))
+
+
+def _one(content: bytes, stderr: str) -> tuple[list[TestResult], bool]:
     found: list[TestResult] = []
-    complete, any_report = True, False
-    for report in reports(ran.place, "go-*.jsonl"):
-        any_report = True
-        complete &= _one(report.content, found, ran.stderr) and not report.cut
-    return Results("go", tuple(found), complete=complete) if any_report else None
-
-
-def _one(content: bytes, found: list[TestResult], stderr: str) -> bool:
     packages: dict[str, _Package] = {}
     complete = True
     built = _compiled(stderr)
@@ -151,7 +148,7 @@ def _one(content: bytes, found: list[TestResult], stderr: str) -> bool:
             message = built.get(name, "") or "".join(package.output)[-MOST_MESSAGE:]
             found.append(unloaded(name, message=message))
         complete &= bool(package.final or package.broken) and not package.running
-    return complete
+    return found, complete
 
 
 def _compiled(stderr: str) -> dict[str, str]:

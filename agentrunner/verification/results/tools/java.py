@@ -1,10 +1,12 @@
-"""Reads Maven and Gradle: the JUnit XML files that they write in the tree during this run."""
+"""Reads the JUnit XML of JVM tools: what Maven and Gradle write in the tree during this run, and
+what JUnit's own launcher (ConsoleLauncher) writes where an option asks for it, by a shim.
+"""
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import Report, read_plain, reports_below
@@ -12,7 +14,7 @@ from agentrunner.verification.results.junit import Case, dotted, read_junit
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import made
 from agentrunner.verification.results.tools.base import Tool, added, join_reports
-from agentrunner.verification.results.tools.java_sources import Sources
+from agentrunner.verification.results.tools.shims import shimmed
 
 MAVEN = frozenset({"mvn", "mvnw", "mvnd"})
 GRADLE = frozenset({"gradle", "gradlew"})
@@ -22,6 +24,9 @@ COLLECT = """mkdir {place}/junit && n=10000000 && find . -name 'TEST-*.xml' -typ
     cp "$each" {place}/junit/$n.xml && printf '%s\\n' "$n $each" >>{place}/junit.names
 done
 chmod -R a+rX {place}/junit"""
+LAUNCHER = "org.junit.platform.console.ConsoleLauncher"
+FILE = "junit-platform-console"
+ENDINGS = (".java", ".kt", ".groovy", ".scala")
 METHOD = re.compile(r"[(\[]")
 STANDARD = re.compile(r"/(?:target|build)/.*$|/[^/]*$")
 
@@ -98,3 +103,61 @@ class Gradle(Java):
             options += ["--tests", f"{where}.{METHOD.split(method)[0]}"]
         at = run.words.index("test") + 1
         return added(shell, run, options, at if at < len(run.words) else None)
+
+
+class Console(Tool):
+    """Results by class and method, as in `shop.CartTest#sums()`."""
+
+    name = "console"
+    means = ("junit",)
+
+    def matches(self, run: Run) -> bool:
+        """`java` with the launcher's class, or its file behind -jar."""
+        files = [word for at, word in enumerate(run.words) if run.words[at - 1] == "-jar"]
+        return run.program == "java" and (
+            LAUNCHER in run.words or any(FILE in file.rsplit("/", 1)[-1] for file in files)
+        )
+
+    def instrument(
+        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
+    ) -> Instrumented | None:
+        """Put a `java` before the real one."""
+        return shimmed(shell, place, "java")
+
+    def read(self, ran: Ran, means: int = 0) -> Results | None:
+        """Read one file per JUnit engine, written when that engine has run its tests."""
+        sources = Sources(ran.paths, ran.cwd)
+
+        def named(case: Case) -> TestResult:
+            file = sources.file_of(case.classname)
+            return made(dotted(case), case.outcome, file, message=case.message)
+
+        found = reports_below(ran.place, "", "TEST-*.xml")
+        ours = (report for report in found if report.path.startswith("java-"))
+        return join_reports(
+            "console", ours, lambda report: read_junit(report.content, named), ran.exit_code
+        )
+
+
+class Sources:
+    """The sources of one tree by the names of their classes."""
+
+    def __init__(self, paths: Collection[str], cwd: str) -> None:
+        self._cwd = cwd or "."
+        self._named: dict[str, list[str]] = {}
+        for path in paths:
+            stem, ending = posixpath.splitext(posixpath.basename(path))
+            if ending in ENDINGS:
+                self._named.setdefault(stem, []).append(path)
+
+    def file_of(self, name: str, module: str = "") -> str:
+        """The file of a class, relative to the command's folder; "" unless there is exactly one.
+
+        A nested class is in the file of its outer class. `module` is the folder of its build.
+        """
+        own = name.partition("$")[0].replace(".", "/")
+        named = self._named.get(posixpath.basename(own), [])
+        here = [path for path in named if f"/{path}".rpartition(".")[0].endswith(f"/{own}")]
+        within = posixpath.normpath(posixpath.join(self._cwd, module))
+        found = [path for path in here if path.startswith(f"{within}/")] or here
+        return posixpath.relpath(found[0], self._cwd) if len(found) == 1 else ""

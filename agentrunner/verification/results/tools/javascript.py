@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agentrunner.verification.results.commands import Run
-from agentrunner.verification.results.files import reports
+from agentrunner.verification.results.files import Report, reports
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import below, made, unloaded
 from agentrunner.verification.results.reporters import text_of
 from agentrunner.verification.results.shell import edited, quoted
-from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.base import Tool, join_reports
 
 HOOK, OPTIONS = range(2)
 NAMES = ("agentrunner_hook.cjs", "agentrunner_mocha.cjs", "agentrunner_look.cjs")
@@ -46,28 +46,19 @@ class JavaScript(Tool):
             env = {"NODE_OPTIONS": f"--require={place}/node/agentrunner_hook.cjs"}
             files = {f"node/{name}": text_of(name) for name in NAMES}
             return Instrumented(_joined(shell, hidden, env["NODE_OPTIONS"]), env, files)
-        if len(runs) != 1:
-            return None
-        text = added(shell, runs[0], self.options(place))
-        return Instrumented(text) if text else None
+        return self.with_options(shell, cwd, read, self.options(place))
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
         """Read the JSON, which has Jest's form."""
-        found: list[TestResult] = []
-        complete, any_report = True, False
-        for report in reports(ran.place, f"{self.name}*.json"):
-            any_report = True
+
+        def read_one(report: Report) -> tuple[list[TestResult], bool]:
             try:
                 content = json.loads(report.content.decode("utf-8", "replace"))
             except (ValueError, RecursionError):
-                content = None
-            if not isinstance(content, dict) or report.cut:
-                complete = False
-                continue
-            tests, whole = _suites(content, ran.folder)
-            found += tests
-            complete &= whole
-        return Results(self.name, tuple(found), complete=complete) if any_report else None
+                return [], False
+            return _suites(content, ran.folder) if isinstance(content, dict) else ([], False)
+
+        return join_reports(self.name, reports(ran.place, f"{self.name}*.json"), read_one)
 
 
 def _sets_node_options(run: Run) -> bool:

@@ -1,4 +1,4 @@
-"""Reads Jest: its own JSON report."""
+"""Reads Jest and Vitest: their own JSON reports, which have one form."""
 
 from __future__ import annotations
 
@@ -32,3 +32,14 @@ class Jest(JavaScript):
         if self.is_narrow(run):
             return None
         return added(shell, run, ["-t", title_pattern(names)])
+
+
+class Vitest(Jest):
+    """Results by file and titles."""
+
+    name = "vitest"
+    programs = frozenset({"vitest"})
+
+    def options(self, place: str) -> list[str]:
+        """The options that write JSON into a file beside the usual report."""
+        return ["--reporter=default", "--reporter=json", f"--outputFile.json={place}/vitest.json"]

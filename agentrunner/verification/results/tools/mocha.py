@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 
 from agentrunner.verification.results.commands import Run
-from agentrunner.verification.results.files import reports
+from agentrunner.verification.results.files import Report, reports
 from agentrunner.verification.results.lines import read_lines
 from agentrunner.verification.results.model import Ran, Results, TestResult
 from agentrunner.verification.results.names import below, made
-from agentrunner.verification.results.tools.base import added
+from agentrunner.verification.results.tools.base import added, join_reports
 from agentrunner.verification.results.tools.javascript import JavaScript
 from agentrunner.verification.results.tools.jest import title_pattern
 
@@ -30,7 +30,10 @@ class Mocha(JavaScript):
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
         """Read what our reporter wrote, else the JSON."""
-        return read_lines(ran.place, "mocha", ran.folder) or _json(ran)
+        written = reports(ran.place, "mocha.json")
+        return read_lines(ran.place, "mocha", ran.folder) or join_reports(
+            "mocha", written, lambda report: _json(report, ran.folder)
+        )
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
         """Narrow by a pattern of titles."""
@@ -39,18 +42,16 @@ class Mocha(JavaScript):
         return added(shell, run, ["--grep", title_pattern(names)])
 
 
-def _json(ran: Ran) -> Results | None:
-    for report in reports(ran.place, "mocha.json"):
-        try:
-            content = json.loads(report.content.decode("utf-8", "replace"))
-            found: list[TestResult] = []
-            for key, outcome in OUTCOMES:
-                for test in content[key]:
-                    file = below(str(test.get("file") or ""), ran.folder)
-                    name = " > ".join(part for part in (file, str(test["fullTitle"])) if part)
-                    message = str((test.get("err") or {}).get("message") or "")
-                    found.append(made(name, outcome, file, message=message))
-        except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
-            return Results("mocha", complete=False)
-        return Results("mocha", tuple(found), complete=not report.cut)
-    return None
+def _json(report: Report, started: str) -> tuple[list[TestResult], bool]:
+    found: list[TestResult] = []
+    try:
+        content = json.loads(report.content.decode("utf-8", "replace"))
+        for key, outcome in OUTCOMES:
+            for test in content[key]:
+                file = below(str(test.get("file") or ""), started)
+                name = " > ".join(part for part in (file, str(test["fullTitle"])) if part)
+                message = str((test.get("err") or {}).get("message") or "")
+                found.append(made(name, outcome, file, message=message))
+    except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
+        return [], False
+    return found, True

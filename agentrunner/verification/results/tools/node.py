@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.lines import read_lines
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
-from agentrunner.verification.results.names import made
+from agentrunner.verification.results.names import made, uncoloured
 from agentrunner.verification.results.reporters import text_of
 from agentrunner.verification.results.tap import read_tap
 from agentrunner.verification.results.tools.base import Tool, added
@@ -73,7 +73,7 @@ def _spec(ran: Ran) -> Results | None:
     found: list[TestResult] = []
     stack: list[str] = []
     for line in ran.stdout.splitlines():
-        plain = re.sub(r"\x1b\[[0-9;]*m", "", line)
+        plain = uncoloured(line)
         if plain.startswith("✖ failing tests"):
             break
         if hit := SPEC.match(plain):

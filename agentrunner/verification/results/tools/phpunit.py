@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 
 from agentrunner.verification.results.commands import Run
-from agentrunner.verification.results.files import read_small, reports
+from agentrunner.verification.results.files import Report, read_small, reports
 from agentrunner.verification.results.junit import Case, read_junit
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import below, made
 from agentrunner.verification.results.reporters import text_of
-from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.base import Tool, added, join_reports
 
 PREPENDED, OPTION = range(2)
 PROGRAMS = frozenset({"phpunit", "paratest", "pest", "artisan", "phpunit.phar"})
@@ -46,31 +46,24 @@ class PHPUnit(Tool):
                     "php/agentrunner_prepend.php": text_of("agentrunner_prepend.php"),
                 },
             )
-        runs = self.runs(shell, cwd, read)
-        text = added(shell, runs[0], ["--log-junit", f"{place}/phpunit-1.xml"]) if runs else None
-        return Instrumented(text) if text and len(runs) == 1 else None
+        options = ["--log-junit", f"{place}/phpunit-1.xml"]
+        return self.with_options(shell, cwd, read, options)
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:
         """Read the XML; PHPUnit writes it at its end, so after a crash there is none."""
-        found: list[TestResult] = []
-        complete = True
-        written = {report.path for report in reports(ran.place, "phpunit-*.xml")}
-        begun = {report.path for report in reports(ran.place, "phpunit-*.cwd")}
-        for report in reports(ran.place, "phpunit-*.xml"):
+
+        def read_one(report: Report) -> tuple[list[TestResult], bool]:
             where = read_small(ran.place, report.path.replace(".xml", ".cwd"))
             folder = below(where, ran.folder)
-            tests, whole = read_junit(
-                report.content,
-                lambda case, at=folder: _case(case, at, ran.folder),  # type: ignore[misc]
-            )
-            found += tests
-            complete &= whole and not report.cut
-        complete &= {path.removesuffix(".cwd") + ".xml" for path in begun} <= written
-        if not written and not begun:
-            return None
-        if ran.exit_code and not any(test.red for test in found):
-            complete = False
-        return Results("phpunit", tuple(found), complete=complete)
+            return read_junit(report.content, lambda case: _case(case, folder, ran.folder))
+
+        written = list(reports(ran.place, "phpunit-*.xml"))
+        begun = {report.path for report in reports(ran.place, "phpunit-*.cwd")}
+        ended = {report.path.replace(".xml", ".cwd") for report in written}
+        results = join_reports(self.name, written, read_one, ran.exit_code)
+        if begun <= ended:
+            return results
+        return Results(self.name, results.tests if results else (), complete=False)
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
         """Narrow by a regular expression."""

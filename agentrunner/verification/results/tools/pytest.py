@@ -11,10 +11,16 @@ from agentrunner.verification.results.files import reports
 from agentrunner.verification.results.junit import Case, read_junit
 from agentrunner.verification.results.lines import read_lines
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
-from agentrunner.verification.results.names import made
-from agentrunner.verification.results.shell import edited, quoted
-from agentrunner.verification.results.tools.base import Tool, added
-from agentrunner.verification.results.tools.python import python_files, python_shell
+from agentrunner.verification.results.names import made, uncoloured
+from agentrunner.verification.results.shell import quoted
+from agentrunner.verification.results.tools.base import (
+    Tool,
+    added,
+    join_reports,
+    plain_words,
+    replaced_words,
+)
+from agentrunner.verification.results.tools.python import hooked
 
 PLUG_IN, JUNIT, TEXT = range(3)
 VALUED = frozenset(
@@ -59,9 +65,7 @@ class Pytest(Tool):
     ) -> Instrumented | None:
         """Add a plug-in that Python itself loads; as weaker means options in the environment."""
         if means == PLUG_IN:
-            return Instrumented(
-                python_shell(shell, place), {"PYTHONPATH": f"{place}/py"}, python_files()
-            )
+            return hooked(shell, place)
         if means == JUNIT:
             options = f"--junitxml={place}/pytest.xml -o junit_family=xunit1"
             return Instrumented(shell, {"PYTEST_ADDOPTS": options})
@@ -86,31 +90,16 @@ def _replaced(shell: str, run: Run, names: Sequence[str]) -> str | None:
     python = run.python
     if python is not None and "pytest" not in python[0]:
         return None
-    assert run.outer is not None
-    words = run.outer.words
     first = run.position + (python[1] if python else 0) + 1
-    edits: list[tuple[int, int, str]] = []
-    previous = ""
-    for word in words[first:]:
-        if not word.text.startswith("-") and previous not in VALUED:
-            edits.append((word.start, word.end, ""))
-        previous = word.text
-    wanted = " ".join(quoted(name) for name in names)
-    edits.append((words[-1].end, words[-1].end, f" {wanted}"))
-    return edited(shell, edits)
+    paths = plain_words(run.outer.words[first:], VALUED) if run.outer else ()
+    return replaced_words(shell, run, paths, " ".join(quoted(name) for name in names))
 
 
 def _junit(ran: Ran) -> Results | None:
-    found: list[TestResult] = []
-    complete, any_report = True, False
-    for report in reports(ran.place, "pytest*.xml"):
-        tests, whole = read_junit(report.content, _case)
-        any_report = True
-        found += tests
-        complete &= whole and not report.cut
-    if not any_report:
-        return None
-    return Results("pytest", tuple(found), complete=complete and ran.exit_code in (0, 1))
+    written = reports(ran.place, "pytest*.xml")
+    results = join_reports("pytest", written, lambda report: read_junit(report.content, _case))
+    ended = ran.exit_code in (0, 1)
+    return results if results is None or ended else replace(results, complete=False)
 
 
 def _of_collection(test: TestResult) -> TestResult:
@@ -138,7 +127,7 @@ def _text(ran: Ran) -> Results | None:
     """Read lines of -v and of the -rA summary; a name counts once for each of the two."""
     lists: tuple[list[TestResult], list[TestResult]] = ([], [])
     for line in ran.stdout.replace("\r", "").splitlines():
-        hit = VERBOSE.match(re.sub(r"\x1b\[[0-9;]*m", "", line))
+        hit = VERBOSE.match(uncoloured(line))
         if hit is None:
             continue
         word = hit["first"] or hit["last"]

@@ -10,6 +10,8 @@ from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, 
 from agentrunner.verification.results.reporters import text_of
 from agentrunner.verification.results.tools.base import Tool, added
 
+FILES = ("agentrunner_rspec.rb", "agentrunner_ruby.rb")
+
 
 class RSpec(Tool):
     """Results by file and full description."""
@@ -30,7 +32,7 @@ class RSpec(Tool):
         return Instrumented(
             shell,
             {"SPEC_OPTS": f"--require {place}/ruby/agentrunner_rspec.rb"},
-            {"ruby/agentrunner_rspec.rb": text_of("agentrunner_rspec.rb")},
+            {f"ruby/{name}": text_of(name) for name in FILES},
         )
 
     def read(self, ran: Ran, means: int = 0) -> Results | None:

@@ -9,9 +9,14 @@ from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import Report, reports_below
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import made
-from agentrunner.verification.results.shell import edited, quoted
+from agentrunner.verification.results.shell import quoted
 from agentrunner.verification.results.tap import parse, read_tap
-from agentrunner.verification.results.tools.base import Tool, join_reports
+from agentrunner.verification.results.tools.base import (
+    Tool,
+    join_reports,
+    plain_words,
+    replaced_words,
+)
 
 KEPT, TEXT = range(2)
 PROGRAM = re.compile(
@@ -55,16 +60,9 @@ class Tap(Tool):
         if run.program != "prove" or not run.direct or run.outer is None:
             return None
         programs = list(dict.fromkeys(name.partition(" > ")[0] for name in names))
-        words = run.outer.words[run.position + 1 :]
         valued = ("-I", "-e", "--exec", "-j", "-a", "-P", "--state", "-M", "--ext", "--harness")
-        previous, edits = "", []
-        for word in words:
-            if not word.text.startswith("-") and previous not in valued:
-                edits.append((word.start, word.end, ""))
-            previous = word.text
-        end = run.outer.words[-1].end
-        text = " " + " ".join(quoted(program) for program in programs)
-        return edited(shell, [*edits, (end, end, text)])
+        given = plain_words(run.outer.words[run.position + 1 :], valued)
+        return replaced_words(shell, run, given, " ".join(quoted(program) for program in programs))
 
 
 def _kept(report: Report) -> tuple[list[TestResult], bool]:

@@ -9,9 +9,9 @@ from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.lines import by_id, read_lines
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
 from agentrunner.verification.results.names import made
-from agentrunner.verification.results.shell import Word, edited, quoted
-from agentrunner.verification.results.tools.base import Tool, added
-from agentrunner.verification.results.tools.python import python_files, python_shell
+from agentrunner.verification.results.shell import Word, quoted
+from agentrunner.verification.results.tools.base import Tool, added, replaced_words
+from agentrunner.verification.results.tools.python import hooked
 
 REPORTER, TEXT = range(2)
 LINE = re.compile(
@@ -45,9 +45,7 @@ class Unittest(Tool):
     ) -> Instrumented | None:
         """Add a reporter that Python itself loads; else the option -v."""
         if means == REPORTER:
-            return Instrumented(
-                python_shell(shell, place), {"PYTHONPATH": f"{place}/py"}, python_files()
-            )
+            return hooked(shell, place)
         runs = self.runs(shell, cwd, read)
         if len(runs) == 1 and (python := runs[0].python) and python[0] == "-m unittest":
             words = runs[0].words
@@ -70,13 +68,10 @@ class Unittest(Tool):
         wanted = [re.sub(r" [\[(].*", "", name.rpartition(":")[2]) for name in names]
         outer = run.outer.words[run.position + python[1] + 1 :]
         selected, given = _selection(outer)
-        end = run.outer.words[-1].end
-        edits = [(word.start, word.end, "") for word in selected]
         if not given or given[0].text == "discover":
-            options = "".join(f" -k {quoted(f'*{name}')}" for name in wanted)
-            return edited(shell, [*edits, (end, end, options)])
-        edits += [(word.start, word.end, "") for word in given]
-        return edited(shell, [*edits, (end, end, " " + " ".join(dict.fromkeys(wanted)))])
+            options = " ".join(f"-k {quoted(f'*{name}')}" for name in wanted)
+            return replaced_words(shell, run, selected, options)
+        return replaced_words(shell, run, [*selected, *given], " ".join(dict.fromkeys(wanted)))
 
 
 def _selection(words: Sequence[Word]) -> tuple[list[Word], list[Word]]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.results.tools.java_sources import Sources
+from agentrunner.verification.results.tools.java import Sources
 
 TREE = [
     "core/src/test/java/shop/CartTest.java", "web/src/test/java/shop/CartTest.java",

@@ -211,10 +211,11 @@ def test_of_one_name_only_that_test_counts() -> None:
     assert only_of_name(both, "test_me") == (both, False)
 
 
-@pytest.mark.parametrize("lacks", [{"weak": True}, {"complete": False}])
-def test_a_report_that_may_lack_tests_is_not_narrowed(lacks: dict[str, bool]) -> None:
+@pytest.mark.parametrize(("weak", "complete"), [(True, True), (False, False)])
+def test_a_report_that_may_lack_tests_is_not_narrowed(weak: bool, complete: bool) -> None:
     both = results(("a::test_mean", "passed"), ("a::test_mean_of_nothing", "failed"))
-    assert only_of_name(replace(both, **lacks), "test_mean") == (replace(both, **lacks), False)
+    both = replace(both, weak=weak, complete=complete)
+    assert only_of_name(both, "test_mean") == (both, False)
 
 
 def test_what_could_not_be_loaded_may_hold_the_test() -> None:

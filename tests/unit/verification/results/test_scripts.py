@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from agentrunner.verification.results.commands import runs_of
-from agentrunner.verification.results.scripts import texts_run
+from agentrunner.verification.results.commands import runs_of, texts_run
 from agentrunner.verification.results.tools.base import added
 
 TREE = {

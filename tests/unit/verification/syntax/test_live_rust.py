@@ -155,7 +155,6 @@ def test_emptied_functions_compile_and_turn_honest_tests_red(tmp_path: Path) -> 
     need("rustc")
     emptied = empty_functions(None, SOURCE, "rust")
     assert emptied is not None
-    assert emptied.crashes
     assert emptied.functions == ("total", "name", "names", "Cart.size")
     after = results(tmp_path, emptied.source)
     assert {name.removeprefix("tests::") for name in red(after)} == {

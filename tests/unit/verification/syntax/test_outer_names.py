@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.syntax.outer_names import is_outer_name
+from agentrunner.verification.syntax.name_scopes import is_outer_name
 
 
 @pytest.mark.parametrize(

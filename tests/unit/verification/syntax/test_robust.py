@@ -21,7 +21,7 @@ from agentrunner.verification.syntax.regions import (
     with_regions_of,
     without_regions,
 )
-from agentrunner.verification.syntax.substance import assertions, is_empty_test
+from agentrunner.verification.syntax.substance import is_empty_test
 from agentrunner.verification.syntax.test_finder import all_tests, find_test
 from agentrunner.verification.syntax.words import identifiers
 from tests.unit.verification.syntax.sources import SOURCES
@@ -44,7 +44,6 @@ def everything(source: bytes, language: str) -> list[bytes]:
                 assert canary.source != source
                 made.append(canary.source)
         names_called(source, language, span)
-        assertions(source, language, span)
         is_empty_test(source, language, span)
     made += [one.source for one in random_tests(source, language, "a", "zz_1")]
     emptied = empty_functions(None, source, language)
