@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+from agentrunner.workers import fact
 from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.claude_stream import FINAL, RETRY, facts_of
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, session_flags
-from agentrunner.workers.transcript import Fact
 
 TESTED = "2.1.197"
 KEY_ENV = "ANTHROPIC_API_KEY"
@@ -41,15 +42,17 @@ class ClaudeWorker(CliWorker):
     flag_rules: Mapping[str, str] = {"--effort": _EFFORT, "--max-turns": _TURNS}
     tool_rules: Mapping[str, str] = {"effort": _EFFORT, "max-turns": _TURNS}
     lost_session = r"No conversation found with session ID"
+    key_env = KEY_ENV
+    stop_signal = "INT"
+    watch = OutputWatch(final=FINAL, retry=RETRY, login=LOGIN_PROMPT)
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
         """Return `claude -p`, with an id for a new session."""
         home = call.home / "claude"
-        scratch = call.home / "tmp"
         model, url = self.model_of(call), self.url_of(call)
         settings = (w for name, value in call.tool_specific.items() for w in (f"--{name}", value))
-        argv = [
-            *(self.program(), "-p", "--output-format", "stream-json", "--verbose"),
+        words = [
+            *("-p", "--output-format", "stream-json", "--verbose"),
             *(("--model", model) if model else ()),
             *session_flags(call),
             *_permissions(call.sandboxed),
@@ -59,30 +62,23 @@ class ClaudeWorker(CliWorker):
             *settings,
             *self.flags_of(call),
         ]
-        return WorkerCommand(
-            argv=tuple(argv),
-            stdin=call.prompt.encode(),
-            env={
-                "CLAUDE_CONFIG_DIR": str(home),
-                # Otherwise every command fails on a read-only root, and the run still is a success.
-                "CLAUDE_CODE_TMPDIR": str(scratch),
-                "TMPDIR": str(scratch),
-                _URL: url,
-                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-                "DISABLE_AUTOUPDATER": "1",
-                # AgentRunner waits for quotas itself; ten doubling delays are minutes.
-                "CLAUDE_CODE_MAX_RETRIES": "2",
-                # As root it refuses the bypass flag without this.
-                **({"IS_SANDBOX": "1"} if call.sandboxed else {}),
-            },
-            # The login's token has its own variable; a key beside it would win.
-            key_env="" if call.login else KEY_ENV,
-            folders=(home, scratch),
-            stop_signal="INT",
-            watch=OutputWatch(final=FINAL, retry=RETRY, login=LOGIN_PROMPT),
-        )
+        env = {
+            "CLAUDE_CONFIG_DIR": str(home),
+            # Otherwise every command fails on a read-only root, and the run still is a success.
+            "CLAUDE_CODE_TMPDIR": str(call.home / "tmp"),
+            _URL: url,
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            # AgentRunner waits for quotas itself; ten doubling delays are minutes.
+            "CLAUDE_CODE_MAX_RETRIES": "2",
+            # As root it refuses the bypass flag without this.
+            **({"IS_SANDBOX": "1"} if call.sandboxed else {}),
+        }
+        prepared = self.prepare(call, home, words, env)
+        # The login's token has its own variable; a key beside it would win.
+        return replace(prepared, key_env="") if call.login else prepared
 
-    def facts(self, record: Mapping[str, object]) -> Iterable[Fact]:
+    def facts(self, record: Mapping[str, object]) -> Iterable[fact.Fact]:
         return facts_of(record)
 
 

@@ -5,25 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from agentrunner.workers import fact
 from agentrunner.workers.base import FailureKind
 from agentrunner.workers.failures import kind_of_status
 from agentrunner.workers.streams import count_of, dict_of, list_of, text_of
-from agentrunner.workers.transcript import (
-    Cost,
-    Fact,
-    Finished,
-    Model,
-    Retrying,
-    Session,
-    Tokens,
-    Tool,
-    ToolBegan,
-    ToolDenied,
-    ToolEnded,
-    Trouble,
-    TurnBegan,
-    WorkerMessage,
-)
 
 FINAL = r'^\{"type":"result"'
 RETRY = r'^\{"type":"system","subtype":"api_retry"'
@@ -40,16 +25,16 @@ _ERRORS: dict[str, FailureKind] = {
 }
 
 
-def facts_of(record: Mapping[str, object]) -> Iterator[Fact]:
+def facts_of(record: Mapping[str, object]) -> Iterator[fact.Fact]:
     """Yield the facts in one event. What a sub-agent does counts as this run's own."""
     kind, subtype = record.get("type"), record.get("subtype")
     if kind == "system" and subtype == "init":
-        yield Session(text_of(record.get("session_id")))
-        yield Model(text_of(record.get("model")))
-        yield TurnBegan()
+        yield fact.Session(text_of(record.get("session_id")))
+        yield fact.Model(text_of(record.get("model")))
+        yield fact.TurnBegan()
     elif kind == "system" and subtype == "api_retry":
         status, error = record.get("error_status"), text_of(record.get("error"))
-        yield Retrying(f"{status or ''} {error}".strip(), kind_of(status, error))
+        yield fact.Retrying(f"{status or ''} {error}".strip(), kind_of(status, error))
     elif kind == "assistant":
         yield from _of_assistant(record)
     elif kind == "user":
@@ -65,37 +50,33 @@ def kind_of(status: object, error: str) -> FailureKind | None:
     return _ERRORS.get(error) or kind_of_status(status)
 
 
-def _of_assistant(record: Mapping[str, object]) -> Iterator[Fact]:
+def _of_assistant(record: Mapping[str, object]) -> Iterator[fact.Fact]:
     message = dict_of(record.get("message"))
     if message.get("model") == SYNTHETIC:
         return  # the error that the result event reports, too
     for part in map(dict_of, list_of(message.get("content"))):
         if part.get("type") == "text":
-            yield WorkerMessage(text_of(part.get("text")))
+            yield fact.WorkerMessage(text_of(part.get("text")))
         elif part.get("type") == "tool_use":
             name, given = text_of(part.get("name")), dict_of(part.get("input"))
-            yield ToolBegan(text_of(part.get("id")), _tool(name, given))
+            yield fact.ToolBegan(text_of(part.get("id")), _tool(name, given))
 
 
-def _tool(name: str, given: Mapping[str, object]) -> Tool:
+def _tool(name: str, given: Mapping[str, object]) -> fact.Tool:
     if name == "Bash":
-        return Tool(name, command=text_of(given.get("command")))
+        return fact.Tool(name, command=text_of(given.get("command")))
     if name in ("Write", "Edit", "MultiEdit", "NotebookEdit"):
         path = text_of(given.get("file_path")) or text_of(given.get("notebook_path"))
-        return Tool(name, path=path)
-    return Tool(name)
+        return fact.Tool(name, path=path)
+    return fact.Tool(name)
 
 
-def _result(part: Mapping[str, object]) -> ToolEnded:
+def _result(part: Mapping[str, object]) -> fact.ToolEnded:
     """Return the end of a tool. Only failures report an exit code; without one it may be any."""
     failed = part.get("is_error") is True
     code = _EXIT_CODE.match(_text_in(part.get("content"))) if failed else None
-    return ToolEnded(
-        text_of(part.get("tool_use_id")),
-        failed,
-        int(code[1]) if code else None,
-        "failed" if failed else "completed",
-    )
+    number = int(code[1]) if code else None
+    return fact.ended(text_of(part.get("tool_use_id")), failed=failed, code=number)
 
 
 def _text_in(content: object) -> str:
@@ -104,23 +85,23 @@ def _text_in(content: object) -> str:
     return text_of(content)
 
 
-def _of_end(record: Mapping[str, object]) -> Iterator[Fact]:
+def _of_end(record: Mapping[str, object]) -> Iterator[fact.Fact]:
     """Yield the facts in the last event. An error of the API is a `success` with `is_error`."""
-    yield Session(text_of(record.get("session_id")))
+    yield fact.Session(text_of(record.get("session_id")))
     usage = dict_of(record.get("usage"))
     read = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    yield Tokens(
+    yield fact.Tokens(
         sum(count_of(usage.get(name)) for name in read), count_of(usage.get("output_tokens"))
     )
     usd = record.get("total_cost_usd")
     if isinstance(usd, int | float) and not isinstance(usd, bool) and 0 <= usd < 1e9:
-        yield Cost(float(usd))
+        yield fact.Cost(float(usd))
     for denial in map(dict_of, list_of(record.get("permission_denials"))):
-        yield ToolDenied(text_of(denial.get("tool_name")))
+        yield fact.ToolDenied(text_of(denial.get("tool_name")))
     subtype, text = text_of(record.get("subtype")), text_of(record.get("result"))
     clean = subtype == "success" and record.get("is_error") is False
     if not clean:
         errors = " ".join(filter(None, map(text_of, list_of(record.get("errors")))))
         kind = kind_of_status(record.get("api_error_status"))
-        yield Trouble(text or errors or subtype, kind)
-    yield Finished(clean, text if clean and text else None)
+        yield fact.Trouble(text or errors or subtype, kind)
+    yield fact.Finished(clean, text if clean and text else None)

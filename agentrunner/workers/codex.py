@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
+from agentrunner.workers import fact
 from agentrunner.workers.base import OutputWatch, Reports, WireName, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
 from agentrunner.workers.codex_stream import FINAL, RETRY, facts_of
-from agentrunner.workers.transcript import Fact
 
 TESTED = "0.169.0"
 KEY_ENV = "AR_MODEL_KEY"
@@ -46,24 +46,21 @@ class CodexWorker(CliWorker):
     tool_rules: Mapping[str, str] = {"model_reasoning_effort": "low|medium|high"}
     lost_session = "no rollout found for thread id"
     version_env: Mapping[str, str] = {"CODEX_HOME": "/nonexistent"}
+    key_env = KEY_ENV
+    stop_signal = "INT"
+    watch = OutputWatch(final=FINAL, retry=RETRY, login=LOGIN_PROMPT)
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
         """Return `codex exec`, or `codex exec resume` if the call names a session."""
         home = call.home / "codex"
-        scratch = call.home / "tmp"
         model = self.model_of(call)
         session = resumed(call)
         # Few retries: AgentRunner owns time limits, and Codex repeats a 401 five times.
         provider = provider_table(self.url_of(call), retries=2, idle_sec=120)
-        argv = [
-            *(self.program(), "exec", "--json", "--skip-git-repo-check", "-C", str(call.workdir)),
+        words = [
+            *("exec", "--json", "--skip-git-repo-check", "-C", str(call.workdir)),
             *(("-m", model) if model else ()),
-            *(
-                "-c",
-                "model_provider=ar",
-                "-c",
-                f"model_providers.ar={provider}",
-            ),
+            *("-c", "model_provider=ar", "-c", f"model_providers.ar={provider}"),
             *_confinement(call.sandboxed),
             *(word for option in _ALWAYS for word in option),
             *("-o", str(call.home / "last-message.txt")),
@@ -72,18 +69,10 @@ class CodexWorker(CliWorker):
             *(("resume", session) if session else ()),
             "-",
         ]
-        return WorkerCommand(
-            argv=tuple(argv),
-            stdin=call.prompt.encode(),
-            # Codex refuses a CODEX_HOME under TMPDIR, and its own sandbox then fails silently.
-            env={"CODEX_HOME": str(home), "TMPDIR": str(scratch)},
-            folders=(home, scratch),
-            stop_signal="INT",
-            key_env=KEY_ENV,
-            watch=OutputWatch(final=FINAL, retry=RETRY, login=LOGIN_PROMPT),
-        )
+        # Codex refuses a CODEX_HOME under TMPDIR, and its own sandbox then fails silently.
+        return self.prepare(call, home, words, {"CODEX_HOME": str(home)})
 
-    def facts(self, record: Mapping[str, object]) -> Iterable[Fact]:
+    def facts(self, record: Mapping[str, object]) -> Iterable[fact.Fact]:
         return facts_of(record)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping
 
+from agentrunner.workers import fact
 from agentrunner.workers.streams import (
     MAX_COMMAND_CHARS,
     code_of,
@@ -12,20 +13,6 @@ from agentrunner.workers.streams import (
     dict_of,
     list_of,
     text_of,
-)
-from agentrunner.workers.transcript import (
-    Fact,
-    FileChanged,
-    Finished,
-    Retrying,
-    Session,
-    Tokens,
-    Tool,
-    ToolBegan,
-    ToolEnded,
-    Trouble,
-    TurnBegan,
-    WorkerMessage,
 )
 
 FINAL = r'^\{"type":"turn\.(completed|failed)"'
@@ -35,48 +22,50 @@ _RECONNECTING = "Reconnecting... "
 _SHELLS = {"sh", "bash", "zsh"}
 
 
-def facts_of(record: Mapping[str, object]) -> Iterator[Fact]:
+def facts_of(record: Mapping[str, object]) -> Iterator[fact.Fact]:
     """Yield the facts in one event. Usage is that of the whole thread, including earlier runs."""
     kind = record.get("type")
     if kind == "thread.started":
-        yield Session(text_of(record.get("thread_id")))
+        yield fact.Session(text_of(record.get("thread_id")))
     elif kind == "turn.started":
-        yield TurnBegan()
+        yield fact.TurnBegan()
     elif kind == "turn.completed":
         usage = dict_of(record.get("usage"))
         tokens = count_of(usage.get("input_tokens")), count_of(usage.get("output_tokens"))
-        yield Tokens(*tokens, scope="session")
-        yield Finished(clean=True)
+        yield fact.Tokens(*tokens, scope="session")
+        yield fact.Finished(clean=True)
     elif kind == "turn.failed":
         yield _trouble(record)
-        yield Finished(clean=False)
+        yield fact.Finished(clean=False)
     elif kind == "error":
         yield _trouble(record)
     elif kind in ("item.started", "item.completed"):
         yield from _of_item(dict_of(record.get("item")), done=kind == "item.completed")
 
 
-def _of_item(item: Mapping[str, object], *, done: bool) -> Iterator[Fact]:
+def _of_item(item: Mapping[str, object], *, done: bool) -> Iterator[fact.Fact]:
     kind = item.get("type")
     name = text_of(item.get("id"))
     if kind == "command_execution":
-        tool = Tool("shell", command=_command(item))
+        tool = fact.Tool("shell", command=_command(item))
         code, status = code_of(item.get("exit_code")), text_of(item.get("status"))
-        yield ToolEnded(name, False, code, status, tool) if done else ToolBegan(name, tool)
+        yield (
+            fact.ToolEnded(name, False, code, status, tool) if done else fact.ToolBegan(name, tool)
+        )
     elif kind == "agent_message" and done:
-        yield WorkerMessage(text_of(item.get("text")))
+        yield fact.WorkerMessage(text_of(item.get("text")))
     elif kind == "error" and done:
-        yield Trouble(_message(item), fatal=False)
+        yield fact.Trouble(_message(item), fatal=False)
     elif kind == "file_change" and done and item.get("status") == "completed":
         for change in map(dict_of, list_of(item.get("changes"))):
-            yield FileChanged(text_of(change.get("path")), text_of(change.get("kind")))
+            yield fact.FileChanged(text_of(change.get("path")), text_of(change.get("kind")))
     elif done and kind in ("mcp_tool_call", "web_search", "todo_list"):
-        yield ToolEnded(name, tool=Tool(str(kind)))
+        yield fact.ToolEnded(name, tool=fact.Tool(str(kind)))
 
 
-def _trouble(record: Mapping[str, object]) -> Fact:
+def _trouble(record: Mapping[str, object]) -> fact.Fact:
     message = _message(record)
-    return Retrying(message) if message.startswith(_RECONNECTING) else Trouble(message)
+    return fact.Retrying(message) if message.startswith(_RECONNECTING) else fact.Trouble(message)
 
 
 def _command(item: Mapping[str, object]) -> str:
