@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from agentrunner.workers import fact
 from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
-from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
-from agentrunner.workers.prompt_argument import prompt_argument
+from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, prompt_argument, resumed
 from agentrunner.workers.streams import code_of, dict_of, list_of, text_of
 
 KEY_ENV = "CURSOR_API_KEY"

@@ -17,8 +17,7 @@ from agentrunner.workers.base import (
     WorkerCommand,
     WorkerRequest,
 )
-from agentrunner.workers.cli import CliWorker
-from agentrunner.workers.prompt_argument import prompt_argument
+from agentrunner.workers.cli import CliWorker, prompt_argument
 from agentrunner.workers.streams import (
     TextEvents,
     code_of,

@@ -47,6 +47,7 @@ from agentrunner.workers.streams import (
     MAX_COUNT,
     LineSplitter,
     clip,
+    code_of,
     ended_by,
     last_lines,
     lines_of,
@@ -136,7 +137,7 @@ class TranscriptFacts:
         if tool.command and (key in self.commands or len(self.commands) < MAX_COMMANDS):
             command = clip(tool.command, MAX_COMMAND_CHARS)
             self.commands[key] = (
-                CommandRun(command, exit_code_of(fact.exit_code), clip(fact.status, 40))
+                CommandRun(command, code_of(fact.exit_code), clip(fact.status, 40))
                 if isinstance(fact, ToolEnded)
                 else CommandRun(command, status="in_progress")
             )
@@ -202,13 +203,6 @@ def reading_of(
         failure=None if lost else failure,
         error=error,
     )
-
-
-def exit_code_of(value: object) -> int | None:
-    """Return an exit code as printed by a CLI; None for anything that is not one."""
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 31:
-        return value
-    return None
 
 
 def written_at(ended: Ended) -> datetime:
@@ -295,7 +289,7 @@ class TranscriptEvents:
         tool = self._facts.tool(fact)
         if tool is not None and tool.command:
             command = clip(tool.command, MAX_COMMAND_CHARS)
-            fields = {"command": command, "exit_code": exit_code_of(fact.exit_code)}
+            fields = {"command": command, "exit_code": code_of(fact.exit_code)}
             return WorkerEvent("command_finished", fields)
         if tool is not None and tool.path and not fact.failed:
             return _file_event(tool.path, tool.change)
