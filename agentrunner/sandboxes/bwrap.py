@@ -16,7 +16,7 @@ from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 
-from agentrunner.environment import how_to_add, own_process
+from agentrunner.environment import find_program, how_to_add, own_process
 from agentrunner.errors import AgentRunnerError, SandboxUnavailable
 from agentrunner.sandboxes.base import (
     Caches,
@@ -342,14 +342,9 @@ def find_bwrap(environ: Mapping[str, str], repo: Path) -> Path:
 
     Raises SandboxUnavailable if there is neither.
     """
-    folders = [*environ.get("PATH", "").split(":"), *USUAL_FOLDERS]
-    for folder in map(Path, filter(None, folders)):
-        candidate = folder / "bwrap"
-        if not folder.is_absolute() or not os.access(candidate, os.X_OK):
-            continue
-        real = candidate.resolve()
-        if not holds(repo, candidate) and not holds(repo, real) and real.is_file():
-            return real
+    path = ":".join([environ.get("PATH", ""), *USUAL_FOLDERS])
+    if (found := find_program("bwrap", avoid=repo, environ={"PATH": path})) is not None:
+        return found.resolve()
     if (bundled := bundled_bwrap()) is not None:
         return bundled
     raise SandboxUnavailable(

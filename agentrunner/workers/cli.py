@@ -7,6 +7,7 @@ JSON lines overrides `events` and `facts_in`.
 from __future__ import annotations
 
 import os
+import platform
 import re
 import subprocess
 import tempfile
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from agentrunner.config.agents import WorkerSpec
+from agentrunner.environment import find_program
 from agentrunner.errors.workers import BadWorkerCommand, BadWorkerUrl
 from agentrunner.workers.base import (
     Ended,
@@ -31,13 +33,13 @@ from agentrunner.workers.base import (
     WorkerReading,
     WorkerRequest,
 )
-from agentrunner.workers.binary import find_program, native_binary
 from agentrunner.workers.fact import Fact
 from agentrunner.workers.failures import unknown_flag
 from agentrunner.workers.streams import clip, tail_of
 from agentrunner.workers.transcript import TranscriptEvents, facts_in, reading_of
 
 _PROBE_TIMEOUT_SEC = 20
+_NPM_PLATFORMS = {"x86_64": "x64", "aarch64": "arm64"}
 _VERSION = re.compile(r"\d+(?:\.\d+)+(?:[\w.+-]*\w)?")
 
 LOGIN_PROMPT = (
@@ -246,6 +248,31 @@ class CliWorker(ABC):
         if found is None or not self.native:
             return found
         return native_binary(found, self.package, self.native)
+
+
+def native_binary(path: Path, package: str, where: str) -> Path | None:
+    """Return the native program behind an npm wrapper script, or else `path` with links resolved.
+
+    npm installs `PACKAGE/bin/NAME.js` and, beside the package or nested in it, one package per
+    platform, `PACKAGE-linux-x64`, in which `where` is a glob for the program. Killing the wrapper
+    would leave the native program running. None if the platform's package is missing.
+    """
+    real = path.resolve()
+    if real.suffix != ".js":
+        return real
+    machine = platform.machine()
+    root = real.parent
+    while root.name != package.rpartition("/")[2] and root != root.parent:
+        root = root.parent
+    scope, _, short = package.rpartition("/")
+    platform_package = f"{short}-linux-{_NPM_PLATFORMS.get(machine, machine)}"
+    for folder in (
+        root.parent / platform_package,
+        root / "node_modules" / scope / platform_package,
+    ):
+        if found := sorted(folder.glob(where)):
+            return found[0]
+    return None
 
 
 def resumed(call: WorkerRequest) -> str | None:
