@@ -62,9 +62,7 @@ class CursorWorker(CliWorker):
         """Yield the facts in one event."""
         kind, subtype = record.get("type"), record.get("subtype")
         if kind == "system" and subtype == "init":
-            yield fact.Session(text_of(record.get("session_id")))
-            yield fact.Model(text_of(record.get("model")))
-            yield fact.TurnBegan()
+            yield from fact.began(record)
         elif kind == "assistant":
             parts = map(dict_of, list_of(dict_of(record.get("message")).get("content")))
             yield fact.WorkerMessage("".join(text_of(part.get("text")) for part in parts))

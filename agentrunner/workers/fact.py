@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -148,6 +148,13 @@ Fact = (
 
 Translate = Callable[[Mapping[str, object]], Iterable[Fact]]
 """Returns the facts of one record. Pure; accepts any JSON object, and never raises."""
+
+
+def began(record: Mapping[str, object]) -> Iterator[Fact]:
+    """Yield the facts in the first event of a stream that resembles Claude Code's."""
+    yield Session(text_of(record.get("session_id")))
+    yield Model(text_of(record.get("model")))
+    yield TurnBegan()
 
 
 def tool_of(

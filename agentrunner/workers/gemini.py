@@ -75,9 +75,7 @@ class GeminiWorker(CliWorker):
         """Yield the facts in one event."""
         kind, failed = record.get("type"), record.get("status") != "success"
         if kind == "init":
-            yield fact.Session(text_of(record.get("session_id")))
-            yield fact.Model(text_of(record.get("model")))
-            yield fact.TurnBegan()
+            yield from fact.began(record)
         elif kind == "message" and record.get("role") == "assistant":
             joins = record.get("delta") is True
             yield fact.WorkerMessage(text_of(record.get("content")), joins)

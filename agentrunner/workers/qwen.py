@@ -77,9 +77,7 @@ class QwenWorker(CliWorker):
         """Yield the facts in one event."""
         kind = record.get("type")
         if kind == "system" and record.get("subtype") == "init":
-            yield fact.Session(text_of(record.get("session_id")))
-            yield fact.Model(text_of(record.get("model")))
-            yield fact.TurnBegan()
+            yield from fact.began(record)
         elif kind in ("assistant", "user"):
             for part in map(dict_of, list_of(dict_of(record.get("message")).get("content"))):
                 yield from _of_part(part)
