@@ -82,6 +82,33 @@ def how_to_add(extra: str) -> str:
     return f"uv tool install '.[{extra}]' or pip install '.[{extra}]' in AgentRunner's folder"
 
 
+def find_program(
+    name: str, *, avoid: Path | None = None, environ: Mapping[str, str] | None = None
+) -> Path | None:
+    """Return the absolute path of a program, by PATH if `name` is a bare word.
+
+    A repository may contain a program of that name, and PATH may contain `.`: neither decides what
+    runs. Relative names, relative or empty PATH entries, and all that is inside `avoid`, also
+    through a link, are skipped.
+    """
+    env = os.environ if environ is None else environ
+    if "/" in name:
+        candidates = [Path(name)]
+    else:
+        candidates = [Path(folder) / name for folder in env.get("PATH", "").split(":")]
+    return next((path for path in candidates if _is_usable(path, avoid)), None)
+
+
+def _is_usable(path: Path, avoid: Path | None) -> bool:
+    # Access is checked first, because is_file raises for a path that may not be examined.
+    if not path.is_absolute() or not os.access(path, os.X_OK) or not path.is_file():
+        return False
+    if avoid is None:
+        return True
+    inside = (path.parent.resolve() / path.name, path.resolve())
+    return not any(where.is_relative_to(avoid.resolve()) for where in inside)
+
+
 @cache
 def own_process(module: str, *, packages: bool) -> tuple[str, ...]:
     """Return the command that runs `main` of a module of ours; its own words follow it.

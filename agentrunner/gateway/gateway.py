@@ -11,7 +11,6 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from aiohttp import web
@@ -26,7 +25,7 @@ from agentrunner.gateway.prices import load_prices
 from agentrunner.gateway.provider import LiveProvider, SessionFactory, end_to_end, new_session
 from agentrunner.gateway.upstream_errors import UpstreamError, classify
 from agentrunner.gateway.usage import ErrorClass
-from agentrunner.gateway.usage_recorder import UsageRecorder
+from agentrunner.gateway.usage_recorder import OpenCall, UsageRecorder
 from agentrunner.gateway.wires import CREDENTIAL_HEADERS, CREDENTIAL_QUERY, WIRES, parse
 from agentrunner.text.redaction import Redactor
 
@@ -97,19 +96,6 @@ def _with_cassette(
     return live
 
 
-@dataclass
-class _Counts:
-    """What is known so far of one call that was let through."""
-
-    request: Outgoing
-    started: float
-    number: int | None = None
-    """Its number in the usage log, once it is sent on."""
-    status: int = 0
-    meter: Meter | None = None
-    error: UpstreamError | None = None
-
-
 class Gateway:
     """Answers requests, many at once."""
 
@@ -160,38 +146,37 @@ class Gateway:
             model=self._wire.model(path, parse(plain)),
             metered=metered,
         )
-        counts = _Counts(outgoing, time.monotonic())
+        call = OpenCall(outgoing, time.monotonic())
         try:
-            return await self._answer(request, counts)
+            return await self._answer(request, call)
         finally:
-            self._book(counts)
+            self._recorder.book(call, self._clock())
 
-    async def _answer(self, request: web.Request, counts: _Counts) -> web.StreamResponse:
-        refusal = self._recorder.refusal() if counts.request.metered else ""
+    async def _answer(self, request: web.Request, call: OpenCall) -> web.StreamResponse:
+        refusal = self._recorder.refusal() if call.request.metered else ""
         if refusal:
-            return self._fail(counts, FINAL, "budget", refusal)
-        if counts.request.metered:
-            asked = counts.request
-            counts.number = self._recorder.begin(asked.path, asked.model, self._clock())
+            return self._fail(call, FINAL, "budget", refusal)
+        if call.request.metered:
+            self._recorder.begin(call, self._clock())
         try:
-            async with self._provider.ask(counts.request) as reply:
-                counts.status = reply.status
+            async with self._provider.ask(call.request) as reply:
+                call.status = reply.status
                 if reply.status >= 400:
-                    return await self._pass_error(reply, counts)
+                    return await self._pass_error(reply, call)
                 if reply.status >= 300:
-                    return self._fail(counts, 502, "server", self._redirected(reply))
-                return await self._pass_on(request, reply, counts)
+                    return self._fail(call, 502, "server", self._redirected(reply))
+                return await self._pass_on(request, reply, call)
         except UpstreamUnreachable as problem:
-            return self._fail(counts, 502, "network", str(problem))
+            return self._fail(call, 502, "network", str(problem))
         except Mismatch as problem:
-            return self._fail(counts, FINAL, "replay", str(problem))
+            return self._fail(call, FINAL, "replay", str(problem))
 
     async def _pass_on(
-        self, request: web.Request, reply: Incoming, counts: _Counts
+        self, request: web.Request, reply: Incoming, call: OpenCall
     ) -> web.StreamResponse:
         headers = reply.lower
         kind, encoding = headers.get("content-type", ""), headers.get("content-encoding", "")
-        counts.meter = meter = Meter(self._wire, kind, encoding)
+        call.meter = meter = Meter(self._wire, kind, encoding)
         response = web.StreamResponse(status=reply.status)
         response.headers.extend(end_to_end(reply.headers))
         size = 0
@@ -205,7 +190,7 @@ class Gateway:
                 await response.write(chunk)
             await response.write_eof()
         except UpstreamUnreachable as problem:
-            counts.error = UpstreamError("network", detail=str(problem))
+            call.error = UpstreamError("network", detail=str(problem))
             # Breaking off is the only way left to report it; a normal end would look complete.
             if request.transport is not None:
                 request.transport.abort()
@@ -213,10 +198,10 @@ class Gateway:
             pass  # the client has gone away
         if meter.error is not None:
             body = json.dumps(meter.error).encode()
-            counts.error = classify(reply.status, reply.lower, body, self._clock())
+            call.error = classify(reply.status, reply.lower, body, self._clock())
         return response
 
-    async def _pass_error(self, reply: Incoming, counts: _Counts) -> web.Response:
+    async def _pass_error(self, reply: Incoming, call: OpenCall) -> web.Response:
         body = b""
         async for chunk in reply.chunks:
             body += chunk
@@ -227,7 +212,7 @@ class Gateway:
             body, encoding = b"an error that cannot be decompressed", ""
         # Some providers repeat the key that they refuse: it must not reach the sandbox this way.
         body = self._key.redact_bytes(decoded(body, encoding))
-        counts.error = classify(reply.status, reply.lower, body, self._clock())
+        call.error = classify(reply.status, reply.lower, body, self._clock())
         headers = CIMultiDict(
             (name, value)
             for name, value in end_to_end(reply.headers)
@@ -235,8 +220,8 @@ class Gateway:
         )
         return web.Response(status=reply.status, body=body, headers=headers)
 
-    def _fail(self, counts: _Counts, status: int, kind: ErrorClass, sentence: str) -> web.Response:
-        counts.status, counts.error = status, UpstreamError(kind, detail=sentence)
+    def _fail(self, call: OpenCall, status: int, kind: ErrorClass, sentence: str) -> web.Response:
+        call.status, call.error = status, UpstreamError(kind, detail=sentence)
         return self._error(status, kind, sentence)
 
     def _error(self, status: int, kind: ErrorClass, sentence: str) -> web.Response:
@@ -246,20 +231,6 @@ class Gateway:
     def _redirected(self, reply: Incoming) -> str:
         target = URL(reply.lower.get("location", "")).host or "another address"
         return f"{self._host} redirects to {target}, where the key does not go."
-
-    def _book(self, counts: _Counts) -> None:
-        tokens = counts.meter.tokens() if counts.meter is not None else None
-        self._recorder.book(
-            number=counts.number,
-            path=counts.request.path,
-            model=counts.request.model,
-            metered=counts.request.metered,
-            status=counts.status,
-            duration_sec=time.monotonic() - counts.started,
-            tokens=tokens,
-            error=counts.error,
-            ended=self._clock(),
-        )
 
     def _shows_placeholder(self, request: web.Request) -> bool:
         """Whether any place for a key holds the placeholder; all are compared, in constant time."""

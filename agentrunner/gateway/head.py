@@ -21,6 +21,21 @@ Reason = Literal[
 ]  # fmt: skip
 
 
+@dataclass(frozen=True)
+class HostAndPort:
+    """A requested host, its name written as in an allow-list."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+NOWHERE = HostAndPort("", 0)
+"""The target of a request that names none."""
+
+
 class RequestRefused(Exception):
     """A request that leads to no connection; its text is one sentence for the client."""
 
@@ -29,9 +44,8 @@ class RequestRefused(Exception):
         status: int,
         reason: Reason,
         text: str,
+        target: HostAndPort = NOWHERE,
         *,
-        host: str = "",
-        port: int = 0,
         entry: str = "",
         address: str = "",
     ) -> None:
@@ -39,8 +53,7 @@ class RequestRefused(Exception):
         self.status = status
         self.reason = reason
         self.text = text
-        self.host = host
-        self.port = port
+        self.host, self.port = target.host, target.port
         self.entry = entry
         """The allow-list entry that would permit it; "" if none would."""
         self.address = address
@@ -58,17 +71,6 @@ class RequestRefused(Exception):
             f"{allow}x-agentrunner-error: {self.reason}\r\nConnection: close\r\n\r\n"
         )
         return b"HTTP/1.1 %d %s\r\n%s%s\n" % (self.status, message, fields.encode(), message)
-
-
-@dataclass(frozen=True)
-class HostAndPort:
-    """A requested host, its name written as in an allow-list."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
 
 
 def read_head(head: bytes) -> HostAndPort:
@@ -115,7 +117,7 @@ def read_target(text: str) -> HostAndPort:
             403,
             "not_a_name",
             f'"{text[:SHOWN]}" is not host:port, and only that can be allowed',
-            host=text[:SHOWN],
+            HostAndPort(text[:SHOWN], 0),
         )
     name = canonical_name(host)
     if name is not None:
@@ -124,8 +126,7 @@ def read_target(text: str) -> HostAndPort:
         403,
         "not_a_name",
         f'"{host[:SHOWN]}" at port {port} is not the name of a host, and only names can be allowed',
-        host=host[:SHOWN],
-        port=port,
+        HostAndPort(host[:SHOWN], port),
     )
 
 
@@ -138,13 +139,13 @@ def _address(host: str, port: int) -> RequestRefused | None:
         if not (last.isdigit() or last.startswith("0x")):
             return None
         address = host[:SHOWN]
+    target = HostAndPort(host[:SHOWN], port)
     return RequestRefused(
         403,
         "address",
-        f"{host[:SHOWN]}:{port} is an address, and only names can be allowed; one can be pinned "
+        f"{target} is an address, and only names can be allowed; one can be pinned "
         f'to it by an entry like "some.name:{port}@{address}"',
-        host=host[:SHOWN],
-        port=port,
+        target,
     )
 
 
@@ -161,25 +162,16 @@ def _same_host(value: str, wanted: HostAndPort) -> bool:
 def _not_connect(target: str) -> RequestRefused:
     try:
         url = urlsplit(target)
-        host, port = canonical_name(url.hostname or "") or "", url.port or 80
+        host = canonical_name(url.hostname or "")
+        wanted = HostAndPort(host, url.port or 80) if host else NOWHERE
     except ValueError:
-        host, port = "", 0
-    what = f"{host}:{port}" if host else "this"
-    return RequestRefused(
-        405,
-        "plain_http",
-        f"{what} was asked for in plain http, and only https (by CONNECT) is let through",
-        host=host,
-        port=port if host else 0,
-    )
+        wanted = NOWHERE
+    what = "this" if wanted == NOWHERE else str(wanted)
+    text = f"{what} was asked for in plain http, and only https (by CONNECT) is let through"
+    return RequestRefused(405, "plain_http", text, wanted)
 
 
-def malformed(why: str, target: HostAndPort | None = None) -> RequestRefused:
+def malformed(why: str, target: HostAndPort = NOWHERE) -> RequestRefused:
     """Return the refusal of an invalid CONNECT request."""
-    return RequestRefused(
-        400,
-        "malformed",
-        f"this is not a well-formed request CONNECT host:port: {why}",
-        host=target.host if target else "",
-        port=target.port if target else 0,
-    )
+    text = f"this is not a well-formed request CONNECT host:port: {why}"
+    return RequestRefused(400, "malformed", text, target)

@@ -170,8 +170,7 @@ class Proxy:
             403,
             "not_public" if address else "not_listed",
             f'{target} {why}; to allow it: {self._setting}: ["{entry}"]',
-            host=target.host,
-            port=target.port,
+            target,
             entry=entry,
             address=address,
         )
@@ -213,7 +212,7 @@ class Proxy:
 
 def _failed(reason: Reason, target: HostAndPort, why: str) -> RequestRefused:
     text = f"{target} may be reached, but {why}"
-    return RequestRefused(502, reason, text, host=target.host, port=target.port)
+    return RequestRefused(502, reason, text, target)
 
 
 async def _answer(client: TunnelSide, refused: RequestRefused) -> None:

@@ -11,7 +11,9 @@ from typing import Any
 
 from agentrunner.gateway.usage import ErrorClass
 from agentrunner.gateway.wires import parse
+from agentrunner.text.times import DURATION_PART, seconds_in
 
+_DURATION = rf"(?:{DURATION_PART},? ?)+"
 MAX_DETAIL = 300
 """Characters of a provider's own message that are kept."""
 
@@ -127,7 +129,7 @@ def _waits_in_body(data: Any, text: str, now: datetime) -> Iterator[float]:
             delay = item.get("retryDelay") if isinstance(item, dict) else None
             if isinstance(delay, str) and (seconds := _duration(delay)) is not None:
                 yield seconds
-    found = re.search(rf"(?:try again|retry) in ((?:{_PART},? ?)+)", text)
+    found = re.search(rf"(?:try again|retry) in ({_DURATION})", text)
     if found and (seconds := _duration(found[1])) is not None:
         yield seconds
 
@@ -159,15 +161,9 @@ def _wait(value: str, now: datetime) -> float | None:
     return (moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds()
 
 
-_PART = r"(\d+(?:\.\d+)?) ?(ms|s|m|h|d)[a-z]*"
-_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
-
-
 def _duration(text: str) -> float | None:
     """Return the seconds of "1s", "6m0s", "17ms", "1.5s", "2 hours"."""
-    if not re.fullmatch(rf"(?:{_PART},? ?)+", text.strip()):
-        return None
-    return sum(float(number) * _UNITS[unit] for number, unit in re.findall(_PART, text))
+    return seconds_in(text) if re.fullmatch(_DURATION, text.strip()) else None
 
 
 def _number(value: Any) -> float | None:

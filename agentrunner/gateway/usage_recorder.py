@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import contextlib
+import time
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+from agentrunner.gateway.exchange import Outgoing
+from agentrunner.gateway.metering import Meter
 from agentrunner.gateway.order import Allowance, GatewayOrder
 from agentrunner.gateway.prices import Prices
 from agentrunner.gateway.upstream_errors import UpstreamError
 from agentrunner.gateway.usage import Call, UsageLog, read_log
-from agentrunner.gateway.wires import CallTokens
 from agentrunner.text.redaction import Redactor
 from agentrunner.text.times import stamp
+
+
+@dataclass
+class OpenCall:
+    """What is known so far of one call that was let through."""
+
+    request: Outgoing
+    started: float
+    """By the monotonic clock."""
+    number: int | None = None
+    """Its number in the usage log, once it is sent on."""
+    status: int = 0
+    meter: Meter | None = None
+    error: UpstreamError | None = None
 
 
 class UsageRecorder:
@@ -51,65 +68,58 @@ class UsageRecorder:
             )
         return ""
 
-    def begin(self, path: str, model: str, started: datetime) -> int:
-        """Record that a call is sent on, and return its number."""
+    def begin(self, call: OpenCall, started: datetime) -> None:
+        """Record that a call is sent on, and give it its number."""
         self._calls += 1
-        call = Call(
-            ts=stamp(started), label=self._label, n=self._calls, path=path,
-            model=self._redactor.redact(model[:200]), status=0, duration_ms=0,
-            input_tokens=None, cached_tokens=None, output_tokens=None, usd=None,
-            detail="nobody saw the end of this call",
-        )  # fmt: skip
+        call.number = self._calls
+        line = replace(self._line(call, started), detail="nobody saw the end of this call")
         with contextlib.suppress(OSError):
-            self._log.append(call, begins=True)
-        return self._calls
+            self._log.append(line, begins=True)
 
-    def book(
-        self,
-        *,
-        number: int | None,
-        path: str,
-        model: str,
-        metered: bool,
-        status: int,
-        duration_sec: float,
-        tokens: CallTokens | None,
-        error: UpstreamError | None,
-        ended: datetime,
-    ) -> None:
-        """Record how a call ended; `tokens` is None if they are unknown.
-
-        `number` is the result of `begin`, None for a call that was not sent on or costs nothing.
-        """
+    def book(self, call: OpenCall, ended: datetime) -> None:
+        """Record how a call ended; one without a number was not sent on, or costs nothing."""
+        tokens = call.meter.tokens() if call.meter is not None else None
+        error = call.error
         # A refused call costs nothing; one that breaks off may.
-        free = not metered or status >= 400
-        usd = 0.0 if free else self._prices.cost(model, tokens)
-        if number is None:
-            self._calls = number = self._calls + 1
+        free = not call.request.metered or call.status >= 400
+        usd = 0.0 if free else self._prices.cost(call.request.model, tokens)
+        if call.number is None:
+            self._calls = call.number = self._calls + 1
+        self._usd += usd or 0
+        line = replace(
+            self._line(call, ended),
+            status=call.status,
+            duration_ms=round((time.monotonic() - call.started) * 1000),
+            usd=usd,
+            metered=call.request.metered,
+        )
         if tokens is not None:
             self._tokens += tokens.input + tokens.output
-        self._usd += usd or 0
-        reset_at = error.reset_at if error else None
-        call = Call(
-            ts=stamp(ended),
-            label=self._label,
-            n=number,
-            path=path,
-            model=self._redactor.redact(model[:200]),
-            status=status,
-            duration_ms=round(duration_sec * 1000),
-            input_tokens=tokens.input if tokens else None,
-            cached_tokens=tokens.cached if tokens else None,
-            output_tokens=tokens.output if tokens else None,
-            usd=usd,
-            error=error.kind if error else None,
-            reset_at=stamp(reset_at) if reset_at else None,
-            detail=self._redactor.redact(error.detail) if error else "",
-            metered=metered,
-        )
+            line = replace(
+                line,
+                input_tokens=tokens.input,
+                cached_tokens=tokens.cached,
+                output_tokens=tokens.output,
+            )
+        if error is not None:
+            line = replace(
+                line,
+                error=error.kind,
+                reset_at=stamp(error.reset_at) if error.reset_at else None,
+                detail=self._redactor.redact(error.detail),
+            )
         # On a full disk the worker continues; the totals here still apply to its allowance.
         with contextlib.suppress(OSError):
-            self._log.append(call)
+            self._log.append(line)
+
+    def _line(self, call: OpenCall, at: datetime) -> Call:
+        """Return a call of which nothing is known but that it was made."""
+        assert call.number is not None
+        return Call(
+            ts=stamp(at), label=self._label, n=call.number, path=call.request.path,
+            model=self._redactor.redact(call.request.model[:200]), status=0, duration_ms=0,
+            input_tokens=None, cached_tokens=None, output_tokens=None, usd=None,
+        )  # fmt: skip
 
     def close(self) -> None:
         """Close the log."""

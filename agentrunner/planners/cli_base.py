@@ -40,8 +40,8 @@ from agentrunner.planners.retry import BY_CLASS, WORTH_A_RETRY, capped, seconds_
 from agentrunner.planners.timeouts import NEAR, is_near
 from agentrunner.planners.workplace import Workplace
 from agentrunner.workers.base import Failure, FailureKind, Worker, WorkerCommand
-from agentrunner.workers.factory import make_worker
 from agentrunner.workers.failures import failure_of
+from agentrunner.workers.member import make_worker
 
 TIMEOUT_SEC = 600.0
 NOT_FOUND = 127

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL, PlannerSpec
+from agentrunner.config.hosts import is_loopback
 from agentrunner.config.kinds import planner_kind
 from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.planners import BaseUrlRefused, InheritedUrlRefused
@@ -116,7 +117,7 @@ def checked_url(
         raise refuse("is not a web address", f"set {place} to something like {DEFAULT_BASE_URL}")
     if url.username is not None or url.password is not None:
         raise refuse("holds credentials", "put the key into OPENAI_API_KEY")
-    loopback = _is_loopback(host)
+    loopback = is_loopback(host)
     if url.scheme == "http" and not loopback and not (plain and is_private(host)):
         remedy_text = "use https://"
         if plain is False and is_private(host):
@@ -137,12 +138,3 @@ def is_private(host: str) -> bool:
     except ValueError:
         return False
     return any(address in network for network in PRIVATE)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

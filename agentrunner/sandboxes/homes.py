@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from agentrunner.sandboxes.base import Cache, Caches, Mount, Request, SandboxOrder
-from agentrunner.sandboxes.layers import MOST_COPIED, TooLarge, copy_tree
+from agentrunner.sandboxes.layers import MOST_COPIED, TooLarge, copy_tree, remove_tree
 
 SANDBOX_HOME = Path("/home/agent")
 """Where a command's home is in a sandbox."""
@@ -106,14 +105,10 @@ def _copy_once(target: Path, cache: Cache) -> bool:
     try:
         copy_tree(str(cache.source), str(target))
     except TooLarge:
-        shutil.rmtree(target, ignore_errors=True)
+        remove_tree(str(target))
         return False
     for name in cache.hidden:
-        place = target / name
-        if place.is_dir() and not place.is_symlink():
-            shutil.rmtree(place, ignore_errors=True)
-        else:
-            place.unlink(missing_ok=True)
+        remove_tree(str(target / name))
     return True
 
 

@@ -349,12 +349,10 @@ def signal_supervisor(
         process.send_signal(number)
         return True
     with contextlib.suppress(OSError, ValueError, KeyError):
-        facts = json.loads((folder / "started.json").read_bytes())
-        pid = int(facts["supervisor"]["pid"])
+        pid, started = _started(folder, "supervisor")
         fd = os.pidfd_open(pid)
         try:
-            same = start_time(pid) == facts["supervisor"]["start_time"]
-            if same and facts["boot_id"] == boot_id():
+            if start_time(pid) == started:
                 signal.pidfd_send_signal(fd, number)
                 return True
         finally:
@@ -369,11 +367,20 @@ def end_session(folder: Path) -> None:
     session escapes: that is why a lost worker is not started again there.
     """
     with contextlib.suppress(OSError, ValueError, KeyError):
-        facts = json.loads((folder / "started.json").read_bytes())
-        session = int(facts["worker"]["pid"])
+        session, started = _started(folder, "worker")
         # The number is not reused while the session has members. If it was, they are gone.
-        reused = start_time(session) not in (None, facts["worker"]["start_time"])
-        if facts["boot_id"] == boot_id() and not reused:
+        if start_time(session) in (None, started):
             for pid, process in process_table().items():
                 if process.session == session:
                     send(pid, signal.SIGKILL)
+
+
+def _started(folder: Path, who: Literal["supervisor", "worker"]) -> tuple[int, object]:
+    """Return pid and start time of one of the two processes of a worker run's folder.
+
+    Raises OSError, ValueError or KeyError if none was started since this machine booted.
+    """
+    facts = json.loads((folder / "started.json").read_bytes())
+    if facts["boot_id"] != boot_id():
+        raise ValueError("another boot")
+    return int(facts[who]["pid"]), facts[who]["start_time"]

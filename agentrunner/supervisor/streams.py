@@ -32,6 +32,14 @@ def redactor_of(spellings: Iterable[tuple[bytes, str]]) -> Redactor:
     )
 
 
+def _place_of(byte: int) -> tuple[int, int]:
+    """Return where in the file a byte is, and how many are from there on in one piece."""
+    if byte < HEAD:
+        return byte, HEAD - byte
+    wrapped = (byte - HEAD) % TAIL
+    return HEAD + wrapped, TAIL - wrapped
+
+
 class CappedStream:
     """One output of the worker, written to a capped file."""
 
@@ -55,11 +63,7 @@ class CappedStream:
     def _store(self, data: bytes) -> None:
         view = memoryview(data)
         while view and not self.lost:
-            if self.size < HEAD:
-                at, room = self.size, HEAD - self.size
-            else:
-                wrapped = (self.size - HEAD) % TAIL
-                at, room = HEAD + wrapped, TAIL - wrapped
+            at, room = _place_of(self.size)
             try:
                 count = os.pwrite(self.fd, view[:room], at)
             except OSError:
@@ -78,7 +82,7 @@ class CappedStream:
         os.close(self.fd)
 
     def _unroll(self, left_out: int) -> None:
-        oldest = HEAD + (self.size - HEAD) % TAIL
+        oldest, _ = _place_of(self.size)
         unrolled = self.path.with_name(self.path.name + ".new")
         try:
             target = os.open(unrolled, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -138,11 +142,7 @@ class Tail:
         if self.at >= HEAD:
             self.at = max(self.at, count - TAIL)
         start = self.at
-        if start < HEAD:
-            place, room = start, HEAD - start
-        else:
-            wrapped = (start - HEAD) % TAIL
-            place, room = HEAD + wrapped, TAIL - wrapped
+        place, room = _place_of(start)
         data = os.pread(self._fd, min(room, limit, count - start), place)
         # Nothing is there: the disk was full, and only the head is left.
         self.at += len(data) or count

@@ -7,26 +7,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
+from agentrunner.workers import fact
 from agentrunner.workers.base import (
     Ended,
     EventReader,
     OutputWatch,
     Reports,
     WorkerCommand,
-    WorkerReading,
     WorkerRequest,
 )
 from agentrunner.workers.cli import CliWorker
 from agentrunner.workers.streams import TextEvents, lines_of
-from agentrunner.workers.transcript import (
-    Fact,
-    FileChanged,
-    Finished,
-    Model,
-    Trouble,
-    WorkerMessage,
-    reading_of,
-)
 
 TESTED = "0.86.2"
 KEY_ENV = "OPENAI_API_KEY"
@@ -73,15 +64,17 @@ class AiderWorker(CliWorker):
     wire = "openai"
     default_url = "https://api.openai.com/v1"
     reports = Reports(actions=True)
+    key_env = KEY_ENV
+    watch = OutputWatch(retry=RETRY, retries=9)
+    reads_stdin = False
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
         """Return `aider` with the prompt in a file, which can have any length and is no option."""
         home = call.home / "aider"
-        scratch = call.home / "tmp"
         objects = home / "objects"
         prompt = home / "prompt.md"
-        argv = [
-            *(self.program(), "--model", f"openai/{self.model_of(call) or DEFAULT_PLANNER_MODEL}"),
+        words = [
+            *("--model", f"openai/{self.model_of(call) or DEFAULT_PLANNER_MODEL}"),
             # A variable in the repository's .env would override one of the environment.
             *("--openai-api-base", self.url_of(call)),
             *_OPTIONS,
@@ -90,58 +83,50 @@ class AiderWorker(CliWorker):
             *self.flags_of(call),
             *("--message-file", str(prompt)),
         ]
-        return WorkerCommand(
-            argv=tuple(argv),
-            env={
-                "HOME": str(home),
-                "TMPDIR": str(scratch),
-                "COLUMNS": "1000",  # otherwise its errors are broken into lines
-                "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-                # It adds new files to git's index, which is the user's, and read-only in a sandbox.
-                "GIT_INDEX_FILE": str(home / "index"),
-                "GIT_OBJECT_DIRECTORY": str(objects),
-                "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(call.workdir / ".git" / "objects"),
-            },
-            key_env=KEY_ENV,
-            folders=(home, scratch, objects),
-            files={
-                prompt: call.prompt,
-                home / ".gitconfig": _IDENTITY,
-                home / _PRICES: json.dumps({"none": {}}),
-            },
-            watch=OutputWatch(retry=RETRY, retries=9),
-        )
+        env = {
+            "HOME": str(home),
+            "COLUMNS": "1000",  # otherwise its errors are broken into lines
+            "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+            # It adds new files to git's index, which is the user's, and read-only in a sandbox.
+            "GIT_INDEX_FILE": str(home / "index"),
+            "GIT_OBJECT_DIRECTORY": str(objects),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(call.workdir / ".git" / "objects"),
+        }
+        files = {
+            prompt: call.prompt,
+            home / ".gitconfig": _IDENTITY,
+            home / _PRICES: json.dumps({"none": {}}),
+        }
+        return self.prepare(call, home, words, env, files, folders=(objects,))
 
-    def facts(self, record: Mapping[str, object]) -> Iterable[Fact]:
+    def facts(self, record: Mapping[str, object]) -> Iterable[fact.Fact]:
         """Return no facts: it prints no records."""
         return ()
 
     def events(self) -> EventReader:
         return TextEvents()
 
-    def read(self, ended: Ended) -> WorkerReading:
-        """Return the facts in its lines."""
-        reading = reading_of(ended, facts_of(lines_of(ended.stdout)))
-        return self.with_refused_flags(ended, reading)
+    def facts_in(self, ended: Ended) -> Iterator[fact.Fact]:
+        return facts_of(lines_of(ended.stdout))
 
 
-def facts_of(lines: Iterable[str]) -> Iterator[Fact]:
+def facts_of(lines: Iterable[str]) -> Iterator[fact.Fact]:
     """Yield the facts in the lines of a run, in order."""
     latest: list[str] = []
     for line in lines:
         if _ANSWERED.match(line):
-            yield WorkerMessage("\n".join(latest).strip())
-            yield Finished(clean=True)
+            yield fact.WorkerMessage("\n".join(latest).strip())
+            yield fact.Finished(clean=True)
             latest.clear()
         elif found := _APPLIED.match(line):
-            yield FileChanged(found[1])
+            yield fact.FileChanged(found[1])
         elif found := _MODEL.match(line):
-            yield Model(found[1])
+            yield fact.Model(found[1])
         elif _FAILED.match(line):
-            yield Trouble(line)
-            yield Finished(clean=False)
+            yield fact.Trouble(line)
+            yield fact.Finished(clean=False)
         elif _EXHAUSTED in line:
-            yield Trouble(line, "context")
+            yield fact.Trouble(line, "context")
         elif line.startswith("Repo-map: "):
             latest.clear()  # the banner ends
         else:

@@ -1,27 +1,31 @@
 """The base class of CLI adapters: finds the binary, probes it, reads its event stream.
 
 An adapter adds what is specific: class attributes, `command` and `facts`. One whose CLI prints no
-JSON lines overrides `events` and `read`.
+JSON lines overrides `events` and `facts_in`.
 """
 
 from __future__ import annotations
 
 import os
+import platform
 import re
 import subprocess
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 from agentrunner.config.agents import WorkerSpec
+from agentrunner.environment import find_program
 from agentrunner.errors.workers import BadWorkerCommand, BadWorkerUrl
 from agentrunner.workers.base import (
     Ended,
     EventReader,
     Failure,
+    OutputWatch,
     Probe,
     Reports,
     WireName,
@@ -29,13 +33,13 @@ from agentrunner.workers.base import (
     WorkerReading,
     WorkerRequest,
 )
-from agentrunner.workers.binary import find_program, native_binary
+from agentrunner.workers.fact import Fact
 from agentrunner.workers.failures import unknown_flag
 from agentrunner.workers.streams import clip, tail_of
-from agentrunner.workers.transcript import Fact, read_transcript
-from agentrunner.workers.transcript_events import TranscriptEvents
+from agentrunner.workers.transcript import TranscriptEvents, facts_in, reading_of
 
 _PROBE_TIMEOUT_SEC = 20
+_NPM_PLATFORMS = {"x86_64": "x64", "aarch64": "arm64"}
 _VERSION = re.compile(r"\d+(?:\.\d+)+(?:[\w.+-]*\w)?")
 
 LOGIN_PROMPT = (
@@ -95,6 +99,12 @@ class CliWorker(ABC):
     """A pattern for the message with which it reports an unknown session."""
     version_env: Mapping[str, str] = {}
     """Variables that `--version` needs besides PATH and HOME."""
+    key_env: str = ""
+    """The variable from which it reads its credential."""
+    reads_stdin: bool = True
+    """Whether it reads its prompt from stdin."""
+    stop_signal: Literal["INT", "TERM"] = "TERM"
+    watch: OutputWatch = OutputWatch()
 
     def __init__(self, spec: WorkerSpec, repo: Path | None = None) -> None:
         self.spec = spec
@@ -163,17 +173,21 @@ class CliWorker(ABC):
         """Return a reader of the JSON lines."""
         return TranscriptEvents(self.facts)
 
+    def facts_in(self, ended: Ended) -> Iterator[Fact]:
+        """Yield the facts of an ended run; lines that are not JSON objects are skipped."""
+        return facts_in(ended.stdout, self.facts)
+
     def read(self, ended: Ended) -> WorkerReading:
-        """Return the facts in the stream; see `read_transcript`."""
-        reading = read_transcript(
+        """Return the facts of the run; if the CLI did not begin, with a sentence on its flags."""
+        reading = reading_of(
             ended,
-            self.facts,
+            self.facts_in(ended),
             lost_session=self.lost_session,
             counts_actions=self.reports.actions,
         )
-        return self.with_refused_flags(ended, reading)
+        return self._with_refused_flags(ended, reading)
 
-    def with_refused_flags(self, ended: Ended, reading: WorkerReading) -> WorkerReading:
+    def _with_refused_flags(self, ended: Ended, reading: WorkerReading) -> WorkerReading:
         """Return the reading; if the CLI did not begin, with a sentence on the flag it refused."""
         began = reading.completed or reading.session_id or reading.actions
         if began or ended.outcome != "exited" or ended.exit_code == 0:
@@ -188,6 +202,32 @@ class CliWorker(ABC):
             f"AgentRunner was tested with {tested}."
         )
         return replace(reading, failure=Failure("protocol", sentence), error=sentence)
+
+    def prepare(
+        self,
+        call: WorkerRequest,
+        home: Path,
+        words: Iterable[str],
+        env: Mapping[str, str],
+        files: Mapping[Path, str] | None = None,
+        *,
+        folders: Iterable[Path] = (),
+    ) -> WorkerCommand:
+        """Return the command of these words, with what every CLI gets.
+
+        `home` is its folder for settings and sessions; for temporary files it has another.
+        """
+        scratch = call.home / "tmp"
+        return WorkerCommand(
+            argv=(self.program(), *words),
+            stdin=call.prompt.encode() if self.reads_stdin else b"",
+            env={"TMPDIR": str(scratch), **env},
+            key_env=self.key_env,
+            folders=(home, scratch, *folders),
+            files=files or {},
+            stop_signal=self.stop_signal,
+            watch=self.watch,
+        )
 
     def model_of(self, call: WorkerRequest) -> str | None:
         """Return the model to use: the call's, or else the task's."""
@@ -208,6 +248,31 @@ class CliWorker(ABC):
         if found is None or not self.native:
             return found
         return native_binary(found, self.package, self.native)
+
+
+def native_binary(path: Path, package: str, where: str) -> Path | None:
+    """Return the native program behind an npm wrapper script, or else `path` with links resolved.
+
+    npm installs `PACKAGE/bin/NAME.js` and, beside the package or nested in it, one package per
+    platform, `PACKAGE-linux-x64`, in which `where` is a glob for the program. Killing the wrapper
+    would leave the native program running. None if the platform's package is missing.
+    """
+    real = path.resolve()
+    if real.suffix != ".js":
+        return real
+    machine = platform.machine()
+    root = real.parent
+    while root.name != package.rpartition("/")[2] and root != root.parent:
+        root = root.parent
+    scope, _, short = package.rpartition("/")
+    platform_package = f"{short}-linux-{_NPM_PLATFORMS.get(machine, machine)}"
+    for folder in (
+        root.parent / platform_package,
+        root / "node_modules" / scope / platform_package,
+    ):
+        if found := sorted(folder.glob(where)):
+            return found[0]
+    return None
 
 
 def resumed(call: WorkerRequest) -> str | None:
@@ -233,3 +298,17 @@ def _binary_setting(kind: str, command: list[str] | str | None) -> str:
             remedy="put options into runner.worker.flags",
         )
     return words[0]
+
+
+_MAX_BYTES = 100 * 1024
+"""Linux refuses an argument of 128 KiB (MAX_ARG_STRLEN)."""
+
+
+def prompt_argument(call: WorkerRequest) -> str:
+    """Return the prompt, or, if it is too long for an argument, a text that says where to read it.
+
+    It begins with a word of ours, so that no prompt is parsed as an option.
+    """
+    if len(call.prompt.encode("utf-8", "replace")) <= _MAX_BYTES:
+        return f"The task:\n\n{call.prompt}"
+    return f"The task is written in the file {call.prompt_file}. Read all of it, then do it."

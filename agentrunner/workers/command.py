@@ -12,10 +12,10 @@ import shlex
 from pathlib import Path
 
 from agentrunner.config.agents import WorkerSpec
+from agentrunner.environment import find_program
 from agentrunner.errors import UsageError
 from agentrunner.errors.workers import BadWorkerCommand
 from agentrunner.workers.base import Probe, WorkerCommand, WorkerRequest
-from agentrunner.workers.binary import find_program
 from agentrunner.workers.plain import PlainWorker
 
 _PLACEHOLDER = re.compile(r"\{(prompt_file|prompt|repo|home)\}")

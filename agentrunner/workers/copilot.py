@@ -10,25 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
+from agentrunner.workers import fact
 from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
 from agentrunner.workers.failures import kind_of_status
 from agentrunner.workers.streams import code_of, dict_of, list_of, text_of
-from agentrunner.workers.transcript import (
-    Fact,
-    FileChanged,
-    Finished,
-    Model,
-    Retrying,
-    Session,
-    Tool,
-    ToolBegan,
-    ToolDenied,
-    ToolEnded,
-    Trouble,
-    TurnBegan,
-    WorkerMessage,
-)
 
 TESTED = "1.0.102"
 KEY_ENV = "COPILOT_PROVIDER_API_KEY"
@@ -63,14 +49,15 @@ class CopilotWorker(CliWorker):
     lost_session = r"No session, task, or name matched"
     # It unpacks itself into a cache first, even for `--version`.
     version_env: Mapping[str, str] = {"COPILOT_AUTO_UPDATE": "false"}
+    key_env = KEY_ENV
+    watch = OutputWatch(final=FINAL, login=LOGIN_PROMPT)
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
         """Return `copilot` with the prompt by stdin, and an id for a new session."""
         home = call.home / "copilot"
-        scratch = call.home / "tmp"
         settings = (w for name, value in call.tool_specific.items() for w in (f"--{name}", value))
-        argv = [
-            *(self.program(), "--output-format", "json", "--disable-client-telemetry"),
+        words = [
+            *("--output-format", "json", "--disable-client-telemetry"),
             # Otherwise it asks its own servers for GitHub's tools.
             "--disable-builtin-mcps",
             *_permissions(call.sandboxed),
@@ -78,79 +65,61 @@ class CopilotWorker(CliWorker):
             *settings,
             *self.flags_of(call),
         ]
-        return WorkerCommand(
-            argv=tuple(argv),
-            stdin=call.prompt.encode(),
-            env={
-                # 260 files are unpacked into ~/.cache on the first run.
-                "HOME": str(home),
-                "COPILOT_HOME": str(home),
-                "COPILOT_OFFLINE": "true",
-                "COPILOT_AUTO_UPDATE": "false",
-                "COPILOT_PROVIDER_TYPE": "openai",
-                "COPILOT_PROVIDER_BASE_URL": self.url_of(call),
-                "COPILOT_MODEL": self.model_of(call) or DEFAULT_PLANNER_MODEL,
-                "TMPDIR": str(scratch),
-            },
-            key_env=KEY_ENV,
-            folders=(home, scratch),
-            watch=OutputWatch(final=FINAL, login=LOGIN_PROMPT),
-        )
+        env = {
+            # 260 files are unpacked into ~/.cache on the first run.
+            "HOME": str(home),
+            "COPILOT_HOME": str(home),
+            "COPILOT_OFFLINE": "true",
+            "COPILOT_AUTO_UPDATE": "false",
+            "COPILOT_PROVIDER_TYPE": "openai",
+            "COPILOT_PROVIDER_BASE_URL": self.url_of(call),
+            "COPILOT_MODEL": self.model_of(call) or DEFAULT_PLANNER_MODEL,
+        }
+        return self.prepare(call, home, words, env)
 
-    def facts(self, record: Mapping[str, object]) -> Iterator[Fact]:
+    def facts(self, record: Mapping[str, object]) -> Iterator[fact.Fact]:
         """Yield the facts in one event; most ephemeral ones are pieces of a later complete one."""
         kind, data = record.get("type"), dict_of(record.get("data"))
         if kind == "model.call_failure":
             status = data.get("statusCode")
             message = text_of(data.get("errorMessage")) or "a model call failed"
-            yield Retrying(f"{_digits(status)}{message}", kind_of_status(status))
+            yield fact.Retrying(f"{_digits(status)}{message}", kind_of_status(status))
         elif record.get("ephemeral") is True:
             return
         elif kind == "user.message":
-            yield TurnBegan()
+            yield fact.TurnBegan()
         elif kind == "assistant.message":
-            yield Model(text_of(data.get("model")))
+            yield fact.Model(text_of(data.get("model")))
             if text := text_of(data.get("content")):
-                yield WorkerMessage(text)
+                yield fact.WorkerMessage(text)
         elif kind == "tool.execution_start":
             given = dict_of(data.get("arguments"))
-            yield ToolBegan(
-                text_of(data.get("toolCallId")), _tool(text_of(data.get("toolName")), given)
-            )
+            name = text_of(data.get("toolName"))
+            tool = fact.tool_of(name, given, shell="bash", changes=_CHANGES, path="path")
+            yield fact.ToolBegan(text_of(data.get("toolCallId")), tool)
         elif kind == "tool.execution_complete":
             yield from _of_tool_end(data)
         elif kind == "session.error":
             status = data.get("statusCode")
-            yield Trouble(text_of(data.get("message")) or "it failed", kind_of_status(status))
+            yield fact.Trouble(text_of(data.get("message")) or "it failed", kind_of_status(status))
         elif kind == "result":
-            yield Session(text_of(record.get("sessionId")))
-            yield Finished(record.get("exitCode") == 0)
+            yield fact.Session(text_of(record.get("sessionId")))
+            yield fact.Finished(record.get("exitCode") == 0)
 
 
-def _tool(name: str, given: Mapping[str, object]) -> Tool:
-    if name == "bash":
-        return Tool(name, command=text_of(given.get("command")))
-    if name in _CHANGES:
-        return Tool(name, path=text_of(given.get("path")), change=_CHANGES[name])
-    return Tool(name)
-
-
-def _of_tool_end(data: Mapping[str, object]) -> Iterator[Fact]:
+def _of_tool_end(data: Mapping[str, object]) -> Iterator[fact.Fact]:
     failed = data.get("success") is not True
     code = code_of(dict_of(data.get("shellExecution")).get("exitCode"))
-    yield ToolEnded(
-        text_of(data.get("toolCallId")),
-        failed,
-        code,
-        "failed" if failed or code else "completed",
-    )
+    yield fact.ended(text_of(data.get("toolCallId")), failed=failed, code=code)
     properties = dict_of(dict_of(data.get("toolTelemetry")).get("properties"))
     named = text_of(properties.get("command"))
     if dict_of(data.get("error")).get("code") == "denied":
-        yield ToolDenied(named or ("bash" if "shell_error_category" in properties else "a tool"))
+        yield fact.ToolDenied(
+            named or ("bash" if "shell_error_category" in properties else "a tool")
+        )
     if named not in _CHANGES and not failed:
         for edit in map(dict_of, list_of(data.get("fileEdits"))):
-            yield FileChanged(
+            yield fact.FileChanged(
                 text_of(edit.get("path")), _KINDS.get(text_of(edit.get("kind")), "update")
             )
 

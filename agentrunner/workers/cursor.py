@@ -9,28 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from agentrunner.workers import fact
 from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
-from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
-from agentrunner.workers.prompt_argument import prompt_argument
+from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, prompt_argument, resumed
 from agentrunner.workers.streams import code_of, dict_of, list_of, text_of
-from agentrunner.workers.transcript import (
-    Fact,
-    Finished,
-    Model,
-    Session,
-    Tool,
-    ToolBegan,
-    ToolDenied,
-    ToolEnded,
-    Trouble,
-    TurnBegan,
-    WorkerMessage,
-)
 
 KEY_ENV = "CURSOR_API_KEY"
 FINAL = r'^\{"type":"result"'
-_SHELL = "shellToolCall"
-_CHANGES = {"writeToolCall": "update", "editToolCall": "update", "deleteToolCall": "delete"}
+_CHANGES = {"write": "update", "edit": "update", "delete": "delete"}
 
 
 class CursorWorker(CliWorker):
@@ -46,15 +32,17 @@ class CursorWorker(CliWorker):
     key_names = (KEY_ENV,)
     hosts = ("*.cursor.sh:443", "*.cursorapi.com:443")
     reports = Reports(actions=True, resume=True)
+    key_env = KEY_ENV
+    watch = OutputWatch(final=FINAL, login=LOGIN_PROMPT)
+    reads_stdin = False
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
         """Return `agent -p` with the prompt as its argument."""
         home = call.home / "cursor"
-        scratch = call.home / "tmp"
         model = self.model_of(call)
         session = resumed(call)
-        argv = [
-            *(self.program(), "-p", "--output-format", "stream-json"),
+        words = [
+            *("-p", "--output-format", "stream-json"),
             *("--workspace", str(call.workdir), "--trust"),
             # Without --force changes are only proposed. Its own sandbox is not tested inside ours.
             *("--force", "--sandbox", "disabled"),
@@ -63,72 +51,50 @@ class CursorWorker(CliWorker):
             *self.flags_of(call),
             prompt_argument(call),
         ]
-        return WorkerCommand(
-            argv=tuple(argv),
-            env={
-                "HOME": str(home),
-                "CURSOR_CONFIG_DIR": str(home / ".cursor"),
-                "TMPDIR": str(scratch),
-                "NO_OPEN_BROWSER": "1",
-            },
-            key_env=KEY_ENV,
-            folders=(home, scratch),
-            watch=OutputWatch(final=FINAL, login=LOGIN_PROMPT),
-        )
+        env = {
+            "HOME": str(home),
+            "CURSOR_CONFIG_DIR": str(home / ".cursor"),
+            "NO_OPEN_BROWSER": "1",
+        }
+        return self.prepare(call, home, words, env)
 
-    def facts(self, record: Mapping[str, object]) -> Iterator[Fact]:
+    def facts(self, record: Mapping[str, object]) -> Iterator[fact.Fact]:
         """Yield the facts in one event."""
         kind, subtype = record.get("type"), record.get("subtype")
         if kind == "system" and subtype == "init":
-            yield Session(text_of(record.get("session_id")))
-            yield Model(text_of(record.get("model")))
-            yield TurnBegan()
+            yield from fact.began(record)
         elif kind == "assistant":
             parts = map(dict_of, list_of(dict_of(record.get("message")).get("content")))
-            yield WorkerMessage("".join(text_of(part.get("text")) for part in parts))
+            yield fact.WorkerMessage("".join(text_of(part.get("text")) for part in parts))
         elif kind == "tool_call" and subtype in ("started", "completed"):
             name, use = _named(record)
-            tool = _tool(name, dict_of(use.get("args")))
+            given = dict_of(use.get("args"))
+            tool = fact.tool_of(name, given, shell="shell", changes=_CHANGES, path="path")
             if subtype == "started":
-                yield ToolBegan(text_of(record.get("call_id")), tool)
+                yield fact.ToolBegan(text_of(record.get("call_id")), tool)
             else:
                 yield from _of_tool_end(text_of(record.get("call_id")), tool, use)
         elif kind == "result":
             text = text_of(record.get("result"))
             clean = subtype == "success" and record.get("is_error") is False
             if not clean:
-                yield Trouble(text or text_of(subtype) or "it failed")
-            yield Session(text_of(record.get("session_id")))
-            yield Finished(clean, text if clean and text else None)
+                yield fact.Trouble(text or text_of(subtype) or "it failed")
+            yield fact.Session(text_of(record.get("session_id")))
+            yield fact.Finished(clean, text if clean and text else None)
 
 
 def _named(record: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:
-    """Return the name and the data of the only entry of `tool_call`."""
+    """Return the name and the data of the only entry of `tool_call`, like `shellToolCall`."""
     calls = dict_of(record.get("tool_call"))
     name = next((name for name in calls if name.endswith("ToolCall")), "")
-    return name, dict_of(calls.get(name))
+    return name.removesuffix("ToolCall"), dict_of(calls.get(name))
 
 
-def _tool(name: str, given: Mapping[str, object]) -> Tool:
-    short = name.removesuffix("ToolCall")
-    if name == _SHELL:
-        return Tool(short, command=text_of(given.get("command")))
-    if name in _CHANGES:
-        return Tool(short, path=text_of(given.get("path")), change=_CHANGES[name])
-    return Tool(short)
-
-
-def _of_tool_end(name: str, tool: Tool, use: Mapping[str, object]) -> Iterator[Fact]:
+def _of_tool_end(name: str, tool: fact.Tool, use: Mapping[str, object]) -> Iterator[fact.Fact]:
     """Yield the end of a tool. Its result has one key, such as `success`, with the details."""
     result = dict_of(use.get("result"))
     failed = "success" not in result
     code = code_of(dict_of(result.get("success") or result.get("failure")).get("exitCode"))
-    yield ToolEnded(
-        name,
-        failed,
-        code,
-        "failed" if failed or code else "completed",
-        tool,
-    )
+    yield fact.ended(name, failed=failed, code=code, tool=tool)
     if "rejected" in result or "permissionDenied" in result:
-        yield ToolDenied(tool.name)
+        yield fact.ToolDenied(tool.name)

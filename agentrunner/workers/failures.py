@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from agentrunner.text.times import DURATION_PART, seconds_in
 from agentrunner.workers.base import Failure, FailureKind
 
 _STATUSES: dict[int, FailureKind] = {
@@ -47,11 +48,9 @@ _UNKNOWN_FLAG = re.compile(
 )
 """The wording of clap, commander, yargs, argparse and click."""
 
-_PART = r"(\d+(?:\.\d+)?) ?(ms|s|m|h|d)[a-z]*"
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _IN = re.compile(
     rf"(?:again|retry|retry.after|reset|resets|available|wait)\W{{0,3}}(?:in|after|for)?\W{{0,3}}"
-    rf"((?:{_PART},? ?(?:and )?)+)",
+    rf"((?:{DURATION_PART},? ?(?:and )?)+)",
     re.IGNORECASE,
 )
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?: ?(?:Z|[+-]\d\d:?\d\d))?")
@@ -119,15 +118,11 @@ def _moment(message: str, now: datetime) -> datetime | None:
     if found := _EPOCH.search(message):
         return datetime.fromtimestamp(int(found[1]), UTC)
     if found := _IN.search(message):
-        seconds = sum(float(number) * _UNITS[unit.lower()] for number, unit in _parts(found[1]))
-        return now + timedelta(seconds=min(seconds, (_MOST_DAYS + 1) * 86_400.0))
+        seconds = min(seconds_in(found[1]), (_MOST_DAYS + 1) * 86_400.0)
+        return now + timedelta(seconds=seconds)
     if found := _HOUR.search(message):
         return _next_hour(found[1], found[2], found[3], now)
     return None
-
-
-def _parts(text: str) -> list[tuple[str, str]]:
-    return re.findall(_PART, text, re.IGNORECASE)
 
 
 def _next_hour(hour: str, minute: str | None, half: str | None, now: datetime) -> datetime | None:

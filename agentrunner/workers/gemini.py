@@ -5,22 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
+from agentrunner.workers import fact
 from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, session_flags
 from agentrunner.workers.streams import count_of, dict_of, text_of
-from agentrunner.workers.transcript import (
-    Fact,
-    Finished,
-    Model,
-    Session,
-    Tokens,
-    Tool,
-    ToolBegan,
-    ToolEnded,
-    Trouble,
-    TurnBegan,
-    WorkerMessage,
-)
 
 TESTED = "0.61.0"
 KEY_ENV = "GEMINI_API_KEY"
@@ -36,7 +24,7 @@ _SETTINGS = {
     "privacy": {"usageStatisticsEnabled": False},
     "telemetry": {"enabled": False},
 }
-_CHANGES = ("write_file", "replace")
+_CHANGES = {"write_file": "update", "replace": "update"}
 
 
 class GeminiWorker(CliWorker):
@@ -59,65 +47,53 @@ class GeminiWorker(CliWorker):
     reports = Reports(actions=True, tokens=True, resume=True)
     confines_itself = True
     lost_session = r"Error resuming session"
+    key_env = KEY_ENV
+    watch = OutputWatch(final=FINAL, retry=RETRY, retries=4, login=LOGIN_PROMPT)
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
         """Return `gemini` with the prompt by stdin, and an id for a new session."""
         home = call.home / "gemini"
-        scratch = call.home / "tmp"
         model = self.model_of(call)
-        argv = [
-            *(self.program(), "-o", "stream-json"),
+        words = [
+            *("-o", "stream-json"),
             *(("-m", model) if model else ()),
             # Without our sandbox it may change files in the folder, and run nothing.
             *("--skip-trust", "--approval-mode", "yolo" if call.sandboxed else "auto_edit"),
             *session_flags(call),
             *self.flags_of(call),
         ]
-        return WorkerCommand(
-            argv=tuple(argv),
-            stdin=call.prompt.encode(),
-            env={
-                "GEMINI_CLI_HOME": str(home),
-                "GOOGLE_GEMINI_BASE_URL": self.url_of(call),
-                "TMPDIR": str(scratch),
-                # It would restart itself, and the first process ignores all signals.
-                "GEMINI_CLI_NO_RELAUNCH": "true",
-            },
-            key_env=KEY_ENV,
-            folders=(home, scratch),
-            files={home / ".gemini" / "settings.json": json.dumps(_SETTINGS)},
-            watch=OutputWatch(final=FINAL, retry=RETRY, retries=4, login=LOGIN_PROMPT),
-        )
+        env = {
+            "GEMINI_CLI_HOME": str(home),
+            "GOOGLE_GEMINI_BASE_URL": self.url_of(call),
+            # It would restart itself, and the first process ignores all signals.
+            "GEMINI_CLI_NO_RELAUNCH": "true",
+        }
+        files = {home / ".gemini" / "settings.json": json.dumps(_SETTINGS)}
+        return self.prepare(call, home, words, env, files)
 
-    def facts(self, record: Mapping[str, object]) -> Iterator[Fact]:
+    def facts(self, record: Mapping[str, object]) -> Iterator[fact.Fact]:
         """Yield the facts in one event."""
         kind, failed = record.get("type"), record.get("status") != "success"
         if kind == "init":
-            yield Session(text_of(record.get("session_id")))
-            yield Model(text_of(record.get("model")))
-            yield TurnBegan()
+            yield from fact.began(record)
         elif kind == "message" and record.get("role") == "assistant":
-            yield WorkerMessage(text_of(record.get("content")), joins=record.get("delta") is True)
+            joins = record.get("delta") is True
+            yield fact.WorkerMessage(text_of(record.get("content")), joins)
         elif kind == "tool_use":
             given = dict_of(record.get("parameters"))
-            yield ToolBegan(
-                text_of(record.get("tool_id")), _tool(text_of(record.get("tool_name")), given)
-            )
+            name = text_of(record.get("tool_name"))
+            tool = fact.tool_of(name, given, shell="run_shell_command", changes=_CHANGES)
+            yield fact.ToolBegan(text_of(record.get("tool_id")), tool)
         elif kind == "tool_result":
-            status = "failed" if failed else "completed"
-            yield ToolEnded(text_of(record.get("tool_id")), failed, status=status)
+            yield fact.ended(text_of(record.get("tool_id")), failed=failed)
         elif kind == "error":
             fatal = record.get("severity") == "error"
-            yield Trouble(text_of(record.get("message")), fatal=fatal)
+            yield fact.Trouble(text_of(record.get("message")), fatal=fatal)
         elif kind == "result":
             stats = dict_of(record.get("stats"))
-            yield Tokens(count_of(stats.get("input_tokens")), count_of(stats.get("output_tokens")))
+            read, written = stats.get("input_tokens"), stats.get("output_tokens")
+            yield fact.Tokens(count_of(read), count_of(written))
             if failed:
-                yield Trouble(text_of(dict_of(record.get("error")).get("message")) or "it failed")
-            yield Finished(not failed)
-
-
-def _tool(name: str, given: Mapping[str, object]) -> Tool:
-    if name == "run_shell_command":
-        return Tool(name, command=text_of(given.get("command")))
-    return Tool(name, path=text_of(given.get("file_path")) if name in _CHANGES else "")
+                message = text_of(dict_of(record.get("error")).get("message"))
+                yield fact.Trouble(message or "it failed")
+            yield fact.Finished(not failed)

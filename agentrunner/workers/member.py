@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import cast
 
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.config.sandbox import NetworkSpec
 from agentrunner.config.spec import TaskSpec
+from agentrunner.registry import WORKERS, canonical_worker_type, load
 from agentrunner.workers.base import Probe, Worker
-from agentrunner.workers.factory import has_gateway, make_worker, network_of
 from agentrunner.workers.mock import MockWorker
+
+
+def make_worker(spec: TaskSpec | WorkerSpec) -> Worker:
+    """Return the adapter for this task's worker.
+
+    Raises UsageError for an unknown kind or an unusable setting.
+    """
+    repo = Path(spec.repo) if isinstance(spec, TaskSpec) else None
+    written = spec.runner.worker if isinstance(spec, TaskSpec) else spec
+    adapter = load(WORKERS, canonical_worker_type(written.kind), "Worker kind")
+    return cast("Worker", adapter(written, repo))
 
 
 @dataclass(frozen=True)
@@ -26,12 +40,14 @@ class Member:
     @cached_property
     def network(self) -> NetworkSpec:
         """What it may reach: what the task says, or else no more than its model needs."""
-        return network_of(self.spec, self.worker)
+        written = self.spec.runner.sandbox.network
+        return written or NetworkSpec(policy="allowlist" if self.worker.needs_model else "none")
 
     @cached_property
     def has_gateway(self) -> bool:
         """Whether its model calls go through the gateway, so that it needs no real key."""
-        return has_gateway(self.spec, self.worker)
+        isolates = self.spec.runner.sandbox.isolates
+        return bool(self.worker.wire) and isolates and self.network.policy != "none"
 
     @property
     def subscribed(self) -> bool:

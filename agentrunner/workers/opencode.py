@@ -6,22 +6,11 @@ import json
 from collections.abc import Iterator, Mapping
 
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
+from agentrunner.workers import fact
 from agentrunner.workers.base import FailureKind, OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, resumed
 from agentrunner.workers.failures import kind_of_status
 from agentrunner.workers.streams import code_of, count_of, dict_of, text_of
-from agentrunner.workers.transcript import (
-    Fact,
-    Finished,
-    Session,
-    Tokens,
-    Tool,
-    ToolDenied,
-    ToolEnded,
-    Trouble,
-    TurnBegan,
-    WorkerMessage,
-)
 
 TESTED = "1.18.33"
 KEY_ENV = "AR_MODEL_KEY"
@@ -35,6 +24,7 @@ _KINDS: dict[str, FailureKind] = {
     "ProviderModelNotFoundError": "model",
     "ContextOverflowError": "context",
 }
+_CHANGES = {"write": "update", "edit": "update"}
 _SHUT = {"bash": "deny", "external_directory": "deny", "webfetch": "deny", "websearch": "deny"}
 
 
@@ -55,15 +45,18 @@ class OpencodeWorker(CliWorker):
     confines_itself = True
     memory = "2g"
     lost_session = r"Session not found"
+    key_env = KEY_ENV
+    watch = OutputWatch(
+        final=FINAL, final_grace_sec=FINAL_GRACE_SEC, retry=RETRY, retries=4, login=LOGIN_PROMPT
+    )
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
         """Return `opencode run` with the prompt by stdin and all its settings in one variable."""
         home = call.home / "opencode"
-        scratch = call.home / "tmp"
         model = self.model_of(call) or DEFAULT_PLANNER_MODEL
         session = resumed(call)
-        argv = [
-            *(self.program(), "run", "--format", "json", "-m", f"ar/{model}"),
+        words = [
+            *("run", "--format", "json", "-m", f"ar/{model}"),
             # Without these nothing shows that it asks its model again and again.
             *("--print-logs", "--log-level", "ERROR"),
             *(("--auto",) if call.sandboxed else ()),
@@ -71,36 +64,23 @@ class OpencodeWorker(CliWorker):
             *self.flags_of(call),
         ]
         settings = _settings(model, self.url_of(call), sandboxed=call.sandboxed)
-        return WorkerCommand(
-            argv=tuple(argv),
-            stdin=call.prompt.encode(),
-            env={
-                "HOME": str(home),
-                **{f"XDG_{n}_HOME": str(home / n.lower()) for n in _XDG},
-                "TMPDIR": str(scratch),
-                "OPENCODE_CONFIG_CONTENT": json.dumps(settings),
-                "OPENCODE_DISABLE_AUTOUPDATE": "1",
-                "OPENCODE_DISABLE_MODELS_FETCH": "1",
-            },
-            key_env=KEY_ENV,
-            folders=(home, scratch),
-            watch=OutputWatch(
-                final=FINAL,
-                final_grace_sec=FINAL_GRACE_SEC,
-                retry=RETRY,
-                retries=4,
-                login=LOGIN_PROMPT,
-            ),
-        )
+        env = {
+            "HOME": str(home),
+            **{f"XDG_{n}_HOME": str(home / n.lower()) for n in _XDG},
+            "OPENCODE_CONFIG_CONTENT": json.dumps(settings),
+            "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        }
+        return self.prepare(call, home, words, env)
 
-    def facts(self, record: Mapping[str, object]) -> Iterator[Fact]:
+    def facts(self, record: Mapping[str, object]) -> Iterator[fact.Fact]:
         """Yield the facts in one event. A tool is reported once, when it has ended."""
         kind, part = record.get("type"), dict_of(record.get("part"))
         if kind == "step_start":
-            yield Session(text_of(record.get("sessionID")))
-            yield TurnBegan()
+            yield fact.Session(text_of(record.get("sessionID")))
+            yield fact.TurnBegan()
         elif kind == "text" and part.get("synthetic") is not True:
-            yield WorkerMessage(text_of(part.get("text")))
+            yield fact.WorkerMessage(text_of(part.get("text")))
         elif kind == "tool_use":
             yield from _of_tool(part)
         elif kind == "step_finish":
@@ -109,8 +89,8 @@ class OpencodeWorker(CliWorker):
             error = dict_of(record.get("error"))
             name, data = text_of(error.get("name")), dict_of(error.get("data"))
             message = text_of(data.get("message")) or name or "it failed"
-            yield Session(text_of(record.get("sessionID")))
-            yield Trouble(message, _KINDS.get(name) or kind_of_status(data.get("statusCode")))
+            yield fact.Session(text_of(record.get("sessionID")))
+            yield fact.Trouble(message, _KINDS.get(name) or kind_of_status(data.get("statusCode")))
 
 
 _XDG = ("CONFIG", "DATA", "CACHE", "STATE")
@@ -135,37 +115,26 @@ def _settings(model: str, url: str, *, sandboxed: bool) -> Mapping[str, object]:
     }
 
 
-def _of_tool(part: Mapping[str, object]) -> Iterator[Fact]:
+def _of_tool(part: Mapping[str, object]) -> Iterator[fact.Fact]:
     state = dict_of(part.get("state"))
     name, given = text_of(part.get("tool")), dict_of(state.get("input"))
     failed = state.get("status") != "completed"
     code = code_of(dict_of(state.get("metadata")).get("exit"))
-    yield ToolEnded(
-        text_of(part.get("callID")),
-        failed,
-        code,
-        "failed" if failed or code else "completed",
-        _tool(name, given),
-    )
+    tool = fact.tool_of(name, given, shell="bash", changes=_CHANGES, path="filePath")
+    yield fact.ended(text_of(part.get("callID")), failed=failed, code=code, tool=tool)
     if failed and "rejected permission" in text_of(state.get("error")):
-        yield ToolDenied(name)
+        yield fact.ToolDenied(name)
 
 
-def _tool(name: str, given: Mapping[str, object]) -> Tool:
-    if name == "bash":
-        return Tool(name, command=text_of(given.get("command")))
-    return Tool(name, path=text_of(given.get("filePath")) if name in ("write", "edit") else "")
-
-
-def _of_step(part: Mapping[str, object]) -> Iterator[Fact]:
+def _of_step(part: Mapping[str, object]) -> Iterator[fact.Fact]:
     tokens = dict_of(part.get("tokens"))
     cache = dict_of(tokens.get("cache"))
     read = (tokens.get("input"), cache.get("read"), cache.get("write"))
     written = (tokens.get("output"), tokens.get("reasoning"))
-    yield Tokens(sum(map(count_of, read)), sum(map(count_of, written)), scope="step")
+    yield fact.Tokens(sum(map(count_of, read)), sum(map(count_of, written)), scope="step")
     reason = part.get("reason")
     if reason == "stop":
-        yield Finished(clean=True)
+        yield fact.Finished(clean=True)
     elif reason != "tool-calls":
-        yield Trouble(f"the model stopped: {reason}")
-        yield Finished(clean=False)
+        yield fact.Trouble(f"the model stopped: {reason}")
+        yield fact.Finished(clean=False)

@@ -7,23 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
+from agentrunner.workers import fact
 from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, session_flags
 from agentrunner.workers.streams import count_of, dict_of, list_of, text_of
-from agentrunner.workers.transcript import (
-    Fact,
-    Finished,
-    Model,
-    Session,
-    Tokens,
-    Tool,
-    ToolBegan,
-    ToolDenied,
-    ToolEnded,
-    Trouble,
-    TurnBegan,
-    WorkerMessage,
-)
 
 TESTED = "0.15.10"
 KEY_ENV = "OPENAI_API_KEY"
@@ -38,6 +25,7 @@ _SETTINGS = {
     "privacy": {"usageStatisticsEnabled": False},
     "telemetry": {"enabled": False},
 }
+_CHANGES = {"write_file": "update", "edit": "update"}
 _API_ERROR = re.compile(r"\[API Error: (.*)\]\s*\Z", re.DOTALL)
 """How a failed call ends the final text of a run that reports success and exits with 0."""
 
@@ -62,42 +50,34 @@ class QwenWorker(CliWorker):
     confines_itself = True
     memory = "2g"
     lost_session = r"No saved session found"
+    key_env = KEY_ENV
+    watch = OutputWatch(final=FINAL, login=LOGIN_PROMPT)
 
     def command(self, call: WorkerRequest) -> WorkerCommand:
         """Return `qwen` with the prompt by stdin, and an id for a new session."""
         home = call.home / "qwen"
-        scratch = call.home / "tmp"
-        argv = [
-            *(self.program(), "-o", "stream-json", "--auth-type", "openai"),
+        words = [
+            *("-o", "stream-json", "--auth-type", "openai"),
             *("-m", self.model_of(call) or DEFAULT_PLANNER_MODEL),
             # Without our sandbox it may change files in the folder, and run nothing.
             *("--approval-mode", "yolo" if call.sandboxed else "auto-edit"),
             *session_flags(call),
             *self.flags_of(call),
         ]
-        return WorkerCommand(
-            argv=tuple(argv),
-            stdin=call.prompt.encode(),
-            env={
-                "HOME": str(home),
-                "OPENAI_BASE_URL": self.url_of(call),
-                "TMPDIR": str(scratch),
-                # It would restart itself; a signal then ends only the first process.
-                "QWEN_CODE_NO_RELAUNCH": "true",
-            },
-            key_env=KEY_ENV,
-            folders=(home, scratch),
-            files={home / ".qwen" / "settings.json": json.dumps(_SETTINGS)},
-            watch=OutputWatch(final=FINAL, login=LOGIN_PROMPT),
-        )
+        env = {
+            "HOME": str(home),
+            "OPENAI_BASE_URL": self.url_of(call),
+            # It would restart itself; a signal then ends only the first process.
+            "QWEN_CODE_NO_RELAUNCH": "true",
+        }
+        files = {home / ".qwen" / "settings.json": json.dumps(_SETTINGS)}
+        return self.prepare(call, home, words, env, files)
 
-    def facts(self, record: Mapping[str, object]) -> Iterator[Fact]:
+    def facts(self, record: Mapping[str, object]) -> Iterator[fact.Fact]:
         """Yield the facts in one event."""
         kind = record.get("type")
         if kind == "system" and record.get("subtype") == "init":
-            yield Session(text_of(record.get("session_id")))
-            yield Model(text_of(record.get("model")))
-            yield TurnBegan()
+            yield from fact.began(record)
         elif kind in ("assistant", "user"):
             for part in map(dict_of, list_of(dict_of(record.get("message")).get("content"))):
                 yield from _of_part(part)
@@ -105,39 +85,31 @@ class QwenWorker(CliWorker):
             yield from _of_end(record)
 
 
-def _of_part(part: Mapping[str, object]) -> Iterator[Fact]:
+def _of_part(part: Mapping[str, object]) -> Iterator[fact.Fact]:
     kind = part.get("type")
     if kind == "text" and not _API_ERROR.search(text_of(part.get("text"))):
-        yield WorkerMessage(text_of(part.get("text")))
+        yield fact.WorkerMessage(text_of(part.get("text")))
     elif kind == "tool_use":
-        given = dict_of(part.get("input"))
-        yield ToolBegan(text_of(part.get("id")), _tool(text_of(part.get("name")), given))
+        name, given = text_of(part.get("name")), dict_of(part.get("input"))
+        tool = fact.tool_of(name, given, shell="run_shell_command", changes=_CHANGES)
+        yield fact.ToolBegan(text_of(part.get("id")), tool)
     elif kind == "tool_result":
         failed = part.get("is_error") is True
-        status = "failed" if failed else "completed"
-        yield ToolEnded(text_of(part.get("tool_use_id")), failed, status=status)
+        yield fact.ended(text_of(part.get("tool_use_id")), failed=failed)
 
 
-def _tool(name: str, given: Mapping[str, object]) -> Tool:
-    if name == "run_shell_command":
-        return Tool(name, command=text_of(given.get("command")))
-    return Tool(
-        name, path=text_of(given.get("file_path")) if name in ("write_file", "edit") else ""
-    )
-
-
-def _of_end(record: Mapping[str, object]) -> Iterator[Fact]:
+def _of_end(record: Mapping[str, object]) -> Iterator[fact.Fact]:
     usage = dict_of(record.get("usage"))
     # Unlike with Claude Code, whose stream this resembles, the input includes cached tokens and the
     # usage of the session's earlier runs.
     read, written = count_of(usage.get("input_tokens")), count_of(usage.get("output_tokens"))
-    yield Tokens(read, written, scope="session")
+    yield fact.Tokens(read, written, scope="session")
     for denial in map(dict_of, list_of(record.get("permission_denials"))):
-        yield ToolDenied(text_of(denial.get("tool_name")))
+        yield fact.ToolDenied(text_of(denial.get("tool_name")))
     text = text_of(record.get("result"))
     match = _API_ERROR.search(text)
     clean = record.get("subtype") == "success" and record.get("is_error") is False and not match
     if not clean:
         error = text_of(dict_of(record.get("error")).get("message"))
-        yield Trouble(match[1] if match else error or text or "it failed")
-    yield Finished(clean, text if clean and text else None)
+        yield fact.Trouble(match[1] if match else error or text or "it failed")
+    yield fact.Finished(clean, text if clean and text else None)

@@ -171,8 +171,10 @@ def _claims(items: Sequence[object]) -> tuple[CommandRun, ...]:
 
 
 def code_of(value: object) -> int | None:
-    """Return an exit code of a record; None for anything else."""
-    return value if isinstance(value, int) else None
+    """Return an exit code as printed by a CLI; None for anything that is not one."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 31:
+        return value
+    return None
 
 
 def text_of(value: object) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import re
 import urllib.error
@@ -11,6 +10,8 @@ from collections.abc import Mapping
 from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlsplit
+
+from agentrunner.config.hosts import is_loopback
 
 TIMEOUT_SEC = 30.0
 _MOST_BYTES = 1 << 20
@@ -41,14 +42,7 @@ def is_safe_url(url: str) -> bool:
         return False
     if not host or parts.username is not None:
         return False
-    return parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host))
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host))
 
 
 def refreshed(url: str, body: Mapping[str, str]) -> dict[str, Any]:

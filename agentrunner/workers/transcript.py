@@ -1,32 +1,53 @@
 """A CLI's event stream as facts that all CLIs share, and the conclusions from them.
 
 An adapter translates each record of its stream into facts, one record at a time and without state;
-the facts become live events (`transcript_events.py`) and the reading of an ended run. Facts are
+the facts become live events and the reading of an ended run. Facts are
 only a witness's claims: snapshots show what changed, and our own checks what passed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
 
 from agentrunner.workers.base import (
     CommandRun,
     Ended,
     Failure,
     FailureKind,
+    WorkerEvent,
     WorkerReading,
+)
+from agentrunner.workers.fact import (
+    Cost,
+    Fact,
+    FileChanged,
+    Finished,
+    Model,
+    Retrying,
+    Session,
+    SessionLost,
+    Tokens,
+    Tool,
+    ToolBegan,
+    ToolDenied,
+    ToolEnded,
+    Translate,
+    Trouble,
+    TurnBegan,
+    WorkerMessage,
 )
 from agentrunner.workers.failures import failure_of
 from agentrunner.workers.streams import (
     MAX_COMMAND_CHARS,
     MAX_COMMANDS,
     MAX_COUNT,
+    LineSplitter,
     clip,
+    code_of,
     ended_by,
     last_lines,
     lines_of,
@@ -38,146 +59,6 @@ from agentrunner.workers.streams import (
 MAX_MESSAGE_CHARS = 32 << 10
 """The limit of one text, of which the end is kept. The cost of joining pieces grows with it."""
 MAX_DENIED = 20
-
-
-@dataclass(frozen=True)
-class WorkerMessage:
-    """The worker printed a message."""
-
-    text: str
-    joins: bool = False
-    """A piece, which continues the previous piece if nothing came between."""
-
-
-@dataclass(frozen=True)
-class Tool:
-    """What a tool is used for: a command, a file to change, or anything else by its name."""
-
-    name: str = ""
-    command: str = ""
-    path: str = ""
-    """The path of the file that it changes; "" for a tool that changes none."""
-    change: str = "update"
-    """`add`, `update` or `delete`."""
-
-
-@dataclass(frozen=True)
-class ToolBegan:
-    """A tool is being used."""
-
-    id: str
-    tool: Tool
-
-
-@dataclass(frozen=True)
-class ToolEnded:
-    """The use of a tool is over."""
-
-    id: str
-    failed: bool = False
-    exit_code: int | None = None
-    """The exit code of a command."""
-    status: str = ""
-    tool: Tool | None = None
-    """None if `ToolBegan` had it; an end without either is ignored."""
-
-
-@dataclass(frozen=True)
-class FileChanged:
-    """A file was changed, reported independently of any tool."""
-
-    path: str
-    change: str = "update"
-
-
-@dataclass(frozen=True)
-class ToolDenied:
-    """A tool was requested, and denied."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class Tokens:
-    """What the model has read, including cached parts, and written."""
-
-    input: int
-    output: int
-    scope: Literal["step", "run", "session"] = "run"
-    """`step`: to be added to the others. `run`: this run's total so far. `session`: the total of
-    all runs of the session so far."""
-
-
-@dataclass(frozen=True)
-class Cost:
-    """The cost so far, in US dollars."""
-
-    usd: float
-    adds: bool = False
-    """To be added to the others; otherwise this run's total so far."""
-
-
-@dataclass(frozen=True)
-class Trouble:
-    """Something went wrong."""
-
-    message: str
-    kind: FailureKind | None = None
-    """Its kind, if the record has a code for it; otherwise its message is classified."""
-    fatal: bool = True
-    """False for a remark, after which the run continues."""
-
-
-@dataclass(frozen=True)
-class Retrying:
-    """The model is asked again, after this went wrong."""
-
-    message: str
-    kind: FailureKind | None = None
-
-
-@dataclass(frozen=True)
-class Session:
-    """The session has this id."""
-
-    id: str
-
-
-@dataclass(frozen=True)
-class Model:
-    """This model answers."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class SessionLost:
-    """The session to resume is unknown."""
-
-    message: str = ""
-
-
-@dataclass(frozen=True)
-class TurnBegan:
-    """Work begins; what was finished before is not the end of the run."""
-
-
-@dataclass(frozen=True)
-class Finished:
-    """The CLI's own last word on the run."""
-
-    clean: bool
-    text: str | None = None
-    """The final text; None means the last message is the final text."""
-
-
-Fact = (
-    WorkerMessage | ToolBegan | ToolEnded | FileChanged | ToolDenied | Tokens | Cost | Trouble
-    | Retrying | Session | Model | SessionLost | TurnBegan | Finished
-)  # fmt: skip
-
-Translate = Callable[[Mapping[str, object]], Iterable[Fact]]
-"""Returns the facts of one record. Pure; accepts any JSON object, and never raises."""
 
 
 @dataclass
@@ -256,7 +137,7 @@ class TranscriptFacts:
         if tool.command and (key in self.commands or len(self.commands) < MAX_COMMANDS):
             command = clip(tool.command, MAX_COMMAND_CHARS)
             self.commands[key] = (
-                CommandRun(command, exit_code_of(fact.exit_code), clip(fact.status, 40))
+                CommandRun(command, code_of(fact.exit_code), clip(fact.status, 40))
                 if isinstance(fact, ToolEnded)
                 else CommandRun(command, status="in_progress")
             )
@@ -282,23 +163,15 @@ def facts_in(stdout: Path, translate: Translate) -> Iterator[Fact]:
             yield from translate(record)
 
 
-def read_transcript(
-    ended: Ended, translate: Translate, *, lost_session: str = "", counts_actions: bool = True
+def reading_of(
+    ended: Ended, facts: Iterable[Fact], *, lost_session: str = "", counts_actions: bool = True
 ) -> WorkerReading:
-    """Return the reading of an ended run.
+    """Return the reading of an ended run from its facts.
 
     It is completed only if the CLI's last word is a clean one and it exited with 0 or was ended for
     not exiting after it. `lost_session` is a pattern for the message, on stderr or in its last
     error, with which the CLI reports that it does not know the session to resume.
     """
-    facts = facts_in(ended.stdout, translate)
-    return reading_of(ended, facts, lost_session=lost_session, counts_actions=counts_actions)
-
-
-def reading_of(
-    ended: Ended, facts: Iterable[Fact], *, lost_session: str = "", counts_actions: bool = True
-) -> WorkerReading:
-    """Like `read_transcript`, from facts that were found in another way."""
     read_facts = TranscriptFacts()
     for fact in facts:
         read_facts.add(fact)
@@ -332,13 +205,6 @@ def reading_of(
     )
 
 
-def exit_code_of(value: object) -> int | None:
-    """Return an exit code as printed by a CLI; None for anything that is not one."""
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 31:
-        return value
-    return None
-
-
 def written_at(ended: Ended) -> datetime:
     """Return when the CLI printed its last word: a reset "in 5s" counts from there."""
     files = [path for path in (ended.stdout, ended.stderr) if path.exists()]
@@ -369,3 +235,70 @@ def _why(ended: Ended, read_facts: TranscriptFacts, stderr: str) -> str:
     lines = last_lines(stderr, 3)
     ending = f"exit code {ended.exit_code} without the end of the turn"
     return ending + (f": {lines}" if lines else "")
+
+
+class TranscriptEvents:
+    """Live events of a stream; an error repeated at once is reported once."""
+
+    def __init__(self, translate: Translate) -> None:
+        self._translate = translate
+        self._splitter = LineSplitter()
+        self._facts = TranscriptFacts()
+        self._last_error = ""
+        self._pieces = ""
+
+    def feed(self, chunk: bytes) -> list[WorkerEvent]:
+        return [event for line in self._splitter.feed(chunk) for event in self._events(line)]
+
+    def _events(self, line: str) -> Iterator[WorkerEvent]:
+        for fact in self._translate(parse_object(line) or {}):
+            self._facts.add(fact)
+            if isinstance(fact, WorkerMessage) and fact.joins:
+                self._pieces = (self._pieces + fact.text)[:MAX_MESSAGE_CHARS]
+                continue
+            if self._pieces:
+                yield _text_event(self._pieces)
+                self._pieces = ""
+            if (event := self._event(fact)) is not None:
+                yield event
+
+    def _event(self, fact: Fact) -> WorkerEvent | None:
+        match fact:
+            case WorkerMessage(text) if text.strip():
+                return _text_event(text)
+            case ToolBegan(_, tool) if tool.command:
+                command = clip(tool.command, MAX_COMMAND_CHARS)
+                return WorkerEvent("command_started", {"command": command})
+            case ToolEnded():
+                return self._ended(fact)
+            case FileChanged(path, change):
+                return _file_event(path, change)
+            case Tokens():
+                usage = {
+                    "input_tokens": self._facts.input_tokens,
+                    "output_tokens": self._facts.output_tokens,
+                }
+                return WorkerEvent("usage", usage)
+            case Trouble(message) | Retrying(message) | SessionLost(message):
+                if message and message != self._last_error:
+                    self._last_error = message
+                    return WorkerEvent("error", {"message": clip(message)})
+        return None
+
+    def _ended(self, fact: ToolEnded) -> WorkerEvent | None:
+        tool = self._facts.tool(fact)
+        if tool is not None and tool.command:
+            command = clip(tool.command, MAX_COMMAND_CHARS)
+            fields = {"command": command, "exit_code": code_of(fact.exit_code)}
+            return WorkerEvent("command_finished", fields)
+        if tool is not None and tool.path and not fact.failed:
+            return _file_event(tool.path, tool.change)
+        return None
+
+
+def _text_event(text: str) -> WorkerEvent:
+    return WorkerEvent("text", {"text": clip(text, 4_000)})
+
+
+def _file_event(path: str, change: str) -> WorkerEvent:
+    return WorkerEvent("file_changed", {"path": clip(path, 4_000), "change": clip(change, 40)})

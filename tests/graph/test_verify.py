@@ -18,7 +18,7 @@ import pytest
 
 from agentrunner.cli import app, call
 from agentrunner.git.scratch import room
-from agentrunner.sandboxes import bwrap
+from agentrunner.sandboxes import bwrap_program
 from agentrunner.storage.locks import me, run_lock
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.process import at_point
@@ -254,8 +254,8 @@ def test_where_it_cannot_be_made_the_exit_code_is_5(
         programs.mkdir()
         (programs / "git").symlink_to(str(shutil.which("git")))
         without_sandbox.setenv("PATH", str(programs))
-        without_sandbox.setattr(bwrap, "USUAL_FOLDERS", ())
-        without_sandbox.setattr(bwrap, "bundled_bwrap", lambda: None)
+        without_sandbox.setattr(bwrap_program, "USUAL_FOLDERS", ())
+        without_sandbox.setattr(bwrap_program, "bundled_bwrap", lambda: None)
         assert verify(complete) == 5
         assert "bwrap" in capsys.readouterr().err
     lock = run_lock(complete.folder)

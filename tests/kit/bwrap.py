@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from agentrunner.errors import SandboxUnavailable
-from agentrunner.sandboxes.bwrap import find_bwrap
+from agentrunner.sandboxes.bwrap_program import find_bwrap
 from tests.kit.missing import missing
 
 

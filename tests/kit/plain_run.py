@@ -11,7 +11,7 @@ from pathlib import Path
 
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.workers.base import Ended, Worker, WorkerEvent, WorkerReading, WorkerRequest
-from agentrunner.workers.factory import make_worker
+from agentrunner.workers.member import make_worker
 from tests.kit.model_server import ModelServer
 
 KEY = "sk-test-0123456789abcdef"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from agentrunner.config.agents import WorkerSpec
-from agentrunner.workers.factory import make_worker
+from agentrunner.workers.member import make_worker
 from tests.kit.cells import DONE, WORK
 from tests.kit.scenario import Shell, Turn
 from tests.kit.trials import Bench, Seen, Trial

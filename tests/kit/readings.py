@@ -14,7 +14,7 @@ from agentrunner.workers.base import (
     WorkerReading,
     WorkerRequest,
 )
-from agentrunner.workers.factory import make_worker
+from agentrunner.workers.member import make_worker
 from agentrunner.workers.outcome import WorkerOutcome, outcome_of
 
 STREAMS = Path(__file__).parents[1] / "data" / "worker_streams"

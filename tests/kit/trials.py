@@ -35,7 +35,7 @@ from agentrunner.storage.worker_ledger import Ledger
 from agentrunner.supervisor.client import SupervisedResult, SupervisorOrder, start, wait
 from agentrunner.workers.base import Ended, Worker, WorkerCommand, WorkerReading, WorkerRequest
 from agentrunner.workers.cli import CliWorker
-from agentrunner.workers.factory import make_worker
+from agentrunner.workers.member import make_worker
 from agentrunner.workers.outcome import WorkerOutcome, outcome_of
 from tests.kit.bwrap import require_bwrap
 from tests.kit.files import write

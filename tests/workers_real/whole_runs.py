@@ -23,7 +23,7 @@ from agentrunner.config.agents import WorkerSpec
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
 from agentrunner.workers.base import Worker
-from agentrunner.workers.factory import make_worker
+from agentrunner.workers.member import make_worker
 from tests.kit.bwrap import require_bwrap
 from tests.kit.metas import Item, assess, finish, plan, run_worker, work
 from tests.kit.missing import missing

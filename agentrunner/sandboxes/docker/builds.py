@@ -19,7 +19,7 @@ from agentrunner.sandboxes.docker.recipes import (
     own_files,
     own_requirements,
 )
-from agentrunner.sandboxes.docker.sources import OWN_DOCKERFILE, Build
+from agentrunner.sandboxes.docker.sources import OWN_DOCKERFILE, Build, add_bytes
 
 OnProgress = Callable[[str], None]
 
@@ -44,7 +44,7 @@ def order_recipe(
     """Return the build of one of our own images, under its usual name if no other is given."""
     context = io.BytesIO()
     with tarfile.open(fileobj=context, mode="w") as archive:
-        _add(archive, OWN_DOCKERFILE, recipe.dockerfile())
+        add_bytes(archive, OWN_DOCKERFILE, recipe.dockerfile())
     context.seek(0)
     return ImageBuild(name or recipe.image, context, args or {})
 
@@ -53,12 +53,12 @@ def order_self(name: str = "", args: Mapping[str, str] | None = None) -> ImageBu
     """Return the build of an image with this AgentRunner: its files as installed here."""
     context = io.BytesIO()
     with tarfile.open(fileobj=context, mode="w") as archive:
-        _add(archive, OWN_DOCKERFILE, SELF.dockerfile())
-        _add(
+        add_bytes(archive, OWN_DOCKERFILE, SELF.dockerfile())
+        add_bytes(
             archive, "requirements.txt", "".join(f"{one}\n" for one in own_requirements()).encode()
         )
         for place, data in own_files():
-            _add(archive, place, data)
+            add_bytes(archive, place, data)
     context.seek(0)
     return ImageBuild(name or SELF.image, context, args or {})
 
@@ -135,15 +135,9 @@ def host_image() -> bytes:
         for name in ("bin", "sbin", "lib", "lib32", "lib64"):
             if (root / name).is_symlink():
                 archive.add(root / name, name)
-        _add(archive, "etc/passwd", _PASSWD)
-        _add(archive, "etc/group", _GROUP)
+        add_bytes(archive, "etc/passwd", _PASSWD)
+        add_bytes(archive, "etc/group", _GROUP)
         for name in _ETC:
             if (root / "etc" / name).exists():
                 archive.add(root / "etc" / name, f"etc/{name}")
     return data.getvalue()
-
-
-def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
-    entry = tarfile.TarInfo(name)
-    entry.size = len(data)
-    archive.addfile(entry, io.BytesIO(data))

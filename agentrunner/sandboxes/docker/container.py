@@ -148,7 +148,7 @@ class Container:
             state, killed = await run.ready()
             if state == "unwritable":
                 # The engine gave the scratch space the mode of a folder in the image.
-                await self._make_scratch_writable()
+                await self._make_writable(list(map(str, SCRATCH)))
                 run.close()
                 run = Exec(self._engine, self.id, command, str(self._user))
                 await run.begin()
@@ -235,9 +235,6 @@ class Container:
             _, output = await self._run_script(script, self._user.keeper)
             return int(output)
         return 0
-
-    async def _make_scratch_writable(self) -> None:
-        await self._make_writable(list(map(str, SCRATCH)))
 
     async def _make_writable(self, places: list[str]) -> None:
         """Make these folders writable for the command's user; the engine has made them as root."""

@@ -96,18 +96,15 @@ async def can_overlay(engine: Engine, image: str, run: Path, sources: Sequence[P
     if not all(path.is_dir() and _is_plain(path) for path in (run, *sources)):
         return False
     with tempfile.TemporaryDirectory(dir=run, prefix="overlay-") as place:
-        lower, folder = Path(place, "lower"), f"{place}/layer"
+        lower = Path(place).resolve() / "lower"
         lower.mkdir()
+        layers = Copies(Path(place, "layer"), (lower,), overlays=True)
+        (mount,) = layers.laid([Mount(lower, Path("/overlay"), layer=True)])
         try:
-            keeper = await asyncio.to_thread(make_uppers, folder, [str(lower)])
-        except OSError:
+            async with layers.made():
+                return await _starts(engine, image, mount)
+        except SandboxError:
             return False
-        try:
-            mount = Mount(lower, Path("/overlay"), read_only=False, upper=Path(folder, "0"))
-            return await _starts(engine, image, mount)
-        finally:
-            await asyncio.to_thread(remove_layers, folder)
-            os.close(keeper)
 
 
 def _is_plain(path: Path) -> bool:

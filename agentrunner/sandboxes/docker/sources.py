@@ -66,7 +66,7 @@ def pack(build: Build, repo: Path) -> tuple[BinaryIO, str]:
     context = tempfile.TemporaryFile()  # noqa: SIM115 - handed to the caller
     try:
         with tarfile.open(fileobj=context, mode="w") as archive:
-            _add_bytes(archive, OWN_DOCKERFILE, _text(build.dockerfile, repo).encode())
+            add_bytes(archive, OWN_DOCKERFILE, _text(build.dockerfile, repo).encode())
             left = MOST_CONTEXT
             for name in _context_files(build.context):
                 left -= _add(archive, build.context / name, name)
@@ -197,7 +197,8 @@ def _add(archive: tarfile.TarFile, path: Path, name: str) -> int:
     return 0
 
 
-def _add_bytes(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+def add_bytes(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+    """Add a file with this content."""
     entry = tarfile.TarInfo(name)
     entry.size, entry.mtime = len(data), _EPOCH
     archive.addfile(entry, io.BytesIO(data))

@@ -17,7 +17,6 @@ from agentrunner.errors.repositories import FolderOutside
 from agentrunner.gateway.gateway_process import running
 from agentrunner.gateway.order import GatewayOrder
 from agentrunner.launching.route import EGRESS_LOG, route_of
-from agentrunner.sandboxes.auto import AutoSandbox
 from agentrunner.sandboxes.base import (
     CommandResult,
     ErrorKind,
@@ -27,6 +26,7 @@ from agentrunner.sandboxes.base import (
     Sandbox,
     SandboxError,
 )
+from agentrunner.sandboxes.choose import AutoSandbox
 from agentrunner.state.run_state import TAIL_BYTES
 from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RunFolder

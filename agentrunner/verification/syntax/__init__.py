@@ -5,17 +5,18 @@ test_finder           tests of a file by name, as `test_spans`; `scripts` in Jav
                       `word_tests` without a grammar, `regions` inside product files
 functions, context    functions by name, what a test depends on; `text_functions` without a grammar;
                       `heads` of all, `definitions` with what they need
-calls, name_scopes    what names a test uses, and what they stand for: `outer_names`, `imports`
-edits                 changes of a source; `canary`, `ends`, `script_ends`, `random_tests`,
+calls, name_scopes    what names a test uses, and what they stand for: `imports`
+edits                 changes of a source; `canary`, `ends`, `random_tests`,
                       `failing_assertions`, `stated_literals`, `tables` make tests fail by them;
                       `programs` that kill themselves
 emptied_functions     sources without the work, `emptied_c_functions`; `stand_ins`, `mutants`,
-                      `changes` and `raising_functions` likewise
-answers               what functions give back: `fixed_answers`, `yes_or_no`; `pinned` to tests,
+                      and `raising_functions` likewise; `unread_parameters`
+answers               what functions give back: `fixed_answers`; `pinned` to tests,
                       by `conditions` of what surrounds them, `comparisons` with literals
 asserts, assertions   what tests assert; `native_asserts`, `script_asserts` by language; `substance`
                       whether that says anything, `values`, `asked_values`, `alternatives` of it
-code_equality         sources that say the same; `change_beside` what was left alone
+code_equality         sources that say the same; `change_beside` what was left alone, by
+                      `plain_code`
 words, stated_names   names of code in a sentence, and those that it wants to have
 silenced_warnings     code that tells tools to say nothing
 """

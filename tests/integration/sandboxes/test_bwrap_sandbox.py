@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 from agentrunner.errors import SandboxUnavailable, UsageError
-from agentrunner.sandboxes.auto import AutoSandbox
 from agentrunner.sandboxes.base import CommandResult, ErrorKind, Request, SandboxError
 from agentrunner.sandboxes.bwrap import BwrapSandbox
-from agentrunner.sandboxes.choose import make_sandbox, open_sandbox
+from agentrunner.sandboxes.choose import AutoSandbox, make_sandbox, open_sandbox
 from tests.kit.files import write
 from tests.kit.missing import missing
 from tests.kit.repository import git

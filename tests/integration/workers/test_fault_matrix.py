@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.config.agents import WorkerSpec
-from agentrunner.workers.factory import make_worker
+from agentrunner.workers.member import make_worker
 from tests.kit.cells import Cell, cells_of
 from tests.kit.portrait import portrait
 from tests.kit.trials import Bench, program_of

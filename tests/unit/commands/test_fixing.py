@@ -83,10 +83,10 @@ def test_an_image_that_cannot_be_built_is_told_and_offered_again(
 def test_bubblewrap_goes_into_our_own_environment_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from agentrunner.sandboxes import bwrap
+    from agentrunner.sandboxes import bwrap_program
 
-    monkeypatch.setattr(bwrap, "USUAL_FOLDERS", ())
-    monkeypatch.setattr(bwrap, "bundled_bwrap", lambda: None)
+    monkeypatch.setattr(bwrap_program, "USUAL_FOLDERS", ())
+    monkeypatch.setattr(bwrap_program, "bundled_bwrap", lambda: None)
     offered = [fix for fix in fixing.fixes(tmp_path, {"PATH": ""}, "codex-cli") if fix.readies]
     assert [sys.prefix in fix.why for fix in offered] == [True]
     monkeypatch.setattr(sys, "prefix", sys.base_prefix)

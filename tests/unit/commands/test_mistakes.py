@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.sandboxes.bwrap import find_bwrap
+from agentrunner.sandboxes.bwrap_program import find_bwrap
 from agentrunner.storage.index import RunIndex
 from agentrunner.storage.locks import me, repository_lock, run_lock
 from agentrunner.storage.run_folder import RunFolder

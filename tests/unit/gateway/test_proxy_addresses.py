@@ -9,9 +9,16 @@ from ipaddress import ip_address
 
 import pytest
 
-from agentrunner.gateway.dial import Direct, NotPublic, way_out
+from agentrunner.gateway.dial import (
+    Address,
+    Direct,
+    NotPublic,
+    is_ours,
+    is_public,
+    look_up,
+    way_out,
+)
 from agentrunner.gateway.head import HostAndPort
-from agentrunner.gateway.resolve import Address, is_ours, is_public, look_up
 from agentrunner.gateway.tunnel import TunnelSide
 
 HOST = HostAndPort("model.test", 443)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from agentrunner.errors import SandboxUnavailable
-from agentrunner.sandboxes import bwrap
-from agentrunner.sandboxes.bwrap import find_bwrap, unavailable
+from agentrunner.sandboxes import bwrap_program
+from agentrunner.sandboxes.bwrap_program import find_bwrap, unavailable
 from tests.kit.files import write
 
 
@@ -38,8 +38,8 @@ def test_without_any_the_cure_is_named(tmp_path: Path, monkeypatch: pytest.Monke
     def no_module(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(bwrap, "import_module", no_module)
-    monkeypatch.setattr(bwrap, "USUAL_FOLDERS", ())
+    monkeypatch.setattr(bwrap_program, "import_module", no_module)
+    monkeypatch.setattr(bwrap_program, "USUAL_FOLDERS", ())
     with pytest.raises(SandboxUnavailable) as caught:
         find_bwrap({"PATH": str(tmp_path)}, tmp_path)
     assert "apt install bubblewrap" in caught.value.remedy

@@ -17,7 +17,7 @@ from agentrunner.config.agents import WorkerSpec
 from agentrunner.registry import WORKERS
 from agentrunner.workers.base import Ended, Worker, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT
-from agentrunner.workers.factory import make_worker
+from agentrunner.workers.member import make_worker
 from tests.kit.readings import STREAMS
 
 ALL = sorted(STREAMS.iterdir())

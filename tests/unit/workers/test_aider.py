@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.workers.aider import facts_of
-from agentrunner.workers.transcript import FileChanged, Finished, Model, WorkerMessage
+from agentrunner.workers.fact import FileChanged, Finished, Model, WorkerMessage
 from tests.kit.readings import HOME, STREAMS, command, cut, read
 
 KIND = "aider"

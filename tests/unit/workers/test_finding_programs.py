@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from agentrunner.config.agents import WorkerSpec
-from agentrunner.workers.binary import find_program, native_binary
+from agentrunner.environment import find_program
+from agentrunner.workers.cli import native_binary
 from agentrunner.workers.codex import CodexWorker
 from tests.kit.files import write
 

@@ -8,7 +8,7 @@ from agentrunner.config.agents import WorkerSpec
 from agentrunner.config.spec import RunnerSection
 from agentrunner.errors import UsageError
 from agentrunner.registry import canonical_worker_type
-from agentrunner.workers.factory import make_worker, probe
+from agentrunner.workers.member import make_worker
 from tests.kit.files import write
 from tests.kit.task_specs import task_spec_of
 
@@ -50,7 +50,7 @@ def test_an_unknown_kind_names_the_known_ones() -> None:
 
 
 def test_a_probe_needs_no_task() -> None:
-    assert probe("mock").problem == ""
+    assert make_worker(WorkerSpec(kind="mock")).probe().problem == ""
 
 
 def test_a_task_takes_no_program_from_its_repository(tmp_path: Path) -> None:

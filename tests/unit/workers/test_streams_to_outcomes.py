@@ -9,7 +9,7 @@ import pytest
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.state.worker_runs import Outcome
 from agentrunner.workers.base import Ended, ProcessOutcome
-from agentrunner.workers.factory import make_worker
+from agentrunner.workers.member import make_worker
 from agentrunner.workers.outcome import outcome_of
 from tests.kit.readings import STREAMS
 

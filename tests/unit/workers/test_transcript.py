@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from agentrunner.workers.base import CommandRun, Ended, ProcessOutcome, WorkerEvent, WorkerReading
-from agentrunner.workers.transcript import (
-    MAX_MESSAGE_CHARS,
+from agentrunner.workers.fact import (
     Cost,
     Fact,
     FileChanged,
@@ -28,9 +27,13 @@ from agentrunner.workers.transcript import (
     Trouble,
     TurnBegan,
     WorkerMessage,
-    read_transcript,
 )
-from agentrunner.workers.transcript_events import TranscriptEvents
+from agentrunner.workers.transcript import (
+    MAX_MESSAGE_CHARS,
+    TranscriptEvents,
+    facts_in,
+    reading_of,
+)
 
 DONE = Finished(clean=True)
 LS = Tool("shell", command="ls")
@@ -56,7 +59,7 @@ class Stream:
         **how: Any,
     ) -> WorkerReading:
         ended = Ended(exit_code, outcome, self.stdout, self.stderr, session_tokens=booked)
-        return read_transcript(ended, self.translate, **how)
+        return reading_of(ended, facts_in(ended.stdout, self.translate), **how)
 
     def events(self) -> list[WorkerEvent]:
         return TranscriptEvents(self.translate).feed(self.stdout.read_bytes())

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
+from agentrunner.config.hosts import is_loopback
 from agentrunner.errors import UsageError
 from agentrunner.errors.plans import ForgeTokenMissing, UnknownForge
 
@@ -62,7 +62,7 @@ def remote_of(address: str, environ: Mapping[str, str]) -> Remote:
     kind = _kind(url, environ)
     if kind is None:
         raise _unknown(f"Nothing says whether {host} is a GitHub or a GitLab.")
-    if url.scheme == "http" and not _is_loopback(host):
+    if url.scheme == "http" and not is_loopback(host):
         raise _unknown(f"A token would cross the network in the clear: {host} is not on https.")
     token = next((environ[name] for name in TOKENS[kind] if environ.get(name)), "")
     if not token:
@@ -134,13 +134,6 @@ def _api(kind: Kind, host: str, origin: str, environ: Mapping[str, str]) -> str:
     own, server = environ.get("GITHUB_API_URL", ""), environ.get("GITHUB_SERVER_URL", "")
     ours = own and (_same_server(own, here) or _same_server(server, here))
     return own.rstrip("/") if ours else f"{origin}/api/v3"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _unknown(why: str) -> UsageError:

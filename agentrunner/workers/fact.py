@@ -1,0 +1,184 @@
+"""The facts that the event streams of all CLIs share: what an adapter makes of one record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from agentrunner.workers.base import FailureKind
+from agentrunner.workers.streams import text_of
+
+
+@dataclass(frozen=True)
+class WorkerMessage:
+    """The worker printed a message."""
+
+    text: str
+    joins: bool = False
+    """A piece, which continues the previous piece if nothing came between."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """What a tool is used for: a command, a file to change, or anything else by its name."""
+
+    name: str = ""
+    command: str = ""
+    path: str = ""
+    """The path of the file that it changes; "" for a tool that changes none."""
+    change: str = "update"
+    """`add`, `update` or `delete`."""
+
+
+@dataclass(frozen=True)
+class ToolBegan:
+    """A tool is being used."""
+
+    id: str
+    tool: Tool
+
+
+@dataclass(frozen=True)
+class ToolEnded:
+    """The use of a tool is over."""
+
+    id: str
+    failed: bool = False
+    exit_code: int | None = None
+    """The exit code of a command."""
+    status: str = ""
+    tool: Tool | None = None
+    """None if `ToolBegan` had it; an end without either is ignored."""
+
+
+@dataclass(frozen=True)
+class FileChanged:
+    """A file was changed, reported independently of any tool."""
+
+    path: str
+    change: str = "update"
+
+
+@dataclass(frozen=True)
+class ToolDenied:
+    """A tool was requested, and denied."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """What the model has read, including cached parts, and written."""
+
+    input: int
+    output: int
+    scope: Literal["step", "run", "session"] = "run"
+    """`step`: to be added to the others. `run`: this run's total so far. `session`: the total of
+    all runs of the session so far."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost so far, in US dollars."""
+
+    usd: float
+    adds: bool = False
+    """To be added to the others; otherwise this run's total so far."""
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Something went wrong."""
+
+    message: str
+    kind: FailureKind | None = None
+    """Its kind, if the record has a code for it; otherwise its message is classified."""
+    fatal: bool = True
+    """False for a remark, after which the run continues."""
+
+
+@dataclass(frozen=True)
+class Retrying:
+    """The model is asked again, after this went wrong."""
+
+    message: str
+    kind: FailureKind | None = None
+
+
+@dataclass(frozen=True)
+class Session:
+    """The session has this id."""
+
+    id: str
+
+
+@dataclass(frozen=True)
+class Model:
+    """This model answers."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class SessionLost:
+    """The session to resume is unknown."""
+
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class TurnBegan:
+    """Work begins; what was finished before is not the end of the run."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The CLI's own last word on the run."""
+
+    clean: bool
+    text: str | None = None
+    """The final text; None means the last message is the final text."""
+
+
+Fact = (
+    WorkerMessage | ToolBegan | ToolEnded | FileChanged | ToolDenied | Tokens | Cost | Trouble
+    | Retrying | Session | Model | SessionLost | TurnBegan | Finished
+)  # fmt: skip
+
+Translate = Callable[[Mapping[str, object]], Iterable[Fact]]
+"""Returns the facts of one record. Pure; accepts any JSON object, and never raises."""
+
+
+def began(record: Mapping[str, object]) -> Iterator[Fact]:
+    """Yield the facts in the first event of a stream that resembles Claude Code's."""
+    yield Session(text_of(record.get("session_id")))
+    yield Model(text_of(record.get("model")))
+    yield TurnBegan()
+
+
+def tool_of(
+    name: str,
+    given: Mapping[str, object],
+    *,
+    shell: str,
+    changes: Mapping[str, str],
+    path: str = "file_path",
+) -> Tool:
+    """Return what a tool is used for, by its name and what it is `given`.
+
+    `shell` is the name of the tool that runs commands, `changes` are those that change a file, each
+    with the kind of its change, and `path` is the key of that file.
+    """
+    if name == shell:
+        return Tool(name, command=text_of(given.get("command")))
+    if name in changes:
+        return Tool(name, path=text_of(given.get(path)), change=changes[name])
+    return Tool(name)
+
+
+def ended(
+    name: str, *, failed: bool, code: int | None = None, tool: Tool | None = None
+) -> ToolEnded:
+    """Return the end of a tool of which a CLI says only whether it failed, and its exit code."""
+    return ToolEnded(name, failed, code, "failed" if failed or code else "completed", tool)
