@@ -30,6 +30,8 @@ PIECE = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[()\[\]{}]|[^()\[\]{
 """A text in quotes, a bracket, or what is neither."""
 INNER = re.compile(r"[\w)\]]\(|\$\(|`")
 """Another call among the arguments."""
+STATED = re.compile(r"(?:^|[(,])\s*(?:&?(?:\[|\{)|[\"'`]|-?\d)")
+"""An argument that is a value in the test's own text."""
 ANSWER_USED = re.compile(
     r"(?m)(?:[^=!<>]=|\breturn\b|\byield\b)[ \t]*(?:await[ \t]+)?(?:\w+(?:\.|::))*(?P<name>\w+)\("
     r"|^[ \t]*@(?:\w+\.)*(?P<mark>\w+)"
@@ -109,10 +111,13 @@ def _hands_over(hit: re.Match[str]) -> bool:
 
 
 def _hands_over_answer(hit: re.Match[str], given: str) -> bool:
-    """Whether more is called on the call (`.toBe(true)`), and a name among its arguments holds an
-    answer."""
-    chained = INNER.search(hit["given"])
-    return bool(chained) and not assigned_names(hit.string).isdisjoint(re.findall(r"\w+", given))
+    """Whether a name among the arguments holds an answer, and another argument is a stated value or
+    more is called on the call (`.toBe(true)`).
+
+    Two answers are what a function that is tested itself may be given.
+    """
+    decides = INNER.search(hit["given"]) or STATED.search(given)
+    return bool(decides) and not assigned_names(hit.string).isdisjoint(re.findall(r"\w+", given))
 
 
 def _arguments(hit: re.Match[str]) -> str:

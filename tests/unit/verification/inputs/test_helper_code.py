@@ -79,6 +79,9 @@ def test_what_a_test_asserts_of_another_functions_answer() -> None:
     assert asserted_calls("  expect(same(a, b)).toBe(true)\n") == set()
     named = "  const got = total(5)\n  expect(same(got, 15)).toBe(true)\n"
     assert asserted_calls(named) == {"same"}
+    assert asserted_calls("    got = total([5])\n    assert same(got, 15)\n") == {"same"}
+    assert asserted_calls("    got = total([5])\n    self.assertTrue(same('a', got))\n") == {"same"}
+    assert asserted_calls("    a = point(1)\n    b = point(1)\n    assert same(a, b)\n") == set()
     assert asserted_calls("  expect(same(total(')'), 15)).toBe(true)\n") == {"same"}
     assert asserted_calls("  expect(same(it's(5), 15)).toBe(true)\n") == {"same"}
     assert functions_of_two("def same(a, b):\n    return a == b\n") == {"same"}
