@@ -166,7 +166,7 @@ class Drill(Project):
 
     def sealed(self) -> list[Path]:
         """The copies of `work` from which rooms are furnished."""
-        return list(self.state_dir.glob("runs/*/sealed/[0-9]*"))
+        return [one for one in self.state_dir.glob("runs/*/sealed/*") if one.is_dir()]
 
     # -- processes ------------------------------------------------------------------------------
 
