@@ -10,8 +10,8 @@ import pytest
 
 from agentrunner.state.state_model import FileRef
 from agentrunner.verification.results.model import Results, TestResult
-from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
 from agentrunner.verification.rooms import lacking_packages
+from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
 from agentrunner.verification.rooms.lacking_packages import declared_in, lacking_package
 from agentrunner.verification.rooms.start_up import why_no_test_says_anything
 
