@@ -336,7 +336,7 @@ def merged(
     The model may add a check to a person's criterion that has none; it counts as the model's. The
     id alone does not make it the same criterion: models number their own from AC-1, too. The model
     may name only tests that exist before the run (`names`). What a check or test of a person
-    decides already is no further criterion.
+    decides already is no further criterion, unless only the model's is critical.
     """
     criteria = {criterion.id: criterion for criterion in own}
     by_people = dict(criteria)
@@ -359,7 +359,9 @@ def merged(
                 )
             criteria[same] = person_criterion
             continue
-        if any(_is_decided_alike(check, tests, criterion) for criterion in own):
+        # A green check of a criterion that may stay open would not stand for one that may not.
+        as_critical = [one for one in own if one.critical or not draft.critical]
+        if any(_is_decided_alike(check, tests, criterion) for criterion in as_critical):
             continue
         if len(criteria) >= MAX_CRITERIA:
             break

@@ -103,22 +103,22 @@ class FailOver:
         """
         # By name. These are not asked again in this call, however short their cool-down.
         failed: dict[str, Silence] = {}
-        while (chosen := self._choice(failed, number(), vote)) is not None:
+        while (chosen := self._choice(failed, number(), vote, now := self.clock.now())) is not None:
             if failed:
                 name, silence = next(reversed(failed.items()))
                 sentence = f"{name} does not answer, {chosen.name} does: {silence.message}"
                 self.warn(sentence[:MOST_WARNING])
                 if self._candidates.fallback_on_rate_limit:
-                    self.cooling[_key(name)] = stamp(self._left_alone_until(name, silence))
+                    self.cooling[_key(name)] = stamp(self._left_alone_until(name, silence, now))
             try:
                 return await ask(Chosen(self.panel, chosen))
             except (PlannerUnavailable, PlannerUnusable) as silence:
                 failed[chosen.name] = silence
-        backs = {name: at for name, one in failed.items() if (at := self._back(name, one))}
+        backs = {name: at for name, one in failed.items() if (at := self._back(name, one, now))}
         if failed and not backs:
             self.release(failed)
             raise [*failed.values()][-1]
-        raise self._all_away(failed, backs)
+        raise self._all_away(failed, backs, now)
 
     def release(self, names: Collection[str]) -> None:
         """Let candidates be asked again at once."""
@@ -129,13 +129,14 @@ class FailOver:
     def _candidates(self) -> RoleCandidates:
         return self.panel.role_candidates(self.role)
 
-    def _choice(self, failed: Mapping[str, Silence], number: int, vote: int) -> Candidate | None:
+    def _choice(
+        self, failed: Mapping[str, Silence], number: int, vote: int, now: datetime
+    ) -> Candidate | None:
         """Return the candidate to ask now, of those not in `failed`; None where all must wait.
 
         Where nobody takes over for a spent quota, the next one does for other troubles. Those are
         not remembered, so that no cool-down but that of a quota is waited for.
         """
-        now = self.clock.now()
         left = [one for one in self._candidates.candidates if one.name not in failed]
         if self._candidates.fallback_on_rate_limit:
             return pick(left, self.cooling, now, self.salt, number, vote=vote)
@@ -148,7 +149,7 @@ class FailOver:
     def _until(self, name: str, now: datetime) -> datetime | None:
         return cooling_until(self.cooling, "meta", name, now)
 
-    def _back(self, name: str, failure: Silence) -> tuple[datetime, bool] | None:
+    def _back(self, name: str, failure: Silence, now: datetime) -> tuple[datetime, bool] | None:
         """Return when this candidate may answer again without a person, and whether its provider
         gave that time; None where its trouble stays.
         """
@@ -157,26 +158,28 @@ class FailOver:
             ends_by_itself(client, failure) for client in named
         ):
             return None
-        return asked_again_at(failure, len(self.waits()), self.clock.now())
+        return asked_again_at(failure, len(self.waits()), now)
 
-    def _left_alone_until(self, name: str, failure: Silence) -> datetime:
+    def _left_alone_until(self, name: str, failure: Silence, now: datetime) -> datetime:
         """Return until when a candidate is not asked, where another one answers."""
         by_person = getattr(failure, "kind", "") in FIXED_BY_A_PERSON
         seconds = UNFIXED_SEC if by_person else self._candidates.cool_down_sec
-        later = self.clock.now() + timedelta(seconds=seconds)
-        back, is_given = self._back(name, failure) or (later, True)
+        later = now + timedelta(seconds=seconds)
+        back, is_given = self._back(name, failure, now) or (later, True)
         return back if is_given else max(back, later)
 
     def _all_away(
-        self, failed: Mapping[str, Silence], backs: Mapping[str, tuple[datetime, bool]]
+        self,
+        failed: Mapping[str, Silence],
+        backs: Mapping[str, tuple[datetime, bool]],
+        now: datetime,
     ) -> AllAway:
-        """Return the wait for the first candidate to be back.
+        """Return the wait for the first candidate to be back, as of `now`, when none was chosen.
 
         Nobody took over for those that failed now, so they are asked again as soon as their
         trouble may be over, without a cool-down.
         """
         self.cooling.update({_key(name): stamp(back) for name, (back, _) in backs.items()})
-        now = self.clock.now()
         ends = {one.name: self._until(one.name, now) for one in self._candidates.candidates}
         until, name = min((at, name) for name, at in ends.items() if at is not None)
         known = failed.get(name)

@@ -221,8 +221,7 @@ def git_dir_of(checkout: Path) -> Path:
         return place
     if not place.is_file():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(place))
-    text = place.read_text(errors="replace").removeprefix("gitdir:").strip()
-    return (checkout / text).resolve()
+    return _named_by(place, checkout)
 
 
 def shared_dir_of(git_dir: Path) -> Path:
@@ -230,4 +229,13 @@ def shared_dir_of(git_dir: Path) -> Path:
     pointer = git_dir / "commondir"
     if not pointer.is_file():
         return git_dir
-    return (git_dir / pointer.read_text(errors="replace").strip()).resolve()
+    return _named_by(pointer, git_dir)
+
+
+def _named_by(pointer: Path, folder: Path) -> Path:
+    """Return the path that a file of git's names, from `folder`. Raises OSError for none."""
+    text = pointer.read_text(errors="replace").removeprefix("gitdir:").strip()
+    try:
+        return (folder / text).resolve()
+    except (ValueError, RuntimeError) as error:  # a NUL, a link to itself
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(pointer)) from error

@@ -102,10 +102,15 @@ def _leads_to(git: Git, known: Sequence[str], head: str) -> bool:
     """Whether a commit is an ancestor of a known one. Raises GitFailed.
 
     A worker can write a commit-graph, and objects with another content than their name says: each
-    commit in between is read and compared with its name.
+    commit in between is read and compared with its name. Known commits that are not there yet, as
+    where only the superproject was pulled, lead nowhere.
     """
+    asked = git.run("cat-file", "--batch-check", stdin="\n".join(known).encode())
+    there = [row.split()[0] for row in asked.decode().splitlines() if " commit " in row]
+    if not there:
+        return False
     no_graph = ("-c", "core.commitGraph=false", "rev-list")
-    between = git.run(*no_graph, "--ancestry-path", *known, "--not", head, "--")
+    between = git.run(*no_graph, "--ancestry-path", *there, "--not", head, "--")
     verified = ("--no-walk", "--quiet", "--verify-objects", "--filter=tree:0", "--stdin")
     git.run(*no_graph, *verified, stdin=between)
     return bool(between)

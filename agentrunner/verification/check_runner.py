@@ -67,7 +67,7 @@ class CheckRunner:
         why = why_not_started(target.shell, measured.ran, Path(self.spec.repo), is_test=False)
         if why or not readers_of(target.shell, target.cwd, read):
             return why
-        return tool_lacking(target.shell, measured.ran)
+        return tool_lacking(target.shell, measured.ran, Path(self.spec.repo))
 
     async def check(
         self,

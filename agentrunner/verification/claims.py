@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from agentrunner.text.content_words import content_words
+from agentrunner.text.mentions import speaks_of
 from agentrunner.text.sentences import sentences
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.results.names import own_name
@@ -24,6 +25,10 @@ TELLS_TO_IGNORE = re.compile(
     r"|\b(?:can|may|should|must|is|are)\s+(?:to\s+)?be\s+ignored\b|テスト[^。\n]{0,10}無視"
 )
 """What tells a worker to leave a red test alone: such a test is not asked for."""
+
+PLAIN_WORD = re.compile(r"[A-Z]?[a-z]*|[A-Z]+|[\W\d_]*")
+"""The name of a test that is no name in a sentence: a word, of which only the subject counts, or
+none."""
 
 
 @dataclass(frozen=True)
@@ -159,11 +164,12 @@ def _matches(name: str, pattern: str) -> bool:
 def _is_named_in(test: TestResult, text: str, words: Collection[str]) -> bool:
     """Whether what was asked for names a test, its file or its subject."""
     last = own_name(test.name.split("[")[0]).rpartition("/")[2]
-    if last and last in text:
+    file = test.file.rpartition("/")[2]
+    if not PLAIN_WORD.fullmatch(last) and speaks_of(text, last):
         return True
-    if test.file and (test.file in text or test.file.rsplit("/", 1)[-1] in text):
+    if speaks_of(text, file):
         return True
-    subject = content_words(last) | content_words(test.file.rsplit("/", 1)[-1].rsplit(".", 1)[0])
+    subject = content_words(last) | content_words(file.rpartition(".")[0])
     return not subject.isdisjoint(words)
 
 

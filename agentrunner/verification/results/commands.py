@@ -37,8 +37,13 @@ INSTALLED = re.compile(
 """A file of an installed package: the package, and the program by the file's name."""
 LOADED_FIRST = frozenset({"-r", "--require", "--import", "--loader", "--experimental-loader"})
 """Options of Node that name what it loads before its program."""
-VALUED = LOADED_FIRST | {"--env-file", "-C", "--conditions"}
-"""Its options that take the next word."""
+VALUED = re.compile(r"--(?:\w+-)+(?:dir|directory)$")
+"""Options of Node whose next word names a folder."""
+INLINE = re.compile(r"-[ep]+$|--(?:eval|print)$")
+"""Options of Node that make a program of the next word."""
+RUN_BY_NODE = re.compile(r"\.[cm]?[jt]sx?$|/[^./]+$")
+"""A file that Node runs, by its ending or as a path without one: other words behind an option are
+its value."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,9 @@ class Run:
         if self.program not in ("node", "nodejs"):
             return None
         for index, (before, word) in enumerate(pairwise(self.words), 1):
-            if word.startswith("-") or before in VALUED:
+            if INLINE.match(before):
+                return None
+            if word.startswith("-") or _is_value_for_node(before, word):
                 continue
             names = hit.groups() if (hit := INSTALLED.search(word)) else ()
             return next(((one, index) for one in names if one in programs), None)
@@ -101,6 +108,14 @@ class Run:
                 return word, position
             position += 1
         return None
+
+
+def _is_value_for_node(option: str, word: str) -> bool:
+    """Whether a word behind another one is no program but what that option of Node takes."""
+    if not option.startswith("-") or "=" in option:
+        return False
+    named = option in LOADED_FIRST or VALUED.match(option)
+    return bool(named) or not RUN_BY_NODE.search(word)
 
 
 def runs_of(shell: str, cwd: str, read: ReadFile) -> list[Run]:

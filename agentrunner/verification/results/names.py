@@ -47,6 +47,10 @@ NUMBER_AS_NAME = re.compile(r"(?<= > )\d+$")
 """The number of a TAP test without a description, which changes with the tests before it."""
 BRACKETED = re.compile(r" with data set (?:#\d+|\".*\")$|(?<=\w)\(.*\)(?:\[\d+\])?$", re.DOTALL)
 
+ROW = re.compile(r" -- @\d.*$|(?<=\w)\{.*$|/\d+$")
+"""What Behave puts behind the name of a scenario for a row of its table, Surefire and GoogleTest
+behind that of a test for a case."""
+
 
 def parts_of(name: str) -> list[str]:
     """The parts of a test's name, innermost last, the parameters of a case with the last.
@@ -70,8 +74,50 @@ def own_name(name: str) -> str:
 def is_called(name: str, short: str) -> bool:
     """Whether a test, or a case of it, has just this name, or a longer one that ends with it."""
     wanted = parts_of(short)
-    own = parts_of(name if PARAMETERS.search(short) else function_of(name))
-    return own[-len(wanted) :] == wanted
+    if parts_of(name)[-len(wanted) :] == wanted:
+        return True
+    wanted = _words_of(short)
+    return not _is_case(short) and _words_of(name)[-len(wanted) :] == wanted
+
+
+def belongs_to(test: TestResult, short: str) -> bool:
+    """Whether a test is one of this name, a case of it, or one of a group that has this name.
+
+    A file or module of that name is no such group: it may hold any tests.
+    """
+    if is_called(test.name, short):
+        return True
+    words_of, titles = parts_of if _is_case(short) else _words_of, bool(TITLES.search(test.name))
+    wanted, own = words_of(short), words_of(test.name)
+    if not titles:  # Cargo's names begin with a package and a target.
+        own[:1] = own[0].split(" ")
+    outside, stem = 0, posixpath.splitext(test.file)[0]
+    if test.file and test.name.startswith(test.file):
+        outside = 1 if titles else len(words_of(test.file))
+    elif stem and test.name.startswith(f"{stem.replace('/', '.')}."):
+        outside = len(stem.split("/"))
+    ends = range(max(outside + 1, len(wanted)), len(own) + 1)
+    return any(own[end - len(wanted) : end] == wanted for end in ends)
+
+
+def _is_case(short: str) -> bool:
+    return _without_case(short) != short
+
+
+def _without_case(name: str) -> str:
+    return ROW.sub("", BRACKETED.sub("", function_of(name)))
+
+
+def _words_of(name: str) -> list[str]:
+    """The parts of a name without its case, also what stands between "/" and "#" but for numbers.
+
+    `Many/Sum.Adds/0` and `Sum/1.Adds` are cases of `Sum.Adds`.
+    """
+    parts = parts_of(_without_case(name))
+    if TITLES.search(name):
+        return parts
+    words = [word for part in parts for word in re.split("[/#]", part) if not word.isdigit()]
+    return words or parts
 
 
 def only_of_name(results: Results, short: str) -> tuple[Results, bool]:
@@ -80,7 +126,7 @@ def only_of_name(results: Results, short: str) -> tuple[Results, bool]:
     Tools also run what only contains a name. What could not be loaded stays, since it may hold the
     test. Results in which no test is called so, or that may lack some, stay as they are.
     """
-    kept = tuple(one for one in results.tests if one.unloaded or is_called(one.name, short))
+    kept = tuple(one for one in results.tests if one.unloaded or belongs_to(one, short))
     if results.weak or not results.complete or all(one.unloaded for one in kept):
         return results, False
     others_red = len(replace(results, tests=kept).red) < len(results.red)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import configparser
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
@@ -42,6 +43,8 @@ AFFIXES = ("", "py", "python", "pytest")
 """What a package's name often has before that of its module: `PyYAML`, `python-dateutil`."""
 NODE_TABLES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
 MOST_WORKSPACES = 500
+MOST_LOOKED_AT = 10_000
+"""Folders that one pattern of workspaces is followed into."""
 LOCAL = ("workspace:", "file:", "link:", "portal:")
 """Beginnings of versions by which package.json names a package of the same repository."""
 
@@ -223,17 +226,27 @@ def _of_pnpm(repo: Path) -> object:
     return listed.get("packages") if isinstance(listed, dict) else None
 
 
-def _matching(folder: Path, parts: list[str]) -> Iterator[Path]:
-    """The folders that a pattern names, part by part; none that is installed, hidden or a link."""
-    if not parts:
-        yield folder
-        return
-    deep, rest = parts[0] == "**", parts[1:]
-    if deep:
-        yield from _matching(folder, rest)
-    for child in children(folder):
-        name = child.name
-        if not fnmatchcase(name, parts[0]) or name == "node_modules" or name[:1] == ".":
+def _matching(repo: Path, parts: Sequence[str]) -> Iterator[Path]:
+    """The folders that a pattern names, nearest first; none that is installed, hidden or a link.
+
+    What a folder has yet to match is looked at once, whatever ways lead there, and no more than
+    `MOST_LOOKED_AT` are.
+    """
+    pending, known = deque([(repo, tuple(parts))]), {(repo, tuple(parts))}
+    while pending:
+        folder, left = pending.popleft()
+        if not left:
+            yield folder
             continue
-        if child.is_dir() and not child.is_symlink():
-            yield from _matching(child, parts if deep else rest)
+        deep, rest = left[0] == "**", left[1:]
+        places = [(folder, rest)] if deep else []
+        for child in children(folder):
+            name = child.name
+            if not fnmatchcase(name, left[0]) or name == "node_modules" or name[:1] == ".":
+                continue
+            if child.is_dir() and not child.is_symlink():
+                places.append((child, left if deep else rest))
+        new = [one for one in dict.fromkeys(places) if one not in known]
+        new = new[: MOST_LOOKED_AT - len(known)]
+        known.update(new)
+        pending.extend(new)

@@ -7,6 +7,7 @@ and every room gets a copy of that copy.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
@@ -79,19 +80,48 @@ class Sealed:
         """Take the ignored folders `names` of a room, and its home, in place of what was sealed.
 
         A folder that is too large to be copied stays what it was. The new copies lie beside the
-        earlier ones until the manifest names them: whoever is killed on the way, or meets an
-        OSError, leaves the earlier copy as it was.
+        earlier ones until the manifest names them, and so does the new home, under a name made of
+        that manifest: whoever is killed on the way, or meets an OSError, leaves the earlier folders
+        with the earlier home, or the new ones with the new home, which takes its place when it is
+        asked for.
         """
+        self._settle()
+        self._remove_homes(but=self._home)
         rows = [one for one, _ in self.folders() if not one.copied]
         for name in sorted({*names}.difference(one.name for one in rows)):
             source = room / name
             if source.is_dir() and not source.is_symlink():
                 rows.append(self._copy(source, name))
+        written_caches(home).mkdir(exist_ok=True)
+        staged = self._staged_home(_text_of(rows))
+        written_caches(home).rename(written_caches(staged))
+        home.rename(staged)
         self._write_manifest(rows)
-        self.empty_home().rmdir()
-        home.rename(self._home)
-        if written_caches(home).is_dir():
-            written_caches(home).rename(written_caches(self._home))
+        self._settle()
+
+    def _staged_home(self, manifest: bytes) -> Path:
+        """The home that goes with this manifest, until it is in its place."""
+        return self._home.with_name(f"{self._home.name}-{hashlib.sha256(manifest).hexdigest()}")
+
+    def _settle(self) -> None:
+        """Put the home of the present manifest in its place, where that has not been done."""
+        try:
+            staged = self._staged_home((self._folder / MANIFEST).read_bytes())
+        except FileNotFoundError:
+            return
+        if not staged.is_dir():
+            return
+        for where in (written_caches, Path):  # the home last: where it is staged, this is not done
+            if where(staged).is_dir():
+                remove_tree(str(where(self._home)))
+                where(staged).rename(where(self._home))
+
+    def _remove_homes(self, but: Path | None = None) -> None:
+        """Remove the home, its caches and what a replacement left beside them."""
+        kept = (but, written_caches(but)) if but else ()
+        for folder in self._home.parent.glob(f"{self._home.name}*"):
+            if folder not in kept:
+                remove_tree(str(folder))
 
     def _copy(self, source: Path, name: str) -> SealedFolder:
         """Copy a folder to a place that no manifest names yet."""
@@ -101,7 +131,7 @@ class Sealed:
 
     def _write_manifest(self, rows: Sequence[SealedFolder]) -> None:
         """Write it last, in one step: it says that the copy is whole. What it names stays."""
-        write_private(self._folder / MANIFEST, json.dumps([asdict(row) for row in rows]).encode())
+        write_private(self._folder / MANIFEST, _text_of(rows))
         places = {row.place for row in rows}
         for other in [one for one in self._folder.iterdir() if one.is_dir()]:
             if other.name not in places:
@@ -139,18 +169,19 @@ class Sealed:
     @property
     def home(self) -> Path:
         """The home of the set-up before the run; created where it is missing."""
+        self._settle()
         make_private(self._home)
         return self._home
 
     def empty_home(self) -> Path:
         """The same home without what a set-up that was stopped has left there and in caches."""
-        for folder in (self._home, written_caches(self._home)):
-            remove_tree(str(folder))
+        self._remove_homes()
         return self.home
 
     @property
     def home_seen(self) -> Path | None:
         """The same home; None where that set-up wrote nothing into it."""
+        self._settle()
         home = self._home
         return home if home.is_dir() and any(home.iterdir()) else None
 
@@ -177,6 +208,10 @@ class Sealed:
             (one, self._folder / one.place if one.copied else self._repo / one.name)
             for one in found
         ]
+
+
+def _text_of(rows: Sequence[SealedFolder]) -> bytes:
+    return json.dumps([asdict(row) for row in rows]).encode()
 
 
 def fits(folder: Path) -> bool:

@@ -31,7 +31,7 @@ from agentrunner.verification.rooms.lacking_packages import (
     lacking_package,
     package_lacked_by,
 )
-from agentrunner.verification.rooms.own_code import is_own_path
+from agentrunner.verification.rooms.own_code import is_own_module, is_own_path
 from agentrunner.verification.rooms.unfetched import unfetched, unresolved
 
 NO_TESTS = "no tests ran"
@@ -166,7 +166,7 @@ def why_not_started(
     missing = (one.text for one in missing_targets(ran.tail) if not one.inner)
     if why := next(missing, "") or (NOT_WRITTEN.search(ran.tail) or [""])[0].strip():
         return why
-    return tool_lacking(shell, ran)
+    return tool_lacking(shell, ran, repo)
 
 
 def names_missing_file(shell: str, why: str) -> bool:
@@ -244,10 +244,16 @@ def _why_it_could_not_run(test: TestResult, repo: Path, wanted: str) -> str:
     return unfetched(test.message, wanted) if test.outcome == "error" else ""
 
 
-def tool_lacking(shell: str, ran: ShellOutcome) -> str:
-    """Python's message that the test tool is not installed; "" where there is none."""
+def tool_lacking(shell: str, ran: ShellOutcome, repo: Path) -> str:
+    """Python's message that the test tool is not installed; "" where there is none.
+
+    A submodule of the product may be what is still to be written: that is red.
+    """
     hit = NO_MODULE.search(ran.tail) if ran.exit_code else None
-    return hit[0].strip() if hit and _is_runner(shell, hit["module"]) else ""
+    if hit is None or not _is_runner(shell, hit["module"]):
+        return ""
+    package, _, submodule = hit["module"].partition(".")
+    return "" if submodule and is_own_module(package, repo) else hit[0].strip()
 
 
 def _start_failed(shell: str, repo: Path, ran: ShellOutcome, wanted: str) -> str:
@@ -307,7 +313,7 @@ def _is_below(place: str, repo: Path) -> bool:
 
 
 def _is_runner(shell: str, module: str) -> bool:
-    return bool(re.search(rf"-m\s+{re.escape(module)}\b", shell))
+    return bool(re.search(rf"-m\s+{re.escape(module)}(?![\w.])", shell))
 
 
 def _is_own_that_fails(shell: str, repo: Path, output: str) -> bool:

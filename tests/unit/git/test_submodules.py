@@ -93,6 +93,30 @@ def test_a_walk_that_git_cannot_end_is_a_no(project: Project, tmp_path: Path) ->
     assert not has(project, tmp_path / "store", ["1" * 40])
 
 
+def test_a_known_commit_that_was_not_fetched_refuses_nothing(
+    project: Project, tmp_path: Path
+) -> None:
+    known = ["1" * 40, *remotes(project)]
+    git(project, "fetch", "-q", "origin")
+    newest = [read(project, "rev-parse", "FETCH_HEAD")]
+    assert has(project, tmp_path / "store", [*known[:1], *newest])
+    assert has(project, tmp_path / "store", known)
+
+
+@pytest.mark.parametrize("content", [b"gitdir: a\0b\n", b"\xff\xfe\0", b"", b"gitdir: ../loop\n"])
+def test_a_git_file_that_names_no_folder_has_no_remote(
+    project: Project, tmp_path: Path, content: bytes
+) -> None:
+    known = remotes(project)
+    (project.repo / "parts/loop").symlink_to("loop")
+    pointer = project.repo / "parts/lib/.git"
+    pointer.write_bytes(content)
+    of_index = submodules_in(project.repo / ".git/index")["parts/lib"]
+    assert remotes(project) in ([], [of_index])
+    git_of_store = Snapshots(tmp_path / "store", project.repo).git
+    assert not remote_has(git_of_store, project.repo, "parts/lib", {}, known)
+
+
 def test_a_commit_that_is_not_what_its_name_says_leads_nowhere(
     project: Project, tmp_path: Path
 ) -> None:

@@ -88,6 +88,23 @@ def test_what_a_person_has_decided_by_the_same_check_is_no_further_criterion(
     assert [one.id for one in merged(own(mine), planned(draft), {T1})] == ["AC-1"]
 
 
+@pytest.mark.parametrize(("mine", "critical"), [(True, True), (True, False), (False, False)])
+def test_a_criterion_of_the_models_that_weighs_no_more_is_no_further_one(
+    mine: bool, critical: bool
+) -> None:
+    person = CriterionSpec(id="AC-1", description="It adds.", check=RUN, critical=mine)
+    check = {"kind": "command", "run": "make check"}
+    draft = {"description": "All is well.", "check": check, "critical": critical}
+    assert len(merged(own(person), planned(draft))) == 1
+
+
+def test_a_critical_criterion_is_not_dropped_for_one_that_may_stay_open() -> None:
+    person = CriterionSpec(id="AC-1", description="It adds.", check=RUN, critical=False)
+    draft = {"description": "All is well.", "check": {"kind": "command", "run": "make check"}}
+    criteria = merged(own(person), planned({**draft, "critical": True}))
+    assert [(one.origin, one.critical) for one in criteria] == [("task", False), ("model", True)]
+
+
 def test_another_test_is_a_further_criterion() -> None:
     mine = CriterionSpec(id="AC-1", description="It adds.", check=Check(kind="test", name="adds"))
     draft = {"description": "It subtracts.", "check": {"kind": "test", "name": T1}}

@@ -50,6 +50,41 @@ def test_what_was_asked_names_a_red_test_by_name_file_or_subject(wanted: str) ->
 
 
 @pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("Money.Get", "Widgets have a Getter."),
+        ("Money.Is", "This Is a bug of widgets, and so is an Issue."),
+        ("unit.money.a", "Make a widget."),
+        ("Many/Money.Sum/0", "It costs 10, or 0."),
+        ("Shop.Tests.MoneyTests.Sum", "The Summary page shows the widgets."),
+        ("money.js > rate", "Separate widgets."),
+        ("test_it", "Make test_items pass."),
+        ("money.js > rate", "See easymoney.js."),
+    ],
+)
+def test_a_part_of_a_word_and_a_word_that_says_nothing_name_no_test(name: str, wanted: str) -> None:
+    file = "money.js" if " > " in name else ""
+    before = Results("x", (TestResult(name, "failed", file=file), TestResult(CART, "failed")))
+    claims = claims_of(before, [f"test_total: {wanted}"])
+    assert claims.claimed == {CART}
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("Money.Get", "Money is what get returns."),
+        ("Money.testIt", "Make testIt pass."),
+        ("t::test_error", "`test_error` fails."),
+        ("money > is 0 for none", "It is 0 for none."),
+        ("t::test_値", "test_値を通す。"),
+    ],
+)
+def test_a_whole_name_names_its_test(name: str, wanted: str) -> None:
+    before = results((name, "failed"), (TAX, "failed"))
+    assert claims_of(before, [wanted]).claimed == {name}
+
+
+@pytest.mark.parametrize(
     "aside",
     [
         "(The tax test is red on machines without rates, ignore it.)",

@@ -1,4 +1,5 @@
 // A reporter for node:test: a JSON object a line, in a file of its own for each process.
+import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +9,7 @@ const MOST = 2000;
 const MOST_PRINTED = 20000;
 
 function opened() {
-  const stamp = `${String(Date.now()).padStart(20, '0')}-${process.pid}-${Math.random().toString(36).slice(2)}`;
+  const stamp = `${String(Date.now()).padStart(20, '0')}-${process.pid}-${randomBytes(6).toString('hex')}`;
   const fd = fs.openSync(path.join(place, `node-${stamp}.jsonl`), 'ax');
   fs.fchmodSync(fd, 0o644);
   return fd;

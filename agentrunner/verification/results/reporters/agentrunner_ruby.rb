@@ -2,7 +2,7 @@
 require 'json'
 
 class AgentRunnerReport
-  DIR = File.dirname(File.expand_path(__FILE__), 2)
+  DIR = File.expand_path('../..', __FILE__) # Ruby 2 has no `dirname` of two levels.
   lib = ENV['RUBYLIB'].to_s.split(File::PATH_SEPARATOR)
   lib.reject! { |folder| folder.start_with?("#{DIR}/") }
   lib.empty? ? ENV.delete('RUBYLIB') : ENV['RUBYLIB'] = lib.join(File::PATH_SEPARATOR)
@@ -18,7 +18,8 @@ class AgentRunnerReport
 
   def initialize(tool)
     @tool, @pid = tool, Process.pid
-    stamp = format('%020d-%d-%d', (Time.now.to_f * 1_000_000).to_i, @pid, rand(1 << 40))
+    # `rand` would take a number of those that a suite draws by its seed.
+    stamp = format('%020d-%d-%s', (Time.now.to_f * 1_000_000).to_i, @pid, Random.urandom(5).unpack1('H*'))
     @file = File.open(File.join(DIR, "#{tool}-#{stamp}.jsonl"), File::WRONLY | File::CREAT | File::EXCL, 0o644)
   end
 

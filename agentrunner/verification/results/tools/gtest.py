@@ -31,10 +31,6 @@ MOST_SOURCES = 2_000
 """Files that are read; those with a test-like name first."""
 BEGINS = re.compile(r"^\[=+\] Running \d+ tests? from ", re.M)
 LINE = re.compile(r"^\[ +(RUN|OK|FAILED|SKIPPED) +\] ([^\s,(]+)(?:,.*)?(?: \(\d+ ms\))?$")
-ENDINGS = (".cc", ".cpp", ".cxx", ".c++", ".cu", ".h", ".hpp")
-DECLARED = re.compile(rb"\b(?:TYPED_)?TEST(?:_F|_P)?\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
-MOST_SOURCES = 2_000
-"""Files that are read; those with a test-like name first."""
 WORDS = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}
 
 

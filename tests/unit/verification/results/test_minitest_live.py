@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.verification.results.registry import select
+from agentrunner.verification.results.reporters import text_of
 from tests.kit.files import write
 from tests.kit.reporting import need, plain, reading, reported
 
@@ -98,3 +99,19 @@ def test_a_run_that_ends_in_the_middle(tmp_path: Path) -> None:
     seen = reported(tmp_path, "ruby test/b_test.rb")
     assert seen.exit_code == 0
     assert seen.results is not None and not seen.results.complete
+
+
+def test_a_report_works_in_old_rubies_and_takes_no_number_of_a_seeded_sequence(
+    tmp_path: Path,
+) -> None:
+    need("ruby")
+    write(tmp_path, {"lib/agentrunner_ruby.rb": text_of("agentrunner_ruby.rb")})
+    program = (
+        "class << File; alias by_one dirname; def dirname(path); by_one(path); end; end;"
+        "srand(1); require './lib/agentrunner_ruby'; AgentRunnerReport.new('x');"
+        "print rand(1 << 30)"
+    )
+    with_report = plain(tmp_path, f'ruby -e "{program}"')
+    alone = plain(tmp_path, "ruby -e 'srand(1); print rand(1 << 30)'")
+    assert (with_report.returncode, with_report.stdout) == (0, alone.stdout)
+    assert len([*tmp_path.glob("x-*.jsonl")]) == 1

@@ -192,12 +192,77 @@ def test_what_could_not_be_loaded_stands_for_its_own_tests_alone(
         ("a.test.js > cart > adds", "adds", True),
         ("a.test.js > cart > adds", "cart > adds", True),
         ("a.test.js > cart > adds nothing", "adds", False),
+        ("Sum.Adds/0", "Sum.Adds/0", True),
+        ("Sum.Adds/1", "Sum.Adds/0", False),
     ],
 )
 def test_a_test_is_called_by_its_whole_name_or_the_end_of_it(
     name: str, short: str, called: bool
 ) -> None:
     assert is_called(name, short) is called
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("Many/Sum.Adds/0", "Sum.Adds"),
+        ("Sum/1.Adds", "Sum.Adds"),
+        ("ATest::testTotal with data set #0", "testTotal"),
+        ('ATest::testTotal with data set "tax"', "testTotal"),
+        ("a.feature > A > adds -- @1.1 rows", "adds"),
+        ("com.shop.SumTest#adds", "adds"),
+        ("com.shop.SumTest#adds(int)[1]", "SumTest.adds"),
+        ("com.shop.SumTest#adds{int, int}[1]", "adds"),
+        ("Shop.Tests.Sum(a: 1, b: 2)", "Sum"),
+        ("example.com/far.TestPay", "TestPay"),
+        ("t/a.py::TestA::test_mean (n=1)", "test_mean"),
+    ],
+)
+def test_a_case_is_a_test_of_that_name_in_every_tools_spelling(name: str, short: str) -> None:
+    assert is_called(name, short)
+    assert not is_called(name, f"{short}x") and not is_called(name, short[1:])
+
+
+@pytest.mark.parametrize(
+    ("passed", "red", "short"),
+    [
+        ("t/a.js > cart > total", "t/a.js > total > adds tax", "total"),
+        ("t/a.js > cart > total", "t/a.js > cart > total > of none > is 0", "cart > total"),
+        ("ATest::testTotal", 'BTest::testTotal with data set "tax"', "testTotal"),
+        ("shop a::total", "shop b::total::case_1", "total"),
+        ("shop lib tests::total", "shop cart total::case_1", "total"),
+        ("Sum.Adds", "Many/Sum.Adds/0", "Sum.Adds"),
+        ("a.feature > A > adds", "b.feature > B > adds -- @1.1 rows", "adds"),
+        ("x/far.TestPay", "x/near.TestPay/of_none", "TestPay"),
+        ("t/a.js > cart > f(x)", "t/a.js > f(x) > is 3", "f(x)"),
+        ("com.shop.ATest#Total", "com.shop.BTest$Total.Total#adds", "Total"),
+    ],
+)
+def test_a_red_case_or_group_of_the_name_is_no_other_test(
+    passed: str, red: str, short: str
+) -> None:
+    other = "t/a.js > a subtotal" if " > " in red else "ATest::testSubtotal"
+    every = results((passed, "passed"), (red, "failed"), (other, "failed"))
+    found, others_red = only_of_name(every, short)
+    assert [one.name for one in found.tests] == [passed, red]
+    assert not others_red
+
+
+@pytest.mark.parametrize(
+    ("of", "separator"),
+    [
+        ("tests/test_mean.py", "tests/test_mean.py::"),
+        ("tests/test_mean.py", "tests.test_mean.MeanTest."),
+        ("test_mean", "test_mean > "),
+    ],
+)
+def test_a_file_of_the_name_is_no_group_of_it(of: str, separator: str) -> None:
+    tests = (
+        made(f"{separator}test_mean", "passed", of),
+        made(f"{separator}test_mean_of_nothing", "failed", of),
+    )
+    found, others_red = only_of_name(Results("x", tests), "test_mean")
+    assert (found.tests, others_red) == (tests[:1], True)
 
 
 def test_of_one_name_only_that_test_counts() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from agentrunner.state.state_model import FileRef
 from agentrunner.verification.results.model import Results, TestResult
+from agentrunner.verification.rooms import lacking_packages
 from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
 from agentrunner.verification.rooms.lacking_packages import declared_in, lacking_package
 from agentrunner.verification.rooms.start_up import why_no_test_says_anything
@@ -164,6 +165,32 @@ def test_workspaces_are_found_by_the_patterns_that_name_them(
     lacks = "Error: Cannot find module 'far'"
     why = lacking_package(lacks, tmp_path, "")
     assert why == (f"the package far is named in {place}, and is not installed" if place else "")
+
+
+def test_a_pattern_of_workspaces_is_followed_in_no_more_steps_than_there_are_folders(
+    tmp_path: Path,
+) -> None:
+    """Each `**` can stand for no folder up to 20 of them: the ways there are millions."""
+    tmp_path.joinpath(*["a"] * 20).mkdir(parents=True)
+    (tmp_path / "a/b").mkdir()
+    (tmp_path / "a/b/package.json").write_text('{"dependencies": {"far": "1"}}')
+    for pattern in ("**/" * 12 + "b", "**/a/**/" + "**/*/" * 12 + "**/b", "**/**/a/**/b/**/**"):
+        (tmp_path / "package.json").write_text(json.dumps({"workspaces": [pattern]}))
+        why = lacking_package("Error: Cannot find module 'far'", tmp_path, "")
+        assert bool(why) == ("*/*/" not in pattern), pattern
+
+
+def test_of_many_folders_those_nearby_are_workspaces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lacking_packages, "MOST_LOOKED_AT", 8)
+    (tmp_path / "package.json").write_text('{"workspaces": ["**"]}')
+    for folder, package in (("b", "near"), ("a/a/a/a/a/a/a/a/a", "deep")):
+        (tmp_path / folder).mkdir(parents=True)
+        text = json.dumps({"dependencies": {package: "1"}})
+        (tmp_path / folder / "package.json").write_text(text)
+    assert lacking_package("Error: Cannot find module 'near'", tmp_path, "")
+    assert not lacking_package("Error: Cannot find module 'deep'", tmp_path, "")
 
 
 @pytest.mark.parametrize("text", ["- a", "packages: &a [x]", "packages: 3", "[", ""])

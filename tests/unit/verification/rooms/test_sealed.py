@@ -1,11 +1,14 @@
 """Copies of what git ignores, as it was before the first worker."""
 
 import os
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.sandboxes.homes import written_caches
 from agentrunner.verification.rooms import sealed
 from agentrunner.verification.rooms.sealed import Sealed, SealedFolder, copy_folder, fits
 from tests.kit.files import write
@@ -65,29 +68,43 @@ def test_what_another_set_up_made_takes_the_place_of_the_copy(repo: Path, tmp_pa
     assert [path for path in (tmp_path / "sealed").iterdir() if path.is_dir()] == [place]
 
 
+@pytest.mark.parametrize("at", range(5))
 @pytest.mark.parametrize(
-    ("of", "step"), [(sealed, "copy_folder"), (Path, "replace"), (Path, "rename")]
+    ("of", "step"),
+    [(sealed, "copy_folder"), (sealed, "remove_tree"), (Path, "replace"), (Path, "rename")],
 )
 def test_whoever_is_stopped_while_the_copy_is_replaced_leaves_a_whole_one(
-    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: object, step: str
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: object, step: str, at: int
 ) -> None:
     """At any step: what is there is the earlier copy or the new one, and the next replaces it."""
     kept, room = Sealed(tmp_path / "sealed", repo), tmp_path / "room"
+    write(tmp_path, {"set-up-home/rc": "old\n", "set-up-home.caches/npm": "old\n"})
     kept.seal(snapshots_of(repo, tmp_path / "store"))
-    write(room, {"tree/build/out": "made again\n", "home/rc": "set\n"})
+    new = {"tree/build/out": "made again\n", "home/rc": "set\n", "home.caches/npm": "set\n"}
+    write(room, new)
+    real, calls = getattr(of, step), count()
 
-    def stopped(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
+    def stopped(*words: object, **more: object) -> object:
+        if next(calls) == at:
+            raise KeyboardInterrupt
+        return real(*words, **more)
 
-    with monkeypatch.context() as patched:
+    with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
         patched.setattr(of, step, stopped)
-        with pytest.raises(KeyboardInterrupt):
-            kept.replace(room / "tree", room / "home", ["build"])
+        kept.replace(room / "tree", room / "home", ["build"])
+    kept = Sealed(tmp_path / "sealed", repo)
     found = {one.name: (place / "out").exists() for one, place in kept.folders()}
-    assert found in ({"build": True, "node_modules": False}, {"build": True})
+    home = kept.home_seen
+    assert home is not None
+    of_home = {(home / "rc").read_text(), (written_caches(home) / "npm").read_text()}
+    whole = [({"build": True, "node_modules": False}, {"old\n"}), ({"build": True}, {"set\n"})]
+    assert (found, of_home) in whole
+    write(room, new)
     kept.replace(room / "tree", room / "home", ["build"])
     ((_, place),) = kept.folders()
     assert [path for path in (tmp_path / "sealed").iterdir() if path.is_dir()] == [place]
+    homes = sorted(path.name for path in tmp_path.glob("set-up-home*"))
+    assert homes == ["set-up-home", "set-up-home.caches"]
 
 
 def test_what_remotes_of_submodules_have_is_kept_as_it_was(tmp_path: Path) -> None:

@@ -234,6 +234,12 @@ NOT_STARTED = {
     "a crash before a word": ("node --test", 139, "Segmentation fault\n"),
 }  # fmt: skip
 
+FINDING = (
+    "/usr/bin/python3: Error while finding module specification for '{}' "
+    "(ModuleNotFoundError: No module named '{}')\n"
+)
+"""What Python says where the package of a submodule is missing."""
+
 RED = {
     "a module that the project's own code asks for": ("node test.js", 1, NODE.format("/repo/a.js")),
     "a script that is not written": ("./run.sh", 127, "sh: 1: ./run.sh: not found"),
@@ -249,6 +255,13 @@ RED = {
         "make test", 2, "sh: 1: cd: can't cd to out\n",
     ),
     "a module of the project": ("python3 -m pytest", 1, "E  No module named 'shop'"),
+    "a submodule of a package that is not written": (
+        "python3 -m shop.check", 1, FINDING.format("shop.check", "shop"),
+    ),
+    "a package that cannot be executed": (
+        "python3 -m shop", 1,
+        "python3: No module named shop.__main__; 'shop' is a package and cannot be executed\n",
+    ),
     "a class of the project": (
         "java -cp . Shop", 1, "Error: Could not find or load main class Shop\n",
     ),
@@ -294,6 +307,24 @@ def test_colours_hide_no_reason(name: str) -> None:
     assert coloured != tail or not tail
     told = why_not_started(shell, Ran(code, coloured), Path("/repo"), is_test=True)
     assert told == plain
+
+
+def test_only_a_submodule_of_the_projects_own_package_is_still_to_be_written(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "src/shop").mkdir(parents=True)
+    (tmp_path / "requirements.txt").write_text("twisted\n")
+
+    def why(shell: str, tail: str) -> str:
+        return why_no_test_says_anything(shell, Ran(1, tail), None, tmp_path)
+
+    missing = "/usr/bin/python3: No module named {}"
+    assert not why("python3 -m shop.check", missing.format("shop.check"))
+    assert not why("python3 -m shop.parts.check", FINDING.format("shop.parts.check", "shop.parts"))
+    for tool in ("pytest", "unittest.nosuch"):
+        assert why(f"python3 -m {tool} -q", missing.format(tool)) == missing.format(tool)
+    lacks = why("python3 -m twisted.trial", FINDING.format("twisted.trial", "twisted"))
+    assert lacks == "the package twisted is named in requirements.txt, and is not installed"
 
 
 def test_a_script_that_the_prd_asks_for_is_red() -> None:
