@@ -18,7 +18,7 @@ from agentrunner.verification.syntax.context import (
 )
 from agentrunner.verification.syntax.functions import NESTED, functions_of, normal
 from agentrunner.verification.syntax.languages import Parsed, field, inside, is_comment, parse, walk
-from agentrunner.verification.syntax.plain_code import PlainCode, chains_in, written
+from agentrunner.verification.syntax.plain_code import PlainCode, uses_in, written
 from agentrunner.verification.syntax.values import is_literal
 
 WORD = re.compile(r"[^\W\d]\w*")
@@ -54,7 +54,7 @@ def is_beside(before: bytes, after: bytes, language: str, names: Collection[str]
     if not all(old.defines(one) or old.imports_some(one) for one in gone):
         return False
     plain = PlainCode(
-        now, new.defined, felt, kept, new.fixed(kept), new.imports, chains_in(was)
+        now, new.defined, felt, kept, new.fixed(new.defined), new.imports, old.imports, uses_in(was)
     )  # fmt: skip
     return not new.touches(come, kept) and all(
         new.imports_some(one) or (new.defines(one) and plain.is_plain(one.node, one.body))
