@@ -17,7 +17,7 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.calls import BINDING_FIELDS
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, arguments_of, field, walk
 from agentrunner.verification.syntax.name_scopes import is_member
-from agentrunner.verification.syntax.values import NUMBERS, STRINGS
+from agentrunner.verification.syntax.values import LITERALS, NUMBERS, STRINGS
 
 _SHUT = re.compile(
     r".*import.*|use_declaration|(?:global|exec)_statement|unsafe_block|macro_definition"
@@ -34,6 +34,8 @@ _UNNAMED = re.compile(
     r"|eq|ne|cmp|partial_cmp|fmt"
 )
 """Functions that are called without being named, as two things are compared or printed."""
+_UNNAMED_IN_SCRIPTS = re.compile(f"{_UNNAMED.pattern}|join|then|toISOString")
+"""Members of objects in JavaScript that are called so."""
 _NAMES = frozenset(
     "identifier crate super shorthand_property_identifier shorthand_property_identifier_pattern"
     .split()
@@ -68,6 +70,12 @@ _ACCESS = (
 )  # fmt: skip
 _KEYS = ("property_identifier", "shorthand_property_identifier_pattern")
 _NEW = ("object", "array", "new_expression")
+_DATA = LITERALS | {"object", "array"}
+"""Values in JavaScript that are no functions."""
+_MEMBERS = {
+    "pair": "key", "method_definition": "name", "field_definition": "property",
+    "public_field_definition": "name",
+}  # fmt: skip
 _OWN_FILE = re.compile(r"(?:require\()?[\"'`]?\.")
 """How the origin of a name begins that another file of the project defines."""
 _ITEMS = ("subscript", "subscript_expression", "index_expression", "array_access")
@@ -85,7 +93,7 @@ _SCRIPT = frozenset(
     "Array BigInt Boolean Date Error Infinity Intl JSON Map Math NaN Number Promise RangeError"
     " RegExp Set String SyntaxError TypeError URIError URL decodeURI decodeURIComponent encodeURI"
     " encodeURIComponent isFinite isNaN parseFloat parseInt structuredClone undefined console"
-    " Object.entries Object.freeze Object.fromEntries Object.is Object.keys Object.values".split()
+    " Object.entries Object.freeze Object.is Object.keys Object.values".split()
 )
 _SCRIPT_SHUT = frozenset(
     "Buffer Function Object Proxy Reflect WebAssembly arguments document eval exports frames global"
@@ -264,9 +272,14 @@ class PlainCode:
             if member is None and root.type in _ACCESS:
                 member = self.parsed.text(root.named_children[-1])
             root = root.named_children[0]
-        shared = _BACK_DOOR.fullmatch(member or "") or _UNNAMED.fullmatch(member or "")
+        unnamed = _UNNAMED_IN_SCRIPTS if self._is_script else _UNNAMED
+        shared = _BACK_DOOR.fullmatch(member or "") or unnamed.fullmatch(member or "")
         if shared or member in self.felt:
             return False
+        if self._is_script and target.type == "subscript_expression":
+            at = target.parent  # the item may be a member that is called as two are compared
+            if not (self._is_data(at) or self._is_number(field(target, "index"), set())):
+                return False
         name = self.parsed.text(root)
         if root.type in ("this", "self") or self._is_local(name):
             return True
@@ -279,6 +292,14 @@ class PlainCode:
     def _may_stand_in_script(self, node: Node) -> bool:
         if node.type == "with_statement":
             return False
+        is_short = node.type == "shorthand_property_identifier"
+        member = node if is_short else field(node, _MEMBERS.get(node.type, "-"))
+        if member is not None:
+            name = self.parsed.text(member).strip("\"'")
+            is_called = "\\" in name or _UNNAMED_IN_SCRIPTS.fullmatch(name)
+            value = field(node, "value")
+            if member.type == "computed_property_name" or (is_called and not self._is_data(value)):
+                return False
         if node.type in ("this", "super"):
             at: Node | None = node
             while at is not None and at.type != "class_body":
@@ -291,12 +312,17 @@ class PlainCode:
         if node.type != "subscript_expression" or index is None or owner is None:
             return True
         if index.type == "string":
-            return re.fullmatch(r"\W[^\\]*\W", text := self.parsed.text(index)) is not None and (
-                not _BACK_DOOR.fullmatch(text[1:-1])
-            )
+            return "\\" not in self.parsed.text(index)
         values = self._values.get(self.parsed.text(owner), [None])
         is_new = all(one is not None and one.type in _NEW for one in values)
         return is_new or self._is_number(index, set())
+
+    def _is_data(self, node: Node | None) -> bool:
+        """Whether a value, or what an assignment gives, is no function."""
+        value = field(node, "right") if node and node.type == "assignment_expression" else node
+        operator = field(value, "operator")
+        is_sum = operator is not None and re.match(r"[-+*/%!<>]|==", self.parsed.text(operator))
+        return value is not None and (bool(is_sum) or value.type in _DATA)
 
     def _is_number(self, node: Node | None, seen: set[str]) -> bool:
         """Whether a value is a number, or a variable that is only ever given some."""
@@ -407,4 +433,8 @@ def written(node: Node) -> Iterator[Node]:
         if one.type in (*_NAMES, *_ACCESS, *_ITEMS) or not one.named_children:
             yield one
         else:
-            todo += [inner for inner in one.named_children if _is_bound(inner)]
+            todo += [
+                inner
+                for inner in one.named_children
+                if inner.type in (*_ACCESS, *_ITEMS) or _is_bound(inner)
+            ]
