@@ -18,7 +18,7 @@ from agentrunner.verification.syntax.context import (
 )
 from agentrunner.verification.syntax.functions import NESTED, functions_of, normal
 from agentrunner.verification.syntax.languages import Parsed, field, inside, is_comment, parse, walk
-from agentrunner.verification.syntax.plain_code import PlainCode, chains_in, written
+from agentrunner.verification.syntax.plain_code import PlainCode, uses_in, written
 from agentrunner.verification.syntax.values import is_literal
 
 WORD = re.compile(r"[^\W\d]\w*")
@@ -27,6 +27,8 @@ CLASSES = frozenset(
 )
 HOLDS = re.compile(r"export_statement|expression_statement|\w*declaration|var_spec_list")
 """Statements that declare something, or have one definition in them."""
+BARE = re.compile(r"len|cap|bool|byte|rune|string|u?int\d*|float\d\d|complex\d+")
+"""Types of Go that have no methods, and functions that call none."""
 BESIDES = re.compile(r"modifiers|\w*type\w*|dimensions|visibility_modifier")
 """What stands in such a statement beside what it declares."""
 
@@ -54,10 +56,16 @@ def is_beside(before: bytes, after: bytes, language: str, names: Collection[str]
     if not all(old.defines(one) or old.imports_some(one) for one in gone):
         return False
     plain = PlainCode(
-        now, new.defined, felt, kept, new.fixed(kept), new.imports, chains_in(was)
+        now, new.defined, felt, kept, new.fixed(new.defined), new.imports, old.imports, uses_in(was)
     )  # fmt: skip
+    calls_methods = old.calls_methods(kept)
     return not new.touches(come, kept) and all(
-        new.imports_some(one) or (new.defines(one) and plain.is_plain(one.node, one.body))
+        new.imports_some(one)
+        or (
+            new.defines(one)
+            and plain.is_plain(one.node, one.body)
+            and not (calls_methods and any(map(_brings_methods, walk(one.node))))
+        )
         for one in come
     )
 
@@ -150,6 +158,24 @@ class _File:
             for one in walk(node)
         )
 
+    def calls_methods(self, kept: Collection[str]) -> bool:
+        """Whether in Go functions may hand values that have methods to code elsewhere.
+
+        It may call methods like `Error` or `MarshalJSON` of them without naming them.
+        """
+        nodes = [one for name in kept for node in self.defined.get(name, ()) for one in walk(node)]
+        called = {
+            self.parsed.text(field(one, "function") or one)
+            for one in nodes
+            if one.type == "call_expression"
+        }
+        types = [one for one in nodes if one.type in ("type_identifier", "interface_type")]
+        return (
+            self.parsed.language == "go"
+            and any(one not in self.defined and not BARE.fullmatch(one) for one in called)
+            and any(not BARE.fullmatch(self.parsed.text(one)) for one in types)
+        )
+
     def imports_some(self, unit: _Unit) -> bool:
         """Whether a statement imports certain names."""
         node = unit.node
@@ -193,6 +219,12 @@ def _units(parsed: Parsed) -> Iterator[_Unit]:
 def _inner(node: Node) -> Node:
     """The definition in a statement that exports or decorates it."""
     return field(node, "definition") or field(node, "declaration") or node
+
+
+def _brings_methods(node: Node) -> bool:
+    """Whether in Go a type gets a method, or all those of a type that it embeds."""
+    embeds = node.type == "field_declaration" and field(node, "name") is None
+    return embeds or node.type == "method_declaration"
 
 
 def _value(node: Node) -> Node | None:

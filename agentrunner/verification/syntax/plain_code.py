@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
 from tree_sitter import Node
 
 from agentrunner.verification.syntax.calls import BINDING_FIELDS
-from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, walk
+from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, arguments_of, field, walk
 from agentrunner.verification.syntax.name_scopes import is_member
-from agentrunner.verification.syntax.values import NUMBERS
+from agentrunner.verification.syntax.values import LITERALS, NUMBERS, STRINGS
 
 _SHUT = re.compile(
     r".*import.*|use_declaration|(?:global|exec)_statement|unsafe_block|macro_definition"
@@ -34,6 +34,8 @@ _UNNAMED = re.compile(
     r"|eq|ne|cmp|partial_cmp|fmt"
 )
 """Functions that are called without being named, as two things are compared or printed."""
+_UNNAMED_IN_SCRIPTS = re.compile(f"{_UNNAMED.pattern}|join|then|toISOString")
+"""Members of objects in JavaScript that are called so."""
 _NAMES = frozenset(
     "identifier crate super shorthand_property_identifier shorthand_property_identifier_pattern"
     .split()
@@ -68,6 +70,14 @@ _ACCESS = (
 )  # fmt: skip
 _KEYS = ("property_identifier", "shorthand_property_identifier_pattern")
 _NEW = ("object", "array", "new_expression")
+_DATA = LITERALS | {"object", "array"}
+"""Values in JavaScript that are no functions."""
+_MEMBERS = {
+    "pair": "key", "method_definition": "name", "field_definition": "property",
+    "public_field_definition": "name",
+}  # fmt: skip
+_OWN_FILE = re.compile(r"(?:require\()?[\"'`]?\.")
+"""How the origin of a name begins that another file of the project defines."""
 _ITEMS = ("subscript", "subscript_expression", "index_expression", "array_access")
 _CALLED = {
     **dict.fromkeys("call call_expression".split(), "function"),
@@ -83,7 +93,7 @@ _SCRIPT = frozenset(
     "Array BigInt Boolean Date Error Infinity Intl JSON Map Math NaN Number Promise RangeError"
     " RegExp Set String SyntaxError TypeError URIError URL decodeURI decodeURIComponent encodeURI"
     " encodeURIComponent isFinite isNaN parseFloat parseInt structuredClone undefined console"
-    " Object.entries Object.freeze Object.fromEntries Object.is Object.keys Object.values".split()
+    " Object.entries Object.freeze Object.is Object.keys Object.values".split()
 )
 _SCRIPT_SHUT = frozenset(
     "Buffer Function Object Proxy Reflect WebAssembly arguments document eval exports frames global"
@@ -119,16 +129,18 @@ class PlainCode:
     kept: Collection[str]
     """Names of the file that may be called, and neither read nor given another value."""
     fixed: Collection[str]
-    """Those of them that stand for a number or a text, and may be read."""
+    """Names of the file that stand for a number or a text, and may be read."""
     imported: Mapping[str, str]
-    used: Collection[tuple[str, bool]]
-    """What the file used before, and whether it was called: `os.path.join`."""
+    imported_before: Mapping[str, str]
+    used: Mapping[tuple[str, bool], Collection[Sequence[str]]]
+    """What the file used before, whether it was called, and with what: `os.path.join`."""
     _bound: set[str] = dataclass_field(default_factory=set)
     _values: dict[str, list[Node | None]] = dataclass_field(default_factory=dict)
     """What the code gives to the names that it binds, as far as it stands there."""
 
     def __post_init__(self) -> None:
         self._is_script = self.parsed.language in SCRIPTS
+        self._is_dynamic = self._is_script or self.parsed.language == "python"
         self._harmless = _HARMLESS.get(self.parsed.language)
         self._known = {*self.own, *self.imported, *_KNOWN.get(self.parsed.language, ())}
 
@@ -162,6 +174,8 @@ class PlainCode:
             return False
         if self._is_script and not self._may_stand_in_script(node):
             return False
+        if self._is_dynamic and kind in STRINGS and self._names_something(node):
+            return False
         if not all(map(self._may_write, written(node))):
             return False
         defined = field(node, "name") if field(node, "body") is not None else None
@@ -184,9 +198,12 @@ class PlainCode:
             is_read = not called and (before is None or before.type != "&")
             return (called and name == whole) or (is_read and name in self.fixed)
         if name in self.imported or name in ("crate", "super"):
+            origin = self.imported.get(name, "")
+            if origin and self._is_dynamic and not _OWN_FILE.match(origin):
+                return self._may_reach_out(node, whole, called)
             if (whole, called) in self.used:
                 return True
-            is_value = " " in self.imported.get(name, "") and self._is_handed(node)
+            is_value = " " in origin and self._is_handed(node)
             return (called and name == whole) or is_value
         if name in self.own or self._harmless is None:
             return True
@@ -196,6 +213,41 @@ class PlainCode:
         # In JavaScript what all objects of a kind share could be changed by another name.
         return is_known and (
             not self._is_script or called or not name[0].isupper() or self._is_handed(node)
+        )
+
+    def _may_reach_out(self, node: Node, whole: str, called: bool) -> bool:
+        """Whether a name from outside of the project is used as before, or is harmless by its kind.
+
+        A function like `attrgetter` reaches everything by a text, or by a function that it is
+        given. Classes make something new of any value, and capital letters mark a constant.
+        """
+        name, is_class = self.parsed.text(node), whole.rpartition(".")[2][0].isupper()
+        origin = self.imported[name]
+        if self.imported_before.get(name) != origin:
+            return not called and origin.rpartition(" ")[2].isupper() and self._is_handed(node)
+        if called and any(map(self._is_own, _given(node))):
+            return False
+        if is_class and called:
+            return name == whole or (whole, called) in self.used
+        if is_class and name == whole and self._is_handed(node):
+            return True
+        return fixed_texts(self.parsed, node) in self.used.get((whole, called), ())
+
+    def _is_own(self, value: Node) -> bool:
+        """Whether a value has a function or class of the file in it."""
+        return any(
+            one.type in _NAMES and not is_member(one) and not chain_of(self.parsed, one)[1]
+            and (name := self.parsed.text(one)) in self.own and name not in self.fixed
+            for one in walk(value)
+        )  # fmt: skip
+
+    def _names_something(self, text: Node) -> bool:
+        """Whether a text is the name of what is kept, or has a member in it that shows names."""
+        content = re.sub(r"^\w*[\"'`]+|[\"'`]+$", "", self.parsed.text(text))
+        words = re.findall(r"\w+", content)
+        is_docstring = text.parent is not None and text.parent.type == "expression_statement"
+        return not (is_docstring or re.search(r"\s", content)) and (
+            any(map(_BACK_DOOR.fullmatch, words)) or any(one in self.kept for one in words[-1:])
         )
 
     def _is_handed(self, node: Node) -> bool:
@@ -220,9 +272,14 @@ class PlainCode:
             if member is None and root.type in _ACCESS:
                 member = self.parsed.text(root.named_children[-1])
             root = root.named_children[0]
-        shared = _BACK_DOOR.fullmatch(member or "") or _UNNAMED.fullmatch(member or "")
+        unnamed = _UNNAMED_IN_SCRIPTS if self._is_script else _UNNAMED
+        shared = _BACK_DOOR.fullmatch(member or "") or unnamed.fullmatch(member or "")
         if shared or member in self.felt:
             return False
+        if self._is_script and target.type == "subscript_expression":
+            at = target.parent  # the item may be a member that is called as two are compared
+            if not (self._is_data(at) or self._is_number(field(target, "index"), set())):
+                return False
         name = self.parsed.text(root)
         if root.type in ("this", "self") or self._is_local(name):
             return True
@@ -235,6 +292,14 @@ class PlainCode:
     def _may_stand_in_script(self, node: Node) -> bool:
         if node.type == "with_statement":
             return False
+        is_short = node.type == "shorthand_property_identifier"
+        member = node if is_short else field(node, _MEMBERS.get(node.type, "-"))
+        if member is not None:
+            name = self.parsed.text(member).strip("\"'")
+            is_called = "\\" in name or _UNNAMED_IN_SCRIPTS.fullmatch(name)
+            value = field(node, "value")
+            if member.type == "computed_property_name" or (is_called and not self._is_data(value)):
+                return False
         if node.type in ("this", "super"):
             at: Node | None = node
             while at is not None and at.type != "class_body":
@@ -247,12 +312,17 @@ class PlainCode:
         if node.type != "subscript_expression" or index is None or owner is None:
             return True
         if index.type == "string":
-            return re.fullmatch(r"\W[^\\]*\W", text := self.parsed.text(index)) is not None and (
-                not _BACK_DOOR.fullmatch(text[1:-1])
-            )
+            return "\\" not in self.parsed.text(index)
         values = self._values.get(self.parsed.text(owner), [None])
         is_new = all(one is not None and one.type in _NEW for one in values)
         return is_new or self._is_number(index, set())
+
+    def _is_data(self, node: Node | None) -> bool:
+        """Whether a value, or what an assignment gives, is no function."""
+        value = field(node, "right") if node and node.type == "assignment_expression" else node
+        operator = field(value, "operator")
+        is_sum = operator is not None and re.match(r"[-+*/%!<>]|==", self.parsed.text(operator))
+        return value is not None and (bool(is_sum) or value.type in _DATA)
 
     def _is_number(self, node: Node | None, seen: set[str]) -> bool:
         """Whether a value is a number, or a variable that is only ever given some."""
@@ -273,11 +343,8 @@ class PlainCode:
 
 def chain_of(parsed: Parsed, name: Node) -> tuple[str, bool]:
     """Return what a name is the first part of, `os.path.join`, and whether that is called."""
-    at = name
-    while (above := at.parent) is not None and above.type in _ACCESS:
-        if above.named_children[0] != at:
-            break
-        at = above
+    at = _chain(name)
+    above = at.parent
     whole = re.sub(r"\s", "", parsed.text(at)).replace("::", ".")
     if above is not None and above.type == "generic_type":
         at, above = above, above.parent
@@ -290,15 +357,42 @@ def chain_of(parsed: Parsed, name: Node) -> tuple[str, bool]:
     return whole, above.type == "decorator" or field(above, _CALLED.get(above.type, "-")) == at
 
 
-def chains_in(parsed: Parsed) -> set[tuple[str, bool]]:
-    """Return what the names of a file stand at the beginning of, and whether that is called."""
-    return {
-        chain_of(parsed, one)
-        for one in walk(
-            parsed.root, lambda one: not (_SHUT.fullmatch(one.type) or _is_type(parsed, one))
-        )
-        if one.type in (*_NAMES, "type_identifier") and not is_member(one)
-    }
+def _chain(name: Node) -> Node:
+    at = name
+    while (above := at.parent) is not None and above.type in _ACCESS:
+        if above.named_children[0] != at:
+            break
+        at = above
+    return at
+
+
+def _given(name: Node) -> list[Node]:
+    """Return what the chain that a name is the first part of is called with, or an item of it."""
+    at = _chain(name)
+    above = at.parent
+    if above is None or above.type not in (*_CALLED, *_ITEMS) or above.named_children[0] != at:
+        return []
+    return arguments_of(above) or above.named_children[1:]
+
+
+def fixed_texts(parsed: Parsed, name: Node) -> tuple[str, ...]:
+    """Return each text that is given to what a name is the first part of, and "" for all else."""
+    return tuple(
+        parsed.text(one) if (field(one, "value") or one).type in STRINGS else ""
+        for one in _given(name)
+    )
+
+
+def uses_in(parsed: Parsed) -> dict[tuple[str, bool], set[tuple[str, ...]]]:
+    """Return what the names of a file stand at the beginning of, whether that is called, and the
+    fixed texts that it is given."""
+    found: dict[tuple[str, bool], set[tuple[str, ...]]] = {}
+    for one in walk(
+        parsed.root, lambda one: not (_SHUT.fullmatch(one.type) or _is_type(parsed, one))
+    ):
+        if one.type in (*_NAMES, "type_identifier") and not is_member(one):
+            found.setdefault(chain_of(parsed, one), set()).add(fixed_texts(parsed, one))
+    return found
 
 
 def _is_type(parsed: Parsed, node: Node) -> bool:
@@ -339,4 +433,8 @@ def written(node: Node) -> Iterator[Node]:
         if one.type in (*_NAMES, *_ACCESS, *_ITEMS) or not one.named_children:
             yield one
         else:
-            todo += [inner for inner in one.named_children if _is_bound(inner)]
+            todo += [
+                inner
+                for inner in one.named_children
+                if inner.type in (*_ACCESS, *_ITEMS) or _is_bound(inner)
+            ]

@@ -54,6 +54,22 @@ func same(got, want string) bool { return strings.ToLower(got) == want && tolera
 
 func Total(items int) int { return items }
 """
+SHOWN = """package shop
+
+import "fmt"
+
+type Cart struct{ A int }
+
+func same(got, want any) bool { return fmt.Sprint(got) == fmt.Sprint(want) }
+"""
+ERROR = 'func (c Cart) Error() string { return "" }\n'
+PICKED = f"""from operator import attrgetter
+import sys
+{PYTHON}
+
+def first(items):
+    return attrgetter("a")(items), sys.modules["a"]
+"""
 RUST = """use std::fs;
 
 pub fn same(got: &str, want: &str) -> bool {
@@ -160,12 +176,54 @@ PATH = "return path;"
         ("python", MONEY, "import Decimal", "import Decimal, mild as __builtins__", False),
         ("python", MONEY, SUM, "return sum(Decimal(one) for one in items)", True),
         ("python", MONEY, SUM, "return sum(items).quantize(Decimal(1), Decimal)", True),
-        ("python", MONEY, SUM, "found: Decimal = os.path.join('a', 'b')\n    return found", True),
+        ("python", MONEY, SUM, "found: Decimal = os.path.join(items)\n    return found", True),
         ("python", MONEY, SUM, f"Decimal.same = 1\n    {SUM}", False),
         ("python", MONEY, SUM, f"kind = Decimal\n    kind.more = 1\n    {SUM}", False),
         ("python", MONEY, SUM, f"os.path.exists('a')\n    {SUM}", False),
         ("python", PYTHON.replace("value.strip()", "value in RULES") + "RULES = []\n"
          "def rules():\n    return RULES\n", SUM, f"rules().append(1)\n    {SUM}", False),
+        ("python", PICKED, SUM, 'return attrgetter("a")(items)', True),
+        ("python", PICKED, SUM, 'return attrgetter("__globals__")(items)', False),
+        ("python", PICKED, SUM, 'return attrgetter("__glo" + "bals__")(items)', False),
+        ("python", PICKED, SUM, 'return attrgetter("a", total)(items)', False),
+        ("python", PICKED, SUM, "return [*map(attrgetter, items)]", False),
+        ("python", PICKED, SUM, 'return sys.modules["a"]', True),
+        ("python", PICKED, SUM, 'return sys.modules["b"]', False),
+        ("python", PICKED, SUM, 'return items["a" "b"]', True),
+        ("python", PICKED, SUM, 'return items["plain"]', False),
+        ("python", PICKED, SUM, 'return items.pick("a.__globals__")', False),
+        ("python", PICKED, SUM, "'''Of `plain`, not __globals__.'''\n    return 1", True),
+        ("python", PICKED, SUM, "'''plain'''\n    return 1", True),
+        ("python", PYTHON, SUM, f"items.strip, found = len, 1\n    {SUM}", False),
+        ("typescript", TYPESCRIPT, PATH, "[module.exports.same] = [() => 1]; return path;", False),
+        ("typescript", TYPESCRIPT, PATH, "[decode.trim] = [() => 1]; return path;", False),
+        ("python", MONEY, SUM, "return Decimal(LIMIT) + Decimal(total(items))", True),
+        ("python", MONEY, SUM, "return Decimal(total)", False),
+        ("python", MONEY, SUM, "return os.path.join(total)", False),
+        ("typescript", TYPESCRIPT, PATH, "return { toString: () => path };", False),
+        ("typescript", TYPESCRIPT, PATH, "return { valueOf: () => 1 };", False),
+        ("typescript", TYPESCRIPT, PATH, "return { 'toString': () => path };", False),
+        ("typescript", TYPESCRIPT, PATH, "return { to\\u0053tring: () => path };", False),
+        ("typescript", TYPESCRIPT, PATH, "return { 'to\\u0053tring'() { return 1; } };", False),
+        ("typescript", TYPESCRIPT, PATH, "return { ['toString']: () => path };", False),
+        ("typescript", TYPESCRIPT, PATH, "return { [path]() { return 1; } };", False),
+        ("typescript", TYPESCRIPT, PATH, "const toString = () => 1; return { toString };", False),
+        ("typescript", TYPESCRIPT, PATH, "const a = []; a.join = () => 1; return a;", False),
+        ("typescript", TYPESCRIPT, PATH, "const a = {}; a[path] = () => 1; return a;", False),
+        ("typescript", TYPESCRIPT, PATH, "const a = {}; a['toString'] = () => 1; return a;", False),
+        ("typescript", TYPESCRIPT, PATH, "const a = {}; a[path] ||= () => 1; return a;", False),
+        ("typescript", TYPESCRIPT, PATH, "const a = {}; [a[path]] = [() => 1]; return a;", False),
+        ("typescript", TYPESCRIPT, PATH, "const a = {}; for (a[path] of [() => 1]) {} return a;",
+         False),
+        ("typescript", TYPESCRIPT, PATH, "return Object.fromEntries([[path, () => 1]]);", False),
+        ("typescript", TYPESCRIPT, PATH, "const a = {}; a[path] = []; a[path] += 1; a[path]++;"
+         " return { path, size: 1, init: 2, 'next-page': () => path };", True),
+        ("typescript", TYPESCRIPT, "export const", "class A {\n  toString = () => 'a';\n}\n\n"
+         "export const", False),
+        ("typescript", TYPESCRIPT, "export const", "class A {\n  'toString'() { return 'a'; }\n}"
+         "\n\nexport const", False),
+        ("typescript", TYPESCRIPT, "export const", "class A {\n  size = 1;\n  more() {}\n}\n\n"
+         "export const", True),
         ("typescript", TYPESCRIPT, PATH, "return `/${path}`;", True),
         ("typescript", TYPESCRIPT, PATH, "return encodeURI(path.replace(/x/, 'y'));", True),
         ("typescript", TYPESCRIPT, PATH, "const parts = path.split('/'); let out = '';\n"
@@ -214,6 +272,12 @@ PATH = "return path;"
         ("go", GO, "{ return items }", "{ tolerance = 1; return items }", False),
         ("go", GO, "{ return items }", "{ strings.Settle(); return items }", False),
         ("go", GO, "== want", "!= got", False),
+        ("go", SHOWN, "type Cart", f"{ERROR}\ntype Cart", False),
+        ("go", SHOWN, "type Cart", "type Bag struct{ Cart }\n\ntype Cart", False),
+        ("go", SHOWN, "type Cart", "type Bag struct{ A Cart }\n\ntype Cart", True),
+        ("go", SHOWN.replace("any", "string"), "type Cart", f"{ERROR}\ntype Cart", True),
+        ("go", SHOWN.replace("fmt.Sprint", ""), "type Cart", f"{ERROR}\ntype Cart", True),
+        ("go", SHOWN.replace("fmt.Sprint", "text"), "type Cart", f"{ERROR}\ntype Cart", False),
         ("rust", RUST, "items.iter().sum()", "items.iter().map(|one| one * 2).sum()", True),
         ("rust", RUST, "items.iter().sum()", "fs::settle(); items.iter().sum()", False),
         ("rust", RUST, "items.iter().sum()", "unsafe { settle() }; 1", False),
@@ -230,3 +294,26 @@ def test_a_change_beside_a_function(
     assert was in before
     after = before.replace(was, now)
     assert is_beside(before.encode(), after.encode(), language, {"same"}) is beside
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "more", "code", "beside"),
+    [
+        ("decimal", "Decimal", "ROUND_UP", "return items.quantize(ROUND_UP)", True),
+        ("decimal", "Decimal", "ROUND_UP as up", "return items.quantize(up)", True),
+        ("decimal", "Decimal", "localcontext as UP", "return items.quantize(UP)", False),
+        ("operator", "itemgetter", "attrgetter", 'return attrgetter("a")(items)', False),
+        ("operator", "itemgetter", "attrgetter", "return list(map(attrgetter, items))", False),
+        ("unittest.mock", "Mock", "patch", "patch(items, print).start()", False),
+        ("types", "SimpleNamespace", "FunctionType", "return FunctionType(items, items)", False),
+        (".money", "cents", "euros", "return euros(items)", True),
+    ],
+)
+def test_what_an_import_brings_anew(
+    module: str, name: str, more: str, code: str, beside: bool
+) -> None:
+    before, after = (
+        f"from {module} import {names}\n{PYTHON}" for names in (name, f"{name}, {more}")
+    )
+    after = after.replace(SUM, code)
+    assert is_beside(before.encode(), after.encode(), "python", {"same"}) is beside
