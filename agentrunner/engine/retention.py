@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
+from agentrunner.engine.unrecorded import has_spent
 from agentrunner.errors import CheckpointCorrupt, UsageError
 from agentrunner.git.worktree import orphans, places_of, remove_places
 from agentrunner.sandboxes.gitdirs import remove_mask
@@ -100,8 +101,7 @@ def forget(state_dir: Path, run_id: str) -> None:
     Raises UsageError for an unknown run, and OSError.
     """
     folder = RunFolder.open(state_dir, run_id)
-    history = RunLog(folder.log_file).history()
-    if run_lock(folder).probe() is None and not (history.worker_runs or history.meta_calls):
+    if run_lock(folder).probe() is None and not has_spent(folder):
         _remove(state_dir, folder)
 
 

@@ -49,3 +49,14 @@ def unrecorded_run(folder: RunFolder) -> UnrecordedRun | None:
         tree = str(after.get("tree", "")) if isinstance(after, dict) else ""
         return UnrecordedRun(at_work=False, tree=tree, begins_round=begins)
     return None
+
+
+def has_worked(folder: RunFolder) -> bool:
+    """Whether a worker has begun in the run, also one whose end is in no log. Raises OSError."""
+    ended = RunLog(folder.log_file).history().worker_runs
+    return bool(ended) or unrecorded_run(folder) is not None
+
+
+def has_spent(folder: RunFolder) -> bool:
+    """Whether the run has asked a model or started a worker. Raises OSError."""
+    return bool(RunLog(folder.log_file).history().meta_calls) or has_worked(folder)

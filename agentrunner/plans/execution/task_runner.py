@@ -15,12 +15,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine import retention, runs
 from agentrunner.engine.attempt_run import Options
+from agentrunner.engine.unrecorded import has_worked
 from agentrunner.errors import AgentRunnerError, EnvironmentNotReady, InfraError, UsageError
 from agentrunner.errors.runs import StaleAnswer, WrongAnswer
 from agentrunner.errors.task_files import PolicyBreach
@@ -59,7 +59,6 @@ from agentrunner.results import Result
 from agentrunner.state.lifecycle import TERMINAL, TaskState
 from agentrunner.state.people import BY_PLAN
 from agentrunner.storage.run_folder import RunFolder, load_spec, new_run_id
-from agentrunner.storage.run_log import RunLog
 from agentrunner.text.times import stamp
 
 MOST_FIXES = 3
@@ -207,7 +206,7 @@ class TaskRuns:
         state_dir, unfit = self._options.state_dir, task_run.asked == UNFIT
         task_run = self._questions.taken_up(task_run)
         begun = is_begun(state_dir, task_run.run_id)
-        if begun and (not unfit or _has_worked(state_dir, task_run.run_id)):
+        if begun and (not unfit or has_worked(RunFolder.open(state_dir, task_run.run_id))):
             return task_run
         if not await self._workspaces.is_behind(task_run):
             return task_run
@@ -476,11 +475,6 @@ class TaskRuns:
 
 def _title(plan: Plan, task_id: str) -> str:
     return " ".join(plan.design_of(task_id).title.split())
-
-
-def _has_worked(state_dir: Path, run_id: str) -> bool:
-    log = RunLog(RunFolder.open(state_dir, run_id).log_file)
-    return bool(log.history().worker_runs)
 
 
 def asked_for(plan: Plan, task_id: str) -> str:
