@@ -20,7 +20,6 @@ from agentrunner.engine.header import header_of, news_of_sight
 from agentrunner.engine.indexing import Indexer
 from agentrunner.engine.memory import be_frugal
 from agentrunner.engine.resources import open_workshop
-from agentrunner.errors import AgentRunnerError
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.git.worktree import remove_places
@@ -135,8 +134,8 @@ class Driver:
                 state = fresh or (await drive.standing())[0]
                 self._announce(deps, resolved, state, begins=fresh is not None and attempt == 1)
                 yield drive, saver
-        except AgentRunnerError as error:
-            why = Redactor(self.resolved.secrets).redact(error.message)
+        except Exception as error:
+            why = Redactor(self.resolved.secrets).redact(str(error))
             await asyncio.to_thread(index.fail, error, why)
             raise
 

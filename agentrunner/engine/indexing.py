@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from dataclasses import replace
 from datetime import datetime
 
 from agentrunner.config.spec import TaskSpec
+from agentrunner.engine import attempts
 from agentrunner.engine.attempt_run import Options
+from agentrunner.engine.unrecorded import has_spent
 from agentrunner.errors import AgentRunnerError
 from agentrunner.results import Result
 from agentrunner.state.lifecycle import TERMINAL, TaskState
+from agentrunner.state.people import Question
 from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.events import Event
 from agentrunner.storage.index import RunIndex, RunRow, note_in
@@ -30,6 +35,8 @@ class Indexer:
         """Whether the latest decision was for a worker, which starts at once."""
         self._unwritten = False
         """Whether `_row` has changes that are not written to the folder yet."""
+        self._is_new = True
+        """Whether no earlier process got the run started."""
         self._row = RunRow(
             run_id=folder.run_id,
             task_id=spec.task_id,
@@ -41,6 +48,7 @@ class Indexer:
         )
         for row in self._index.runs():
             if row.run_id == folder.run_id:
+                self._is_new = bool(row.start_error) or row.rounds_at_most is None
                 self._row = replace(
                     row,
                     waiting=None,
@@ -100,12 +108,33 @@ class Indexer:
             note_in(self._folder, self._row)
             self._unwritten = False
 
-    def fail(self, error: AgentRunnerError, why: str) -> None:
-        """Note `why` the run did not start, where this error came before anything was spent."""
-        done = RunLog(self._folder.log_file).history()
-        if error.nothing_spent and not (done.worker_runs or done.meta_calls):
-            self._row = replace(self._row, start_error=why)
-            self._index.record(self._row)
+    def fail(self, error: Exception, why: str) -> None:
+        """Note `why` a new run did not start, where this error came before anything was spent; any
+        other run stands as it is saved, with its open question.
+
+        What can be neither read nor written is left: the error says more than what came of it.
+        """
+        with contextlib.suppress(AgentRunnerError, OSError, sqlite3.Error):
+            unspent = isinstance(error, AgentRunnerError) and error.nothing_spent
+            if unspent and self._is_new and not has_spent(self._folder):
+                self._index.record(replace(self._row, start_error=why))
+            elif not attempts.unsaved(self._folder):
+                self._stand(*attempts.read_sync(self._folder))
+
+    def _stand(self, state: TaskContext, question: Question | None) -> None:
+        """Write the row of a run that goes on as this state of it is; an ended one has its own."""
+        if state["state"] in TERMINAL:
+            return
+        wait, worked = state.get("wait"), self._row.worked_sec + self._since_driven()
+        self._row = replace(
+            self._row,
+            state=str(state["state"]),
+            waiting=question.kind if question else None,
+            waiting_until=wait.until if wait else None,
+            worked_sec=worked,
+            driven_at=None,
+        )
+        self._index.record(self._row)
 
     def finish(self, result: Result) -> None:
         """Write the row as the run is left by this driver."""

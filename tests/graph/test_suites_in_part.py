@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from shutil import which
 from typing import Any
 
 import pytest
 
+from agentrunner.engine.listing import listed_runs
+from agentrunner.engine.queries import show
+from agentrunner.engine.retention import collect_garbage
 from agentrunner.errors import EnvironmentNotReady
+from agentrunner.errors.repositories import GitMissing
+from agentrunner.execution.deps import Clock
+from agentrunner.storage.events import Event
 from tests.kit.metas import Item, assess, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import Run
@@ -57,6 +65,30 @@ def test_it_is_asked_before_a_worker_is_paid_and_never_again(run: Run) -> None:
     run.approve(run.question)
     assert (run.ending, run.result["worker_runs"]) == (("FAILED", "aborted", 1), 1)
     assert [record.data["kind"] for record in run.log("answer")] == ["tests_could_not_run"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [GitMissing("There is no git.", nothing_spent=True), OSError(errno.ENOSPC, "No space left")],
+)
+def test_it_still_waits_where_its_answer_cannot_be_taken_up(run: Run, error: Exception) -> None:
+    begin(run)
+    state_dir, question, adjust = run.project.state_dir, run.question, run.adjust
+
+    def fail(event: Event) -> None:
+        if event["event"] == "run_resumed":
+            raise error
+
+    run.adjust = lambda options: replace(options, on_event=fail)
+    with pytest.raises(type(error)):
+        run.approve(question)
+    (listed,) = listed_runs(state_dir)
+    assert (listed.stands, listed.driven_at) == ("waiting for you", None)
+    assert show(state_dir, run.id).reason is None
+    assert collect_garbage(state_dir, Clock().now(), 0, dry=True)["kept"] == [run.id]
+    run.adjust = adjust
+    run.approve(question)
+    assert run.ending == ("FAILED", "aborted", 1)
 
 
 IN_A_TEST = "    def test_far(self):\n        import zzreq\n"

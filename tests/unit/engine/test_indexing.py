@@ -67,3 +67,14 @@ def test_a_run_has_not_started_only_where_nothing_was_spent(
     indexer.fail(error, error.message)
     (row,) = RunIndex(project.state_dir).runs()
     assert row.start_error == noted
+
+
+def test_a_log_that_cannot_be_read_does_not_hide_why_the_run_failed(tmp_path: Path) -> None:
+    project = Project.make(tmp_path, {"a.txt": ""})
+    run = RunFolder.create(project.state_dir, "t-7f3a")
+    indexer = Indexer(project.spec(runner={"meta": {"kind": "mock"}}), run, project.options())
+    indexer.begin()
+    run.log_file.mkdir()
+    indexer.fail(EnvironmentNotReady("No tests.", nothing_spent=True), "No tests.")
+    (row,) = RunIndex(project.state_dir).runs()
+    assert row.start_error == ""
