@@ -96,6 +96,8 @@ class CommandWorker(PlainWorker):
             words = words[1:]
         if len(words) < 2 or not _INTERPRETER.fullmatch(Path(words[0]).name):
             return None
+        if words[1].startswith("-"):  # of its value nobody can tell a path
+            return None
         # It runs in the repository; which one, nobody may know yet.
         path = Path(os.path.normpath(self._repo / words[1] if self._repo else words[1]))
         return path if path.is_absolute() else None
