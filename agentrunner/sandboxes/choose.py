@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from agentrunner.errors import SandboxUnavailable
+from agentrunner.errors.sandboxes import EngineAway
 from agentrunner.registry import SANDBOXES, load
 from agentrunner.sandboxes.base import (
     CommandResult,
@@ -71,7 +72,10 @@ class AutoSandbox:
         return self._current.mounts()
 
     async def open(self) -> None:
-        """Open the first kind that works; raises SandboxUnavailable with every reason."""
+        """Open the first kind that works; raises SandboxUnavailable with every reason.
+
+        It may pass by itself where one of the reasons may.
+        """
         while self._kinds:
             sandbox = await asyncio.to_thread(self._make, self._kinds[0])
             try:
@@ -84,7 +88,8 @@ class AutoSandbox:
             return
         reasons = "; ".join(f"{kind}: {error.message}" for kind, error in self._failures)
         last = self._failures[-1][1]
-        raise SandboxUnavailable(
+        away = any(error.passes for _, error in self._failures)
+        raise (EngineAway if away else SandboxUnavailable)(
             f"no sandbox starts here: {reasons}", remedy=last.remedy, details=last.details
         )
 

@@ -106,11 +106,13 @@ class Engine:
         except TimeoutError:
             words, remedy = f"it did not answer within {2 * PATIENCE_SEC:g} s", NO_ENGINE
         except _FAILURES as error:
-            words = _words(error)
-            if isinstance(error, PermissionError):
+            words, denied = _words(error), isinstance(error, PermissionError)
+            remedy = NO_ACCESS
+            if not denied:
+                remedy = await asyncio.to_thread(remedy_without_engine, environ)
+            if denied or remedy == NONE_INSTALLED:  # neither passes by itself
                 message = f"no container engine at {host}: {words}"
-                raise SandboxUnavailable(message, remedy=NO_ACCESS) from error
-            remedy = await asyncio.to_thread(remedy_without_engine, environ)
+                raise SandboxUnavailable(message, remedy=remedy) from error
         raise EngineAway(f"no container engine at {host}: {words}", remedy=remedy)
 
     async def call(self, op: str, do: Callable[[Any], T]) -> T:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.errors import SandboxUnavailable
+from agentrunner.sandboxes.docker import engine
 from agentrunner.sandboxes.docker.engine import (
     NO_ENGINE,
     NONE_INSTALLED,
@@ -27,6 +28,18 @@ def test_an_engine_is_started_only_where_one_is_installed(
     if program:
         write(tmp_path, {program: "#!/bin/sh\n"})
     assert remedy_without_engine({"PATH": str(tmp_path), "DOCKER_HOST": host}) == remedy
+
+
+@pytest.mark.parametrize("installed", [True, False])
+async def test_only_an_engine_that_is_installed_may_come_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: bool
+) -> None:
+    monkeypatch.setattr(engine, "engine_address", lambda _: f"unix://{tmp_path}/none.sock")
+    if installed:
+        write(tmp_path, {"podman": "#!/bin/sh\n"})
+    with pytest.raises(SandboxUnavailable) as raised:
+        await Engine.connect({"PATH": str(tmp_path)})
+    assert raised.value.passes is installed
 
 
 async def test_looking_for_an_engine_does_not_block_a_server(tmp_path: Path) -> None:
