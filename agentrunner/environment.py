@@ -7,7 +7,7 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -103,10 +103,30 @@ def _is_usable(path: Path, avoid: Path | None) -> bool:
     # Access is checked first, because is_file raises for a path that may not be examined.
     if not path.is_absolute() or not os.access(path, os.X_OK) or not path.is_file():
         return False
-    if avoid is None:
-        return True
-    inside = (path.parent.resolve() / path.name, path.resolve())
-    return not any(where.is_relative_to(avoid.resolve()) for where in inside)
+    return avoid is None or not leads_through(path, avoid)
+
+
+_MOST_LINKS = 40
+"""Linux follows no more in one path."""
+
+
+def leads_through(path: Path, folder: Path) -> bool:
+    """Whether an absolute path begins, passes or ends in a folder, by any of its links."""
+    real = folder.resolve()
+    return any(place.is_relative_to(real) for place in _places_on_the_way(path))
+
+
+def _places_on_the_way(path: Path) -> Iterator[Path]:
+    """Yield the path as it is after each of its links, and where each link really is."""
+    for _ in range(_MOST_LINKS):
+        yield path
+        links = (place for place in (*reversed(path.parents), path) if place.is_symlink())
+        link = next(links, None)
+        # Nothing above the first link is one, so that `..` there means what it says.
+        yield Path(os.path.normpath(link or path))
+        if link is None:
+            return
+        path = link.parent / link.readlink() / path.relative_to(link)
 
 
 @cache

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import posixpath
 import shlex
-import shutil
 import stat
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from agentrunner.config.repo import git_root
+from agentrunner.environment import find_program
 from agentrunner.errors.repositories import ContentGone, GitMissing, RepositoryClosed
 from agentrunner.git import ignored_content
 from agentrunner.git.blobs import Content, blobs
@@ -93,11 +93,9 @@ def find_git(work_tree: Path, search: str | None = None) -> str:
 
     `search` is a PATH, by default ours; its relative and empty entries are ignored.
     """
-    inside = work_tree.resolve()
-    for entry in (os.environ.get("PATH", "") if search is None else search).split(os.pathsep):
-        found = shutil.which("git", path=entry) if entry.startswith("/") else None
-        if found and not Path(found).resolve().is_relative_to(inside):
-            return found
+    environ = None if search is None else {"PATH": search}
+    if (found := find_program("git", avoid=work_tree, environ=environ)) is not None:
+        return str(found)
     raise GitMissing(
         "git is not installed, or only inside the repository",
         remedy="install git",

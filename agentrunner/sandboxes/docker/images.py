@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agentrunner.environment import leads_through
 from agentrunner.errors import SandboxUnavailable, UsageError
 from agentrunner.errors.sandboxes import (
     BadImageHelper,
@@ -27,7 +28,6 @@ from agentrunner.errors.sandboxes import (
     WrongDigest,
 )
 from agentrunner.sandboxes.base import SandboxOrder
-from agentrunner.sandboxes.deny import holds
 from agentrunner.sandboxes.docker.builds import (
     ImageBuild,
     build,
@@ -273,8 +273,7 @@ def check_helpers(repo: Path) -> None:
         if found is None:
             continue
         place = Path(found)
-        inside = any(holds(repo, path) for path in (place, place.resolve()))
-        if inside or not place.is_absolute():
+        if not place.is_absolute() or leads_through(place, repo):
             raise BadImageHelper(
                 f"PATH leads to {found} in the repository, which would be given the registry's"
                 " credentials",

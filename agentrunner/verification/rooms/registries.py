@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from agentrunner.environment import home_of
+from agentrunner.environment import find_program, home_of
 from agentrunner.registry import GRADLE_FILES
 from agentrunner.verification.results.files import text_of
 from agentrunner.verification.results.manifests import table, toml_of
@@ -140,8 +139,9 @@ def _output_of(
 
     "" where it is not there, or ends otherwise.
     """
-    program = shutil.which(words[0], path=_path_outside(repo, environ))
-    if program is None or Path(program).resolve().is_relative_to(repo.resolve()):
+    search = {"PATH": environ.get("PATH", os.defpath)}
+    program = find_program(words[0], avoid=repo, environ=search)
+    if program is None:
         return ""
     try:
         ended = subprocess.run(
@@ -158,16 +158,6 @@ def _output_of(
     if bool(ended.returncode) != fails:
         return ""
     return (ended.stderr if fails else ended.stdout).decode("utf-8", "replace")
-
-
-def _path_outside(repo: Path, environ: Mapping[str, str]) -> str:
-    """Return PATH without the folders of a repository, such as those of its own environment."""
-    folders = environ.get("PATH", os.defpath).split(os.pathsep)
-    return os.pathsep.join(
-        folder
-        for folder in folders
-        if folder.startswith("/") and not Path(folder).is_relative_to(repo.absolute())
-    )
 
 
 def _addresses(repo: Path, name: str, pattern: str) -> Iterator[str]:

@@ -206,6 +206,9 @@ def test_git_is_found_outside_of_the_repository_only(tree: Path, tmp_path: Path)
     assert find_git(tree, path) == str(tmp_path / "bin" / "git")
     with pytest.raises(InfraError) as caught:
         find_git(tree, f".:{tree}")
+    (tree / "tools").symlink_to("../bin")
+    with pytest.raises(InfraError):  # where it leads is the repository's to say
+        find_git(tree, f"{tree}/tools")
     assert caught.value.code == "git-missing"
 
 

@@ -19,6 +19,8 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         write(tmp_path / folder, {"docker-credential-keys": "#!/bin/sh\n"})
     (tmp_path / "links").mkdir()
     (tmp_path / "links/docker-credential-keys").symlink_to("../repo/docker-credential-keys")
+    (tmp_path / "repo/out").symlink_to("../usual")
+    (tmp_path / "past").symlink_to("repo/out")
     settings = {"credHelpers": {"registry.example": "keys"}}
     (tmp_path / "config.json").write_text(json.dumps(settings))
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
@@ -26,7 +28,9 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "repo"
 
 
-@pytest.mark.parametrize("search", [".", "", "bin", "{place}/repo/bin", "{place}/links"])
+@pytest.mark.parametrize(
+    "search", [".", "", "bin", "{place}/repo/bin", "{place}/links", "{place}/past"]
+)
 def test_one_in_the_repository_is_refused(
     repo: Path, monkeypatch: pytest.MonkeyPatch, search: str
 ) -> None:

@@ -48,6 +48,24 @@ def test_a_link_into_or_out_of_the_repository_is_passed_over(tmp_path: Path) -> 
         assert find_program(str(link), avoid=tmp_path / "repo", environ={}) is None
 
 
+@pytest.mark.parametrize("entry", ["repo/tools", "same/tools", "x/../repo/tools", "past"])
+def test_a_folder_of_programs_that_a_link_in_the_repository_decides_about_is_passed_over(
+    tmp_path: Path, entry: str
+) -> None:
+    program(tmp_path / "usr" / "codex")
+    for folder in ("repo", "x"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "repo" / "tools").symlink_to("../usr")
+    (tmp_path / "same").symlink_to("repo")
+    (tmp_path / "past").symlink_to("repo/tools")
+    environ = {"PATH": str(tmp_path / entry)}
+    assert find_program("codex", environ=environ) is not None
+    for repo in ("repo", "same"):
+        assert find_program("codex", avoid=tmp_path / repo, environ=environ) is None
+    # Links that are nowhere in it are no harm.
+    assert find_program("codex", avoid=tmp_path / "other", environ=environ) is not None
+
+
 def test_what_can_not_be_executed_is_no_program(tmp_path: Path) -> None:
     program(tmp_path / "codex").chmod(0o644)
     (tmp_path / "sub" / "codex").mkdir(parents=True)
