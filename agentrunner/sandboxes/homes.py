@@ -98,17 +98,22 @@ def _make_empty(folder: Path) -> None:
 
 
 def _copy_once(target: Path, cache: Cache) -> bool:
-    """Copy a cache, once, for commands that write to it; False if it is too large."""
+    """Copy a cache, once, for commands that write to it; False if it is too large.
+
+    What is hidden is never copied: it might be impossible to remove, or we be killed before that.
+    """
     if target.exists():
         return True
+    unfinished = target.with_name(f"{target.name}.new")
+    remove_tree(str(unfinished))
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        copy_tree(str(cache.source), str(target))
+        hidden = frozenset(f"{cache.source}/{name}" for name in cache.hidden)
+        copy_tree(str(cache.source), str(unfinished), without=hidden)
     except TooLarge:
-        remove_tree(str(target))
+        remove_tree(str(unfinished))
         return False
-    for name in cache.hidden:
-        remove_tree(str(target / name))
+    unfinished.rename(target)
     return True
 
 

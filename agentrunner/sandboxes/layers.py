@@ -101,11 +101,14 @@ def sweep_layers(parent: str) -> None:
             os.close(held)
 
 
-def copy_tree(source: str, target: str, most: int = MOST_COPIED) -> int:
+def copy_tree(
+    source: str, target: str, most: int = MOST_COPIED, without: frozenset[str] = frozenset()
+) -> int:
     """Copy a file or folder unchanged; return how much of `most` bytes remains.
 
-    Links stay links, owners and times are kept where permitted, and blocks are shared where the
-    file system supports it. Sockets, pipes and devices are skipped. Raises OSError, and TooLarge.
+    `without` are paths that are left out, each as it is reached from `source`. Links stay links,
+    owners and times are kept where permitted, and blocks are shared where the file system supports
+    it. Sockets, pipes and devices are skipped. Raises OSError, and TooLarge.
     """
     facts = os.lstat(source)
     kind = stat.S_IFMT(facts.st_mode)
@@ -120,9 +123,11 @@ def copy_tree(source: str, target: str, most: int = MOST_COPIED) -> int:
         os.mkdir(target, 0o700)
         with os.scandir(source) as entries:
             names = [entry.name for entry in entries]
-        for name in names:
+        for path, copy in ((f"{source}/{name}", f"{target}/{name}") for name in names):
+            if path in without:
+                continue
             with contextlib.suppress(FileNotFoundError):  # deleted in the meantime
-                most = copy_tree(f"{source}/{name}", f"{target}/{name}", most)
+                most = copy_tree(path, copy, most, without)
     else:
         return most
     _copy_attributes(target, facts)
