@@ -19,7 +19,7 @@ from agentrunner.screens.layout import (
     wrap,
 )
 from agentrunner.screens.next_steps import next_lines
-from agentrunner.state.decisions import about_check
+from agentrunner.state.decisions import about_check, fields_of
 from agentrunner.state.people import CHECK_AFTER, EDITABLE, IN_WORDS
 
 _NAMES = {
@@ -125,16 +125,8 @@ def about(waiting: InboxItem) -> str:
     """Return in a few words what is asked; "" for a kind that has none."""
     if about_check(waiting.kind, waiting.subject):
         return "a check cannot run"
-    return _FINDINGS.get(_code_of(waiting.subject)) or _NAMES.get(waiting.kind, "")
-
-
-def _code_of(subject: str) -> str:
-    """The code of the finding that is asked about; "" where it is about something else."""
-    try:
-        value = json.loads(subject)
-    except ValueError:
-        return ""
-    return str(value.get("code", "")) if isinstance(value, dict) else ""
+    code = str(fields_of(waiting.subject).get("code", ""))
+    return _FINDINGS.get(code) or _NAMES.get(waiting.kind, "")
 
 
 def _head(result: Result, kind: str, width: int, paint: Paint) -> str:
@@ -162,7 +154,7 @@ def _last_answer(waiting: InboxItem, width: int) -> list[str]:
     """Show the planner's last, unusable answer; cut, with control characters visible."""
     if waiting.kind != "planner":
         return []
-    answer = str(json.loads(waiting.subject).get("last_answer") or "")
+    answer = str(fields_of(waiting.subject).get("last_answer") or "")
     cut = answer[:SHOWN] + ("…" if len(answer) > SHOWN else "")
     return ["", "    Its last answer:", *verbatim(cut, width, "      "), ""] if cut else []
 
@@ -179,8 +171,8 @@ def _approval_text(
 
 def _order_untold(waiting: InboxItem) -> str:
     """Return the subject without the reason of the order, where the question's text ends in it."""
-    fields = json.loads(waiting.subject)
-    order = fields.get("order") if isinstance(fields, dict) else None
+    fields = fields_of(waiting.subject)
+    order = fields.get("order")
     if not isinstance(order, dict) or not waiting.text.endswith(f": {order.get('reason')}"):
         return waiting.subject
     return json.dumps({**fields, "order": {**order, "reason": ""}})
@@ -188,10 +180,12 @@ def _order_untold(waiting: InboxItem) -> str:
 
 def _tests_untold(waiting: InboxItem) -> str:
     """Return the subject without what the question's own text names: tests, and why."""
-    fields = dict(json.loads(waiting.subject))
-    text = " ".join(waiting.text.split())
+    fields, text = fields_of(waiting.subject), " ".join(waiting.text.split())
+    if not fields:
+        return waiting.subject
     for key in ("tests", "why"):
-        fields[key] = [one for one in fields.get(key, []) if " ".join(str(one).split()) not in text]
+        if isinstance(names := fields.get(key), list):
+            fields[key] = [one for one in names if " ".join(str(one).split()) not in text]
     return json.dumps(fields) if any(fields.values()) else ""
 
 
@@ -230,7 +224,7 @@ def _next(result: Result, waiting: InboxItem, target: str, width: int) -> list[s
 
 
 def _is_about_model(waiting: InboxItem) -> bool:
-    return bool(json.loads(waiting.subject).get("code") == WorkerModelRefused.code)
+    return bool(fields_of(waiting.subject).get("code") == WorkerModelRefused.code)
 
 
 def _planner_answers(waiting: InboxItem) -> list[tuple[str, str]]:
@@ -241,7 +235,7 @@ def _planner_answers(waiting: InboxItem) -> list[tuple[str, str]]:
             ("check: COMMAND", "another check in its place"),
             ("drop", "continue without it"),
         ]
-        if json.loads(waiting.subject)["asked_for"] == CHECK_AFTER:
+        if fields_of(waiting.subject).get("asked_for") == CHECK_AFTER:
             answers.append(("accept: REASON", "you looked, and it is met"))
         return answers
     answers = [

@@ -33,7 +33,16 @@ View = dict[str, Any]
 
 def about_check(kind: str, subject: str) -> bool:
     """Whether a question of kind `planner` is about a check that cannot run."""
-    return kind == "planner" and "criterion" in json.loads(subject or "{}")
+    return kind == "planner" and "criterion" in fields_of(subject)
+
+
+def fields_of(subject: str) -> dict[str, Any]:
+    """Return what a question is about by name; {} where its subject is no JSON object."""
+    try:
+        value = json.loads(subject)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def decided(

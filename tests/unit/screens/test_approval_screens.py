@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from agentrunner.results import DecisionEntry, InboxItem, PeopleSummary
 from agentrunner.screens.approval import subject_lines
 from agentrunner.screens.layout import wrap
-from agentrunner.screens.paused import approval_prompt, approval_screen, letters
+from agentrunner.screens.paused import (
+    approval_prompt,
+    approval_screen,
+    asked_screen,
+    letters,
+    paused_screen,
+)
+from agentrunner.state.people import QuestionKind
 from agentrunner.verification.findings import EXAMINED
 from tests.kit.screen_samples import EVIL, result
 
@@ -171,3 +178,15 @@ def test_why_tests_cannot_run_is_said_once() -> None:
     assert shown.count(why) == 1 and shown.count("tests.test_far") == 1
     more = screen("tests_could_not_run", {**subject, "tests": ["tests.test_far", "more.b"]}, text)
     assert "more.b" in more
+
+
+@pytest.mark.parametrize("kind", get_args(QuestionKind))
+@pytest.mark.parametrize(
+    "subject", ["", "{}", "null", "[]", "7", "cut {", '{"order": null}', '{"tests": null}']
+)
+def test_a_question_is_shown_whatever_its_subject_is(kind: QuestionKind, subject: str) -> None:
+    item = InboxItem(id="3fa91c0aa1b2", kind=kind, text="May it?", options=[], subject=subject)
+    assert "May it?" in approval_screen(item, "Do this.")
+    assert "May it?" in asked_screen(item)
+    waits = result(state="PLANNING", exit_code=4, waiting=item)
+    assert "May it?" in paused_screen(waits, where="hana@devbox")
