@@ -37,6 +37,9 @@ AT_WORK = "still working, though AgentRunner was stopped; agentrunner resume tak
 _LOOK = 2
 _LINES = 24
 _SENTENCE_END = re.compile(r"(?<=\S[.!?])\s+(?=[A-Z])")
+_COMMAND = re.compile(r"`?\bagentrunner ")
+_COMMAND_LINES = 3
+"""Lines of what follows from a command on that stay whole, also where fewer are left."""
 _REDS = 3
 """Lines that criteria leave to red tests, if there are any."""
 
@@ -160,13 +163,19 @@ def _wait_lines(result: Result, width: int, timezone: tzinfo | None, driven: boo
 def _fitting(label: str, text: str, width: int, most: int) -> list[str]:
     """Like `clamped`, but the last of several sentences stays whole: it says why, or what to do.
 
-    What it is about is cut instead, which may be a long list of names; `show` has it.
+    What it is about is cut instead, which may be a long list of names; `show` has it. A long last
+    sentence is cut, too, before the command that it names.
     """
-    first, *further = _SENTENCE_END.split(text)
-    if not further or len(labelled(label, text, width)) <= most:
+    *about, last = _SENTENCE_END.split(text)
+    if not about or len(labelled(label, text, width)) <= most:
         return clamped(label, text, width, most)
-    end = labelled("", further[-1], width)
-    return [*clamped(label, " ".join([first, *further[:-1]]), width, max(most - len(end), 1)), *end]
+    command = _COMMAND.search(last)
+    room = max(most - 1, _COMMAND_LINES if command else 1)
+    if command and len(labelled("", last, width)) > room:
+        about.append(last[: command.start()].rstrip())
+        last = last[command.start() :]
+    end = clamped("", last, width, room)
+    return [*clamped(label, " ".join(about), width, max(most - len(end), 1)), *end]
 
 
 def missing_sentences(result: Result) -> list[str]:

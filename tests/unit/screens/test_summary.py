@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -103,6 +104,23 @@ def test_why_and_what_to_do_stay_where_a_long_sentence_is_cut(end: str, others: 
     assert end in " ".join(" ".join(lines).split()) and len(lines) <= 24
     assert any(line.endswith("…") for line in lines), "what was cut is marked"
     assert lines[2].startswith("  Missing: The run changed")
+
+
+LONG = f"It was {'more and ' * 200}more:"
+
+
+def test_no_last_sentence_is_longer_than_the_screen() -> None:
+    missing = [f"AC-{number} is red. {LONG} enough." for number in range(3)]
+    lines = summary_screen(result(state="NEEDS_REVIEW", missing=missing)).split("\n")
+    assert len(lines) <= 24 and sum("more and" in line for line in lines) == 3
+
+
+def test_a_long_last_sentence_is_cut_before_the_command_in_it() -> None:
+    command = "`agentrunner accept AC-1 --reason TEXT` settles it."
+    missing = [f"AC-1 is red. {LONG} {command}"]
+    screen = summary_screen(result(state="NEEDS_REVIEW", missing=missing))
+    assert command in screen and re.search(r"more and .*…\n", screen)
+    assert len(screen.split("\n")) <= 24
 
 
 def test_show_lifts_the_limit() -> None:
