@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from agentrunner.engine.unrecorded import has_spent
 from agentrunner.errors import CheckpointCorrupt, UsageError
+from agentrunner.git.scratch import sweep
 from agentrunner.git.worktree import orphans, places_of, remove_places
 from agentrunner.sandboxes.gitdirs import remove_mask
 from agentrunner.state.lifecycle import TERMINAL, TaskState
@@ -17,7 +18,7 @@ from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.leftovers import remove_dead_sockets
 from agentrunner.storage.locks import run_lock
 from agentrunner.storage.plan_folder import is_workspace
-from agentrunner.storage.run_folder import RunFolder, load_spec, runs_root
+from agentrunner.storage.run_folder import RunFolder, load_spec, runs_root, verify_root
 from agentrunner.storage.run_log import RunLog
 from agentrunner.storage.state_size import KeptRun, disk_bytes, too_many
 
@@ -44,11 +45,11 @@ def collect_garbage(
     did not start has ended, too.
 
     Runs whose work is not part of their plan yet are kept, too. Runs of Studio are included. Around
-    kept runs, the remains of killed processes are removed: sockets without a listener, and the
-    empty `.git` that a sandbox was mounted on. Work trees outside of checkouts are removed with
-    their runs, and so are notes in repositories that are still as the run has written them. If the
-    state folder then takes more than `max_bytes`, further ended runs go, the oldest first. With
-    `dry` nothing is removed.
+    kept runs, the remains of killed processes are removed: sockets without a listener, the empty
+    `.git` that a sandbox was mounted on, and what a verification wrote. Work trees outside of
+    checkouts are removed with their runs, and so are notes in repositories that are still as the
+    run has written them. If the state folder then takes more than `max_bytes`, further ended runs
+    go, the oldest first. With `dry` nothing is removed.
     """
     removed: list[str] = []
     kept: list[str] = []
@@ -83,8 +84,10 @@ def collect_garbage(
             spared += disk_bytes([folder.root, *places_of(root, row.run_id)])
             continue
         _remove(root, folder)
-    for place in () if dry else orphans(state_dir):
-        place.remove()
+    if not dry:
+        sweep(verify_root(state_dir))
+        for place in orphans(state_dir):
+            place.remove()
     if max_bytes is not None:
         for run in too_many(state_dir, [one for _, one in ready.values()], max_bytes + spared):
             root = ready[run.run_id][0]

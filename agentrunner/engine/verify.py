@@ -26,7 +26,7 @@ from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import Baseline, Criterion, Evidence, TaskContext
 from agentrunner.storage.failpoints import reach
-from agentrunner.storage.run_folder import RunFolder, kept_sandbox, make_private
+from agentrunner.storage.run_folder import RunFolder, kept_sandbox, make_private, verify_root
 from agentrunner.storage.run_log import RunLog
 from agentrunner.text.redaction import Redactor
 from agentrunner.verification.criterion_status import settle
@@ -40,8 +40,6 @@ from agentrunner.verification.verdict import judge
 from agentrunner.verification.verifier import Verifier
 from agentrunner.workers.member import make_members
 
-SCRATCH = "verify"
-"""The folder of temporary folders, in the state folder."""
 MOST_READ = 1 << 30
 """Files in the repository up to so many bytes are compared with what was delivered."""
 
@@ -120,7 +118,7 @@ async def verify(
             remedy=f"agentrunner resume {folder.run_id}",
         )
     members = make_members(spec)
-    rooms = state_dir / SCRATCH
+    rooms = verify_root(state_dir)
     await asyncio.to_thread(make_private, rooms)
     await asyncio.to_thread(sweep, rooms)  # what killed verifications have left
     with ExitStack() as held:

@@ -75,8 +75,10 @@ def places_of(state_dir: Path, run_id: str) -> Iterable[Path]:
 
 
 def orphans(state_dir: Path) -> Iterator[WorktreePlace]:
-    """Yield folders whose run is gone, or was killed before it began."""
-    for root in (state_dir / "worktrees").glob("*/*"):
+    """Yield folders whose run is gone, or was killed before it began, and temporary ones that a
+    killed `verify` of an older version has left.
+    """
+    for root in (*(state_dir / "worktrees").glob("*/*"), *state_dir.glob("verify-*")):
         recent = time.time() - root.stat().st_mtime < ORPHAN_SEC
         if not recent and not (runs_root(state_dir) / root.name).is_dir():
             yield WorktreePlace(root)

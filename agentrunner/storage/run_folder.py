@@ -34,6 +34,11 @@ def runs_root(state_dir: Path) -> Path:
     return state_dir / "runs"
 
 
+def verify_root(state_dir: Path) -> Path:
+    """Return the folder of the temporary folders of `agentrunner verify`."""
+    return state_dir / "verify"
+
+
 def new_run_id(task_id: str, random_bytes: bytes) -> str:
     """Return `<task-id>-<4 base-32 characters>`, from the first four of `random_bytes`."""
     return f"{task_id}-" + "".join(ALPHABET[byte % 32] for byte in random_bytes[:4])

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from agentrunner.engine.retention import collect_garbage
+from agentrunner.git.scratch import room
 from tests.kit.metas import assess, consult, finish, plan, work
 from tests.kit.plan_project import PlanProject, Work
 from tests.kit.project import Project
@@ -100,3 +101,18 @@ def test_a_run_that_waits_stays_however_much_is_kept(tmp_path: Path) -> None:
     run.start([plan(), consult("Well?")])
     found = collect_garbage(run.project.state_dir, LATER, max_bytes=0)
     assert found == {"removed": [], "kept": [run.id]}
+
+
+def test_what_a_killed_verification_left_is_removed(tmp_path: Path) -> None:
+    state_dir = tmp_path / "state"
+    left = [state_dir / name for name in ("verify/agentrunner.1", "verify-old", "verify-young")]
+    for folder in left:
+        (folder / "sandbox").mkdir(parents=True)
+    os.utime(state_dir / "verify-old", (0, 0))
+    with room(state_dir / "verify"):
+        collect_garbage(state_dir, LATER, dry=True)
+        assert all(folder.is_dir() for folder in left)
+        collect_garbage(state_dir, LATER)
+        assert [folder.is_dir() for folder in left] == [True, False, True], "one is at work"
+    collect_garbage(state_dir, LATER)
+    assert [folder.is_dir() for folder in left] == [False, False, True]
