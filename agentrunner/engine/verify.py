@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -121,8 +121,8 @@ async def verify(
     rooms = verify_root(state_dir)
     await asyncio.to_thread(make_private, rooms)
     await asyncio.to_thread(sweep, rooms)  # what killed verifications have left
-    with ExitStack() as held:
-        scratch = RunFolder(await asyncio.to_thread(held.enter_context, room(rooms)))
+    async with _own_room(rooms) as place:
+        scratch = RunFolder(place)
         for directory in (scratch.sandbox_dir, scratch.sock_dir, scratch.checks_dir):
             directory.mkdir(mode=0o700)
         await asyncio.to_thread(store_above, folder.snapshots_dir, scratch.snapshots_dir)
@@ -158,6 +158,19 @@ async def verify(
             return await _verified(verifier, spec, state, baseline, known, mutants_sec)
         finally:
             await sandbox.close()
+
+
+@asynccontextmanager
+async def _own_room(rooms: Path) -> AsyncIterator[Path]:
+    """Like `room`, without blocking. Who is cancelled while it is made removes it, too."""
+    own = room(rooms)
+    making = asyncio.ensure_future(asyncio.to_thread(own.__enter__))
+    try:
+        yield await asyncio.shield(making)
+    finally:
+        await asyncio.wait([making])
+        if making.exception() is None:
+            await asyncio.to_thread(own.__exit__, None, None, None)
 
 
 async def _verified(

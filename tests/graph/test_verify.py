@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
@@ -9,14 +10,18 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from time import monotonic
 from typing import Any
 
 import pytest
 
+from agentrunner import api
 from agentrunner.cli import app, call
+from agentrunner.engine import verify as verification
 from agentrunner.git.scratch import room
 from agentrunner.sandboxes import bwrap_program
 from agentrunner.storage.locks import me, run_lock
@@ -284,6 +289,35 @@ def test_one_that_is_killed_changes_nothing_and_the_next_one_clears_up(complete:
     assert verify(complete) == 0
     assert not list((state / "verify").glob("agentrunner.*"))
     assert (content(complete.folder.root), content(complete.project.repo)) == before
+
+
+def test_one_that_is_cancelled_while_its_folder_is_made_removes_it(
+    complete: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state_dir, begun, goes_on = complete.project.state_dir, Event(), Event()
+
+    @contextmanager
+    def slow_room(place: Path) -> Iterator[Path]:
+        begun.set()
+        goes_on.wait()
+        with room(place) as made:
+            yield made
+
+    async def cancelled() -> None:
+        verifying = asyncio.create_task(api.verify(complete.id, state_dir=state_dir))
+        await asyncio.to_thread(begun.wait)
+        verifying.cancel()
+        for _ in range(9):
+            await asyncio.sleep(0)
+        done = verifying.done()
+        goes_on.set()
+        assert not done, "the folder was left to itself"
+        with pytest.raises(asyncio.CancelledError):
+            await verifying
+        assert not list((state_dir / "verify").glob("agentrunner.*"))
+
+    monkeypatch.setattr(verification, "room", slow_room)
+    asyncio.run(cancelled())
 
 
 def test_no_time_for_mutants_is_refused(complete: Run, capsys: pytest.CaptureFixture[str]) -> None:
