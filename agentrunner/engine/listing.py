@@ -6,7 +6,6 @@ import contextlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from agentrunner.errors import CheckpointCorrupt
 from agentrunner.state.lifecycle import TERMINAL, state_word
 from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.locks import is_driven
@@ -29,15 +28,23 @@ class ListedRun(RunRow):
 def listed_runs(state_dir: Path, repo: Path | None = None) -> list[ListedRun]:
     """Return the runs of a repository, or of all, the newest first. Blocks.
 
-    The end of a run that was killed before it recorded that itself is recorded.
+    The end of a run that was killed before it recorded that itself is recorded. One whose files
+    cannot be read is listed as it was last known: whoever names it is told why.
     """
     index = RunIndex(state_dir)
     for row in index.runs(repo):
-        _record_end(index, row)
+        with contextlib.suppress(Exception):
+            _record_end(index, row)
     return [
-        ListedRun(**asdict(row), running=not row.finished_at and is_driven(state_dir, row.run_id))
+        ListedRun(**asdict(row), running=not row.finished_at and _is_running(state_dir, row))
         for row in index.runs(repo)
     ]
+
+
+def _is_running(state_dir: Path, row: RunRow) -> bool:
+    with contextlib.suppress(OSError):
+        return is_driven(state_dir, row.run_id)
+    return False
 
 
 def _record_end(index: RunIndex, row: RunRow) -> None:
@@ -48,5 +55,4 @@ def _record_end(index: RunIndex, row: RunRow) -> None:
     if moves and moves[-1].data["to"] in TERMINAL:
         from agentrunner.engine import queries
 
-        with contextlib.suppress(CheckpointCorrupt):
-            queries.show_values(index.state_dir, row.run_id)
+        queries.show_values(index.state_dir, row.run_id)
