@@ -62,7 +62,11 @@ def collect_garbage(
             continue
         days = older_than_days
         if days is None:
-            days = load_spec(folder).runner.retention_days
+            try:
+                days = load_spec(folder).runner.retention_days
+            except CheckpointCorrupt:  # how long it is wanted for, nobody can tell
+                kept.append(row.run_id)
+                continue
         over = row.finished_at or (row.start_error and row.started_at)
         ended = over and datetime.fromisoformat(over)
         driven = run_lock(folder).probe() is not None

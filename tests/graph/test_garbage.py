@@ -11,7 +11,8 @@ from pathlib import Path
 
 from agentrunner.engine.retention import collect_garbage
 from agentrunner.git.scratch import room
-from tests.kit.metas import assess, consult, finish, plan, work
+from agentrunner.storage.run_folder import RunFolder
+from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.plan_project import PlanProject, Work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
@@ -116,3 +117,14 @@ def test_what_a_killed_verification_left_is_removed(tmp_path: Path) -> None:
         assert [folder.is_dir() for folder in left] == [True, False, True], "one is at work"
     collect_garbage(state_dir, LATER)
     assert [folder.is_dir() for folder in left] == [False, False, True]
+
+
+def test_a_run_whose_task_cannot_be_read_is_kept_and_keeps_no_other(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, SMALL))
+    for _ in range(2):
+        run.start([plan(), give_up()], test=TEST)
+    damaged, other = run.ids()
+    state_dir = run.project.state_dir
+    RunFolder.open(state_dir, damaged).spec_file.write_text("{")
+    assert collect_garbage(state_dir, LATER) == {"removed": [other], "kept": [damaged]}
+    assert collect_garbage(state_dir, LATER, 0)["removed"] == [damaged]
