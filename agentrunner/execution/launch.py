@@ -31,7 +31,7 @@ from agentrunner.state.run_state import TaskContext
 from agentrunner.state.worker_runs import WorkerOrder
 from agentrunner.storage.failpoints import reach
 from agentrunner.text.unicode import to_bytes
-from agentrunner.workers.base import RunsScript, WorkerRequest
+from agentrunner.workers.base import LacksScript, WorkerRequest
 from agentrunner.workers.member import Member
 
 WORKER_GIT = "worker-git"
@@ -80,7 +80,7 @@ async def _check_script(deps: Deps, member: Member) -> None:
     That is known only now: a set-up may have made it.
     """
     worker, repo = member.worker, Path(deps.spec.repo)
-    script = worker.lacking_script() if isinstance(worker, RunsScript) else None
+    script = worker.lacking_script() if isinstance(worker, LacksScript) else None
     if script is None:
         return
     inside = script.is_relative_to(repo)

@@ -239,10 +239,15 @@ class Worker(Protocol):
 
 @runtime_checkable
 class RunsScript(Protocol):
-    """What a worker has besides, where its program is to run a script of this machine."""
+    """What a worker may have besides, where its program is to run a script of this machine."""
 
     def script(self) -> Path | None:
         """Return the script, if it is not in the repository; it may be missing in a sandbox."""
+
+
+@runtime_checkable
+class LacksScript(Protocol):
+    """What a worker may have besides, where it knows that its program's script is not there."""
 
     def lacking_script(self) -> Path | None:
         """Return the script, if it is not on this machine; a sandbox's image may have it."""

@@ -8,7 +8,15 @@ import pytest
 
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.errors import UsageError
-from agentrunner.workers.base import CommandRun, Ended, WorkerCommand, WorkerReading, WorkerRequest
+from agentrunner.workers.base import (
+    CommandRun,
+    Ended,
+    LacksScript,
+    RunsScript,
+    WorkerCommand,
+    WorkerReading,
+    WorkerRequest,
+)
 from agentrunner.workers.command import CommandWorker
 from agentrunner.workers.mock import MockWorker
 from agentrunner.workers.plain import read_plain
@@ -208,6 +216,16 @@ def test_the_script_of_an_interpreter_is_known_where_it_is_outside_of_the_reposi
     assert CommandWorker(spec).script() == outside
     spec = WorkerSpec.model_validate({"kind": "command", "command": ["sh", "agent.sh"]})
     assert CommandWorker(spec).script() is None
+
+
+def test_an_adapter_says_what_it_knows_of_its_script() -> None:
+    class Other:
+        def script(self) -> Path | None:
+            return None
+
+    assert isinstance(Other(), RunsScript) and not isinstance(Other(), LacksScript)
+    both = worker(["sh", "agent.sh"])
+    assert isinstance(both, RunsScript) and isinstance(both, LacksScript)
 
 
 @pytest.mark.parametrize(
