@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +26,8 @@ from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.execution.waiting_questions import waiting_questions
 from agentrunner.plans.plan import PlanTaskStatus
 from agentrunner.storage.index import RunIndex
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.worker_ledger import Ledger
 from tests.kit.bwrap import require_bwrap
 from tests.kit.plan_project import AT, SCRIPT, PlanProject, Work, answer
 
@@ -182,6 +185,21 @@ def test_a_commit_that_repairs_the_repository_reaches_a_task_that_has_not_starte
     assert waiting_questions(plan.store) == []
     # The run that did not start is none of the task's any more.
     assert before not in {row.run_id for row in RunIndex(plan.project.state_dir).runs()}
+
+
+def test_a_run_whose_worker_is_at_work_is_not_begun_anew(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], START)
+    settings = plan.settings().model_copy(update={"setup": "test -e ready"})
+    assert plan.carry(settings=settings)["exit_code"] == 4
+    (before,) = (one.run_id for one in TaskRunStore(plan.folder).all())
+    (plan.project.repo / "ready").write_text("", "utf-8")
+    plan.project.git("add", "-A")
+    plan.project.git("commit", "-qm", "what the set-up needs")
+    run = RunFolder.open(plan.project.state_dir, before)
+    with closing(Ledger(run).claim(f"{before}-1")) as claim:
+        (claim.dir / "started.json").write_text("{}", "utf-8")
+        plan.carry(settings=settings)
+    assert [one.run_id for one in TaskRunStore(plan.folder).all()] == [before]
 
 
 def test_a_script_of_the_worker_that_was_not_committed_reaches_its_task(
