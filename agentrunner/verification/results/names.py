@@ -35,6 +35,7 @@ CHANGING_PART = re.compile(
 CASE_OF_TEST = re.compile(r"^((?:\S+\.py::\S+|\w+(?:\.\w+)+)) (?:\[[^\]]*\](?: \(.*\))?|\(.*\))$")
 PARAMETERS = re.compile(r"(?<=\w)\[.*\]$|(?<=\w)\[[^\[\]]*\](?= \[|\s*\()", re.DOTALL)
 TITLES = re.compile(r"\s>\s")
+INNERMOST = re.compile(r"\[[^\[\]()]*\]|\([^\[\]()]*\)")
 CASE = re.compile(r"(?<=\w)[\[(]")
 """Where the parameters of a case begin."""
 IN_BRACKETS = re.compile(r"^\w+ \(([\w.]+)\)$")
@@ -58,12 +59,20 @@ def parts_of(name: str) -> list[str]:
     Titles are parts where a tool joins them by " > ", whatever stands in them; of other names the
     words between "::" and ".", which is a point of a number where a digit follows.
     """
+    if TITLES.search(_without_brackets(name)):
+        return TITLES.split(name)
     case = CASE.search(name)
     head = name[: case.start()] if case else name
-    if TITLES.search(head):
-        return TITLES.split(name)
     parts = re.split(r"::|\.(?!\d)", head)
     return [*parts[:-1], parts[-1] + name[len(head) :]]
+
+
+def _without_brackets(name: str) -> str:
+    """The name without what is in brackets: `order() > sorts` has titles, `test[a > b]` none."""
+    number = 1
+    while number:
+        name, number = INNERMOST.subn("", name)
+    return name
 
 
 def own_name(name: str) -> str:

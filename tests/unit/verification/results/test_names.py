@@ -51,6 +51,8 @@ def test_what_changes_between_runs_is_cut(one: str, other: str) -> None:
         ("shop.T#sums(int, java.lang.String)", ["shop", "T#sums(int, java.lang.String)"]),
         ("a.test.js > cart > rounds cart.total", ["a.test.js", "cart", "rounds cart.total"]),
         ("a.test.js > items[0] > 2.5", ["a.test.js", "items[0]", "2.5"]),
+        ("order() > when asked for a.b > keeps it", ["order()", "when asked for a.b", "keeps it"]),
+        ("test[a[0] > b]", ["test[a[0] > b]"]),
         ("rounds 2.5", ["rounds 2.5"]),
         ("", [""]),
     ],
