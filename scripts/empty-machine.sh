@@ -109,7 +109,8 @@ if [ "$who" != short ] || [ "$(id -u)" -ne 0 ]; then
     try "$(id -un)"
 fi
 if [ "$(id -u)" -eq 0 ]; then
-    try ordinary python3 -c 'import os, sys
+    # execvp imports warnings, which this user may not be able to read.
+    try ordinary python3 -c 'import os, sys, warnings
 os.setgroups([]); os.setgid(65534); os.setuid(65534); os.execvp(sys.argv[1], sys.argv[1:])'
 fi
 if [ "$who" = short ] && [ "$(id -u)" -eq 0 ]; then
