@@ -86,7 +86,8 @@ def test_the_text_of_v_is_the_weaker_means(tree: Path) -> None:
     assert seen.results is not None and seen.results.weak
     assert (f"{PATH}.TestA.test_bad", "failed") in seen.outcomes
     assert (f"{PATH}.TestA.test_known", "xfailed") in seen.outcomes
-    assert (f"{PATH}.TestA.test_skipped", "skipped") in seen.outcomes
+    if sys.version_info[:3] != (3, 12, 1):  # it prints no name for what a decorator skips
+        assert (f"{PATH}.TestA.test_skipped", "skipped") in seen.outcomes
 
 
 RUNNERS = {
