@@ -11,12 +11,12 @@ from agentrunner.errors.replies import ReplyMissing
 from agentrunner.execution.asking import ask
 from agentrunner.execution.check_changes import changed_checks, refuse_foreign_checks
 from agentrunner.execution.check_faults import tried_by_people
+from agentrunner.execution.criteria import edited_criteria
 from agentrunner.execution.decisions import messages
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.planner_checks import without
 from agentrunner.execution.questions import answered, question, remark
 from agentrunner.execution.stuck import forgotten, leads_nowhere, ordered, stuck_end
-from agentrunner.nodes.plan import edited_criteria
 from agentrunner.prompts import choose, worker_prompt
 from agentrunner.protocol import Decision, Message, NextAction, WorkerCall
 from agentrunner.state.decisions import shown

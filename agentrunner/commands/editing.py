@@ -59,7 +59,7 @@ def as_yaml(subject: Any) -> str:
 def from_yaml(text: str) -> str:
     """Return an edited subject as JSON; raises UsageError if it is not YAML or not a plan."""
     from agentrunner.config.yaml_text import read_yaml
-    from agentrunner.nodes.plan import edited_criteria
+    from agentrunner.execution.criteria import edited_criteria
 
     subject = json.dumps(read_yaml(text, "the plan").value, ensure_ascii=False)
     try:

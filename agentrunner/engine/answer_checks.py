@@ -9,9 +9,9 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.errors.replies import ProtocolError
 from agentrunner.errors.runs import NotWaiting, StaleAnswer, WrongAnswer
 from agentrunner.execution.budget_questions import read_answer
+from agentrunner.execution.criteria import edited_criteria
 from agentrunner.execution.questions import MAX_ANSWER
 from agentrunner.execution.silence import read_order
-from agentrunner.nodes.plan import edited_criteria
 from agentrunner.state.people import EDITABLE, IN_WORDS, Answer, Question, option_meant
 from agentrunner.workers.policy import check_prompt
 

@@ -20,6 +20,7 @@ from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import AgentRunnerError, CheckpointCorrupt, LockHeld
 from agentrunner.execution.commit import commit_of
+from agentrunner.execution.criteria import criteria_of
 from agentrunner.execution.deps import Clock
 from agentrunner.execution.finding_diffs import kept_diffs
 from agentrunner.execution.result import build_result
@@ -37,7 +38,6 @@ from agentrunner.graph.checkpoints import (
 from agentrunner.money.bill import MadeCalls, bill_of
 from agentrunner.money.counters import caught_up
 from agentrunner.nodes.guarded import BadUpdate, validated
-from agentrunner.nodes.plan import criteria_of
 from agentrunner.results import Result
 from agentrunner.state.decisions import in_one_line, with_decision
 from agentrunner.state.lifecycle import TERMINAL, TaskState

@@ -21,11 +21,11 @@ from agentrunner.execution.assessing import (
     quoted,
     without_doubt,
 )
+from agentrunner.execution.criteria import criteria_of, merged
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.quota import MustWait
 from agentrunner.execution.seeing import seeing
 from agentrunner.nodes.decide import allowed
-from agentrunner.nodes.plan import criteria_of, merged
 from agentrunner.planners.base import PlannerUnavailable, PlannerUnusable, answers_by_code
 from agentrunner.planners.cut import CODE as PROMPT_CUT
 from agentrunner.planners.faults import reason_of, words_of_failure

@@ -24,14 +24,12 @@ from agentrunner.engine.resources import open_workshop
 from agentrunner.environment import prices_file
 from agentrunner.execution.context_length import context_budget
 from agentrunner.execution.credentials import secrets_of
+from agentrunner.execution.criteria import criteria_of
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.execution.seeing import seeing
+from agentrunner.execution.shown_repository import repository_for_planner
 from agentrunner.gateway.prices import load_prices
-from agentrunner.nodes.plan import (
-    criteria_of,
-    repository_for_planner,
-)
 from agentrunner.planners.panel import Panel
 from agentrunner.prompts import PromptType
 from agentrunner.scenes.scene import (

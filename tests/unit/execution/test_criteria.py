@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentrunner.config.spec import Check, CriterionSpec
-from agentrunner.nodes.plan import MAX_CRITERIA, criteria_of, edited_criteria, merged
+from agentrunner.execution.criteria import MAX_CRITERIA, criteria_of, edited_criteria, merged
 from agentrunner.protocol import PlanTask, parse_reply
 from agentrunner.state.run_state import Criterion
 
