@@ -8,6 +8,7 @@ which finds the submodule's objects as an alternate. Everything blocks.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -22,6 +23,8 @@ from agentrunner.git.user_index import IndexDamaged, read_index
 from agentrunner.text.unicode import to_bytes, to_text
 
 SUBMODULE = 0o160000
+FOLDER = "40000"
+ROW = re.compile(rb"(?P<mode>\d+) (?P<name>[^\0]+)\0(?P<object>.{20})", re.DOTALL)
 HASH = re.compile(r"[0-9a-f]{40}")
 REMOTE = "refs/remotes/"
 MOST_REFS = 1_000
@@ -89,13 +92,10 @@ def remote_has(
             return False
         reading = Git(git.git_dir, git.binary, git.most_sec)
         reading.borrows_from(to_bytes(str((shared / "objects").resolve())))
-        listed = reading.run("ls-tree", "-r", "-z", head)
-        if reading.run("cat-file", "-t", head) != b"commit\n":
-            return False
         had = head in known or _leads_to(reading, known, head)
+        return had and _files(reading, head, name) == _below(entries, name)
     except (OSError, GitFailed):
         return False
-    return had and _rows(listed, name) == _below(entries, name)
 
 
 def _leads_to(git: Git, known: Sequence[str], head: str) -> bool:
@@ -142,13 +142,39 @@ def _references(shared: Path) -> dict[str, str]:
     return found
 
 
-def _rows(listed: bytes, name: str) -> dict[str, Entry]:
-    rows = (line.partition(b"\t") for line in listed.split(b"\0") if line)
+def _files(git: Git, commit: str, name: str) -> dict[str, Entry]:
+    """The files of a commit, below the path `name`. Raises GitFailed."""
+    (content,) = _contents(git, "commit", [commit]).values()
+    found: dict[str, Entry] = {}
+    todo = {name: content[: content.find(b"\n")].removeprefix(b"tree ").decode()}
+    while todo:
+        folders = _contents(git, "tree", sorted(set(todo.values())))
+        inner: dict[str, str] = {}
+        for place, tree in todo.items():
+            for row in ROW.finditer(folders[tree]):
+                mode, one = row["mode"].decode(), row["object"].hex()
+                path = f"{place}/{to_text(row['name'])}"
+                if mode == FOLDER:
+                    inner[path] = one
+                elif int(mode, 8) != SUBMODULE:
+                    found[path] = (mode, one)
+        todo = inner
+    return found
+
+
+def _contents(git: Git, kind: str, names: Sequence[str]) -> dict[str, bytes]:
+    """What these objects hold, each compared with its name: git does that for some only, and a
+    worker can write an object with another content. Raises GitFailed."""
+    read = git.run("cat-file", "--batch", stdin="\n".join(names).encode())
     found = {}
-    for facts, _, path in rows:
-        mode, _, blob = facts.decode().split(" ")
-        if int(mode, 8) != SUBMODULE:
-            found[f"{name}/{to_text(path)}"] = (mode, blob)
+    for name in names:
+        head, _, rest = read.partition(b"\n")
+        size = head.removeprefix(f"{name} {kind} ".encode())
+        content = rest[: int(size)] if size.isdigit() else b""
+        whole = f"{kind} {len(content)}\0".encode() + content
+        if hashlib.sha1(whole, usedforsecurity=False).hexdigest() != name:
+            raise GitFailed(f"the {kind} {name} cannot be read, or is not what its name says")
+        found[name], read = content, rest[len(content) + 1 :]
     return found
 
 

@@ -140,6 +140,28 @@ def test_a_commit_that_is_not_what_its_name_says_leads_nowhere(
     assert not has(project, tmp_path / "store", known)
 
 
+def test_a_folder_of_a_commit_that_is_not_what_its_name_says_is_no_remotes(
+    project: Project, tmp_path: Path
+) -> None:
+    """git compares the topmost folder of a commit with its name, and none below."""
+    folder = project.repo / "parts/lib"
+    (folder / "deep").mkdir()
+    (folder / "deep/a.py").write_text("x = 1\n")
+    git(project, "add", ".")
+    git(project, "commit", "-qm", "with a folder")
+    known, tree = [read(project, "rev-parse", "HEAD")], read(project, "rev-parse", "HEAD:deep")
+    assert has(project, tmp_path / "store", known)
+    (folder / "deep/a.py").write_text("x = 3\n")
+    git(project, "commit", "-qam", "of its own")
+    forged = read(project, "rev-parse", "HEAD:deep")
+    git(project, "reset", "-q", "--soft", "HEAD~1")
+    objects = project.repo / ".git/modules/parts/lib/objects"
+    target = objects / tree[:2] / tree[2:]
+    target.chmod(0o644)
+    target.write_bytes((objects / forged[:2] / forged[2:]).read_bytes())
+    assert not has(project, tmp_path / "another store", known)
+
+
 def test_a_repository_that_the_run_made_is_a_submodule_to_be(project: Project) -> None:
     fresh = project.repo / "fresh"
     subprocess.run(["git", "init", "-q", str(fresh)], check=True)
