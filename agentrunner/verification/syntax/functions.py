@@ -15,6 +15,7 @@ from agentrunner.verification.syntax.languages import (
     field,
     inside,
     is_comment,
+    is_obeyed,
     once_per_file,
     statements,
     walk,
@@ -117,7 +118,11 @@ def normal(parsed: Parsed, node: Node, without: frozenset[int] = frozenset()) ->
         item = todo.pop()
         if isinstance(item, str):
             words.append(item)
-        elif is_comment(item) or item.id in without or is_docstring(parsed, item):
+        elif (
+            (is_comment(item) and not is_obeyed(parsed, item))
+            or item.id in without
+            or is_docstring(parsed, item)
+        ):
             continue
         elif item.type in STRINGS or not item.children:
             words.append(parsed.text(item))

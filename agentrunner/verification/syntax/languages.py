@@ -6,8 +6,11 @@ no tree. Nothing raises because of what a source contains, and nothing recurses 
 
 from __future__ import annotations
 
+import io
 import posixpath
+import re
 import time
+import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
@@ -94,8 +97,8 @@ def parse(source: bytes | None, language: str) -> Parsed | None:
     """Return the syntax tree of a source, or None.
 
     It is None if there is no source, if the language is unknown, if the source is larger than
-    `LARGEST`, takes longer than `LONGEST` or nests deeper than `DEEPEST`, or if too much of it is
-    not of the language.
+    `LARGEST`, takes longer than `LONGEST` or nests deeper than `DEEPEST`, if too much of it is
+    not of the language, or if the language may read code where its grammar sees a comment.
     """
     if source is None or len(source) > LARGEST:
         return None
@@ -103,9 +106,37 @@ def parse(source: bytes | None, language: str) -> Parsed | None:
     return cached_parse(source, language)
 
 
+def _hides_code(source: bytes, language: str) -> bool:
+    """Whether the language may read code where its grammar sees a comment or a text.
+
+    A lone carriage return ends a line for some; Java reads escapes everywhere; Python reads a file
+    in the encoding that it names, in which other bytes may stand for what is ASCII.
+    """
+    if re.search(rb"\r(?!\n)", source):
+        return True
+    if language == "java":
+        return re.search(rb"\\u+00(?:0[adAD]|2[27aAfF]|5[cC])", source) is not None
+    if language != "python":
+        return False
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
+        text = source.decode(encoding)
+    except (SyntaxError, UnicodeError, LookupError):
+        return True
+    return re.sub(r"[^\0-\x7f]", "", text).encode() != re.sub(rb"[^\0-\x7f]", b"", source)
+
+
+def is_obeyed(parsed: Parsed, comment: Node) -> bool:
+    """Whether a tool obeys a comment, so that it is as good as code: build tags of Go, C in it."""
+    return parsed.language == "go" and (
+        re.match(r"//(?:go:|line |export )|// ?\+build", parsed.text(comment)) is not None
+        or b'import "C"' in parsed.source
+    )
+
+
 def _parse_uncached(source: bytes, language: str) -> Parsed | None:
     grammar = _grammar(language)
-    if grammar is None:
+    if grammar is None or _hides_code(source, language):
         return None
     until = time.monotonic() + LONGEST
 

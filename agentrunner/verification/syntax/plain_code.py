@@ -21,7 +21,7 @@ from agentrunner.verification.syntax.values import LITERALS, NUMBERS, STRINGS
 
 _SHUT = re.compile(
     r".*import.*|use_declaration|(?:global|exec)_statement|unsafe_block|macro_definition"
-    r"|meta_property|method_reference"
+    r"|meta_property|method_reference|class_literal"
 )
 """Statements by which code reaches names without saying them, or changes what they stand for."""
 _BACK_DOOR = re.compile(

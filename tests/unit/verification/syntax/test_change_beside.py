@@ -267,6 +267,9 @@ PATH = "return path;"
         ("go", GO, "{ return items }", "{ return items + tolerance }", True),
         ("go", GO, "{ return items }", "{ p := &tolerance; *p = 1; return items }", False),
         ("go", GO, '"strings"', '"mild"', False),
+        ("go", GO, "package", "//go:build never\n\npackage", False),
+        ("go", GO, "func Total", "//go:linkname Total other.Total\nfunc Total", False),
+        ("go", GO, "func Total", "// Total adds up.\nfunc Total", True),
         ("go", GO, "{ return items }", "{\n\tsum := 0\n\tfor i := 0; i < items; i++ {\n"
          "\t\tsum += i\n\t}\n\treturn sum\n}", True),
         ("go", GO, "{ return items }", "{ tolerance = 1; return items }", False),
@@ -284,6 +287,7 @@ PATH = "return path;"
         ("java", JAVA, "return found;", "for (int one : items) { found += one; }\n"
          "        return found;", True),
         ("java", JAVA, "return found;", "exact = false;\n        return found;", False),
+        ("java", JAVA, "return found;", "read(Shop.class);\n        return found;", False),
         ("java", JAVA, "return found;", "Settings.loosen();\n        return found;", False),
         ("ruby", "def same(a, b)\nend\n", "end", "end\n", False),
     ],

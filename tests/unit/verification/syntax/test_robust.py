@@ -139,3 +139,32 @@ def test_large_sources_and_unknown_languages_have_no_tree() -> None:
 )
 def test_languages_are_known_by_the_ending(path: str, language: str | None) -> None:
     assert language_of(path) == language
+
+
+@pytest.mark.parametrize(
+    ("language", "source"),
+    [
+        ("python", b"x = 1\n# no\ry = 2\n"),
+        ("python", b"# coding: utf-7\n#+AAo-x = 1\n"),
+        ("python", b"# coding: unicode_escape\n#\\nx = 1\n"),
+        ("python", b"# coding: no-such-encoding\nx = 1\n"),
+        ("python", b"x = '\xff'\n"),
+        ("java", b"class A { // \\u000a int x;\n}\n"),
+        ("javascript", b"let x = 1 // no\rx = 2\n"),
+    ],
+)
+def test_a_source_that_may_hide_code_has_no_tree(language: str, source: bytes) -> None:
+    assert parse(source, language) is None
+
+
+@pytest.mark.parametrize(
+    ("language", "source"),
+    [
+        ("python", b"x = 1\r\n# yes\r\n"),
+        ("python", b"# coding: latin-1\nx = '\xe9'\n"),
+        ("python", "\ufeffx = '日本'\n".encode()),
+        ("java", b'class A { String x = "\\u00e9"; }\n'),
+    ],
+)
+def test_a_source_in_its_own_encoding_has_one(language: str, source: bytes) -> None:
+    assert parse(source, language) is not None
