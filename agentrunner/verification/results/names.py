@@ -59,12 +59,16 @@ def parts_of(name: str) -> list[str]:
     Titles are parts where a tool joins them by " > ", whatever stands in them; of other names the
     words between "::" and ".", which is a point of a number where a digit follows.
     """
-    if TITLES.search(_without_brackets(name)):
+    if _has_titles(name):
         return TITLES.split(name)
     case = CASE.search(name)
     head = name[: case.start()] if case else name
     parts = re.split(r"::|\.(?!\d)", head)
     return [*parts[:-1], parts[-1] + name[len(head) :]]
+
+
+def _has_titles(name: str) -> bool:
+    return TITLES.search(_without_brackets(name)) is not None
 
 
 def _without_brackets(name: str) -> str:
@@ -82,10 +86,11 @@ def own_name(name: str) -> str:
 
 def is_called(name: str, short: str) -> bool:
     """Whether a test, or a case of it, has just this name, or a longer one that ends with it."""
-    wanted = parts_of(short)
+    titles = _has_titles(name)
+    wanted = TITLES.split(short) if titles else parts_of(short)
     if parts_of(name)[-len(wanted) :] == wanted:
         return True
-    wanted = _words_of(short)
+    wanted = _words_of(short, titles=titles)
     return not _is_case(short) and _words_of(name)[-len(wanted) :] == wanted
 
 
@@ -96,8 +101,8 @@ def belongs_to(test: TestResult, short: str) -> bool:
     """
     if is_called(test.name, short):
         return True
-    words_of, titles = parts_of if _is_case(short) else _words_of, bool(TITLES.search(test.name))
-    wanted, own = words_of(short), words_of(test.name)
+    words_of, titles = parts_of if _is_case(short) else _words_of, _has_titles(test.name)
+    wanted, own = TITLES.split(short) if titles else words_of(short), words_of(test.name)
     if not titles:  # Cargo's names begin with a package and a target.
         own[:1] = own[0].split(" ")
     outside, stem = 0, posixpath.splitext(test.file)[0]
@@ -117,14 +122,14 @@ def _without_case(name: str) -> str:
     return ROW.sub("", BRACKETED.sub("", function_of(name)))
 
 
-def _words_of(name: str) -> list[str]:
+def _words_of(name: str, *, titles: bool = False) -> list[str]:
     """The parts of a name without its case, also what stands between "/" and "#" but for numbers.
 
     `Many/Sum.Adds/0` and `Sum/1.Adds` are cases of `Sum.Adds`.
     """
+    if titles or _has_titles(name):
+        return TITLES.split(_without_case(name))
     parts = parts_of(_without_case(name))
-    if TITLES.search(name):
-        return parts
     words = [word for part in parts for word in re.split("[/#]", part) if not word.isdigit()]
     return words or parts
 
