@@ -123,7 +123,7 @@ def _hides_code(source: bytes, language: str) -> bool:
         text = source.decode(encoding)
     except (SyntaxError, UnicodeError, LookupError):
         return True
-    return re.sub(r"[^\0-\x7f]", "", text).encode() != re.sub(rb"[^\0-\x7f]", b"", source)
+    return re.sub(r"[^\0-\x7f]", "", text) != re.sub(rb"[^\0-\x7f]", b"", source).decode("ascii")
 
 
 def is_obeyed(parsed: Parsed, comment: Node) -> bool:
