@@ -48,13 +48,13 @@ class IgnoredBuilds:
         """Ignored binary files of before the run that hold what these sources define, with those.
 
         `old` is the tree before the run, `new` the one after it. A source in which only comments
-        and blanks differ is built to the same.
+        and empty lines differ is built to the same.
         """
         sealed, snapshots = self._rooms.sealed, self._rooms.snapshots
         read, read_new = snapshots.reader(old), snapshots.reader(new)
         version = sealed.version if sealed.made else None
         changed = [
-            path for path in sources if _code(path, read(path)) != _code(path, read_new(path))
+            path for path in sources if code_of(path, read(path)) != code_of(path, read_new(path))
         ]
         keys = {path: (version, old, path) for path in changed}
         unread = {
@@ -93,8 +93,12 @@ def _builds_of(
     return found
 
 
-def _code(path: str, source: bytes | None) -> bytes | None:
-    return None if source is None else b" ".join(without_comments(path, source).split())
+def code_of(path: str, source: bytes | None) -> bytes | None:
+    """What a source is built from: its lines without comments, but for Go, whose tags are some."""
+    if source is None:
+        return None
+    code = source if language_of(path) == "go" else without_comments(path, source)
+    return b"\n".join(line.rstrip() for line in code.splitlines() if line.strip())
 
 
 def names_defined(source: bytes) -> set[bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.verification.ignored_builds import (
+    code_of,
     holds,
     is_called_after,
     is_compiled,
@@ -33,6 +34,22 @@ int half(int n)
 )
 def test_what_a_source_defines(source: bytes, names: set[bytes]) -> None:
     assert names_defined(source) == names
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "same"),
+    [
+        ("a.c", b"int n = 1; // one\n", b"// two\n\nint n = 1;\n", True),
+        ("a.c", b'char *s = "a  b";\n', b'char *s = "a b";\n', False),
+        ("a.pyx", b"if n:\n    n += 1\n    n += 2\n", b"if n:\n    n += 1\nn += 2\n", False),
+        ("a.go", b"//go:build linux\npackage a\n", b"//go:build darwin\npackage a\n", False),
+        ("a.c", None, b"", False),
+    ],
+)
+def test_what_a_source_is_built_from(
+    path: str, before: bytes | None, after: bytes, same: bool
+) -> None:
+    assert (code_of(path, before) == code_of(path, after)) is same
 
 
 def test_a_build_holds_most_of_the_names_of_its_source() -> None:
