@@ -98,13 +98,14 @@ class AutoSandbox:
         if len(self._kinds) < 2:
             return False
         leaving = self._current
-        remaining, self._kinds = self._kinds, self._kinds[1:]
-        self._passed_over.append(f"{leaving.kind}: {why}")
+        before = self._kinds, self._passed_over, self._failures
+        self._kinds = self._kinds[1:]
+        self._passed_over = [*self._passed_over, f"{leaving.kind}: {why}"]
+        self._failures = []
         try:
             await self.open()
         except SandboxUnavailable:
-            self._kinds, self._sandbox = remaining, leaving
-            self._passed_over.pop()
+            self._kinds, self._passed_over, self._failures = before
             return False
         await leaving.close()
         return True
