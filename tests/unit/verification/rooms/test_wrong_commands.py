@@ -130,6 +130,18 @@ def test_programs_of_the_repository_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "entries",
+    [
+        "{'console_scripts': ['sell=shop.cli:main']}",
+        '"""\n[console_scripts]\nsell = shop:main\n"""',
+    ],
+)
+def test_programs_of_a_set_up_in_one_line(tmp_path: Path, entries: str) -> None:
+    (tmp_path / "setup.py").write_text(f"setup(name='shop', entry_points={entries}, version='1')\n")
+    assert own_programs(tmp_path) == {"shop", "sell"}
+
+
+@pytest.mark.parametrize(
     ("name", "text"), [("pyproject.toml", "a = " + "[" * 100_000), ("package.json", "[" * 100_000)]
 )
 def test_a_manifest_that_no_parser_gets_through_names_nothing(
