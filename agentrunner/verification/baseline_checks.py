@@ -131,14 +131,13 @@ async def try_checks(
     ids = {one.id for one in mine}
     others = [one for one in baseline.check_outcomes if one.criterion_id not in ids]
     return (
-        baseline.model_copy(
+        verifier.measurer.remember(baseline).model_copy(
             update={
                 "checks": {
                     **{name: c for name, c in baseline.checks.items() if name not in ids},
                     **colours_of(mine, outcomes),
                 },
                 "check_outcomes": [*others, *outcomes],
-                **verifier.measurer.remembered,
             }
         ),
         checks,

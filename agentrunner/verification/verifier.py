@@ -156,13 +156,12 @@ class Verifier:
             reach("during_baseline")
             listed = await asyncio.to_thread(self._listed, test, criteria)
             checks = await self._first_checks(criteria, room, read, listed)
-        return baseline.model_copy(
+        return self.measurer.remember(baseline).model_copy(
             update={
                 "test": test,
                 "checks": colours_of(criteria, checks),
                 "check_outcomes": checks,
                 "test_writes": sorted(writes)[:MOST_PATHS],
-                **self.measurer.remembered,
                 "measured_with": self.measured_with(criteria),
             }
         )
