@@ -97,7 +97,7 @@ class ClaudeWorker(CliWorker):
         """Yield the facts in one event. What a sub-agent does counts as this run's own."""
         kind, subtype = record.get("type"), record.get("subtype")
         if kind == "system" and subtype == "init":
-            yield from fact.began(record)
+            yield from fact.stream_began(record)
         elif kind == "system" and subtype == "api_retry":
             status, error = record.get("error_status"), text_of(record.get("error"))
             yield fact.Retrying(f"{status or ''} {error}".strip(), kind_of(status, error))
@@ -149,7 +149,7 @@ def _result(part: Mapping[str, object]) -> fact.ToolEnded:
     failed = part.get("is_error") is True
     code = _EXIT_CODE.match(_text_in(part.get("content"))) if failed else None
     number = int(code[1]) if code else None
-    return fact.ended(text_of(part.get("tool_use_id")), failed=failed, code=number)
+    return fact.tool_ended(text_of(part.get("tool_use_id")), failed=failed, code=number)
 
 
 def _text_in(content: object) -> str:

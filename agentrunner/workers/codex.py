@@ -147,7 +147,7 @@ def _of_item(item: Mapping[str, object], *, done: bool) -> Iterator[fact.Fact]:
         yield fact.Trouble(_message(item), fatal=False)
     elif kind == "file_change" and done and item.get("status") == "completed":
         for change in map(dict_of, list_of(item.get("changes"))):
-            yield fact.FileChanged(text_of(change.get("path")), text_of(change.get("kind")))
+            yield fact.FileChanged(text_of(change.get("path")), fact.change_of(change.get("kind")))
     elif done and kind in ("mcp_tool_call", "web_search", "todo_list"):
         yield fact.ToolEnded(name, tool=fact.Tool(str(kind)))
 

@@ -22,8 +22,13 @@ FINAL = r'^\{"type":"result"'
 RETRY = r'^\{"type":"(?:model\.call_failure|assistant\.turn_retry)"|"infoType":"model_retry"'
 """Each attempt prints about five lines; these patterns match most of the informative ones."""
 _EFFORT = "low|medium|high"
-_CHANGES = {"create": "add", "edit": "update", "str_replace": "update", "insert": "update"}
-_KINDS = {"create": "add", "delete": "delete"}
+_CHANGES: dict[str, fact.Change] = {
+    "create": "add",
+    "edit": "update",
+    "str_replace": "update",
+    "insert": "update",
+}
+_KINDS: dict[str, fact.Change] = {"create": "add", "delete": "delete"}
 
 
 class CopilotWorker(CliWorker):
@@ -110,7 +115,7 @@ class CopilotWorker(CliWorker):
 def _of_tool_end(data: Mapping[str, object]) -> Iterator[fact.Fact]:
     failed = data.get("success") is not True
     code = code_of(dict_of(data.get("shellExecution")).get("exitCode"))
-    yield fact.ended(text_of(data.get("toolCallId")), failed=failed, code=code)
+    yield fact.tool_ended(text_of(data.get("toolCallId")), failed=failed, code=code)
     properties = dict_of(dict_of(data.get("toolTelemetry")).get("properties"))
     named = text_of(properties.get("command"))
     if dict_of(data.get("error")).get("code") == "denied":

@@ -16,7 +16,7 @@ from agentrunner.workers.streams import code_of, dict_of, list_of, text_of
 
 KEY_ENV = "CURSOR_API_KEY"
 FINAL = r'^\{"type":"result"'
-_CHANGES = {"write": "update", "edit": "update", "delete": "delete"}
+_CHANGES: dict[str, fact.Change] = {"write": "update", "edit": "update", "delete": "delete"}
 
 
 class CursorWorker(CliWorker):
@@ -62,7 +62,7 @@ class CursorWorker(CliWorker):
         """Yield the facts in one event."""
         kind, subtype = record.get("type"), record.get("subtype")
         if kind == "system" and subtype == "init":
-            yield from fact.began(record)
+            yield from fact.stream_began(record)
         elif kind == "assistant":
             parts = map(dict_of, list_of(dict_of(record.get("message")).get("content")))
             yield fact.WorkerMessage("".join(text_of(part.get("text")) for part in parts))
@@ -95,6 +95,6 @@ def _of_tool_end(name: str, tool: fact.Tool, use: Mapping[str, object]) -> Itera
     result = dict_of(use.get("result"))
     failed = "success" not in result
     code = code_of(dict_of(result.get("success") or result.get("failure")).get("exitCode"))
-    yield fact.ended(name, failed=failed, code=code, tool=tool)
+    yield fact.tool_ended(name, failed=failed, code=code, tool=tool)
     if "rejected" in result or "permissionDenied" in result:
         yield fact.ToolDenied(tool.name)

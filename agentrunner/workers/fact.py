@@ -9,6 +9,9 @@ from typing import Literal
 from agentrunner.workers.base import FailureKind
 from agentrunner.workers.streams import text_of
 
+Change = Literal["add", "update", "delete"]
+"""What becomes of a file."""
+
 
 @dataclass(frozen=True)
 class WorkerMessage:
@@ -27,8 +30,7 @@ class Tool:
     command: str = ""
     path: str = ""
     """The path of the file that it changes; "" for a tool that changes none."""
-    change: str = "update"
-    """`add`, `update` or `delete`."""
+    change: Change = "update"
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class FileChanged:
     """A file was changed, reported independently of any tool."""
 
     path: str
-    change: str = "update"
+    change: Change = "update"
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,12 @@ Translate = Callable[[Mapping[str, object]], Iterable[Fact]]
 """Returns the facts of one record. Pure; accepts any JSON object, and never raises."""
 
 
-def began(record: Mapping[str, object]) -> Iterator[Fact]:
+def change_of(word: object) -> Change:
+    """Return what becomes of a file, by a CLI's word for it: `update` for any that is not ours."""
+    return "add" if word == "add" else "delete" if word == "delete" else "update"
+
+
+def stream_began(record: Mapping[str, object]) -> Iterator[Fact]:
     """Yield the facts in the first event of a stream that resembles Claude Code's."""
     yield Session(text_of(record.get("session_id")))
     yield Model(text_of(record.get("model")))
@@ -162,7 +169,7 @@ def tool_of(
     given: Mapping[str, object],
     *,
     shell: str,
-    changes: Mapping[str, str],
+    changes: Mapping[str, Change],
     path: str = "file_path",
 ) -> Tool:
     """Return what a tool is used for, by its name and what it is `given`.
@@ -177,7 +184,7 @@ def tool_of(
     return Tool(name)
 
 
-def ended(
+def tool_ended(
     name: str, *, failed: bool, code: int | None = None, tool: Tool | None = None
 ) -> ToolEnded:
     """Return the end of a tool of which a CLI says only whether it failed, and its exit code."""

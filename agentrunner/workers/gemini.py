@@ -24,7 +24,7 @@ _SETTINGS = {
     "privacy": {"usageStatisticsEnabled": False},
     "telemetry": {"enabled": False},
 }
-_CHANGES = {"write_file": "update", "replace": "update"}
+_CHANGES: dict[str, fact.Change] = {"write_file": "update", "replace": "update"}
 
 
 class GeminiWorker(CliWorker):
@@ -75,7 +75,7 @@ class GeminiWorker(CliWorker):
         """Yield the facts in one event."""
         kind, failed = record.get("type"), record.get("status") != "success"
         if kind == "init":
-            yield from fact.began(record)
+            yield from fact.stream_began(record)
         elif kind == "message" and record.get("role") == "assistant":
             joins = record.get("delta") is True
             yield fact.WorkerMessage(text_of(record.get("content")), joins)
@@ -85,7 +85,7 @@ class GeminiWorker(CliWorker):
             tool = fact.tool_of(name, given, shell="run_shell_command", changes=_CHANGES)
             yield fact.ToolBegan(text_of(record.get("tool_id")), tool)
         elif kind == "tool_result":
-            yield fact.ended(text_of(record.get("tool_id")), failed=failed)
+            yield fact.tool_ended(text_of(record.get("tool_id")), failed=failed)
         elif kind == "error":
             fatal = record.get("severity") == "error"
             yield fact.Trouble(text_of(record.get("message")), fatal=fatal)

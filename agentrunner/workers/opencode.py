@@ -24,7 +24,7 @@ _KINDS: dict[str, FailureKind] = {
     "ProviderModelNotFoundError": "model",
     "ContextOverflowError": "context",
 }
-_CHANGES = {"write": "update", "edit": "update"}
+_CHANGES: dict[str, fact.Change] = {"write": "update", "edit": "update"}
 _SHUT = {"bash": "deny", "external_directory": "deny", "webfetch": "deny", "websearch": "deny"}
 
 
@@ -121,7 +121,7 @@ def _of_tool(part: Mapping[str, object]) -> Iterator[fact.Fact]:
     failed = state.get("status") != "completed"
     code = code_of(dict_of(state.get("metadata")).get("exit"))
     tool = fact.tool_of(name, given, shell="bash", changes=_CHANGES, path="filePath")
-    yield fact.ended(text_of(part.get("callID")), failed=failed, code=code, tool=tool)
+    yield fact.tool_ended(text_of(part.get("callID")), failed=failed, code=code, tool=tool)
     if failed and "rejected permission" in text_of(state.get("error")):
         yield fact.ToolDenied(name)
 

@@ -25,7 +25,7 @@ _SETTINGS = {
     "privacy": {"usageStatisticsEnabled": False},
     "telemetry": {"enabled": False},
 }
-_CHANGES = {"write_file": "update", "edit": "update"}
+_CHANGES: dict[str, fact.Change] = {"write_file": "update", "edit": "update"}
 _API_ERROR = re.compile(r"\[API Error: (.*)\]\s*\Z", re.DOTALL)
 """How a failed call ends the final text of a run that reports success and exits with 0."""
 
@@ -77,7 +77,7 @@ class QwenWorker(CliWorker):
         """Yield the facts in one event."""
         kind = record.get("type")
         if kind == "system" and record.get("subtype") == "init":
-            yield from fact.began(record)
+            yield from fact.stream_began(record)
         elif kind in ("assistant", "user"):
             for part in map(dict_of, list_of(dict_of(record.get("message")).get("content"))):
                 yield from _of_part(part)
@@ -95,7 +95,7 @@ def _of_part(part: Mapping[str, object]) -> Iterator[fact.Fact]:
         yield fact.ToolBegan(text_of(part.get("id")), tool)
     elif kind == "tool_result":
         failed = part.get("is_error") is True
-        yield fact.ended(text_of(part.get("tool_use_id")), failed=failed)
+        yield fact.tool_ended(text_of(part.get("tool_use_id")), failed=failed)
 
 
 def _of_end(record: Mapping[str, object]) -> Iterator[fact.Fact]:
