@@ -20,6 +20,6 @@ class EventReader:
 
         Where no process did, every event that the last one wrote has been read.
         """
-        driven = run_lock(self._folder).probe() is not None  # before reading: it may end in between
+        driven = run_lock(self._folder).taken()  # before reading: it may end in between
         events, self.offset = read_from(self._folder.events_file, self.offset)
         return driven, events

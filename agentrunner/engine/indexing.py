@@ -77,21 +77,16 @@ class Indexer:
             self.begin()
             return
         if event["event"] == "waiting":
-            worked = self._row.worked_sec + self._since_driven()
-            until = event["until"]
-            self._row = replace(self._row, waiting_until=until, worked_sec=worked, driven_at=None)
-            note_in(self._folder, self._row)
+            self._pause(replace(self._row, waiting_until=event["until"]))
             return
         if event["event"] == "question":
-            worked = self._row.worked_sec + self._since_driven()
-            self._row = replace(self._row, waiting=event["kind"], worked_sec=worked, driven_at=None)
-            note_in(self._folder, self._row)
+            self._pause(replace(self._row, waiting=event["kind"]))
             return
-        if self._row.waiting is not None and event["event"] != "warning":
-            self._row = replace(self._row, waiting=None, driven_at=self._clock.stamp())
-            self._unwritten = True
-        if self._row.waiting_until is not None and event["event"] != "warning":
-            self._row = replace(self._row, waiting_until=None, driven_at=self._clock.stamp())
+        waits = self._row.waiting is not None or self._row.waiting_until is not None
+        if waits and event["event"] != "warning":
+            self._row = replace(
+                self._row, waiting=None, waiting_until=None, driven_at=self._clock.stamp()
+            )
             self._unwritten = True
         if event["event"] == "decision":
             self._ordered = event["action"] == "run_worker"
@@ -107,6 +102,12 @@ class Indexer:
         if self._unwritten:
             note_in(self._folder, self._row)
             self._unwritten = False
+
+    def _pause(self, row: RunRow) -> None:
+        """Note that nobody works on the run for now; `row` says what it waits for."""
+        worked = row.worked_sec + self._since_driven()
+        self._row = replace(row, worked_sec=worked, driven_at=None)
+        note_in(self._folder, self._row)
 
     def fail(self, error: Exception, why: str) -> None:
         """Note `why` a new run did not start, where this error came before anything was spent; any
@@ -159,7 +160,7 @@ def start_error(folder: RunFolder) -> str:
 
 def note_end(folder: RunFolder, index: RunIndex, state: TaskContext) -> None:
     """Fix the row of a run that was killed after its end was saved and before the index had it."""
-    if state["state"] not in TERMINAL or run_lock(folder).probe():
+    if state["state"] not in TERMINAL or run_lock(folder).taken():
         return
     moves = RunLog(folder.log_file).records("state")
     ended = moves[-1].at if moves else state["run"].started_at

@@ -58,7 +58,7 @@ def show_values(state_dir: Path, run_id: str) -> dict[str, object]:
     row = read_json(folder.index_file) or {}
     ended = row.get("finished_at")
     # A run that is driven is read anew: its files are changing.
-    quiet = ended or run_lock(folder).probe() is None
+    quiet = ended or not run_lock(folder).taken()
     name = "result" if ended else "standing"
     values = remembered(folder, name, read) if quiet else read()
     if quiet and (why := row.get("start_error")):
@@ -106,7 +106,7 @@ def _never_started(folder: RunFolder) -> dict[str, object]:
 
     spec = load_spec(folder)
     result = attempts.result_of(folder, spec, attempts.begun(folder, spec, Clock()))
-    driven = run_lock(folder).probe() is not None
+    driven = run_lock(folder).taken()
     return result.model_copy(update={"text": None if driven else NEVER_STARTED}).as_dict()
 
 

@@ -69,7 +69,7 @@ def collect_garbage(
                 continue
         over = row.finished_at or (row.start_error and row.started_at)
         ended = over and datetime.fromisoformat(over)
-        driven = run_lock(folder).probe() is not None
+        driven = run_lock(folder).taken()
         if not driven and not dry:
             remove_dead_sockets(folder.sock_dir)
             with contextlib.suppress(OSError, CheckpointCorrupt):  # or a folder of another user
@@ -108,7 +108,7 @@ def forget(state_dir: Path, run_id: str) -> None:
     Raises UsageError for an unknown run, and OSError.
     """
     folder = RunFolder.open(state_dir, run_id)
-    if run_lock(folder).probe() is None and not has_spent(folder):
+    if not run_lock(folder).taken() and not has_spent(folder):
         _remove(state_dir, folder)
 
 

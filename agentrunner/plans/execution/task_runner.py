@@ -206,7 +206,11 @@ class TaskRuns:
         state_dir, unfit = self._options.state_dir, task_run.asked == UNFIT
         task_run = self._questions.taken_up(task_run)
         begun = is_begun(state_dir, task_run.run_id)
-        if begun and (not unfit or has_worked(RunFolder.open(state_dir, task_run.run_id))):
+        if begun and not unfit:
+            return task_run
+        if begun and await asyncio.to_thread(
+            lambda: has_worked(RunFolder.open(state_dir, task_run.run_id))
+        ):
             return task_run
         if not await self._workspaces.is_behind(task_run):
             return task_run
