@@ -53,14 +53,18 @@ def is_beside(before: bytes, after: bytes, language: str, names: Collection[str]
     if not _are_imports_extended(old.imports, new.imports, felt):
         return False
     gone, come = old.without(new), new.without(old)
-    if not all(old.defines(one) or old.imports_some(one) for one in gone):
+    if not all(
+        one.node.type == "future_import_statement" or old.defines(one) or old.imports_some(one)
+        for one in gone
+    ):
         return False
     plain = PlainCode(
         now, new.defined, felt, kept, new.fixed(new.defined), new.imports, old.imports, uses_in(was)
     )  # fmt: skip
     calls_methods = old.calls_methods(kept)
     return not new.touches(come, kept) and all(
-        new.imports_some(one)
+        one.node.type == "future_import_statement"
+        or new.imports_some(one)
         or (
             new.defines(one)
             and plain.is_plain(one.node, one.body)
@@ -179,8 +183,6 @@ class _File:
     def imports_some(self, unit: _Unit) -> bool:
         """Whether a statement imports certain names."""
         node = unit.node
-        if node.type == "future_import_statement":
-            return True
         if "import" in node.type or node.type == "use_declaration":
             return "*" not in unit.text and not names_at(self.parsed, node).isdisjoint(self.imports)
         return bool(node.named_children) and all(
