@@ -302,8 +302,6 @@ class Baseline(StateModel):
     reporters: dict[str, int] = {}
     """By target: the means by which it reports, where the first one changed the outcome; -1 for
     none."""
-    exact: list[str] = []
-    """Checks of one test that stood there by just this name: no other test decides about them."""
     measured_with: str = ""
     """A digest of the set-up, the test command and the checks that it was measured with; "" where
     it is to be measured again, and in runs of versions that did not keep it."""

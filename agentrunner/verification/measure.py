@@ -20,7 +20,7 @@ from agentrunner.state.run_state import Baseline
 from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RunFolder, make_private
 from agentrunner.verification.results.model import Exchanged, ReadFile, Results, TestResult
-from agentrunner.verification.results.names import is_called, only_of_name
+from agentrunner.verification.results.names import only_of_name
 from agentrunner.verification.results.registry import (
     instrument,
     read_results,
@@ -59,20 +59,15 @@ class Measurer:
         self._mounts = mounts
         self.means: dict[str, int] = {}
         """How each target reports, by its id, where the strongest means changed its result."""
-        self._exact: set[str] = set()
-        """The targets whose test stood on the old tree by just the name that the check has."""
         self._reports = folder.root / "reports"
 
     def remember(self, baseline: Baseline) -> Baseline:
         """Return a baseline that also holds what the first runs on the old tree showed."""
-        return baseline.model_copy(
-            update={"reporters": dict(self.means), "exact": sorted(self._exact)}
-        )
+        return baseline.model_copy(update={"reporters": dict(self.means)})
 
     def recall(self, baseline: Baseline) -> None:
         """Go on with what `remember` wrote into this baseline."""
         self.means.update(baseline.reporters)
-        self._exact.update(baseline.exact)
 
     def clear(self) -> None:
         """Remove reports that a killed process has left. Blocks."""
@@ -97,7 +92,7 @@ class Measurer:
         measured = Measured(
             target, ran, results, tuple(moved[:MOST_MOVED]), tuple(written[:MOST_MOVED])
         )
-        return _of_one(measured) if target.id in self._exact else measured
+        return _of_one(measured) if target.test else measured
 
     async def find_reporter(self, target: Target, room: Room, read: ReadFile) -> Measured:
         """Run a target for the first time, on the old tree, and choose how it reports.
@@ -110,17 +105,8 @@ class Measurer:
         written, too.
         """
         self.means.pop(target.id, None)
-        self._exact.discard(target.id)
         room = await asyncio.to_thread(lambda: room.from_now(list(self._ignored())))
-
-        async def first() -> Measured:
-            measured = await self.run(target, room, read)
-            if measured.results is not None and _names_one_of(target, measured.results):
-                self._exact.add(target.id)
-                return _of_one(measured)
-            return measured
-
-        measured = await first()
+        measured = await self.run(target, room, read)
         if _is_consistent(measured):
             return measured
         if not await asyncio.to_thread(readers_of, target.shell, target.cwd, read):
@@ -137,7 +123,7 @@ class Measurer:
             means = await asyncio.to_thread(weaker, target.shell, target.cwd, read, means)
             if means is not None:
                 self.means[target.id] = means
-                measured = await first()
+                measured = await self.run(target, room, read)
         if unheard and not plain.passed:
             self._remember_means(target, 0)
         else:
@@ -241,13 +227,6 @@ def results_of_lines(text: str) -> Results:
 
 def _test(row: dict[str, Any]) -> TestResult:
     return TestResult(**{**row, "files": tuple(row.get("files", ()))})
-
-
-def _names_one_of(target: Target, results: Results) -> bool:
-    """Whether a check names a test that is there by just this name, among others or alone."""
-    return bool(target.test) and any(
-        is_called(one.name, target.test) for one in results.tests if not one.unloaded
-    )
 
 
 def _of_one(measured: Measured) -> Measured:

@@ -41,8 +41,9 @@ def check_outcome(
     """
     target, ran = measured.target, measured.ran
     by_name = measured.results
-    doubt = ""
-    if measured.passed:
+    absent = measured.names_no_test
+    doubt = f"no test is called {target.test}" if absent else ""
+    if measured.passed and not absent:
         doubt = (
             _why_not_believed(by_name) if by_name else disbelief(ran.exit_code, ran.counts, None)
         )
@@ -67,7 +68,7 @@ def check_outcome(
         results=results,
         red=red_tests(by_name),
         unstarted=bool(why),
-        disbelieved=bool(doubt) and ran.exit_code == 0 and not red_tests(by_name),
+        disbelieved=bool(doubt) and not absent and ran.exit_code == 0 and not red_tests(by_name),
     )
 
 

@@ -53,7 +53,16 @@ class Measured:
     def passed(self) -> bool:
         """Whether the command ended in time with the exit code that means success."""
         succeeded = self.ran.exit_code == self.target.expect_exit or self.others_red
-        return succeeded and not self.ran.timed_out
+        return succeeded and not self.ran.timed_out and not self.names_no_test
+
+    @property
+    def names_no_test(self) -> bool:
+        """Whether the check names a test and its tool, which reports all tests, has none so called.
+
+        Others may have run: tools also take what only contains a name for meant.
+        """
+        found = self.results
+        return bool(self.target.test) and found is not None and not found.tests and found.sure
 
 
 Run = Callable[[Target, str, Sequence[str]], Awaitable[Measured]]

@@ -55,8 +55,27 @@ def test_it_passes_while_a_longer_name_is_still_red(run: Run) -> None:
     assert of_ids(run, "status") == {"AC-1": "failed", "AC-2": "passed"}
 
 
-def test_a_name_that_no_test_has_stands_for_all_that_contain_it(run: Run) -> None:
-    worker = "printf 'def test_me():\\n    pass\\n' > tests/test_b.py"
-    criteria = [criterion(1, "test_me")]
-    run.start([plan(), work(), give_up()], worker, test=PYTEST, acceptance_criteria=criteria)
-    assert of_ids(run, "status") == {"AC-1": "failed"}
+@pytest.mark.parametrize("name", ["test_me", "test_mean_of", "nothing"])
+def test_a_name_that_no_test_has_is_decided_by_none_that_contains_it(run: Run, name: str) -> None:
+    criteria = [criterion(1, name), criterion(2, "test_mean_of_nothing")]
+    run.start(
+        [plan(), work(), give_up()], FIX, test=PYTEST, acceptance_criteria=criteria
+    )  # fmt: skip
+    assert of_ids(run, "status") == {"AC-1": "failed", "AC-2": "passed"}
+    assert f"no test is called {name}" in of_ids(run, "detail")["AC-1"]
+
+
+def test_a_test_that_is_still_to_be_written_is_red_beside_one_that_contains_its_name(
+    run: Run,
+) -> None:
+    worker = (
+        f"{FIX}; printf '\\n\\ndef test_mean_of():\\n    assert mean([4, 6]) == 5\\n' "
+        ">> tests/test_stats.py"
+    )
+    criteria = [criterion(1, "test_mean_of")]
+    run.start(
+        [plan(), work(), finish(), assess()], worker, test=PYTEST, acceptance_criteria=criteria
+    )
+    before = {one["target"]: one["outcome"] for one in run.project.told("baseline")}
+    assert before["AC-1"] == "failed"
+    assert of_ids(run, "grade")["AC-1"] != "proven"

@@ -88,18 +88,27 @@ def is_called(name: str, short: str) -> bool:
     """Whether a test, or a case of it, has just this name, or a longer one that ends with it."""
     titles = _has_titles(name)
     wanted = TITLES.split(short) if titles else parts_of(short)
-    if parts_of(name)[-len(wanted) :] == wanted:
+    own = parts_of(name)
+    if own[-len(wanted) :] == wanted:
+        return True
+    if titles and any(_joined(own[start:]) == _joined(wanted) for start in range(len(own))):
         return True
     wanted = _words_of(short, titles=titles)
     return not _is_case(short) and _words_of(name)[-len(wanted) :] == wanted
 
 
+def _joined(titles: Iterable[str]) -> str:
+    """Titles as the tools that run them by their names take them: one behind the other."""
+    return "".join("".join(titles).split())
+
+
 def belongs_to(test: TestResult, short: str) -> bool:
     """Whether a test is one of this name, a case of it, or one of a group that has this name.
 
-    A file or module of that name is no such group: it may hold any tests.
+    A module of that name is no such group: it may hold any tests. A file is one by its path.
     """
-    if is_called(test.name, short):
+    is_path = posixpath.splitext(short)[1] and short in (test.file, f"./{test.file}")
+    if is_path or is_called(test.name, short):
         return True
     words_of, titles = parts_of if _is_case(short) else _words_of, _has_titles(test.name)
     wanted, own = TITLES.split(short) if titles else words_of(short), words_of(test.name)
@@ -111,7 +120,14 @@ def belongs_to(test: TestResult, short: str) -> bool:
     elif stem and test.name.startswith(f"{stem.replace('/', '.')}."):
         outside = len(stem.split("/"))
     ends = range(max(outside + 1, len(wanted)), len(own) + 1)
-    return any(own[end - len(wanted) : end] == wanted for end in ends)
+    if any(own[end - len(wanted) : end] == wanted for end in ends):
+        return True
+    inside, text = own[outside:], _joined(wanted)
+    return titles and any(
+        _joined(inside[start:end]) == text
+        for start in range(len(inside))
+        for end in range(start + 1, len(inside) + 1)
+    )
 
 
 def _is_case(short: str) -> bool:
@@ -138,13 +154,14 @@ def only_of_name(results: Results, short: str) -> tuple[Results, bool]:
     """The results of the tests that are called so, and whether these passed where others are red.
 
     Tools also run what only contains a name. What could not be loaded stays, since it may hold the
-    test. Results in which no test is called so, or that may lack some, stay as they are.
+    test. Results that may lack some stay as they are.
     """
-    kept = tuple(one for one in results.tests if one.unloaded or belongs_to(one, short))
-    if results.weak or not results.complete or all(one.unloaded for one in kept):
+    if not results.sure:
         return results, False
+    kept = tuple(one for one in results.tests if one.unloaded or belongs_to(one, short))
     others_red = len(replace(results, tests=kept).red) < len(results.red)
-    return replace(results, tests=kept), others_red and all(one.outcome == "passed" for one in kept)
+    passed = bool(kept) and all(one.outcome == "passed" for one in kept)
+    return replace(results, tests=kept), others_red and passed
 
 
 def test_of_case(name: str) -> str:

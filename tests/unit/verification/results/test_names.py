@@ -279,7 +279,7 @@ def test_of_one_name_only_that_test_counts() -> None:
     found, others_red = only_of_name(both, "test_mean_of_nothing")
     assert [one.name for one in found.tests] == ["a::test_mean_of_nothing"]
     assert not others_red
-    assert only_of_name(both, "test_me") == (both, False)
+    assert only_of_name(both, "test_me") == (replace(both, tests=()), False)
 
 
 @pytest.mark.parametrize(("weak", "complete"), [(True, True), (False, False)])
