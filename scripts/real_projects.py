@@ -50,7 +50,10 @@ class Case:
     limit_sec: float = 900.0
     """Seconds for the test command, which may never end while its tests are red."""
     ready: list[str] = field(default_factory=list)
-    """Commands of a contributor after cloning; `{python}` is an interpreter of this machine."""
+    """Commands of a contributor after cloning; `{python}` is an interpreter of this machine,
+    `{scripts}` this script's folder."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """What a contributor's shell has set, a home of the case with it; `{place}` is its folder."""
     more_tests: list[str] = field(default_factory=list)
     """Further paths of the fix that belong to its tests."""
     exclude: list[str] = field(default_factory=list)
@@ -194,7 +197,8 @@ class Ground:
             self._must("git", "diff", "--binary", parent, fix, "--", *tests)
         )
         for command in self.case.ready:
-            self._must("sh", "-c", command.replace("{python}", shlex.quote(sys.executable)))
+            command = command.replace("{python}", shlex.quote(sys.executable))
+            self._must("sh", "-c", command.replace("{scripts}", shlex.quote(str(CASES.parent))))
         self._must("git", "tag", "-f", "plain-parent")
         self._must("git", "apply", "--index", str(self.hand / "tests.patch"))
         self._must("git", "commit", "-q", "--no-verify", "-m", "Tests of what is to be done")
@@ -239,7 +243,7 @@ class Ground:
         begun = time.monotonic()
         run = subprocess.run(
             [*RUNNER, "run", str(task), "--json", "--no-input", "--state-dir", str(state)],
-            cwd=self.repo, capture_output=True, text=True, check=False,
+            cwd=self.repo, capture_output=True, text=True, check=False, env=self._env(),
         )  # fmt: skip
         took = time.monotonic() - begun
         (self.place / f"{variant}.out").write_text(run.stdout)
@@ -263,7 +267,7 @@ class Ground:
             begun = time.monotonic()
             run = subprocess.run(
                 [*RUNNER, "init", "fix", *flags, "--state-dir", str(self.place / "state-init")],
-                cwd=self.repo, capture_output=True, text=True, check=False,
+                cwd=self.repo, capture_output=True, text=True, check=False, env=self._env(),
             )  # fmt: skip
             took = time.monotonic() - begun
             print(
@@ -314,17 +318,24 @@ class Ground:
         }
 
     def _test(self) -> int:
-        env = {**os.environ, **self.case.task.get("env", {})}
+        env = {**self._env(), **self.case.task.get("env", {})}
         limited = ["timeout", str(self.case.limit_sec), "sh", "-c", self.case.test]
         with (self.place / "plain.log").open("a") as log:
             return subprocess.run(
                 limited, cwd=self.repo, stdout=log, stderr=log, check=False, env=env
             ).returncode
 
+    def _env(self) -> dict[str, str]:
+        given = {
+            name: value.replace("{place}", str(self.place)) for name, value in self.case.env.items()
+        }
+        return {**os.environ, **given}
+
     def _must(self, *argv: str, at: str = "") -> str:
         done = subprocess.run(
-            argv, cwd=at or self.repo, capture_output=True, text=True, check=False, env=_git()
-        )
+            argv, cwd=at or self.repo, capture_output=True, text=True, check=False,
+            env={**self._env(), **_git()},
+        )  # fmt: skip
         if done.returncode:
             raise Failed(f"{shlex.join(argv)[:200]}: {(done.stderr or done.stdout)[-800:]}")
         return done.stdout
@@ -332,10 +343,9 @@ class Ground:
 
 def _git() -> dict[str, str]:
     who = {"NAME": "Contributor", "EMAIL": "contributor@example.invalid"}
-    named = {
+    return {
         f"GIT_{role}_{key}": text for role in ("AUTHOR", "COMMITTER") for key, text in who.items()
     }
-    return {**os.environ, **named}
 
 
 def _right(variant: str, ended: str, grade: str) -> bool:

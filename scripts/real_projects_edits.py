@@ -141,4 +141,5 @@ def _belongs(line: str, width: int) -> bool:
 
 
 def _width(line: str) -> int:
-    return len(line) - len(line.lstrip())
+    """Columns, as some files mix tabs of four with spaces."""
+    return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())

@@ -39,7 +39,7 @@ from agentrunner.sandboxes.bwrap_program import (
     version_of,
 )
 from agentrunner.sandboxes.cgroups import hierarchies
-from agentrunner.sandboxes.configuration import configuration_of
+from agentrunner.sandboxes.configuration import COMMON, configuration_of
 from agentrunner.sandboxes.deny import holds
 from agentrunner.sandboxes.enter import sweep
 from agentrunner.sandboxes.environment import base_environment
@@ -59,18 +59,6 @@ from agentrunner.sandboxes.requests import check_request
 from agentrunner.sandboxes.seccomp import DENIED, MACHINES
 from agentrunner.sandboxes.toolchain import SYSTEM_ROOTS, Toolchain, find_toolchain
 
-ETC = (
-    "alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "crypto-policies",
-    "debian_version", "fonts", "gai.conf", "group", "host.conf", "hosts", "ld.so.cache",
-    "ld.so.conf", "ld.so.conf.d", "localtime", "locale.alias", "magic", "mime.types",
-    "nsswitch.conf", "os-release", "passwd", "pki/ca-trust", "pki/java", "pki/tls/cert.pem",
-    "pki/tls/certs", "protocols", "rpc", "services", "shells", "ssl/cert.pem", "ssl/certs",
-    "ssl/openssl.cnf", "terminfo", "timezone", "xattr.conf",
-)  # fmt: skip
-"""Entries of /etc that all programs need; none of them can hold a secret.
-
-Entries that belong to a toolchain are found by `configuration_of`.
-"""
 NAMESPACES = (
     "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
 )  # fmt: skip
@@ -287,7 +275,7 @@ class BwrapSandbox(HostSandbox):
 
     def _mounts(self, tree: Path, git: GitData, *, private: bool) -> list[Mount]:
         system = [Mount(p, p) for p in SYSTEM_ROOTS if p.is_dir() and not p.is_symlink()]
-        etc = [Mount(p, p) for name in ETC if (p := Path("/etc") / name).exists()]
+        etc = [Mount(p, p) for name in COMMON if (p := Path("/etc") / name).exists()]
         shown = {mount.target for mount in etc}
         etc += [m for m in self._configuration if shown.isdisjoint((m.target, *m.target.parents))]
         wanted = [self._shown(path) for path in self._spec.read_paths]

@@ -18,6 +18,18 @@ from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.deny import holds
 
 ETC = Path("/etc")
+COMMON = (
+    "alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "crypto-policies",
+    "debian_version", "fonts", "gai.conf", "group", "host.conf", "hosts", "ld.so.cache",
+    "ld.so.conf", "ld.so.conf.d", "localtime", "locale.alias", "magic", "mime.types",
+    "nsswitch.conf", "os-release", "passwd", "pki/ca-trust", "pki/java", "pki/tls/cert.pem",
+    "pki/tls/certs", "protocols", "rpc", "services", "shells", "ssl/cert.pem", "ssl/certs",
+    "ssl/openssl.cnf", "terminfo", "timezone", "xattr.conf",
+)  # fmt: skip
+"""Entries of /etc that all programs need; none of them can hold a secret.
+
+Entries that belong to a toolchain are found by `configuration_of`.
+"""
 SHARED = tuple(map(Path, ("/", "/usr", "/usr/local")))
 """Prefixes shared by many programs; they are not the installation of one program."""
 _MAX_ENTRIES = 20_000

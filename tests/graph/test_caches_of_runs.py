@@ -43,8 +43,8 @@ class Started:
         if box == "docker":
             require_docker()
         given = BOXES[box]
-        tools = [str(one) for one in self.cached.tools]
         in_box = {**given.get("sandbox", {}), **sandbox}
+        tools = [str(one) for one in self.cached.tools]
         if tools:
             in_box["read_paths"] = [*in_box.get("read_paths", ()), *tools]
         path = "".join(f"{one}/bin:" for one in tools)
@@ -81,25 +81,11 @@ def begin(tmp_path: Path) -> Begin:
     return begin
 
 
-ETC = pytest.mark.skip(
-    reason="Maven's own settings are in /etc, which the image without files lacks"
-)
-
-
 # Compilers build their library in each room; what a sandbox shows of caches is in test_caches.
 @pytest.mark.whole
 @pytest.mark.parametrize(
     ("task", "box"),
-    [
-        pytest.param(
-            task,
-            box,
-            id=f"{task.make.__name__}-{box}",
-            marks=[ETC] if (task.make, box) == (maven, "docker") else [],
-        )
-        for task in TASKS
-        for box in BOXES
-    ],
+    [pytest.param(task, box, id=f"{task.make.__name__}-{box}") for task in TASKS for box in BOXES],
 )
 def test_it_is_complete_with_nothing_but_the_user_s_cache(
     begin: Begin, task: Task, box: str

@@ -29,8 +29,6 @@ from tests.kit.http_server import http_server
 from tests.kit.missing import missing
 
 SECRET = "s3cr3t-of-the-user"
-DEBIAN = ("/etc/maven", "/etc/alternatives")
-"""Where Debian keeps the settings of Maven, and which Java is meant."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +43,6 @@ class Project:
     """Files with a credential, in the cache and beside it."""
     tools: tuple[Path, ...] = ()
     """Installations that a container has to see, each with a folder `bin`."""
-    settings: tuple[Path, ...] = ()
-    """Folders outside of /usr without which the tool does not start."""
 
 
 Make = Callable[[Path, Path, "Server"], Project]
@@ -224,11 +220,6 @@ def maven(user: Path, repo: Path, server: Server) -> Project:
             user / ".m2/settings-security.xml",
             cache / "settings.xml",
             cache / "junit/junit/resolver-status.properties",
-        ),
-        settings=tuple(
-            place
-            for place in (*Path("/etc").glob("java-*-openjdk"), *map(Path, DEBIAN))
-            if place.is_dir()
         ),
     )
 

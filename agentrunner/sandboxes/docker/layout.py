@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from agentrunner.sandboxes.base import Mount, Request, SandboxOrder
+from agentrunner.sandboxes.configuration import COMMON, ETC, configuration_of
 from agentrunner.sandboxes.deny import exposes, holds
 from agentrunner.sandboxes.docker.config import SOCKETS
 from agentrunner.sandboxes.gitdirs import GitData
-from agentrunner.sandboxes.toolchain import SYSTEM_ROOTS
+from agentrunner.sandboxes.toolchain import SYSTEM_ROOTS, find_toolchain
 
 
 def sandbox_mounts(
@@ -53,6 +54,26 @@ def host_programs(spec: SandboxOrder, host_home: Path) -> dict[Path, Mount]:
             place = path
         found[path] = Mount(place.resolve(), place)
     return found
+
+
+def configuration(
+    spec: SandboxOrder, environ: Mapping[str, str], host_home: Path, etc: Path = ETC
+) -> tuple[Mount, ...]:
+    """Return the host's configuration of programs that the sandbox reads from the host.
+
+    Debian's /usr has links to it in /etc, of which an image has its own, or nothing.
+    """
+    read = [path.resolve() for path in spec.read_paths]
+    if not read:
+        return ()
+    found = find_toolchain(spec.programs, spec.repo, environ, host_home, avoid=(spec.home,))
+    programs = [one for one in found.programs if any(holds(place, one) for place in read)]
+    common = [etc / name for name in COMMON]
+    return tuple(
+        mount
+        for mount in configuration_of(programs, etc)
+        if not any(holds(place, mount.target) for place in common)
+    )
 
 
 def identity(mounts: Iterable[Mount]) -> tuple[tuple[str, int, int], ...]:

@@ -39,6 +39,7 @@ from agentrunner.sandboxes.docker.exec import ExecCommand, ExecNeverStarted
 from agentrunner.sandboxes.docker.images import Image, ensure_image, image_to_try, our_images
 from agentrunner.sandboxes.docker.layers import Copies, can_overlay
 from agentrunner.sandboxes.docker.layout import (
+    configuration,
     host_programs,
     identity,
     make_places,
@@ -150,7 +151,12 @@ class DockerSandbox:
         programs = self._programs
         if self._image is None:
             programs = tuple(host_programs(self._spec, self._host_home).values())
+        programs = (*programs, *self._configuration)
         return list(sandbox_mounts(self._spec, git_data(self._spec.repo), programs=programs))
+
+    @cached_property
+    def _configuration(self) -> tuple[Mount, ...]:
+        return configuration(self._spec, self._environ, self._host_home)
 
     async def open(self) -> None:
         """Make the first container and try it. Raises SandboxUnavailable with a remedy.
@@ -314,7 +320,9 @@ class DockerSandbox:
             raise SandboxError(ErrorKind.INVALID_REQUEST, "run", "the sandbox is not open")
         spec, traits = self._spec, self._engine.traits
         homely = self._home_mounts(request)
-        mounts = sandbox_mounts(spec, git, request, (*homely, *self._programs))
+        mounts = sandbox_mounts(
+            spec, git, request, (*homely, *self._programs, *self._configuration)
+        )
         layers = Copies.of(mounts, spec.home.parent, overlays=self._overlays)
         masks = (spec.repo / ".git",) if git.absent else ()
         if masks:

@@ -19,6 +19,7 @@ from agentrunner.verification.inputs.context import Context
 from agentrunner.verification.inputs.globs import inside, literal
 from agentrunner.verification.inputs.helper_code import Asked
 from agentrunner.verification.inputs.model import Input
+from agentrunner.verification.inputs.named_types import used_by_type
 from agentrunner.verification.inputs.product import Product
 from agentrunner.verification.inputs.references import GO_IMPORT, References
 from agentrunner.verification.inputs.subjects import Subjects, paired
@@ -44,6 +45,8 @@ TEST_KITS = frozenset(
 """What code imports that is about tests, by the first part of its name."""
 RESOLVED = frozenset({"python", "javascript", "c", "ruby", "php", "perl", "shell"})
 """Languages whose imports are followed; only for these is it known what product code uses."""
+FOLLOWED = RESOLVED | {"go"}
+"""With one whose imports lead to whole packages."""
 MOST_TESTS = 1_500
 SAMPLE = 200
 """How many tests of a folder are examined to learn what the folder is for."""
@@ -488,10 +491,21 @@ class Fixtures:
             return
         if any(path in self.product.entries for path in code):
             return
+        if self._is_used_by_type(folder, code[:MOST_CODE]):
+            return
         if _holds_manifest(files, folder):
             return
         why = f"read by {reader} and by no product file"
         self.context.collect(f"{literal(folder)}/**", why, "fixture")
+
+    def _is_used_by_type(self, folder: str, code: list[str]) -> bool:
+        """Whether code elsewhere uses a type of a folder, where imports are not followed."""
+        unfollowed = [one for one in code if self.references.family(one) not in FOLLOWED]
+        inner = f"{folder}/"
+        users = (
+            one for one in (*sorted(self.tests), *self.product.sources) if not one.startswith(inner)
+        )
+        return bool(unfollowed) and used_by_type(self.references, unfollowed, users)
 
     def _file(self, path: str, reader: str, has_subject: bool) -> None:
         if self.product.mentions(path) or path in self.product.entries:

@@ -78,9 +78,7 @@ async def works_offline_and_hides(kind: str, place: Place, make: Make) -> None:
     assert all(SECRET in file.read_text() for file in project.bait)
     before = tree_of(place.user, text=False)
     caches = find_caches(place.repo, {}, place.user)
-    outside = project.settings if kind == "docker" else ()
-    seen_there = (*project.tools, *outside)
-    spec = place.spec(caches=caches, programs=project.programs, read_paths=seen_there)
+    spec = place.spec(caches=caches, programs=project.programs, read_paths=project.tools)
     box = boxed(kind, place, spec)
     await box.open()
     try:

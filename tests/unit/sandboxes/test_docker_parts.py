@@ -20,7 +20,12 @@ from agentrunner.sandboxes.docker.attach import AttachOrder
 from agentrunner.sandboxes.docker.config import User
 from agentrunner.sandboxes.docker.engine import Traits, engine_address
 from agentrunner.sandboxes.docker.exec import ExecCommand, Frames
-from agentrunner.sandboxes.docker.layout import host_programs, make_places, sandbox_mounts
+from agentrunner.sandboxes.docker.layout import (
+    configuration,
+    host_programs,
+    make_places,
+    sandbox_mounts,
+)
 from agentrunner.sandboxes.gitdirs import GitData, Mask, remove_mask
 
 
@@ -102,6 +107,26 @@ def test_of_a_program_its_folder_is_shown_unless_that_shows_too_much(tmp_path: P
     assert found[loose] == Mount(loose, loose), "the folder is a home"
     assert found[Path(sh)].target == Path(sh), "the folder is the system's"
     assert len(found) == 3
+
+
+def test_of_a_program_that_the_host_provides_its_configuration_comes_along(tmp_path: Path) -> None:
+    share, etc = tmp_path / "share", tmp_path / "etc"
+    program = share / "maven/bin/mvn"
+    for file in (program, etc / "maven/settings.xml", etc / "ssl/certs/ca.pem"):
+        file.parent.mkdir(parents=True)
+        file.touch(mode=0o755)
+    (share / "maven/conf").symlink_to(etc / "maven")
+    (share / "maven/certs").symlink_to(etc / "ssl/certs")
+    environ = {"PATH": str(program.parent)}
+
+    def shown(*read: Path) -> tuple[Mount, ...]:
+        repo, box = tmp_path / "repo", tmp_path / "box"
+        spec = SandboxOrder(repo, box, programs=("mvn",), read_paths=read)
+        return configuration(spec, environ, tmp_path / "me", etc)
+
+    own = Mount((etc / "maven").resolve(), etc / "maven")
+    assert shown(share) == (own,), "certificates are a matter of the image"
+    assert shown() == shown(tmp_path / "repo") == (), "the image has a program of its own"
 
 
 def test_places_are_made_in_the_copy_and_not_through_its_links(tmp_path: Path) -> None:

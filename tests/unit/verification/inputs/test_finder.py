@@ -372,6 +372,37 @@ REPOS = {
                 "src/test/java/B.java", ".mvn/jvm.config"],
         product=["src/main/java/A.java", "src/main/java/TestKit.java"],
     ),
+    "a tool beside Java tests writes data between the product's classes": Repo(
+        {
+            "pom.xml": "<project/>",
+            "src/main/java/shop/Till.java": "package shop;\npublic class Till { int is; }\n",
+            "src/main/java/shop/coins.properties": "cent=1\n",
+            "src/test/java/shop/TillTest.java": "class TillTest { int is = new Till().is; }\n",
+            "src/test/java/shop/MakeCoins.java": (
+                "package shop;\nimport java.io.File;\nclass MakeCoins {\n"
+                '    File file = new File(root + "/src/main/java/shop", "coins.properties");\n}\n'
+            ),
+        },
+        ["mvn -q test"],
+        counts=["src/test/java/shop/TillTest.java", "src/test/java/shop/MakeCoins.java"],
+        product=["src/main/java/shop/Till.java", "src/main/java/shop/New.java"],
+    ),
+    "Java sources that a test reads as data": Repo(
+        {
+            "pom.xml": "<project/>",
+            "src/main/java/shop/Till.java": "class Till { /* Coin */ String of = \"Coin\"; }\n",
+            "src/test/java/shop/FormatTest.java": (
+                "class FormatTest {\n    // Coin\n    Till till = new Till();\n"
+                '    Path wanted = Path.of("golden/Coin.java"), all = Path.of("golden");\n}\n'
+            ),
+            "golden/Coin.java": "public class Coin {}\n",
+            "golden/Till.java": "public class Till {}\n",
+            "golden/list.txt": "Coin Till\n",
+        },
+        ["mvn -q test"],
+        counts=["golden/Coin.java", "golden/Till.java", "golden/list.txt"],
+        product=["src/main/java/shop/Till.java"],
+    ),
     "rspec": Repo(
         {"lib/shop.rb": "", "spec/shop_spec.rb": "require 'shop'\nrequire 'spec_helper'\n",
          "spec/spec_helper.rb": "", ".rspec": "", "Gemfile": ""},
