@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from agentrunner.verification.inputs.context import Context
 from agentrunner.verification.inputs.globs import inside
+from agentrunner.verification.inputs.runner_scripts import tools_started
 from agentrunner.verification.inputs.shell import Step
 from agentrunner.verification.inputs.tree import Tree, above, folder_of, join
 from agentrunner.verification.results.manifests import table, texts
@@ -68,7 +69,13 @@ def python(context: Context, step: Step, words: list[str], by: str, take: Take) 
     if "execute_from_command_line" in text and rest[:1] == ["test"]:
         _django(context, path, by)
         return
-    context.execute(path, step, by)
+    started = tools_started(text)
+    for tool, given in started:
+        HANDLERS[tool](context, step, given, by)
+    if started:
+        context.add(path, f"{by} runs it", "runner")
+    else:
+        context.execute(path, step, by)
     for word in rest:
         value = word.partition("=")[2] if word.startswith("-") else word
         data = context.existing(step.folder, value) if value else None

@@ -372,6 +372,19 @@ REPOS = {
                 "src/test/java/B.java", ".mvn/jvm.config"],
         product=["src/main/java/A.java", "src/main/java/TestKit.java"],
     ),
+    "a script that starts unittest": Repo(
+        {
+            "shop.py": "",
+            "test_shop.py": "import shop\n",
+            "tools/run.py": (
+                "import sys\nimport unittest\n\nsys.path.insert(0, '.')\n"
+                "unittest.main(module=None, argv=['x', 'discover'])\n"
+            ),
+        },
+        ["python3 tools/run.py"],
+        counts=["test_shop.py", "test_new.py", "tools/run.py"],
+        product=["shop.py", "new.py"],
+    ),
     "a tool beside Java tests writes data between the product's classes": Repo(
         {
             "pom.xml": "<project/>",

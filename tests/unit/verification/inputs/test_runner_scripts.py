@@ -1,0 +1,46 @@
+"""Scripts of Python that start a test tool themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentrunner.verification.inputs.runner_scripts import tools_started
+
+
+@pytest.mark.parametrize(
+    ("text", "started"),
+    [
+        (
+            "import unittest\nunittest.main(module=None, argv=['x', 'discover', '-s', 'tests'])\n",
+            [("unittest", ["discover", "-s", "tests"])],
+        ),
+        ("import unittest as u\nu.main('shop.tests')\n", [("unittest", ["shop.tests"])]),
+        (
+            "from unittest import TestLoader, TextTestRunner\n"
+            "found = TestLoader().discover('tests', pattern='*_test.py')\n"
+            "TextTestRunner().run(found)\n",
+            [("unittest", ["discover", "-s", "tests", "-p", "*_test.py"])],
+        ),
+        (
+            "import os\nimport unittest\n"
+            "unittest.defaultTestLoader.discover(os.path.dirname(__file__))\n",
+            [("unittest", ["discover"])],
+        ),
+        (
+            "import sys\nfrom pytest import main\nsys.exit(main(['-q', 'checks', *sys.argv]))\n",
+            [("pytest", ["-q", "checks"])],
+        ),
+        ("import pytest\npytest.main()\n", [("pytest", [])]),
+        (
+            "from django.test.utils import get_runner\n"
+            "failures = get_runner(settings)().run_tests(['tests'])\n",
+            [("unittest", ["discover"])],
+        ),
+        ("import unittest\nif __name__ == '__main__':\n    unittest.main()\n", []),
+        ("import plugins\nplugins.loader.discover('plugins')\n", []),
+        ("class main:\n    pass\nmain()\n", []),
+        ("no python, said pytest.main()\n", []),
+    ],
+)
+def test_what_a_script_starts(text: str, started: list[tuple[str, list[str]]]) -> None:
+    assert tools_started(text) == started
