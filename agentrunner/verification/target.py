@@ -62,7 +62,7 @@ class Measured:
         Others may have run: tools also take what only contains a name for meant.
         """
         found = self.results
-        return bool(self.target.test) and found is not None and not found.tests and found.sure
+        return bool(self.target.test) and found is not None and not found.tests and found.complete
 
 
 Run = Callable[[Target, str, Sequence[str]], Awaitable[Measured]]

@@ -79,11 +79,6 @@ class Results:
     moved: tuple[str, ...] = ()
     """Files of the tree that were written, replaced or removed during the run."""
 
-    @property
-    def sure(self) -> bool:
-        """Whether the tool itself reported each of its tests."""
-        return self.complete and not self.weak
-
     @cached_property
     def names(self) -> Counter[str]:
         """How often each name occurs."""

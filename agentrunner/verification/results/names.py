@@ -154,11 +154,14 @@ def only_of_name(results: Results, short: str) -> tuple[Results, bool]:
     """The results of the tests that are called so, and whether these passed where others are red.
 
     Tools also run what only contains a name. What could not be loaded stays, since it may hold the
-    test. Results that may lack some stay as they are.
+    test. Results that may lack some stay as they are, and so do those read from printed text in
+    which one is called so: the product may have printed it.
     """
-    if not results.sure:
+    if not results.complete:
         return results, False
     kept = tuple(one for one in results.tests if one.unloaded or belongs_to(one, short))
+    if results.weak and kept:
+        return results, False
     others_red = len(replace(results, tests=kept).red) < len(results.red)
     passed = bool(kept) and all(one.outcome == "passed" for one in kept)
     return replace(results, tests=kept), others_red and passed

@@ -287,6 +287,8 @@ def test_a_report_that_may_lack_tests_is_not_narrowed(weak: bool, complete: bool
     both = results(("a::test_mean", "passed"), ("a::test_mean_of_nothing", "failed"))
     both = replace(both, weak=weak, complete=complete)
     assert only_of_name(both, "test_mean") == (both, False)
+    none = (both if not complete else replace(both, tests=()), False)
+    assert only_of_name(both, "test_me") == none, "what is printed has a test of each name, too"
 
 
 def test_what_could_not_be_loaded_may_hold_the_test() -> None:
