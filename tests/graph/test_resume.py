@@ -519,6 +519,35 @@ def test_a_script_that_the_sandbox_does_not_have_is_named_before_a_round(run: Ru
     assert run.result["worker_runs"] == 1
 
 
+@pytest.mark.parametrize("mends", ["shown", "another"])
+def test_the_task_file_mends_a_worker_that_was_not_there(run: Run, mends: str) -> None:
+    script = run.project.state_dir.parent / "agent.sh"
+    script.write_text(FIX)
+    with pytest.raises(InfraError, match="is on this machine, and not in"):
+        run.start(
+            [plan(), work(), finish(), assess()],
+            test=TEST,
+            runner={"worker": {"command": ["sh", str(script)]}},
+        )
+    if mends == "shown":
+        run.project.rewrite(sandbox={"read_paths": ["agent.sh"]})
+    else:
+        run.project.rewrite(worker={"command": ["sh", "-c", FIX]})
+    run.resume()
+    assert run.ending == ("COMPLETE", "complete", 0)
+
+
+def test_a_new_attempt_has_the_settings_of_the_changed_file(run: Run) -> None:
+    script = [plan(), work(), give_up(), plan(), work(), finish(), assess()]
+    run.start(script, NO_FIX, test=TEST)
+    assert run.ending == ("FAILED", "aborted", 1)
+    run.project.rewrite(worker={"command": ["sh", "-c", FIX]})
+    run.resume(on_change="continue")
+    assert run.ending != ("COMPLETE", "complete", 0)
+    run.resume(on_change="replan")
+    assert run.ending == ("COMPLETE", "complete", 0)
+
+
 @pytest.mark.parametrize("place", ["agent.sh", "{outside}/agent.sh"])
 def test_a_script_that_is_nowhere_stops_the_run_before_a_round(run: Run, place: str) -> None:
     place = place.format(outside=run.project.state_dir.parent)
