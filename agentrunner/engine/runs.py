@@ -77,7 +77,7 @@ async def start(
     run_id = run_id or new_run_id(spec.task_id, secrets.token_bytes(4))
     with prepared(spec, run_id, options.state_dir) as (spec, undo):
         await asyncio.to_thread(check_test_folder, spec)
-        resolved = await asyncio.to_thread(_resolved, spec, options)
+        resolved = await asyncio.to_thread(_resolved, spec, options, begins=True)
         await asyncio.to_thread(check_sandbox, resolved, options.state_dir)
         resolved = await with_image(resolved, options.confirm)
         spec = resolved.spec
@@ -316,9 +316,9 @@ def _known_reds(
     return fresh
 
 
-def _resolved(spec: TaskSpec, options: Options) -> ResolvedRun:
+def _resolved(spec: TaskSpec, options: Options, *, begins: bool = False) -> ResolvedRun:
     """Return all that is known of the run beforehand; raise InfraError if something is missing."""
-    return resolve(spec, options.environ, options.cassette).ready()
+    return resolve(spec, options.environ, options.cassette, begins=begins).ready()
 
 
 def _resolved_to_end(spec: TaskSpec, options: Options) -> ResolvedRun:
