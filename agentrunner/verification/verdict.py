@@ -37,6 +37,8 @@ NOTHING_TURNED = "no test that was red before is green now"
 """Of a command with names; it says no more than `NO_PROOF`."""
 NO_CHANGE = "Nothing was changed: a tree that is as it was before the run completes nothing."
 BELIEVE = ". Where the output is as it should be: agentrunner accept --reason TEXT"
+NO_RED = ", though no test is red: agentrunner logs --tests shows what it printed"
+"""Of an exit code that no test accounts for: a tool, or what runs when the tests are over."""
 NOT_EXAMINED = "What turned green is examined as a proof as soon as nothing is red."
 
 
@@ -160,7 +162,8 @@ def _red(criteria: Sequence[Criterion], evidence: Evidence, *, vouched: bool) ->
 def _red_names(test: TestOutcome) -> str:
     """Lists the red tests; where the tests before the run are known, also those that turned."""
     if not (test.still_red or test.newly_red):
-        return f": {', '.join(test.failing[:3])}" if test.failing else ""
+        said = "" if test.failed or test.finding or test.passed is None else NO_RED
+        return f": {', '.join(test.failing[:3])}" if test.failing else said
     rows = (
         ("turned green", test.turned, test.how_many("turned")),
         ("red before and still", test.still_red, test.how_many("still_red")),

@@ -309,6 +309,16 @@ def test_a_person_may_believe_a_check_that_exits_0() -> None:
         assert ("agentrunner accept --reason" in red) is disbelieved
 
 
+def test_an_exit_code_that_no_test_accounts_for_names_what_shows_its_cause() -> None:
+    silent = TestOutcome(command="pytest -q", exit_code=1, passed=2, failed=0)
+    (text,) = judge([criterion()], evidence(test=silent), "evidence").red
+    assert text.endswith(
+        "exits 1, though no test is red: agentrunner logs --tests shows what it printed"
+    )
+    (text,) = judge([criterion()], evidence(test=RED), "evidence").red
+    assert "logs --tests" not in text
+
+
 def test_each_refusal_names_what_would_settle_it() -> None:
     red = RED.model_copy(update={"still_red": ["test_x"]})
     (text,) = judge([criterion()], evidence(test=red), "evidence").red
