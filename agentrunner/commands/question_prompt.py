@@ -100,7 +100,7 @@ def asked(
     it ends more than the question.
     """
     with interruptible(), left_cleanly(ends=ends):
-        _discard_typed()
+        discard_typed()
         if question.kind in IN_WORDS:
             return _answer(question)
         return _approve(question, folder, reject=reject)
@@ -125,6 +125,7 @@ def left_cleanly(*, ends: bool = False) -> Iterator[None]:
 def ask_yes(text: str, console: Console) -> bool:
     """Whether the person types yes to this question; anything else is no."""
     with console.silence(), interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
+        discard_typed()
         return is_yes(read_line(f"{text} [y/N] "))
     return False
 
@@ -137,6 +138,7 @@ def ask_which(text: str, choices: Mapping[str, str], console: Console) -> str:
     lines = "".join(f"  [{letter}] {what}\n" for letter, what in choices.items())
     prompt = f"{text}\n{lines}> "
     with console.silence(), interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
+        discard_typed()
         while (letter := read_line(prompt).strip().lower()) not in choices:
             prompt = f"One of {', '.join(choices)} > "
         return letter
@@ -282,7 +284,7 @@ def _edited(text: str, edit: Callable[[str, str], str], suffix: str = ".yaml") -
         return text
 
 
-def _discard_typed() -> None:
+def discard_typed() -> None:
     """Discard input from before a question was shown: it is no answer to it."""
     with contextlib.suppress(termios.error, OSError, ValueError):
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
