@@ -367,7 +367,9 @@ def _usage(error: typer.TyperException, line: Sequence[str] = ()) -> UsageError:
     if context and message.startswith("No such option: "):
         remedy = _having(message, getattr(error, "possibilities", None) or ()) or remedy
     if line and (words := _for_run(line, context)):
-        message, remedy = f"{line[0].partition('=')[0]} is an option of run, with a task.", words
+        option, of_run = line[0].partition("=")[0], words.startswith("agentrunner run ")
+        where = "is an option of run, with a task" if of_run else "goes behind the command"
+        message, remedy = f"{option} {where}.", words
     # An option without its value is reported without the command that it stands in.
     command = f" {line[0]}" if line and line[0] in COMMANDS else ""
     path = context.command_path if context else f"agentrunner{command}"
@@ -408,7 +410,10 @@ def _options_of(command: Any) -> list[str]:
 
 
 def _for_run(line: Sequence[str], context: Any) -> str:
-    """`run` with the options that were typed without it; "" where it has no such option."""
+    """`run` with the options that were typed without it; "" where it has no such option.
+
+    Or the command that stands behind the option, with that option behind it.
+    """
     name, equals, _ = line[0].partition("=")
     if not _is_of_run(name) or (context is not None and context.parent is not None):
         return ""
@@ -417,6 +422,10 @@ def _for_run(line: Sequence[str], context: Any) -> str:
     if option is None:
         return ""
     valued = not (equals or option.is_flag or option.count)
+    others = line[1 + valued :]
+    named = get_command(app).get_command(context, others[0]) if others else None  # type: ignore[attr-defined]
+    if named is not None and name in _options_of(named):
+        return shlex.join(["agentrunner", *others, *line[: 1 + valued]])
     return shlex.join(["agentrunner", "run", *line[: 1 + valued]]) + ' "what you want"'
 
 

@@ -341,10 +341,12 @@ def _refused(
     reasons: list[str],
     *,
     idle: bool = False,
+    alone: bool = False,
 ) -> Command[str]:
     """Refuse completion: back to the planner with the reasons, or end if no loop is left.
 
-    Where it would be `idle` to go back, the run ends as without a loop.
+    Where it would be `idle` to go back, the run ends as without a loop. `alone` is whether these
+    reasons are all that is missing.
     """
     counters = update.get("counters", state["counters"])
     update = {**update, "wants_completion": False, "criteria": _settled(state, deps)}
@@ -355,6 +357,8 @@ def _refused(
             update["criteria"], state.get("evidence"), _judged(state, deps),
             accepting or "loop_limit", reasons,
         )  # fmt: skip
+        if alone:
+            verdict = verdict.model_copy(update={"missing": reasons})
         if accepting:
             verdict = not_accepted(verdict)
         return Command(update={**update, "verdict": verdict}, goto="note")
@@ -400,7 +404,10 @@ async def _granted(state: TaskContext, deps: Deps, update: Update) -> Command[st
     assert evidence is not None
     criteria: list[Criterion] = update["criteria"]
     if obstacle := await asyncio.to_thread(why_not_acceptable, state, deps):
-        return _refused(state, deps, update, [obstacle])
+        # It was no yes to this tree, and stands for no criterion of it.
+        others = [one for one in state.get("acceptances", []) if one.tree != evidence.tree]
+        update |= {"acceptances": others}
+        return _refused(updated(state, update), deps, update, [obstacle], alone=True)
     verdict: Verdict = complete(criteria, evidence, deps.spec.completion)
     accepted = any(acceptance.tree == evidence.tree for acceptance in state.get("acceptances", []))
     if deps.spec.runner.approve.complete == "always" and not accepted:

@@ -122,8 +122,13 @@ def _set(file: Path, key: str, value: str, as_json: bool) -> int:
 
     path = key_path(key)
     before = _text_of(file)
-    _write_checked(file, with_setting(before, path, value, str(file)), before)
     name = ".".join(map(str, path))
+    try:
+        _write_checked(file, with_setting(before, path, value, str(file)), before)
+    except UsageError as error:
+        if error.source_line and error.source_line not in map(str.strip, before.splitlines()):
+            error.path, error.source_line = f"config set {name}", ""  # no line of the file has it
+        raise
     if as_json:
         show(json.dumps({"key": name, "value": value, "file": str(file)}))
     else:

@@ -127,11 +127,20 @@ def _offer(repo: Path, wanted: bool | None, output: Output) -> None:
 
 
 def asked_yes(prompt: str) -> bool | None:
-    """Ask until the answer is yes or no; Enter means yes, and None means that the person left."""
+    """Ask until the answer is yes or no; Enter means yes, and None means that the person left.
+
+    What was typed before the question was there is no answer to it.
+    """
     from agentrunner.commands.command_line import is_no, is_yes
-    from agentrunner.commands.question_prompt import interruptible, left_cleanly, read_line
+    from agentrunner.commands.question_prompt import (
+        discard_typed,
+        interruptible,
+        left_cleanly,
+        read_line,
+    )
 
     with interruptible(), left_cleanly():
+        discard_typed()
         while not is_no(line := read_line(prompt)):
             if not line.strip() or is_yes(line):
                 return True

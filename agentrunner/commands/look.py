@@ -130,7 +130,12 @@ def show_run(
         driven=driven,
         at_work=not driven and api.worker_at_work_sync(run_id, state_dir=folder),
     )
-    show(screen)
+    if sys.stdout.isatty():
+        from agentrunner.commands.paging import page
+
+        page(screen, sys.stdout)
+    else:
+        show(screen)
     return 0
 
 

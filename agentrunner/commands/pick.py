@@ -72,6 +72,10 @@ def _has_changes(row: ListedRun) -> bool:
     return row.rounds > 0 and not row.running
 
 
+def _has_changes_here(row: ListedRun) -> bool:
+    return _has_changes(row) and not row.undone
+
+
 def _idle(row: ListedRun) -> bool:
     return not row.running
 
@@ -80,7 +84,7 @@ FITS: Mapping[str, tuple[str, tuple[Fits, ...]]] = {
     "watch": ("is at work or waits for you", (_is_driven, _waits)),
     "resume": ("can be resumed", (_stopped, _not_complete)),
     "cancel": ("is at work or waits", (_unfinished,)),
-    "undo": ("has changed anything", (_has_changes, _idle)),
+    "undo": ("has changed anything", (_has_changes_here, _has_changes, _idle)),
     "accept": ("needs a review", (_needs_review, _failed)),
     "answer": ("is waiting for you", (_waits,)),
     "approve": ("is waiting for you", (_waits,)),

@@ -25,10 +25,13 @@ from agentrunner.screens.approval import verbatim
 from agentrunner.screens.layout import flat, wrap
 from agentrunner.screens.paused import (
     QUESTION_PROMPT,
+    QUESTION_PROMPT_OF_CUT,
     approval_prompt,
     approval_screen,
     asked_screen,
+    is_cut,
     letters,
+    whole_question,
 )
 from agentrunner.state.people import IN_WORDS, option_meant
 
@@ -97,7 +100,7 @@ def asked(
     it ends more than the question.
     """
     with interruptible(), left_cleanly(ends=ends):
-        _discard_typed()
+        discard_typed()
         if question.kind in IN_WORDS:
             return _answer(question)
         return _approve(question, folder, reject=reject)
@@ -122,6 +125,7 @@ def left_cleanly(*, ends: bool = False) -> Iterator[None]:
 def ask_yes(text: str, console: Console) -> bool:
     """Whether the person types yes to this question; anything else is no."""
     with console.silence(), interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
+        discard_typed()
         return is_yes(read_line(f"{text} [y/N] "))
     return False
 
@@ -134,6 +138,7 @@ def ask_which(text: str, choices: Mapping[str, str], console: Console) -> str:
     lines = "".join(f"  [{letter}] {what}\n" for letter, what in choices.items())
     prompt = f"{text}\n{lines}> "
     with console.silence(), interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):
+        discard_typed()
         while (letter := read_line(prompt).strip().lower()) not in choices:
             prompt = f"One of {', '.join(choices)} > "
         return letter
@@ -143,9 +148,13 @@ def ask_which(text: str, choices: Mapping[str, str], console: Console) -> str:
 def _answer(question: Question) -> Answer | None:
     from agentrunner.state.people import Answer
 
-    width = width_of(sys.stderr)
-    show(asked_screen(InboxItem.of(question), width), sys.stderr)
-    while text := read_line(QUESTION_PROMPT).strip():
+    width, height, item = width_of(sys.stderr), height_of(sys.stderr), InboxItem.of(question)
+    show(asked_screen(item, width, height), sys.stderr)
+    cut = is_cut(item, width, height)
+    while text := read_line(QUESTION_PROMPT_OF_CUT if cut else QUESTION_PROMPT).strip():
+        if cut and text == "p":
+            _show_whole(whole_question(item, width))
+            continue
         try:
             option_meant(question, text)
         except ValueError as error:
@@ -187,7 +196,7 @@ def _approve(question: Question, folder: Path, *, reject: bool) -> Answer | None
         elif letter == "d":
             _show_diff(folder)
         elif letter == "p":
-            _show_prompt(prompt)
+            _show_whole("\n".join(verbatim(prompt, width_of(sys.stderr), "")))
         elif letter == "n":
             if reason := read_line("what is wrong (empty goes back) > ").strip():
                 return _decision_answer(question, "reject", reason)
@@ -230,10 +239,10 @@ def _show_diff(folder: Path) -> None:
         tell(f"The diff can't be shown: {error}", sys.stderr)
 
 
-def _show_prompt(prompt: str) -> None:
+def _show_whole(text: str) -> None:
     from agentrunner.commands.paging import page
 
-    page("\n".join(verbatim(prompt, width_of(sys.stderr), "")), sys.stderr)
+    page(text, sys.stderr)
 
 
 def _edit(subject: str) -> str:
@@ -275,7 +284,7 @@ def _edited(text: str, edit: Callable[[str, str], str], suffix: str = ".yaml") -
         return text
 
 
-def _discard_typed() -> None:
+def discard_typed() -> None:
     """Discard input from before a question was shown: it is no answer to it."""
     with contextlib.suppress(termios.error, OSError, ValueError):
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)

@@ -290,6 +290,8 @@ def _missing_error(verb: str, run: str | None, what: str, output: Output) -> Usa
     rows = [row for row in RunIndex(folder).runs(here()) if row.waiting]
     if not (run or rows):
         run_for(verb, None, output.state_dir, output)  # says that none waits
+    if run:
+        run_for(verb, run, output.state_dir, output)  # says that there is no such run
     name = run or (rows[0].run_id if len(rows) == 1 else "")
     remedy = f"agentrunner show {name} has the command" if name else f"agentrunner {verb} --help"
     return UsageError(what, remedy=remedy)

@@ -343,6 +343,15 @@ def _named_texts(
     }
 
 
+def named_texts(kept: TaskSpec, now: TaskSpec) -> dict[str, str | None]:
+    """Return the texts of the files that the settings of `kept` name, as `now` read them."""
+    read = {(field, name) for field, _, name in _named_files(now.runner)}
+    return {
+        field: getattr(now if (field, name) in read else kept, field)
+        for field, _, name in _named_files(kept.runner)
+    }
+
+
 def _named_text(
     place: Place, path: Path, name: str, within: tuple[Path, ...], other: str = ""
 ) -> str:

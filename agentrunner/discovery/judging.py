@@ -135,8 +135,8 @@ def judge(
         note = f"exit {code}: {meaning or why}" + (f"; {line}" if meaning and line else "")
         return replace(seen, kind="fails", summary=note)
     if counts is not None and counts.ran:
-        of = "of the packages " * counts.packages
-        counted = f"{of}{counts.passed} passed, {counts.failed} failed, {took}"
+        whose = " of its packages" * counts.packages
+        counted = f"{counts.passed}{whose} passed, {counts.failed} failed, {took}"
         if ran.exit_code == 0 or counts.failed:
             return replace(seen, kind="red" if counts.failed else "passes", summary=counted)
         clause = f"; {meaning or line or 'nothing says why'}"

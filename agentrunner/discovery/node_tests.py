@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from agentrunner.config.repo import git_root
 from agentrunner.discovery.found import FoundCommand, line_of, mapping, read_json
-from agentrunner.discovery.reading import exists, read_inside
+from agentrunner.discovery.reading import exists, names_inside, read_inside
 
 _MANAGERS = (
     ("pnpm-lock.yaml", "pnpm", "pnpm test"),
@@ -21,8 +22,15 @@ _INSTALLED = ("node_modules", ".pnp.cjs", ".pnp.js")
 """Where installed packages are; the last two are Yarn's."""
 
 
+_OWN_RUNNER = re.compile(r"""(?:\bfrom\s*|\b(?:require|import)\s*\(?\s*)["']node:test["']""")
+_FOUND_BY_NODE = re.compile(r"(?:^|/)test/|(?:^|/)(?:test|test-[^/]*|[^/]*[._-]test)\.[cm]?js$")
+"""Where `node --test` looks by itself."""
+
+
 def node_tests(repo: Path) -> Iterator[FoundCommand]:
-    """Yield the script `test`, run by the lock file's package manager, and Deno's tests."""
+    """Yield the script `test`, run by the lock file's package manager, tests of Node's own runner,
+    and Deno's.
+    """
     text = read_inside(repo, "package.json")
     package = mapping(read_json(text))
     script = mapping(package.get("scripts")).get("test")
@@ -31,9 +39,23 @@ def node_tests(repo: Path) -> Iterator[FoundCommand]:
         yield FoundCommand(
             _command(repo, package), f"package.json, line {line}", missing_packages(repo)
         )
+    elif name := _of_own_runner(repo):
+        yield FoundCommand("node --test", name)
     for name in ("deno.json", "deno.jsonc"):
         if exists(repo, name):
             yield FoundCommand("deno test", name)
+
+
+def _of_own_runner(repo: Path) -> str:
+    """Return the first file of tests that import Node's own runner, which needs no script; ""
+    for none.
+    """
+    for folder in ("test", "tests", "."):
+        for found in names_inside(repo, folder, (".js", ".mjs", ".cjs")):
+            name = found.removeprefix("./")
+            if _FOUND_BY_NODE.search(name) and _OWN_RUNNER.search(read_inside(repo, name)):
+                return name
+    return ""
 
 
 def missing_packages(repo: Path) -> str:

@@ -16,7 +16,6 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, cast
 
-from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import AgentRunnerError, CheckpointCorrupt, LockHeld
 from agentrunner.execution.commit import commit_of
@@ -323,30 +322,6 @@ def cancelled(state: TaskContext, spec: TaskSpec, changes: Sequence[Change] = ()
     if changes:
         fresh["evidence"] = _unseen(state, changes)
     return {**fresh, "state": state["state"], "verdict": verdict}
-
-
-def reload(spec: TaskSpec, environ: dict[str, str] | Any) -> TaskSpec:
-    """Return the task as its files are now; what options set at the start stays."""
-    source = spec.task_file or spec.prd_file
-    if source is None or source.path is None:
-        return spec
-    kind = "file" if spec.task_file else "prd"
-    now = load_task(
-        TaskSource(cast("Any", kind), source.path), environ=environ, cwd=Path(spec.base_dir)
-    )
-    task = now.task.model_copy(update={"test": now.task.test or spec.task.test})
-    return spec.model_copy(
-        update={
-            "task": task,
-            "prd_text": now.prd_text,
-            "criteria": now.criteria,
-            "task_file": now.task_file,
-            "prd_file": now.prd_file,
-            "language": now.language,
-            "note_language": now.note_language,
-            "places": spec.places | {k: v for k, v in now.places.items() if k[:5] == "task."},
-        }
-    )
 
 
 def leave_message(

@@ -53,7 +53,7 @@ def preview(spec: TaskSpec, options: Options) -> Preview:
     environ, state_dir = options.environ, options.state_dir
     replays = options.cassette.replay is not None
     spec, missing = capped_as_far(spec, environ, state_dir, options.policy, replays=replays)
-    resolved = resolve(spec, environ, options.cassette)
+    resolved = resolve(spec, environ, options.cassette, begins=True)
     folder = RunFolder(state_dir / "runs" / f"{spec.task_id}-0000")
     kind = spec.runner.sandbox.kind
     order = with_caches(sandbox_order(spec, resolved.members, folder), spec, environ)

@@ -56,6 +56,7 @@ class Indexer:
                     finished_at=None,
                     reason=None,
                     start_error="",
+                    stop_error="",
                 )
 
     def begin(self) -> None:
@@ -120,9 +121,9 @@ class Indexer:
             if unspent and self._is_new and not has_spent(self._folder):
                 self._index.record(replace(self._row, start_error=why))
             elif not attempts.unsaved(self._folder):
-                self._stand(*attempts.read_sync(self._folder))
+                self._stand(*attempts.read_sync(self._folder), why)
 
-    def _stand(self, state: TaskContext, question: Question | None) -> None:
+    def _stand(self, state: TaskContext, question: Question | None, why: str) -> None:
         """Write the row of a run that goes on as this state of it is; an ended one has its own."""
         if state["state"] in TERMINAL:
             return
@@ -134,6 +135,7 @@ class Indexer:
             waiting_until=wait.until if wait else None,
             worked_sec=worked,
             driven_at=None,
+            stop_error="" if question or wait else why,
         )
         self._index.record(self._row)
 

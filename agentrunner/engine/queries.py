@@ -63,6 +63,8 @@ def show_values(state_dir: Path, run_id: str) -> dict[str, object]:
     values = remembered(folder, name, read) if quiet else read()
     if quiet and (why := row.get("start_error")):
         return {**values, "reason": "not_started", "text": why}
+    if quiet and not ended and (why := row.get("stop_error")):
+        values = {**values, "reason": "interrupted", "text": why}
     if ended:
         return {**values, "undone": True} if row.get("undone") else values
     if not quiet:  # the saved state has a wait until the step after it is saved, lists do not

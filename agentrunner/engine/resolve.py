@@ -14,6 +14,7 @@ from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.task_files import BadValue
 from agentrunner.errors.workers import WorkerKeyMissing, WorkerMissing, WorkerNeedsNetwork
 from agentrunner.execution.credentials import secrets_of
+from agentrunner.execution.launch import script_lost
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.gateway.prices import load_prices
 from agentrunner.git.snapshots import check_open
@@ -22,16 +23,21 @@ from agentrunner.launching.route import Cassette
 from agentrunner.notes import check_note_dir
 from agentrunner.planners.panel import make_panel
 from agentrunner.text.redaction import Redactor
+from agentrunner.workers.base import LacksScript
 from agentrunner.workers.member import Member, make_members
 
 
 def resolve(
-    spec: TaskSpec, environ: Mapping[str, str], cassette: Cassette | None = None
+    spec: TaskSpec,
+    environ: Mapping[str, str],
+    cassette: Cassette | None = None,
+    *,
+    begins: bool = False,
 ) -> ResolvedRun:
     """Return everything that is known of a run before its first node, and what is missing for it.
 
-    `spec` is settled, within its policies. Raises UsageError for a task that cannot be run this
-    way.
+    `spec` is settled, within its policies. Where it `begins`, no worker of it can have removed its
+    own script, or still be at work. Raises UsageError for a task that cannot be run this way.
     """
     check_open(Path(spec.repo))
     check_note_dir(Path(spec.repo), spec.runner.note.dir)
@@ -40,6 +46,8 @@ def resolve(
     missing: list[InfraError] = []
     members = make_members(spec)
     keys, lacks = _keys_and_lacks(members, environ, tape)
+    for one in members if begins else ():
+        lacks[one.name] += _lost_script(one)
     if able := tuple(one for one in members if not lacks[one.name]):
         members = able
         left_out = [(name, problems[0]) for name, problems in lacks.items() if problems]
@@ -128,6 +136,15 @@ def _lacking(
             error.details = (*error.details, ("also", f"{where}: {member.probe.cure}"))
         missing.append(error)
     return missing
+
+
+def _lost_script(member: Member) -> list[InfraError]:
+    """Return the error for a script that is nowhere, and that no set-up and no image can bring."""
+    spec, worker = member.spec, member.worker
+    script = worker.lacking_script() if isinstance(worker, LacksScript) else None
+    if script is None or spec.task.setup is not None or spec.runner.sandbox.has_image:
+        return []
+    return [script_lost(spec, worker.program(), script, nothing_spent=True)]
 
 
 def script_hidden(member: Member, script: str, sandbox: str) -> InfraError:

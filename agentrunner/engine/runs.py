@@ -16,7 +16,9 @@ from pathlib import Path
 
 from agentrunner.config.agents import PlannerSpec, ProfilesSpec
 from agentrunner.config.load import changed_sources
+from agentrunner.config.reread import reread
 from agentrunner.config.spec import TaskSpec
+from agentrunner.discovery.agents import settle
 from agentrunner.engine import attempts
 from agentrunner.engine import known_reds as reds
 from agentrunner.engine.answer_checks import checked_answer
@@ -39,6 +41,7 @@ from agentrunner.execution.silence import AGAIN
 from agentrunner.git.snapshots import Change
 from agentrunner.money.counters import granted
 from agentrunner.planners.panel import make_panel
+from agentrunner.policy.load import load_policies
 from agentrunner.results import Result
 from agentrunner.state.budget import read_grants
 from agentrunner.state.lifecycle import TERMINAL, TaskState
@@ -74,7 +77,7 @@ async def start(
     run_id = run_id or new_run_id(spec.task_id, secrets.token_bytes(4))
     with prepared(spec, run_id, options.state_dir) as (spec, undo):
         await asyncio.to_thread(check_test_folder, spec)
-        resolved = await asyncio.to_thread(_resolved, spec, options)
+        resolved = await asyncio.to_thread(_resolved, spec, options, begins=True)
         await asyncio.to_thread(check_sandbox, resolved, options.state_dir)
         resolved = await with_image(resolved, options.confirm)
         spec = resolved.spec
@@ -130,7 +133,7 @@ async def resume(
         if on_change not in ("replan", "continue"):
             raise _inputs_changed(run_id, changes)
         if on_change == "replan":
-            spec, replan = attempts.reload(spec, options.environ), True
+            spec, replan = _reread(spec, options), True
     spec = capped_again(spec, folder, options.environ, options.policy, max_loops=max_loops)
     changes_planner = planner is not None or planner_model is not None
     if changes_planner:
@@ -175,6 +178,16 @@ async def resume(
                 attempts.leave_message(folder, state, redacted, at, by=by, asked=asked)
             answer = None if fresh else answer
             return await driver.run(fresh, answer, grants=grants)
+
+
+def _reread(kept: TaskSpec, options: Options) -> TaskSpec:
+    """Return the task of a run as its files are now, planner and worker settled."""
+    spec = reread(kept, options.environ)
+    policies = load_policies(options.policy, options.environ, Path(spec.repo))
+    spec, missing = settle(spec, policies, options.environ, options.state_dir)
+    if missing:
+        raise missing[0]
+    return spec
 
 
 def _renewed(kept: TaskSpec, instead: TaskSpec, options: Options) -> TaskSpec:
@@ -303,9 +316,9 @@ def _known_reds(
     return fresh
 
 
-def _resolved(spec: TaskSpec, options: Options) -> ResolvedRun:
+def _resolved(spec: TaskSpec, options: Options, *, begins: bool = False) -> ResolvedRun:
     """Return all that is known of the run beforehand; raise InfraError if something is missing."""
-    return resolve(spec, options.environ, options.cassette).ready()
+    return resolve(spec, options.environ, options.cassette, begins=begins).ready()
 
 
 def _resolved_to_end(spec: TaskSpec, options: Options) -> ResolvedRun:

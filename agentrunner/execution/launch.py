@@ -89,14 +89,23 @@ async def _check_script(deps: Deps, member: Member) -> None:
         found = await deps.sandbox.run(Request(command=seek, workdir=repo, timeout_sec=60))
         if found.exit_code == 0:
             return
-    where = member.spec.places.get("runner.worker.command", "runner.worker.command")
-    raise WorkerMissing(
-        f"{script} is not there, and the worker is to run it ({worker.program()}).",
-        path=where,
-        details=(("sandbox", deps.sandbox.describe()),),
+    error = script_lost(member.spec, worker.program(), script)
+    error.details = (("sandbox", deps.sandbox.describe()),)
+    raise error
+
+
+def script_lost(
+    spec: TaskSpec, program: str, script: Path, *, nothing_spent: bool = False
+) -> WorkerMissing:
+    """Return the error for a worker's script that is nowhere, with where it has to lie."""
+    inside = script.is_relative_to(Path(spec.repo))
+    return WorkerMissing(
+        f"{script} is not there, and the worker is to run it ({program}).",
+        path=spec.places.get("runner.worker.command", "runner.worker.command"),
         remedy=f"put it at {script}; a task of a plan has what is committed"
         if inside
         else f"put it into the repository, or where the sandbox has it; it has no {script}",
+        nothing_spent=nothing_spent,
     )
 
 

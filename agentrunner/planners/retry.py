@@ -60,8 +60,9 @@ def http_failure(
     *,
     headers: Mapping[str, str] | None = None,
     now: datetime | None = None,
+    whose: str = "OpenAI API error:",
 ) -> PlannerUnavailable:
-    """Return the failure for an HTTP answer other than 200.
+    """Return the failure for an HTTP answer other than 200, which `whose` says to have come from.
 
     With `now`, the time of the answer, it states when a quota is available again: after
     `retry_after` seconds, else as body and `headers` say.
@@ -72,7 +73,7 @@ def http_failure(
     reset = error.reset_at if now is not None else None
     empty = any(word in body.lower() for word in _ACCOUNT_IS_EMPTY)
     return PlannerUnavailable(
-        f"OpenAI API error: {status} {capped(in_words(body))}".rstrip(),
+        f"{whose} {status} {capped(in_words(body))}".rstrip(),
         retryable=is_retryable(status) and not (error.kind == "quota" and empty),
         retry_after=retry_after,
         kind=BY_CLASS[error.kind],

@@ -46,7 +46,8 @@ class WireFault(_Strict):
     def failure(self, now: datetime) -> PlannerUnavailable:
         """Return the exception that a client raises for this fault."""
         if self.status is not None:
-            return http_failure(self.status, "(from the script)", self.retry_after, now=now)
+            body, wish = "(from the script)", self.retry_after
+            return http_failure(self.status, body, wish, now=now, whose="The planner: status")
         what = "no answer in time" if self.kind == "timeout" else "connection failed"
         return PlannerUnavailable(
             f"The planner: {what} (from the script).", retryable=True, kind="network"

@@ -140,7 +140,7 @@ def _worker_order(kind: str, value: Fields, prompt: str, width: int, left_out: i
     run_id = order.pop("worker_run_id", "")
     lines: list[str] = []
     if prompt and kind == "worker":
-        lines += ["  Its prompt:", *_beginning(verbatim(prompt, width, "    "), left_out), ""]
+        lines += ["  Its prompt:", *beginning(verbatim(prompt, width, "    "), left_out), ""]
     lines += labelled("worker", ", ".join(filter(None, who)), width)
     run = f", run {escape(str(run_id))}" if run_id else ""
     lines += labelled("round", f"{number}{run}", width)
@@ -156,10 +156,10 @@ def _worker_order(kind: str, value: Fields, prompt: str, width: int, left_out: i
     return [*lines, *value_lines({**more, **order, **rest}, width, "  ")]
 
 
-def _beginning(lines: list[str], left_out: int) -> list[str]:
-    """Return the lines, or the first of them and how many follow."""
+def beginning(lines: list[str], left_out: int) -> list[str]:
+    """Return the lines, or the first of them and how many follow, where any are to be left out."""
     kept = max(len(lines) - left_out - 1, _LEAST_OF_PROMPT)
-    if not left_out or kept + 1 >= len(lines):
+    if left_out <= 0 or kept + 1 >= len(lines):
         return lines
     return [*lines[:kept], f"    … and {len(lines) - kept} more lines: [p] shows it whole"]
 

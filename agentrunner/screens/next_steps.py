@@ -18,8 +18,19 @@ _IDS = 4
 """Ids that a command to accept lists; without any it accepts all."""
 
 
-def result_steps(result: Result, target: str, width: int, git: str, driven: bool) -> list[str]:
-    """Return the lines `Next:` for a run that ended, stopped or, if `driven`, is at work."""
+def result_steps(
+    result: Result,
+    target: str,
+    width: int,
+    git: str,
+    driven: bool,
+    *,
+    first: tuple[str, str] | None = None,
+) -> list[str]:
+    """Return the lines `Next:` for a run that ended, stopped or, if `driven`, is at work.
+
+    `first` is a step before those of an end in which something is missing.
+    """
     name = f" {target}" if target else ""
     back = [(f"agentrunner undo{name}", "put the files back")] if result.changed_files else []
     hint = f'agentrunner resume{name} -m "..."'
@@ -47,11 +58,12 @@ def result_steps(result: Result, target: str, width: int, git: str, driven: bool
                 again = (f"agentrunner resume{name} --budget {limit}=+AMOUNT", "continue with more")
             logs = (f"agentrunner logs{name}", "what the worker did")
             steps = [*_diff_step(result, name), *_known_reds(result, name)]
+            steps += _output_step(result, name)
             steps += [*([logs] if result.worker_runs else []), again]
             steps += back
         case other:
             assert_never(other)
-    return next_lines(steps, width)
+    return next_lines([*([first] if first else []), *steps], width)
 
 
 def _steps_to_use(result: Result, name: str, git: str) -> list[tuple[str, str]]:
@@ -75,6 +87,15 @@ def _diff_step(result: Result, name: str) -> list[tuple[str, str]]:
     """Return the step to see what a person has to settle, where that is about files."""
     open_ones = any(one.blocks and one.paths for one in result.findings)
     return [(f"agentrunner diff{name}", "what is asked about")] if open_ones else []
+
+
+def _output_step(result: Result, name: str) -> list[tuple[str, str]]:
+    """Return the step to see why a command fails of which no test is known to be red."""
+    test = result.test
+    known = test is None or test.failed or test.red or test.known_red or not test.measured
+    if test is None or known or not test.exit_code:
+        return []
+    return [(f"agentrunner logs{name} --tests", "what the test command printed")]
 
 
 def _accept_steps(result: Result, name: str) -> list[tuple[str, str]]:

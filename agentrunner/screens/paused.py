@@ -6,7 +6,7 @@ import json
 
 from agentrunner.errors.workers import WorkerModelRefused
 from agentrunner.results import InboxItem, Result
-from agentrunner.screens.approval import subject_lines, verbatim
+from agentrunner.screens.approval import beginning, subject_lines, verbatim
 from agentrunner.screens.layout import (
     PLAIN,
     WIDTH,
@@ -66,6 +66,7 @@ OURS = ("budget", "planner")
 SHOWN = 600
 """Most characters shown of a planner's last answer; `show --json` has more."""
 QUESTION_PROMPT = "your answer (empty leaves it waiting) > "
+QUESTION_PROMPT_OF_CUT = "your answer (p shows it whole, empty leaves it waiting) > "
 SHOWS_DIFF = frozenset({"complete", "tests_changed", "protected_path", "worker_failed"})
 """Approvals about work that already exists."""
 
@@ -292,7 +293,22 @@ def approval_screen(
     return "\n".join([*head, *text, ""])
 
 
-def asked_screen(waiting: InboxItem, width: int = WIDTH) -> str:
-    """Show a question in words, asked inline: no commands follow that say what may be answered."""
-    menu = _planner_menu if waiting.kind == "planner" else _options
-    return "\n".join([*_question_text(waiting, width), *menu(waiting, width)])
+def asked_screen(waiting: InboxItem, width: int = WIDTH, height: int = 0) -> str:
+    """Show a question in words, asked inline: no commands follow that say what may be answered.
+
+    In a terminal of this `height` a long text of the planner's is cut so that all else fits.
+    """
+    menu = (_planner_menu if waiting.kind == "planner" else _options)(waiting, width)
+    text = _question_text(waiting, width)
+    room = height - len(menu) - 1 - len(wrap(QUESTION_PROMPT_OF_CUT, width - 4))
+    return "\n".join([*(beginning(text, len(text) - room) if height else text), *menu])
+
+
+def is_cut(waiting: InboxItem, width: int, height: int) -> bool:
+    """Whether `asked_screen` shows less than all of a question."""
+    return asked_screen(waiting, width) != asked_screen(waiting, width, height)
+
+
+def whole_question(waiting: InboxItem, width: int) -> str:
+    """Return all of a question in words."""
+    return "\n".join(_question_text(waiting, width))

@@ -74,16 +74,10 @@ def summary_screen(
     stopped = headline(result, driven) == "STOPPED" and not at_work
     if stopped and not (result.reason or result.error or result.waiting_until):
         missing = [_REASONS["interrupted"], *missing]
-    if result.state != "COMPLETE" and missing:
-        shown = missing if all_rows else missing[:3]
-        needed = [len(labelled("", sentence, width)) for sentence in shown]
-        fair = max(2, _MISSING // len(shown))
-        spare = _MISSING - sum(min(need, fair) for need in needed)  # of those that are short
-        for index, (sentence, need) in enumerate(zip(shown, needed, strict=True)):
-            most = need if all_rows else fair + max(spare, 0)
-            spare -= max(min(need, most) - fair, 0)
-            lines += _fitting("" if index else "Missing:", sentence, width, most)
-        lines.append("")
+    listed = [] if result.state == "COMPLETE" else missing if all_rows else missing[:3]
+    begins, most_lines = len(lines), sum(len(labelled("", one, width)) for one in listed)
+    if listed:
+        lines += [*_missing_lines(listed, width, most_lines if all_rows else _MISSING), ""]
     criteria = open_where_not_shown(
         result.acceptance_criteria, result.completion, proven=bool(result.proofs)
     )
@@ -103,7 +97,41 @@ def summary_screen(
         most -= not all_rows and total > most >= free and most > 1  # the count takes a line too
         known = test.known_red
         tests += red_lines(reds, total, width, most=most, whole=all_rows, rest=rest, known=known)
+    if listed and not all_rows:
+        rows = len(_missing_lines(listed, width, _MISSING))
+        free = _LINES - sum(map(len, (lines, tests, facts, end)))
+        # The last words of a sentence may be those that decide: what is free is for them.
+        more = _missing_lines(listed, width, _MISSING, free)
+        if len(more) < most_lines or len(listed) < len(missing):
+            all_of_it = (f"agentrunner show{f' {target}' if target else ''}", "all of it")
+            whole = ["", *result_steps(result, target, width, git, driven, first=all_of_it)]
+            free -= len(whole) - len(end)
+            if free >= 0:
+                more, end = _missing_lines(listed, width, _MISSING, free), whole
+        lines[begins : begins + rows] = more
     return "\n".join([*lines, *tests, *facts, *end])
+
+
+def _missing_lines(listed: Sequence[str], width: int, room: int, free: int = 0) -> list[str]:
+    """Return what is missing in about `room` lines, of which short sentences leave long ones more.
+
+    Each has two at least. `free` more are for those that are cut, the first of them first.
+    """
+    needed = [len(labelled("", sentence, width)) for sentence in listed]
+    fair = max(2, room // len(listed))
+    spare = room - sum(min(need, fair) for need in needed)
+    lines = []
+    for index, (sentence, need) in enumerate(zip(listed, needed, strict=True)):
+        label = "" if index else "Missing:"
+        most = fair + max(spare, 0)
+        spare -= max(min(need, most) - fair, 0)
+        block = _fitting(label, sentence, width, most)
+        longer = _fitting(label, sentence, width, max(most, len(block)) + max(free, 0))
+        if 0 < len(longer) - len(block) <= free:
+            free -= len(longer) - len(block)
+            block = longer
+        lines += block
+    return lines
 
 
 SOME_NAME = 10

@@ -52,6 +52,8 @@ class RunRow:
     """Why it ended as it did; None for one that goes on, or ended under an older version."""
     start_error: str = ""
     """Why it did not start, with nothing spent yet; "" once it is tried again."""
+    stop_error: str = ""
+    """The error that stopped it, while it stands as that left it; "" once it is driven again."""
     undone: bool = False
     """Whether a person put the files back as they were before it; SQLite gives 0 or 1."""
 

@@ -34,8 +34,17 @@ EXAMINED = frozenset(
     }
 )
 """Codes of findings that an examination makes; each examination makes them anew."""
+YES = "agentrunner approve --reason TEXT"
+"""How a person takes what a run asks about while it waits; see `when_ended`."""
+NO = "agentrunner reject --reason TEXT"
 MOST_PATHS = 50
 SHOWN = 5
+
+
+def when_ended(remedy: str) -> str:
+    """The remedy of a finding for a run that asks nobody any more: what is taken from there."""
+    ended = remedy.replace(YES, "agentrunner accept --reason TEXT")
+    return ended.replace(NO, "agentrunner resume -m TEXT")
 
 
 def fingerprint(finding: Finding) -> str:
@@ -91,7 +100,7 @@ def not_kept(paths: Sequence[str]) -> list[Finding]:
             message="These files changed and are too large to be kept, so what they hold, or held"
             f" before, is not verified: {first_few(paths)}",
             paths=list(paths[:50]),
-            remedy="look at them, then agentrunner accept, or approve while the run waits;"
+            remedy=f"look at them, then {YES};"
             " runner.sandbox.keep_files_up_to keeps larger ones from the next run on",
         )
     ]
@@ -109,7 +118,7 @@ def left_in_submodule(name: str, paths: Sequence[str]) -> Finding:
         f" {first_few(paths)}",
         paths=list(paths)[:MOST_PATHS],
         remedy=f"`{settled}` where others are to get it; then, or where it is to stay in this"
-        " checkout alone, agentrunner approve",
+        f" checkout alone, {YES}",
     )
 
 
@@ -168,7 +177,7 @@ def links_out(links: Sequence[tuple[str, str]]) -> list[Finding]:
             paths=[path for path, _ in links[:50]],
             blocks=is_code,
             remedy="put a copy of the file in its place, or let the link lead to a path in the"
-            " repository" + "; or agentrunner approve, where it is to stay so" * is_code,
+            " repository" + f"; or {YES}, where it is to stay so" * is_code,
         )
     ]
 
@@ -274,8 +283,7 @@ def looks_at_nothing(target: Target, paths: Sequence[str]) -> Finding:
         message=f"{_label(target)} passes, and looks at {listed}, which was there before this run"
         " and is gone: it may be green because it finds nothing to look at",
         paths=list(paths)[:MOST_PATHS],
-        remedy="name in the check where that is now; or approve it with a reason, where it is"
-        " wanted gone",
+        remedy=f"name in the check where that is now; or {YES}, where it is wanted gone",
     )
 
 
@@ -294,10 +302,10 @@ def tests_gone(target: Target, names: Sequence[str], what: str) -> Finding:
 
 
 _REMEDIES = {
-    RAN_BEFORE: "agentrunner approve, where they are not wanted any more; task.test.may_change"
+    RAN_BEFORE: f"{YES}, where they are not wanted any more; task.test.may_change"
     " names their files in advance",
     NOT_LOADED_BEFORE: "have them put back as they were, so that they can be loaded and pass;"
-    " agentrunner approve, where agentrunner diff shows that they ask what they asked or are not"
+    f" {YES}, where agentrunner diff shows that they ask what they asked or are not"
     " wanted any more",
 }
 
@@ -307,7 +315,7 @@ def unasked_work(what: str) -> Finding:
     return Finding(
         code="work_unasked",
         message=what[:1].upper() + what[1:],
-        remedy="have a test that asks it; or agentrunner approve, after looking at it",
+        remedy=f"have a test that asks it; or {YES}, after looking at it",
     )
 
 
@@ -316,7 +324,7 @@ def missing_work(what: str) -> Finding:
     return Finding(
         code="work_unasked",
         message=what,
-        remedy="have it done; or agentrunner approve, where agentrunner diff shows that it is"
+        remedy=f"have it done; or {YES}, where agentrunner diff shows that it is"
         " done in another way",
     )
 
@@ -326,7 +334,7 @@ def beside_work(what: str) -> Finding:
     return Finding(
         code="work_beside",
         message=what,
-        remedy="agentrunner diff shows it; agentrunner approve, where it is wanted",
+        remedy=f"agentrunner diff shows it; {YES}, where it is wanted",
     )
 
 
@@ -335,7 +343,7 @@ def only_in_tests(what: str) -> Finding:
     return Finding(
         code="only_in_tests",
         message=what,
-        remedy="name it in the task, where it is wanted; or agentrunner approve, after looking at"
+        remedy=f"name it in the task, where it is wanted; or {YES}, after looking at"
         " agentrunner diff",
     )
 
@@ -345,7 +353,7 @@ def not_lasting(what: str) -> Finding:
     return Finding(
         code="work_not_lasting",
         message=what[:1].upper() + what[1:],
-        remedy="change the source, too; or agentrunner approve, after looking at agentrunner diff",
+        remedy=f"change the source, too; or {YES}, after looking at agentrunner diff",
     )
 
 
@@ -363,7 +371,7 @@ def pinned_to(places: Sequence[tuple[str, str]], test: str) -> Finding:
         paths=list(dict.fromkeys(place.rpartition(":")[0] for place, _ in places))[:MOST_PATHS],
         tests=[] if test.startswith("`") else [test],
         remedy="let the code decide it for any value, or name this one in the requirements;"
-        " agentrunner approve, after a look, where it is the work",
+        f" {YES}, after a look, where it is the work",
     )
 
 
@@ -399,7 +407,7 @@ def inputs_written(paths: Sequence[str]) -> Finding:
         message="Files that decide were changed while the tests ran, which did not happen before"
         f" the run: {', '.join(paths[:SHOWN])}",
         paths=list(paths[:MOST_PATHS]),
-        remedy="agentrunner show; reject it, or approve it with a reason",
+        remedy=f"agentrunner show; {NO}, or {YES}",
     )
 
 
@@ -428,9 +436,7 @@ def set_up_fails(last: str, withheld: Sequence[str], hosts: Sequence[str]) -> Fi
             f". It was not given {', '.join(withheld)}, which task.setup.env takes from our"
             " environment, as it runs here what a worker may have written"
         )
-        remedy = (
-            "run the set-up yourself after a look at agentrunner diff, then accept with a reason"
-        )
+        remedy = f"run the set-up yourself after a look at agentrunner diff, then {YES}"
     return Finding(code="setup_failed", message=message, remedy=remedy, blocks=bool(withheld))
 
 
@@ -443,8 +449,7 @@ def packages_changed(target: Target, paths: Sequence[str], red: Sequence[str]) -
         f" they were before the run, {', '.join(red[:SHOWN])} fails",
         paths=list(paths[:MOST_PATHS]),
         tests=list(red[:MOST_PATHS]),
-        remedy="agentrunner diff shows what it installs from; reject it, or approve it with a"
-        " reason",
+        remedy=f"agentrunner diff shows what it installs from; {NO}, or {YES}",
     )
 
 
@@ -459,7 +464,7 @@ def not_built_again(target: Target, builds: Sequence[str], sources: Sequence[str
         " sources did",
         paths=list(sources[:MOST_PATHS]),
         remedy="name in task.setup.command, or in the test command, what builds it, such as"
-        " `make`; agentrunner approve, where it is not built from that",
+        f" `make`; {YES}, where it is not built from that",
     )
 
 
@@ -486,7 +491,7 @@ def tool_changed(target: Target, what: str) -> Finding:
         code="tool_changed",
         message=f"{_label(target)} does not say no any more: {what}",
         remedy="agentrunner diff shows what was changed: something in it answers for the test;"
-        " agentrunner reject with the reason sends it back, agentrunner approve where it is wanted",
+        f" {NO} sends it back, {YES} where it is wanted",
     )
 
 
@@ -499,7 +504,7 @@ def tool_exchanged(target: Target, found: Sequence[Exchanged]) -> Finding:
         message=f"{_label(target)}: the change exchanges functions that decide what a test says, in"
         f" the test tool's own process: {'; '.join(named)}{more}. Without the change they stay"
         " what they are",
-        remedy="agentrunner diff shows what does it; reject it, or approve it with a reason",
+        remedy=f"agentrunner diff shows what does it; {NO}, or {YES}",
     )
 
 

@@ -16,6 +16,7 @@ ORDER: tuple[Grade, ...] = ("none", "judged", "shown", "accepted", "kept", "prov
 """From the weakest to the strongest."""
 TEST = "test"
 TURNED = "failed before and passes now"
+IN_WORDING = "in the worker's wording"
 CODE_WORD = re.compile(r"`([^`]+)`|\b([A-Za-z_]\w*(?:[._]\w+)+|[a-z]+[A-Z]\w*)")
 
 
@@ -198,9 +199,7 @@ def _likeness(criterion: Criterion, name: str, proof: Proof) -> int:
 
 def _proof_of_one_test(name: str, proof: Proof) -> Proof:
     """The part of a proof that rests on one test."""
-    what = (
-        TURNED
-        if proof.author == "person"
-        else "of the worker's own fails on the old code and passes now"
-    )
+    changed = proof.author == "worker" and IN_WORDING in proof.text
+    whose = f"{IN_WORDING} " if changed else "of the worker's own "
+    what = TURNED if proof.author == "person" else f"{whose}fails on the old code and passes now"
     return proof.model_copy(update={"tests": [name], "text": f"{name} {what}"})

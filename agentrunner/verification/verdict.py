@@ -8,7 +8,7 @@ an exit code.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from agentrunner.state.evidence_words import Grade
@@ -24,7 +24,7 @@ from agentrunner.state.run_state import (
 from agentrunner.state.worker_runs import WorkerRun
 from agentrunner.text.sentences import ended
 from agentrunner.verification.criterion_status import is_mapped_by_planner
-from agentrunner.verification.findings import approval_of, first_few
+from agentrunner.verification.findings import approval_of, first_few, when_ended
 from agentrunner.verification.grades import headline
 
 Mode = Literal["evidence", "strict", "judged"]
@@ -37,12 +37,15 @@ NOTHING_TURNED = "no test that was red before is green now"
 """Of a command with names; it says no more than `NO_PROOF`."""
 NO_CHANGE = "Nothing was changed: a tree that is as it was before the run completes nothing."
 BELIEVE = ". Where the output is as it should be: agentrunner accept --reason TEXT"
+NO_RED = ", though no test is red: agentrunner logs --tests shows what it printed"
+"""Of an exit code that no test accounts for: a tool, or what runs when the tests are over."""
 NOT_EXAMINED = "What turned green is examined as a proof as soon as nothing is red."
 
 
 BY_PROOF = "a check that is red on the code before the run, or agentrunner accept --reason TEXT"
 BY_LOOKING = "agentrunner accept --reason TEXT, after agentrunner diff"
 BY_NO_CHANGE = "agentrunner accept --unchanged --reason TEXT, where nothing had to change"
+"""What is refused of a tree in which nothing changed is no proof: a plain acceptance is, too."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,11 @@ class Judgement:
 
     @property
     def missing(self) -> list[str]:
-        """Everything that stands between, one sentence each."""
-        found = [_with_remedy(one.message, one.remedy) for one in self.open]
+        """Everything that stands between, one sentence each.
+
+        Its remedies are those of a run that asks nobody: a question to a person has its own.
+        """
+        found = [_with_remedy(one.message, when_ended(one.remedy)) for one in self.open]
         found += [one.text for one in self.unproven[:-1]]
         # The remedy of the last settles all that is not proven.
         found += [_with_remedy(one.text, one.remedy) for one in self.unproven[-1:]]
@@ -103,11 +109,14 @@ def judge(
         later = _has_turned(evidence) and not evidence.examined
         reason = NOT_EXAMINED if later else NO_PROOF
         listed = [*(u.text for u in unproven), *(f.message for f in evidence.findings)]
-        known = doubt in ("", NOTHING_TURNED) or any(doubt in text for text in listed)
-        text = reason if known else f"{reason} ({doubt})"
+        known = doubt in ("", NOTHING_TURNED)
+        known = known or any(doubt.lower() in text.lower() for text in listed)
+        text = reason if known else f"{reason.rstrip('.')} ({doubt})."
         unproven.append(Unproven(text, "" if later else BY_PROOF))
     if mode == "judged" and evidence.unchanged and not (anyone or trial):
-        unproven.append(Unproven(NO_CHANGE, BY_NO_CHANGE))
+        unproven.append(Unproven(NO_CHANGE))
+    if evidence.unchanged:
+        unproven = [replace(one, remedy=BY_NO_CHANGE if one.remedy else "") for one in unproven]
     return Judgement(
         red=_red(criteria, evidence, vouched=vouched),
         open=[
@@ -153,7 +162,8 @@ def _red(criteria: Sequence[Criterion], evidence: Evidence, *, vouched: bool) ->
 def _red_names(test: TestOutcome) -> str:
     """Lists the red tests; where the tests before the run are known, also those that turned."""
     if not (test.still_red or test.newly_red):
-        return f": {', '.join(test.failing[:3])}" if test.failing else ""
+        unnamed = "" if test.failed or test.finding or test.passed is None else NO_RED
+        return f": {', '.join(test.failing[:3])}" if test.failing else unnamed
     rows = (
         ("turned green", test.turned, test.how_many("turned")),
         ("red before and still", test.still_red, test.how_many("still_red")),

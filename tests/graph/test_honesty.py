@@ -169,3 +169,21 @@ async def test_a_feature_with_new_tests_is_proven_by_them(tmp_path: Path) -> Non
     assert "test_sub" in proof
     assert "of the worker's own fails on the old code and passes now" in proof
     assert result["grade"] == "shown"
+    assert result["test"]["added"] == 1
+
+
+async def test_a_test_that_was_there_is_not_called_new_where_the_work_rewords_it(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "calc.py": "def add(a, b):\n    return a - b\n",
+        "tests/test_calc.py": "from calc import add\n\n\ndef test_zero():\n"
+        "    assert add(1, 0) == 1\n\n\ndef test_add():\n    assert add(1, 2) == 3\n",
+    }
+    project = Project.make(tmp_path, files)
+    worker = "mv calc.py sums.py; sed -i 's/a - b/a + b/' sums.py; sed -i 's/calc/sums/' tests/*.py"
+    prd = {"text": "Rename `calc.py` to `sums.py`, and have `add` add up."}
+    result = await project.run(worker, test=TEST, prd=prd)
+    assert (result["state"], result["missing"]) == ("COMPLETE", [])
+    assert result["test"]["added"] == 0
+    assert "of the worker's own" not in str(result["proof"])

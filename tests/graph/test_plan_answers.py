@@ -243,3 +243,44 @@ def test_a_worker_that_the_sandbox_lacks_is_asked_about_at_once(tmp_path: Path) 
     asked = plan.told("plan_question")
     assert asked and "outside.sh" in asked[0]["text"] and "try: " in asked[0]["text"]
     assert not [e for e in plan.told("plan_task") if e["status"] == "RETRY_WAIT"]
+
+
+NEEDS_A_FILE = "test ! -e needed.txt || echo two >> a.txt"
+
+
+def commit_what_is_needed(plan: PlanProject) -> None:
+    plan.project.write({"needed.txt": ""})
+    plan.project.git("add", "needed.txt")
+    plan.project.git("commit", "-qm", "What was missing")
+
+
+def test_an_answer_begins_from_a_commit_made_since_where_nothing_is_lost(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work(NEEDS_A_FILE, "grep -q two a.txt")], START)
+    assert plan.carry()["exit_code"] != 0
+    (asked,) = waiting_questions(plan.store)
+    assert "afresh" not in asked.text
+    commit_what_is_needed(plan)
+    answer(plan.store, asked.task_id, "It is there now.", AT)
+    assert plan.carry()["exit_code"] == 0, plan.events
+    assert plan.published("a.txt") == "one\ntwo\n"
+    turn = TaskRunStore(plan.folder).latest(asked.task_id)
+    assert turn is not None and (turn.number, turn.words) == (2, "It is there now.")
+
+
+def test_where_something_would_be_lost_the_question_says_how_to_begin_afresh(
+    tmp_path: Path,
+) -> None:
+    works = [Work(f"echo x >> b.txt; {NEEDS_A_FILE}", "grep -q two a.txt")]
+    plan = PlanProject.make(tmp_path, works, START)
+    assert plan.carry()["exit_code"] != 0
+    (asked,) = waiting_questions(plan.store)
+    commit_what_is_needed(plan)
+    answer(plan.store, asked.task_id, "It is there now.", AT)
+    assert plan.carry()["exit_code"] != 0
+    (asked,) = waiting_questions(plan.store)
+    assert "`afresh: WORDS`" in asked.text
+    answer(plan.store, asked.task_id, "Afresh: look for it.", AT)
+    assert plan.carry()["exit_code"] == 0, plan.events
+    assert plan.published("b.txt") == "x\n"
+    turn = TaskRunStore(plan.folder).latest(asked.task_id)
+    assert turn is not None and (turn.number, turn.words) == (2, "look for it.")

@@ -16,7 +16,7 @@ from agentrunner.engine.queries import show
 from agentrunner.engine.retention import collect_garbage
 from agentrunner.errors import EnvironmentNotReady, InfraError, UsageError
 from agentrunner.execution.deps import Clock
-from agentrunner.screens.summary import summary_screen
+from agentrunner.screens.summary import missing_sentences, summary_screen
 from agentrunner.state.people import Answer
 from agentrunner.storage.index import RunIndex
 from tests.kit.metas import Item, assess, consult, finish, give_up, plan, work
@@ -519,21 +519,71 @@ def test_a_script_that_the_sandbox_does_not_have_is_named_before_a_round(run: Ru
     assert run.result["worker_runs"] == 1
 
 
+@pytest.mark.parametrize("mends", ["shown", "another"])
+def test_the_task_file_mends_a_worker_that_was_not_there(run: Run, mends: str) -> None:
+    script = run.project.state_dir.parent / "agent.sh"
+    script.write_text(FIX)
+    with pytest.raises(InfraError, match="is on this machine, and not in"):
+        run.start(
+            [plan(), work(), finish(), assess()],
+            test=TEST,
+            runner={"worker": {"command": ["sh", str(script)]}},
+        )
+    if mends == "shown":
+        run.project.rewrite(sandbox={"read_paths": ["agent.sh"]})
+    else:
+        run.project.rewrite(worker={"command": ["sh", "-c", FIX]})
+    run.resume()
+    assert run.ending == ("COMPLETE", "complete", 0)
+
+
+def test_a_new_attempt_has_the_settings_of_the_changed_file(run: Run) -> None:
+    script = [plan(), work(), give_up(), plan(), work(), finish(), assess()]
+    run.start(script, NO_FIX, test=TEST)
+    assert run.ending == ("FAILED", "aborted", 1)
+    run.project.rewrite(worker={"command": ["sh", "-c", FIX]})
+    run.resume(on_change="continue")
+    assert run.ending != ("COMPLETE", "complete", 0)
+    run.resume(on_change="replan")
+    assert run.ending == ("COMPLETE", "complete", 0)
+
+
+@pytest.mark.parametrize("kind", ["none", "bwrap"])
 @pytest.mark.parametrize("place", ["agent.sh", "{outside}/agent.sh"])
-def test_a_script_that_is_nowhere_stops_the_run_before_a_round(run: Run, place: str) -> None:
+def test_a_script_that_is_nowhere_is_named_before_anything_is_made(
+    run: Run, place: str, kind: str
+) -> None:
+    place = place.format(outside=run.project.state_dir.parent)
+    script = run.project.repo / place
+    worker = {"worker": {"command": ["sh", place]}}
+    runner = {**worker, "sandbox": {"kind": kind, "read_paths": [str(script)]}}
+    with pytest.raises(InfraError, match="is not there, and the worker is to run it") as raised:
+        run.start([plan(), work(), finish(), assess()], test=TEST, runner=runner)
+    assert (raised.value.code, raised.value.nothing_spent) == ("worker-missing", True)
+    assert str(script) in raised.value.message + raised.value.remedy
+    assert not (run.project.state_dir / "runs").exists()
+
+
+@pytest.mark.parametrize("place", ["agent.sh", "{outside}/agent.sh"])
+def test_a_script_that_a_set_up_might_make_stops_the_run_before_a_round(
+    run: Run, place: str
+) -> None:
     place = place.format(outside=run.project.state_dir.parent)
     script = run.project.repo / place
     worker = {"worker": {"command": ["sh", place]}, "sandbox": {"kind": "none"}}
+    setup = {"command": "true"}
     with pytest.raises(InfraError, match="is not there, and the worker is to run it") as raised:
-        run.start([plan(), work(), finish(), assess()], test=TEST, runner=worker)
+        run.start([plan(), work(), finish(), assess()], test=TEST, runner=worker, setup=setup)
     assert (raised.value.code, raised.value.exit_code) == ("worker-missing", 5)
     assert str(script) in raised.value.message + raised.value.remedy
     found = show(run.project.state_dir, run.ids()[0])
     assert (found.worker_runs, found.state) == (0, "RUNNING")
+    assert missing_sentences(found)[0] == raised.value.message
     script.write_text(FIX)
     run.resume()
     assert run.ending == ("COMPLETE", "complete", 0)
     assert run.result["worker_runs"] == 1
+    assert show(run.project.state_dir, run.id).text == run.result["text"]
 
 
 def test_a_test_folder_that_nothing_can_have_made_is_a_mistake_of_the_task(run: Run) -> None:

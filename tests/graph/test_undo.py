@@ -328,9 +328,14 @@ def test_that_nothing_had_to_change_is_accepted_where_a_person_says_so(tmp_path:
     run = Run(Project.make(tmp_path, {**SMALL, "tests/run.sh": "true\n"}))
     run.start([OPEN, work(), finish(), assess()], "true", test=TEST,
               runner={"meta": {"max_loops": 0}})  # fmt: skip
+    assert "agentrunner accept --unchanged --reason TEXT" in run.result["missing"][-1]
+    said = [one for one in run.result["missing"] if "othing was changed" in one]
+    assert len(said) <= 1, said
     run.accept("AC-1", reason="It was right already.")
     assert run.ending == ("NEEDS_REVIEW", "loop_limit", 3)
     assert "--unchanged" in run.result["missing"][0]
+    (row,) = run.result["acceptance_criteria"]
+    assert (row["status"], row["evidence"]) != ("passed", "accepted")
     run.accept("AC-1", reason="It was right already.", unchanged=True)
     assert run.ending == ("COMPLETE", "complete", 0)
     assert "nothing had to change" in run.result["people"]["decisions"][-1]["asked"]

@@ -83,6 +83,14 @@ class Project:
         path.write_text(text, encoding="utf-8")
         return load_task(TaskSource("file", str(path)), environ=os.environ, cwd=self.repo)
 
+    def rewrite(self, **runner: dict[str, Any]) -> None:
+        """Change settings of `runner` in the task file, as a person would."""
+        path = self.state_dir.parent / "task.yaml"
+        values = yaml.safe_load(path.read_text("utf-8"))
+        for name, section in runner.items():
+            values["runner"][name] = {**values["runner"].get(name, {}), **section}
+        path.write_text(yaml.safe_dump(values), encoding="utf-8")
+
     def _hear(self, event: dict[str, Any]) -> None:
         check_event(event)
         self.events.append(event)

@@ -36,8 +36,11 @@ def head_of(state: object) -> str:
     return f"{end.word.capitalize()}: " if end else ""
 
 
-def ended_text(result: Result) -> str:
-    """Return the question about a run that ended, but not COMPLETE."""
+def ended_text(result: Result, *, behind: bool = False) -> str:
+    """Return the question about a run that ended, but not COMPLETE.
+
+    `behind` is whether the plan's branch has commits that the run does not have.
+    """
     text = result.text or result.reason or ""
     lines = [line for line in result.missing if line != text.rstrip(".")]
     missing = "".join(f"\n- {line}" for line in lines)
@@ -46,7 +49,22 @@ def ended_text(result: Result) -> str:
         unchanged = "" if result.changed_files else " --unchanged"
         accept = f'`agentrunner accept {result.run_id}{unchanged} --reason "..."`'
         ways = f"{ways} Or, if it is good as it is: {accept}"
-    return f"{head_of(result.state)}{text}{missing}\n{ways}"
+    gone_on = f"\n{_BEHIND.format(run=result.run_id)}" * behind
+    return f"{head_of(result.state)}{text}{missing}\n{ways}{gone_on}"
+
+
+_BEHIND = (
+    "Commits that were made since are not in its work tree, nor in that of a next attempt. The"
+    " answer `afresh`, or `afresh: WORDS`, begins from them; what it made stays in"
+    " `agentrunner diff {run}`."
+)
+_AFRESH = re.compile(r"afresh\b[\s:,.、。：]*", re.IGNORECASE)
+
+
+def afresh(text: str) -> str | None:
+    """Return what a person says beside that a task is to begin afresh; None where they do not."""
+    found = _AFRESH.match(text.strip())
+    return text.strip()[found.end() :] if found else None
 
 
 def apart_text(rounds: int, evidence: str) -> str:

@@ -27,6 +27,7 @@ from agentrunner.errors.task_files import PolicyBreach
 from agentrunner.plans.execution.answers import (
     SETTLED,
     TRIED_AGAIN,
+    afresh,
     allowance_text,
     answer_of,
     apart_text,
@@ -159,7 +160,7 @@ class TaskRuns:
             if result.state != TaskState.COMPLETE:
                 bill = await self._asks_for_budget(task_run, result)
                 if bill in ("", paid):
-                    return self._unfinished(task_run, result)
+                    return await self._unfinished(task_run, result)
                 if self._spending.reached:
                     return self._unpaid(task_run)
                 paid = bill
@@ -199,15 +200,15 @@ class TaskRuns:
         return await self._open(TaskRun(task_id, task_run.number + 1))
 
     async def _from_the_head(self, task_run: TaskRun) -> TaskRun:
-        """Return the run, begun anew where no worker has begun and the branch has gone on.
+        """Return the run, begun anew where the branch has gone on and nothing of it would be lost.
 
-        A commit of the person's may have what kept it from starting.
+        A commit of the person's may have what kept it from starting, or what it failed for.
         """
         state_dir, unfit = self._options.state_dir, task_run.asked == UNFIT
         task_run = self._questions.taken_up(task_run)
         begun = is_begun(state_dir, task_run.run_id)
         if begun and not unfit:
-            return task_run
+            return await self._afresh(task_run) or task_run
         if begun and await asyncio.to_thread(
             lambda: has_worked(RunFolder.open(state_dir, task_run.run_id))
         ):
@@ -220,6 +221,32 @@ class TaskRuns:
             return await self._open(replace(task_run, run_id=""))
         await self._leave(task_run)  # its planner was asked: what that cost is kept
         return await self._open(TaskRun(task_run.task_id, task_run.number + 1))
+
+    async def _afresh(self, task_run: TaskRun) -> TaskRun | None:
+        """Return a new run from the branch's head, with a person's answer about one that ended.
+
+        None where nobody has answered, where the head is the same, and where its workers changed
+        something and the person does not say that it is to begin afresh.
+        """
+        answer = self._questions.answer(task_run)
+        if not answer or task_run.asked or not await self._workspaces.is_behind(task_run):
+            return None
+        result = (await saved_run(self._options.state_dir, task_run.run_id)).result
+        words = afresh(answer)
+        if result is None or result.state not in TERMINAL - {TaskState.COMPLETE}:
+            return None
+        if words is None and result.changed_files:
+            return None
+        fresh = TaskRun(
+            task_run.task_id,
+            task_run.number + 1,
+            words=answer if words is None else words,
+            words_for=self._questions.asked(task_run),
+        )
+        self._questions.settle(task_run, TRIED_AGAIN)
+        opened = await self._open(fresh)
+        await self._workspaces.close(task_run)
+        return opened
 
     def _plan_of(self, task_run: TaskRun) -> Plan | None:
         """Return the present plan; None where the run's task is gone from it or has changed."""
@@ -405,7 +432,7 @@ class TaskRuns:
 
     # -- what a person is asked -----------------------------------------------------------------
 
-    def _unfinished(self, task_run: TaskRun, result: Result) -> TaskOutcome:
+    async def _unfinished(self, task_run: TaskRun, result: Result) -> TaskOutcome:
         if result.waiting is not None:
             asked = replace(task_run, asked=result.waiting.id)
             return self._questions.ask(
@@ -413,7 +440,8 @@ class TaskRuns:
             )
         if result.state in TERMINAL:
             status = PlanTaskStatus(result.state)
-            return self._questions.ask(task_run.task_id, status, ended_text(result), task_run)
+            text = ended_text(result, behind=await self._workspaces.is_behind(task_run))
+            return self._questions.ask(task_run.task_id, status, text, task_run)
         return TaskOutcome(PlanTaskStatus.PENDING, "stopped on the way", task_run.run_id)
 
     def _unpaid(self, task_run: TaskRun) -> TaskOutcome:

@@ -18,6 +18,7 @@ from agentrunner.verification.findings import (
     tool_changed,
     unasked_work,
 )
+from agentrunner.verification.grades import IN_WORDING
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.moves import moved_to, not_moved
 from agentrunner.verification.proof.ambient_conditions import stopped_for_ambient_conditions
@@ -51,6 +52,7 @@ from agentrunner.verification.results.names import (
     gone,
     is_of_others,
     put_aside,
+    settled,
     stable,
     unstable_names,
 )
@@ -64,6 +66,8 @@ from agentrunner.verification.wanted import wanted_by
 MOST_NAMES = 50
 UNASKED = "{} failed before and passes now, and shares no word with what was asked for"
 OF_THE_WORKER = "of the worker's own fails on the old code and passes now"
+OF_THE_WORKERS_WORDING = f"{IN_WORDING} fails on the old code and passes now"
+"""Of a test that was there before, and that the work has changed."""
 OF_OLD_CODE = "asked for passes now, and fails where the code that it is for does nothing"
 FOLLOWS = (
     "passed before and passes now, and fails where either the code or what it compares with stays"
@@ -198,10 +202,17 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
                     notes=[*notes, *how],
                 )
             )
+    known = {settled(name) for name in case.before.names} if case.before else frozenset()
+    their_own = [name for name in shown.names if name not in followed.names]
     for group, what, notes in (
         (
-            [name for name in shown.names if name not in followed.names],
+            [name for name in their_own if settled(name) not in known],
             OF_OLD_CODE if shown.of_old_code else OF_THE_WORKER,
+            [],
+        ),
+        (
+            [name for name in their_own if settled(name) in known],
+            OF_OLD_CODE if shown.of_old_code else OF_THE_WORKERS_WORDING,
             [],
         ),
         ([name for name in shown.names if name in followed.names], FOLLOWS, followed.notes),

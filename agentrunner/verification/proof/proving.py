@@ -44,6 +44,7 @@ from agentrunner.verification.proof.unexplained_files import (
     hold_at_once,
     hold_without,
 )
+from agentrunner.verification.results.names import settled
 from agentrunner.verification.target import TEST, target_of, test_target
 from agentrunner.verification.unknown_names import UnknownNames
 from agentrunner.verification.verdict import NO_CHANGE, texts_of
@@ -83,6 +84,7 @@ class Prover:
         new, *_ = await asyncio.to_thread(self.verifier.delivered.of, evidence.tree, old, left)
         total = await asyncio.to_thread(self.verifier.trees.between, old, new)
         report = Report(tree=evidence.tree, approved=frozenset(approved))
+        cases: list[Case] = []
         if new == old:
             report.doubts[TEST] = NO_CHANGE
         else:
@@ -151,7 +153,7 @@ class Prover:
                 "proofs": report.proofs,
                 "proof": texts_of(report.proofs),
                 "doubts": report.doubts,
-                "tests_added": len(_worker_tests(report.proofs)),
+                "tests_added": len(_new_tests(report.proofs, cases)),
             }
         )
 
@@ -288,8 +290,11 @@ def _proves_no_work(criterion: Criterion) -> bool:
     return criterion.check_origin == "model" and (criterion.late or tool)
 
 
-def _worker_tests(proofs: Sequence[Proof]) -> set[str]:
-    return {name for proof in proofs if proof.author == "worker" for name in proof.tests}
+def _new_tests(proofs: Sequence[Proof], cases: Sequence[Case]) -> set[str]:
+    """Tests of the worker's in these proofs that no command ran before."""
+    known = {settled(name) for case in cases if case.before for name in case.before.names}
+    by_worker = {name for proof in proofs if proof.author == "worker" for name in proof.tests}
+    return {name for name in by_worker if settled(name) not in known}
 
 
 def make_prover(verifier: Verifier, kept_in: Path | None = None) -> Prover:

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from agentrunner.commands.console import Output
 from agentrunner.commands.overview import overview
-from agentrunner.commands.pick import FITS, picker_screen
+from agentrunner.commands.pick import FITS, picker_screen, run_for
 from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
 from agentrunner.plans.store import PlanStore
 from agentrunner.storage.locks import me
@@ -109,6 +110,13 @@ def test_what_the_plan_asks_needs_you_and_a_failed_task_has_a_next_command(shell
     assert "Needs you" in shown and "Ended" not in shown and "Net or gross?" in shown
     for number in (about_plan, about_task):
         assert f"agentrunner plan answer {number}" in shown
+
+
+def test_a_run_that_is_undone_is_taken_only_where_no_other_can_be_undone(shell: Shell) -> None:
+    shell.add_run("users-api-7f3a", state="COMPLETE", rounds=1, undone=True, **DONE)
+    assert run_for("undo", None, None, Output(no_input=True)) == "users-api-7f3a"
+    shell.add_run("totals-c21e", state="COMPLETE", rounds=1, **DONE)
+    assert run_for("undo", None, None, Output(no_input=True)) == "totals-c21e"
 
 
 @pytest.mark.parametrize("name", ["users-api-7f3a", "users-api"])

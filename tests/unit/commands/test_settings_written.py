@@ -88,6 +88,12 @@ def test_what_no_task_could_have_is_not_written(
     assert not (shell.repo / "agentrunner.yaml").exists()
 
 
+def test_no_line_is_cited_that_the_file_does_not_have(shell: Shell) -> None:
+    assert shell("config", "set", "budget.usd", "3") == 0
+    assert shell("config", "set", "runner.foo", "3") == 2
+    assert "foo: 3" not in shell.err and "at config set runner.foo" in shell.err
+
+
 def test_a_project_may_ask_for_more(shell: Shell) -> None:
     assert shell("config", "set", "completion", "strict", "--project") == 0
     assert (shell.repo / "agentrunner.yaml").read_text() == "runner:\n  completion: strict\n"

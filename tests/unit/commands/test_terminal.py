@@ -148,6 +148,34 @@ def test_a_worker_s_prompt_that_was_cut_is_shown_whole_and_then_decided_about(
     assert whole.count("Do this.") == 100 and "The \\x1b[2J last line." in whole
 
 
+def test_a_question_that_was_cut_is_shown_whole_and_then_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long = f"{'It could be done in this way or in that. ' * 60}Which \x1b[2Jone?"
+    question = Question(id="abc", kind="ask_human", text=long, options=["This", "That"],
+                        subject="", state=TaskState.RUNNING)  # fmt: skip
+    monkeypatch.setattr(question_prompt, "height_of", lambda _: 24)
+    monkeypatch.setattr("sys.stdin", io.StringIO("p\n2\n"))
+    monkeypatch.setenv("PAGER", "cat")
+    answer = question_prompt.asked(question, tmp_path)
+    assert answer is not None and answer.text == "2"
+    first, whole = capsys.readouterr().err.split("p shows it whole, empty", 1)
+    assert first.count("\n") < 24 and "one?" not in first and "2  That" in first
+    assert "one?" in whole and "\x1b" not in whole
+
+
+def test_p_answers_a_question_that_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = Question(
+        id="abc", kind="ask_human", text="p or q?", subject="", state=TaskState.RUNNING
+    )
+    monkeypatch.setattr(question_prompt, "height_of", lambda _: 24)
+    monkeypatch.setattr("sys.stdin", io.StringIO("p\n"))
+    answer = question_prompt.asked(question, tmp_path)
+    assert answer is not None and answer.text == "p"
+
+
 def test_what_was_left_waiting_is_not_shown_again() -> None:
     asked = {"exit_code": 4, "state": "PLANNING", "waiting": {
         "id": "abc", "kind": "plan", "text": "Approve the plan: 1 criterion.", "options": [],

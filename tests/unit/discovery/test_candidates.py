@@ -177,6 +177,18 @@ SHAPES: dict[str, tuple[dict[str, str], list[str]]] = {
         },
         ["yarn test"],
     ),
+    "node's own runner, which needs no script": (
+        {"package.json": "{}", "test/a.js": "const test = require('node:test');\n"},
+        ["node --test"],
+    ),
+    "node's own runner, in a module beside the code": (
+        {"a.js": "", "a.test.mjs": 'import test from "node:test";\n'},
+        ["node --test"],
+    ),
+    "files that node would not find, or that another tool runs": (
+        {"tests/a.js": "require('node:test')\n", "b.test.js": "import { it } from 'vitest';\n"},
+        [],
+    ),
     "wrappers": ({"pom.xml": "", "mvnw": ""}, ["./mvnw test"]),
     "gradle": ({"build.gradle.kts": "", "gradlew": ""}, ["./gradlew test"]),
     "gradle, of modules alone": ({"settings.gradle": ""}, ["gradle test"]),

@@ -71,7 +71,7 @@ def test_tests_that_import_what_is_to_be_written_are_red(tmp_path: Path) -> None
         ("pytest -q", "12 passed in 0.50s", 0, (), "passes", "12 passed, 0 failed, 2.0 s"),
         (
             "go test ./...", "ok  \tx.org/a\t0.1s\n--- FAIL: TestB (0.00s)\nFAIL\tx.org/b\t0.1s\n",
-            1, (), "red", "of the packages 1 passed, 1 failed",
+            1, (), "red", "1 of its packages passed, 1 failed",
         ),
         ("pytest", "FAILED a::b\n1 failed, 12 passed in 1s", 1, (), "red", "12 passed, 1 failed"),
         (

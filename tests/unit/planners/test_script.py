@@ -76,8 +76,8 @@ async def test_the_position_is_the_runs_not_the_clients(script: ScriptPlanner) -
 @pytest.mark.parametrize(
     ("number", "retryable", "retry_after", "says"),
     [
-        (2, True, 2.5, "OpenAI API error: 429"),
-        (3, False, None, "OpenAI API error: 401"),
+        (2, True, 2.5, "The planner: status 429"),
+        (3, False, None, "The planner: status 401"),
         (4, True, None, "no answer in time"),
         (5, True, None, "connection failed"),
     ],

@@ -106,6 +106,28 @@ def test_why_and_what_to_do_stay_where_a_long_sentence_is_cut(end: str, others: 
     assert lines[2].startswith("  Missing: The run changed")
 
 
+DECIDES = "the change exchanges functions that decide what a test says: random.randint of shop.py"
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_free_lines_are_for_a_sentence_that_would_be_cut(width: int) -> None:
+    others = [f"AC-1 is not proven yet: {'x ' * 90}", "Nothing was red. To settle it: a check"]
+    missing = [f"`python3 -m unittest`: {DECIDES}. To settle it: agentrunner diff", *others]
+    lines = summary_screen(result(state="NEEDS_REVIEW", missing=missing), width=width).split("\n")
+    assert DECIDES in " ".join(" ".join(lines).split()) and len(lines) <= 24
+
+
+def test_what_shows_all_of_it_is_named_where_something_is_cut() -> None:
+    def next_of(*missing: str) -> str:
+        few = ENDS["unproven"].acceptance_criteria[:1]
+        open_ = result(state="NEEDS_REVIEW", missing=list(missing), acceptance_criteria=few)
+        return summary_screen(open_, target="a-1")
+
+    assert "agentrunner show a-1" in next_of(f"It is red: {LONG}")
+    assert "agentrunner show a-1" in next_of("One", "Two", "Three", "Four")
+    assert "agentrunner show" not in next_of("It is red", "There is no proof")
+
+
 LONG = f"It was {'more and ' * 200}more:"
 
 
@@ -352,3 +374,12 @@ def test_tests_that_the_planner_mapped_are_named_so() -> None:
     said = "AC-1, AC-2: their tests are mapped by the planner"
     assert said in summary_screen(result(acceptance_criteria=mapped), all_rows=True)
     assert said not in summary_screen(result(acceptance_criteria=rows), all_rows=True)
+
+
+@pytest.mark.parametrize(("failed", "named"), [(0, True), (1, False)])
+def test_what_a_command_printed_is_a_step_where_no_test_is_red(failed: int, named: bool) -> None:
+    ended = ENDS["failed"]
+    assert ended.test is not None
+    test = ended.test.model_copy(update={"exit_code": 1, "failed": failed, "red": []})
+    screen = summary_screen(ended.model_copy(update={"test": test}))
+    assert ("agentrunner logs --tests" in screen) is named

@@ -1,5 +1,8 @@
 """Who is believed: each row of the table of evidence, and each condition of COMPLETE."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from agentrunner.config.spec import Check, TestSpec
@@ -306,6 +309,16 @@ def test_a_person_may_believe_a_check_that_exits_0() -> None:
         assert ("agentrunner accept --reason" in red) is disbelieved
 
 
+def test_an_exit_code_that_no_test_accounts_for_names_what_shows_its_cause() -> None:
+    silent = TestOutcome(command="pytest -q", exit_code=1, passed=2, failed=0)
+    (text,) = judge([criterion()], evidence(test=silent), "evidence").red
+    assert text.endswith(
+        "exits 1, though no test is red: agentrunner logs --tests shows what it printed"
+    )
+    (text,) = judge([criterion()], evidence(test=RED), "evidence").red
+    assert "logs --tests" not in text
+
+
 def test_each_refusal_names_what_would_settle_it() -> None:
     red = RED.model_copy(update={"still_red": ["test_x"]})
     (text,) = judge([criterion()], evidence(test=red), "evidence").red
@@ -323,8 +336,29 @@ def test_each_refusal_names_what_would_settle_it() -> None:
         findings.tests_gone(target, ["a"], findings.NOT_LOADED_BEFORE),
         findings.tests_gone(target, ["a"], findings.RAN_BEFORE),
     ):
-        assert "agentrunner approve" in finding.remedy
+        assert findings.YES in finding.remedy
         assert "wanted?" not in findings.question_about(finding)
+
+
+def test_what_an_ended_run_misses_names_what_is_taken_from_there() -> None:
+    """Nobody is asked there, so `approve` and `reject` would find nothing that waits."""
+    target = Target("test", "pytest -q")
+    for finding in (
+        findings.tool_changed(target, "it answers"),
+        findings.looks_at_nothing(target, ["tests"]),
+        findings.inputs_written(["a"]),
+        findings.packages_changed(target, ["a"], ["t"]),
+    ):
+        assert findings.YES in finding.remedy
+        (text, *_) = judge([criterion()], asked(findings=[finding]), "evidence").missing
+        assert "agentrunner accept --reason TEXT" in text
+        assert not re.search("approve|reject", text)
+
+
+def test_every_remedy_says_yes_and_no_in_the_words_that_are_replaced() -> None:
+    source = Path(findings.__file__).read_text("utf-8")
+    words = re.findall(r"\b(?:approve|reject)\b", source)
+    assert len(words) == 2, "a remedy takes YES and NO"
 
 
 @pytest.mark.parametrize(("trial", "complete_"), [(False, False), (True, True)])
