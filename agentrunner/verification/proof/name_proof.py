@@ -129,7 +129,8 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     def decides(path: str) -> bool:
         return exam.differential.counts(in_repo(path, target.cwd), world.old, [target])
 
-    found = await exchanged(exam.run, target, case.before, now, world, held, decides)
+    stood_with = exam.verifier.snapshots.reader(world.old)
+    found = await exchanged(exam.run, target, case.before, now, world, held, decides, stood_with)
     if report.stopped_by(found, target.id):
         return
     inputs = await asyncio.to_thread(exam.differential.inputs, world.new, [target])
