@@ -40,6 +40,7 @@ from agentrunner.verification.proof.old_inputs import hold_with_old_data
 from agentrunner.verification.proof.pinned_answers import stopped_for_pinned_answers
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
 from agentrunner.verification.proof.silenced_tools import find_silenced_tools
+from agentrunner.verification.proof.swallowed_failures import swallowed
 from agentrunner.verification.proof.unloaded_tests import (
     find_lost_unloaded,
     had_no_name,
@@ -251,6 +252,7 @@ async def _stopped_for_other_questions(
             places.setdefault(files[name], []).append(name)
     wanted = "\n".join(wanted_by(exam.verifier.spec, exam.criteria))
     why = await not_asked_again(exam, case.target, places, wanted)
+    why = why or await swallowed(exam, case.target, places)
     return bool(why) and exam.report.stopped_by(tool_changed(case.target, why), case.target.id)
 
 

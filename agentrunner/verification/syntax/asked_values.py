@@ -200,6 +200,13 @@ class _Loop:
     body: Node
 
 
+def is_near(origin: str, language: str) -> bool:
+    """Whether an import may come from the project itself."""
+    if language == "python":
+        return origin.split(".")[0].split()[0] not in (*sys.stdlib_module_names, "pytest")
+    return bool(re.match(r"(?:require\([\"'])?(?:\.|@/|~/|#)", origin))
+
+
 class _Reading:
     """Reads one test for the values it runs code with."""
 
@@ -207,7 +214,9 @@ class _Reading:
         self.parsed = parsed = found.parsed
         self.found = found
         imported = imports_in(parsed)
-        self.imported = {name: origin for name, origin in imported.items() if self._is_near(origin)}
+        self.imported = {
+            name: origin for name, origin in imported.items() if is_near(origin, parsed.language)
+        }
         self.foreign = imported.keys() - self.imported.keys()
         self.given: dict[str, list[Node]] = {}
         """By name: the values assigned to it in the test or at the top of the file."""
@@ -216,12 +225,6 @@ class _Reading:
                 self.given.setdefault(parsed.text(bound[0]), []).append(bound[1])
         loops = [loop for node in walk(found.body) for loop in self._loops_at(node)]
         self.row_names = {name for loop in loops for name in self._bound(loop.target)}
-
-    def _is_near(self, origin: str) -> bool:
-        """Whether an import may come from the project itself."""
-        if self.parsed.language == "python":
-            return origin.split(".")[0].split()[0] not in (*sys.stdlib_module_names, "pytest")
-        return bool(re.match(r"(?:require\([\"'])?(?:\.|@/|~/|#)", origin))
 
     def asked_calls(self) -> Iterator[AskedCall]:
         """Yield assertions, calls and assigned values that run code with values from elsewhere."""
@@ -381,7 +384,7 @@ class _Reading:
         """Whether an expression, or a value of one of its variables, calls the project's code."""
         for one in walk(node):
             if one.type in CALLS:
-                root = _root(field(one, "function") or field(one, "constructor") or one)
+                root = root_of(field(one, "function") or field(one, "constructor") or one)
                 name = self.parsed.text(root)
                 named = root.type in ("identifier", "this")
                 if named and name not in OWN and name not in self.foreign | self.row_names:
@@ -454,7 +457,7 @@ def _is_statement(node: Node) -> bool:
     return node.parent is not None and node.parent.type == "expression_statement"
 
 
-def _root(node: Node) -> Node:
+def root_of(node: Node) -> Node:
     """Return the first name of a chain of members and calls."""
     while True:
         inner = field(node, "object") or field(node, "value") or field(node, "function")
