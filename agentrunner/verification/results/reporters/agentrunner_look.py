@@ -136,6 +136,7 @@ class Look:
         self.count = 0
         self.known = {}
         self.own_cells = {}
+        self.hooks = None
         self.heirs = set()
         self.inherited = 0
         self.called = set()
@@ -457,12 +458,20 @@ class Look:
             self.inherited -= known == len(self.found)
 
     def _hooks_of_classes(self):
-        """The names that pytest looks for in classes of tests, as its own code says them."""
-        found = set()
-        for function, label, held in list(self.functions.values()):
-            if label.startswith("_pytest.python.Class."):
-                found |= texts_in(held[0])
-        return found
+        """The names that pytest looks for in classes of tests, as its own code says them.
+
+        The names of what its functions are handed stand there as well, and are none.
+        """
+        if self.hooks is None:
+            self.hooks, handed = set(), set()
+            for _, label, held in list(self.functions.values()):
+                if label.startswith("_pytest."):
+                    code = held[0]
+                    handed.update(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+                if label.startswith("_pytest.python.Class."):
+                    self.hooks |= texts_in(held[0])
+            self.hooks -= handed
+        return self.hooks
 
     def _own_class(self, cls, names):
         cell = self.own_cells.get(cls)

@@ -653,6 +653,7 @@ def total(numbers):
 PLAIN_MEMBERS = [
     "def clear(self):\n        pass",
     "lines = ()",
+    "name = node = parent = scope = function = None",
     "@property\n    def level(self): return 0",
 ]
 
