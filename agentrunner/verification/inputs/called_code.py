@@ -42,6 +42,13 @@ ASSIGNED = re.compile(
     r"(?!.*\b(?:(?P=name)\b|require\b|import\b))(?=.*\()"
 )
 """A name that is given what a call answers, which is nothing of that name, and no module."""
+ON_ITSELF = re.compile(
+    r"(?:\b(?:self|cls|this|super\(\))\.|\$this->|\b(?:self|static|parent)::)(?P<name>\w+)\("
+)
+CLASS = re.compile(
+    r"\b(?:class|trait|module)\s+(?P<name>\w+)"
+    r"(?:\s*\((?P<bases>[^()]*)\)|[^{\n]*?\bextends\s+(?P<base>[\w.]+))?"
+)
 OWN_ASSERTION = re.compile(
     r"^\s*assert\b|\bself\.assert|\bself\.fail|\bexpect\s*\(|\bassert[.(]|pytest\.raises",
     re.MULTILINE,
@@ -84,6 +91,22 @@ def assigned_names(text: str) -> set[str]:
 def asserted_calls(text: str) -> set[str]:
     """Return functions to which a test passes the same, and whose answer is all that it asserts."""
     return {hit["name"] for hit in ASSERTED.finditer(text) if _hands_over(hit)}
+
+
+def called_on_itself(text: str) -> set[str]:
+    """Return methods that a test calls on its own object: it has them itself, or inherits them."""
+    return {hit["name"] for hit in ON_ITSELF.finditer(text)}
+
+
+def inherited_by(text: str) -> set[str]:
+    """Return the names that stand as bases in the heads of a file's classes."""
+    heads = ((hit["bases"] or "", hit["base"] or "") for hit in CLASS.finditer(text))
+    return {word for bases in heads for one in bases for word in re.findall(r"\w+", one)}
+
+
+def classes_in(text: str) -> set[str]:
+    """Return the names of a file's classes."""
+    return {hit["name"] for hit in CLASS.finditer(text)}
 
 
 def comparing(

@@ -12,7 +12,10 @@ from agentrunner.verification.inputs.called_code import (
     asserted_calls,
     assigned_names,
     called_as_statements,
+    called_on_itself,
+    classes_in,
     comparing,
+    inherited_by,
     used_answers,
 )
 from agentrunner.verification.inputs.context import Context
@@ -393,8 +396,10 @@ class Fixtures:
             for path in code
             if not called.isdisjoint(self._defined_in(path))
         )
+        own_calls = called_on_itself(text)
         for name, path in sorted(comparing(texts, names, each_other=asserted).items()):
-            if not paired(path, test):
+            # What a test calls on itself and inherits is the test's, also in its namesake.
+            if not paired(path, test) or (name in own_calls and self._is_base_in(path)):
                 why = f"{test} calls {name} of it, which compares what it is given"
                 self.context.add(path, why, "fixture", compares=name)
                 self.compares.add(path)
@@ -408,6 +413,16 @@ class Fixtures:
         if path not in self._defined:
             self._defined[path] = defined_functions(self.context.tree.text(path) or "")
         return self._defined[path]
+
+    def _is_base_in(self, path: str) -> bool:
+        """Whether some class of the tests inherits from one of this file."""
+        return not self._bases.isdisjoint(classes_in(self.context.tree.text(path) or ""))
+
+    @cached_property
+    def _bases(self) -> frozenset[str]:
+        """The names of classes from which classes of tests inherit."""
+        texts = (self.context.tree.text(reader) or "" for reader in self._readers())
+        return frozenset(name for text in texts for name in inherited_by(text))
 
     @cached_property
     def _answering(self) -> frozenset[str]:

@@ -41,6 +41,7 @@ from agentrunner.verification.proof.old_inputs import hold_with_old_data
 from agentrunner.verification.proof.pinned_answers import stopped_for_pinned_answers
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
 from agentrunner.verification.proof.silenced_tools import find_silenced_tools
+from agentrunner.verification.proof.swallowed_failures import swallowed
 from agentrunner.verification.proof.unloaded_tests import (
     find_lost_unloaded,
     had_no_name,
@@ -133,7 +134,8 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     def decides(path: str) -> bool:
         return exam.differential.counts(in_repo(path, target.cwd), world.old, [target])
 
-    found = await exchanged(exam.run, target, case.before, now, world, held, decides)
+    stood_with = exam.verifier.snapshots.reader(world.old)
+    found = await exchanged(exam.run, target, case.before, now, world, held, decides, stood_with)
     if report.stopped_by(found, target.id):
         return
     inputs = await asyncio.to_thread(exam.differential.inputs, world.new, [target])
@@ -261,6 +263,7 @@ async def _stopped_for_other_questions(
             places.setdefault(files[name], []).append(name)
     wanted = "\n".join(wanted_by(exam.verifier.spec, exam.criteria))
     why = await not_asked_again(exam, case.target, places, wanted)
+    why = why or await swallowed(exam, case.target, places)
     return bool(why) and exam.report.stopped_by(tool_changed(case.target, why), case.target.id)
 
 

@@ -14,7 +14,8 @@ emptied_functions     sources without the work, `emptied_c_functions`; `stand_in
 answers               what functions give back: `fixed_answers`; `pinned` to tests,
                       by `conditions` of what surrounds them, `comparisons` with literals
 asserts, assertions   what tests assert; `native_asserts`, `script_asserts` by language; `substance`
-                      whether that says anything, `values`, `asked_values`, `alternatives` of it
+                      whether that says anything, `values`, `asked_values`, `alternatives` of it;
+                      `replayed_assertions` fail once more as they did
 code_equality         sources that say the same; `change_beside` what was left alone, by
                       `plain_code`
 words, stated_names   names of code in a sentence, and those that it wants to have

@@ -1,9 +1,9 @@
 """The values a test passes to the code under test: values from elsewhere, and rows it loops over.
 
 A test may compare with a constant of the product, or loop over rows that the product holds or reads
-for it. Each statement that does so can be rewritten in two ways: so that it reports its values when
-it fails, and so that it fails as soon as it is run with the same values again. Python, JavaScript
-and TypeScript. Pure.
+for it, or over its answers, each beside what the test expects. Each statement that does so can be
+rewritten in two ways: so that it reports its values when it fails, and so that it fails as soon as
+it is run with the same values again. Python, JavaScript and TypeScript. Pure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,14 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import Edit, line_of, replaced
-from agentrunner.verification.syntax.languages import SCRIPTS, enclosing, field, inside, walk
+from agentrunner.verification.syntax.languages import (
+    SCRIPTS,
+    arguments_of,
+    enclosing,
+    field,
+    inside,
+    walk,
+)
 from agentrunner.verification.syntax.test_finder import located
 from agentrunner.verification.syntax.test_spans import Found, TestSpan
 from agentrunner.verification.syntax.values import assignment, is_literal
@@ -35,6 +42,9 @@ FUNCTIONS = ("arrow_function", "function_expression", "lambda")
 CALLS = ("call", "call_expression", "new_expression")
 MEMBERS = ("attribute", "member_expression")
 SUBSCRIPTS = ("subscript", "subscript_expression")
+IDS = ("identifier", "shorthand_property_identifier_pattern")
+PATTERNS = ("pattern_list", "tuple_pattern", "list_pattern", "array_pattern")
+"""Targets that take several values apart."""
 FOR_IN = "for_in_clause"
 """The loop inside a comprehension."""
 OVER_ROWS = frozenset({"forEach", "map", "every", "some", "filter", "flatMap"})
@@ -190,6 +200,13 @@ class _Loop:
     body: Node
 
 
+def is_near(origin: str, language: str) -> bool:
+    """Whether an import may come from the project itself."""
+    if language == "python":
+        return origin.split(".")[0].split()[0] not in (*sys.stdlib_module_names, "pytest")
+    return bool(re.match(r"(?:require\([\"'])?(?:\.|@/|~/|#)", origin))
+
+
 class _Reading:
     """Reads one test for the values it runs code with."""
 
@@ -197,7 +214,9 @@ class _Reading:
         self.parsed = parsed = found.parsed
         self.found = found
         imported = imports_in(parsed)
-        self.imported = {name: origin for name, origin in imported.items() if self._is_near(origin)}
+        self.imported = {
+            name: origin for name, origin in imported.items() if is_near(origin, parsed.language)
+        }
         self.foreign = imported.keys() - self.imported.keys()
         self.given: dict[str, list[Node]] = {}
         """By name: the values assigned to it in the test or at the top of the file."""
@@ -206,12 +225,6 @@ class _Reading:
                 self.given.setdefault(parsed.text(bound[0]), []).append(bound[1])
         loops = [loop for node in walk(found.body) for loop in self._loops_at(node)]
         self.row_names = {name for loop in loops for name in self._bound(loop.target)}
-
-    def _is_near(self, origin: str) -> bool:
-        """Whether an import may come from the project itself."""
-        if self.parsed.language == "python":
-            return origin.split(".")[0].split()[0] not in (*sys.stdlib_module_names, "pytest")
-        return bool(re.match(r"(?:require\([\"'])?(?:\.|@/|~/|#)", origin))
 
     def asked_calls(self) -> Iterator[AskedCall]:
         """Yield assertions, calls and assigned values that run code with values from elsewhere."""
@@ -222,6 +235,7 @@ class _Reading:
             if condition or node.type in CALLS:
                 wanted = [one for one in stated.expected if self._is_from_elsewhere(one)]
                 yield from self._asking(node, stated.operands, wanted, condition=condition)
+                yield from self._asking_of_answers(node, stated.expected, condition=condition)
         for node in walk(self.found.body):
             bound = assignment(node)
             if bound is not None and bound[1].type not in FUNCTIONS:
@@ -230,6 +244,7 @@ class _Reading:
                 yield from self._asking(node, (node,), ())
             elif (each := self._each(node)) is not None:
                 yield from self._asking(each, (each,), (), condition=True)
+                yield from self._asking_of_answers(each, self._compared(each), condition=True)
 
     def _asking(
         self,
@@ -250,6 +265,34 @@ class _Reading:
             names |= self._names(loop.rows)
         if names or not all(self._is_stated(loop.rows) for loop in loops):
             yield AskedCall(where, condition, tuple(dict.fromkeys(values)), frozenset(names))
+
+    def _asking_of_answers(
+        self, where: Node, sides: Sequence[Node], *, condition: bool
+    ) -> Iterator[AskedCall]:
+        """Yield a statement that compares answers that it loops over with values of the test.
+
+        Where the code gives fewer answers, some of these values are not asked with any more.
+        """
+        if WAITS.search(self.parsed.text(where)):
+            return
+        loops = self._loops_around(where)
+        answers = {name for loop in loops for name in self._answers(loop.target, loop.rows)}
+        names = [set(self._bound(one)) for one in sides]
+        wanted = [
+            self.parsed.text(one)
+            for one, used in zip(sides, names, strict=True)
+            if used and answers.isdisjoint(used) and self._is_plain(one)
+            and not self._asks_code(one)
+        ]  # fmt: skip
+        if wanted and not all(answers.isdisjoint(used) for used in names):
+            yield AskedCall(where, condition, tuple(dict.fromkeys(wanted)), frozenset())
+
+    def _compared(self, node: Node) -> list[Node]:
+        """Return the sides of a comparison for equality."""
+        while node.type == "parenthesized_expression" and node.named_child_count == 1:
+            node = node.named_children[0]
+        equal = any(one.type in ("==", "===", "is") for one in node.children)
+        return node.named_children if equal and node.named_child_count == 2 else []
 
     # -- loops --------------------------------------------------------------------------------
 
@@ -281,10 +324,32 @@ class _Reading:
             if target is not None and rows is not None and through:
                 yield _Loop(target, rows, body)
 
+    def _answers(self, target: Node, rows: Node) -> Iterator[str]:
+        """Yield the names that a loop gives answers of the code, and no positions or keys."""
+        if target.type == "formal_parameters":  # `(row, index) => …`
+            for first in target.named_children[:1]:
+                yield from self._answers(field(first, "pattern") or first, rows)
+            return
+        parts = target.named_children if target.type in PATTERNS else [target]
+        through = field(rows, "function")
+        member = field(through, "attribute") or field(through, "property")
+        name = self.parsed.text(member or through) if through is not None else ""
+        given = [one for one in arguments_of(rows) if one.type != "keyword_argument"]
+        if name == "zip" and len(given) == len(parts):
+            for part, inner in zip(parts, given, strict=True):
+                yield from self._answers(part, inner)
+        elif name == "enumerate" and len(parts) == 2 and given:
+            yield from self._answers(parts[1], given[0])
+        elif self._asks_code(rows):
+            is_keyed = name in ("items", "entries") and len(parts) == 2
+            yield from self._bound(parts[1] if is_keyed else target)
+
     def _each(self, node: Node) -> Node | None:
         """Return what `all(… for row in rows)` and `rows.every((row) => …)` check for each row."""
         body = field(node, "body")
         call = node.parent if node.type == "generator_expression" else None
+        if node.type == "list_comprehension" and node.parent is not None:
+            call = node.parent.parent  # `all([…])`
         if call is not None and self.parsed.text(field(call, "function") or call) == "all":
             return body
         if node.type == "arrow_function" and body is not None and body.type != "statement_block":
@@ -310,9 +375,8 @@ class _Reading:
         return values
 
     def _bound(self, target: Node) -> list[str]:
-        """Return the names that a target or parameters bind."""
-        ids = ("identifier", "shorthand_property_identifier_pattern")
-        return [self.parsed.text(one) for one in walk(target) if one.type in ids]
+        """Return the names that a target or parameters bind, or that a value consists of."""
+        return [self.parsed.text(one) for one in walk(target) if one.type in IDS]
 
     # -- where a value comes from ---------------------------------------------------------------
 
@@ -320,7 +384,7 @@ class _Reading:
         """Whether an expression, or a value of one of its variables, calls the project's code."""
         for one in walk(node):
             if one.type in CALLS:
-                root = _root(field(one, "function") or field(one, "constructor") or one)
+                root = root_of(field(one, "function") or field(one, "constructor") or one)
                 name = self.parsed.text(root)
                 named = root.type in ("identifier", "this")
                 if named and name not in OWN and name not in self.foreign | self.row_names:
@@ -393,7 +457,7 @@ def _is_statement(node: Node) -> bool:
     return node.parent is not None and node.parent.type == "expression_statement"
 
 
-def _root(node: Node) -> Node:
+def root_of(node: Node) -> Node:
     """Return the first name of a chain of members and calls."""
     while True:
         inner = field(node, "object") or field(node, "value") or field(node, "function")

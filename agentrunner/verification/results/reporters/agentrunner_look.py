@@ -12,6 +12,7 @@ import builtins
 import os
 import sys
 import types
+from binascii import crc32
 from operator import is_, itemgetter
 
 TOOLS = ("unittest", "_pytest", "pytest", "pluggy", "importlib")
@@ -27,6 +28,7 @@ FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type)
 ATTRIBUTES = (*FUNCTIONS, classmethod, staticmethod, property, type(object.__init__))
 STDLIB = os.path.dirname(os.__file__) + os.sep
 MOST = 200
+MOST_INHERITED = 500
 AUDITED = hasattr(sys, "addaudithook")
 EVENTS = frozenset(("object.__setattr__", "exec", "sys.settrace"))
 WRITTEN = " (written to and put back)"
@@ -134,6 +136,9 @@ class Look:
         self.count = 0
         self.known = {}
         self.own_cells = {}
+        self.hooks = None
+        self.heirs = set()
+        self.inherited = 0
         self.called = set()
         """Names that tests use: of functions, modules and methods."""
         self.test_files = set()
@@ -260,7 +265,7 @@ class Look:
 
     def note(self, what, where=None):
         """Something was exchanged."""
-        if what not in self.found and len(self.found) < MOST:
+        if what not in self.found and len(self.found) - self.inherited < MOST:
             self.found[what] = self.where if where is None else where
             self.tell()
 
@@ -372,7 +377,9 @@ class Look:
     # -- the tests' own classes -------------------------------------------------------------------
 
     def test_case(self, cls, instance=None):
-        """Look at a class of unittest's tests, for what stands before the tool's own methods."""
+        """Look at a class of tests, for what stands before the tool's own methods."""
+        if self.closed:
+            self._inherits(cls)
         tool = None
         for base in cls.__mro__:
             if base.__module__ == "unittest.case" and base.__name__ == "TestCase":
@@ -398,6 +405,73 @@ class Look:
         for kind, equality in (space.get("_type_equality_funcs") or {}).items():
             if callable(equality):
                 self.note("%s()._type_equality_funcs[%s]" % (label_of(cls), kind.__name__))
+
+    def _inherits(self, cls):
+        """Note what a class of tests gets from classes elsewhere that the tool or Python calls.
+
+        That is what stands before a name of another base, what pytest calls of a class, and what
+        Python calls without a name. All else only the tests themselves can call.
+        """
+        if cls in self.heirs:
+            return
+        self.heirs.add(cls)
+        home = file_of(sys.modules.get(cls.__module__))
+        tools = [each[1] for each in self.classes]
+        kit = [one for one in tools if one.__module__ == "unittest.case" and one.__name__ == "TestCase"]
+        of_tests = [base for base in cls.__mro__ if any(one in base.__mro__ for one in kit)]
+        hooks = () if of_tests else self._hooks_of_classes()
+        for at, base in enumerate(cls.__mro__):
+            place = file_of(sys.modules.get(base.__module__))
+            if base in of_tests and base not in tools:
+                self._inherited(cls, home, label_of(base), place)
+            if base is object or base in of_tests:
+                continue
+            others = [
+                one
+                for one in cls.__mro__[at + 1 :]
+                if one is not object and file_of(sys.modules.get(one.__module__)) != place
+            ]
+            for key, value in list(vars(base).items()):
+                if key[:2] == "__":
+                    decides = function_of(value) is not None and key[:8] != "__annota"
+                else:
+                    decides = key in hooks or any(key in vars(one) for one in others)
+                if decides or is_fixture(value):
+                    self._inherited(cls, home, "%s.%s" % (label_of(base), key), place, value)
+        kind = type(cls)
+        self._inherited(cls, home, label_of(kind), file_of(sys.modules.get(kind.__module__)))
+
+    def _inherited(self, cls, home, what, place, value=None):
+        """Note one thing that a class inherits, unless it is of its own file or an installed one."""
+        function = function_of(value)
+        path = function.__code__.co_filename if function else place
+        path = place if path.startswith("<") else os.path.abspath(path)
+        if path in ("/", home) or is_installed(path) or os.path.basename(path) == "conftest.py":
+            return
+        if self.inherited < MOST_INHERITED:
+            known = len(self.found)
+            self.inherited += 1
+            if function:
+                what = "%s (%08x)" % (what, crc32(repr(text_of(function.__code__)).encode("utf-8")))
+            names = what, os.path.relpath(path), cls.__qualname__, os.path.relpath(home)
+            self.note("%s of %s, which %s of %s inherits" % names)
+            self.inherited -= known == len(self.found)
+
+    def _hooks_of_classes(self):
+        """The names that pytest looks for in classes of tests, as its own code says them.
+
+        The names of what its functions are handed stand there as well, and are none.
+        """
+        if self.hooks is None:
+            self.hooks, handed = set(), set()
+            for _, label, held in list(self.functions.values()):
+                if label.startswith("_pytest."):
+                    code = held[0]
+                    handed.update(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+                if label.startswith("_pytest.python.Class."):
+                    self.hooks |= texts_in(held[0])
+            self.hooks -= handed
+        return self.hooks
 
     def _own_class(self, cls, names):
         cell = self.own_cells.get(cls)
@@ -657,6 +731,36 @@ def names_in(code):
         if isinstance(each, types.CodeType):
             found |= names_in(each)
     return found
+
+
+def texts_in(code):
+    """The texts that a function says, and the functions in it."""
+    found = set()
+    for each in code.co_consts:
+        if isinstance(each, types.CodeType):
+            found |= texts_in(each)
+        else:
+            several = each if isinstance(each, tuple) else (each,)
+            found.update(one for one in several if isinstance(one, str))
+    return found
+
+
+def text_of(code):
+    """What a function says, wherever it stands."""
+    held = [
+        text_of(one)
+        if isinstance(one, types.CodeType)
+        else sorted(map(repr, one))
+        if isinstance(one, frozenset)
+        else repr(one)
+        for one in code.co_consts
+    ]
+    return code.co_code, code.co_names, held
+
+
+def is_fixture(value):
+    """Whether a member of a class is a fixture of pytest."""
+    return type(value).__module__ == "_pytest.fixtures" or "_pytestfixturefunction" in dir(value)
 
 
 UNIVERSAL = frozenset(vars(object)) | {"__init_subclass__", "__module__", "__doc__", "__dict__"}

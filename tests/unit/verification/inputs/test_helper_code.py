@@ -192,6 +192,39 @@ def test_a_constructor_of_a_base_class_is_no_comparison() -> None:
     assert inputs(files) == {"test_it.py"}
 
 
+COMPARING = (
+    b"class Comparing:\n    def same(self, a, b):\n        return abs(a - b) < 0.01\n\n\n"
+    b"class Cart(Comparing):\n    def total(self):\n        return 0\n"
+)
+HEIR = (
+    b"import unittest\n\nfrom cart import Cart, Comparing\n\n\n"
+    b"class CartTest(%s):\n    def test_it(self):\n"
+    b"        self.assertTrue(self.same(Cart().total(), 5))\n"
+)
+
+
+def test_a_comparing_method_that_a_test_inherits_counts_in_its_namesake_too() -> None:
+    files = {"cart.py": COMPARING, "test_cart.py": HEIR % b"Comparing, unittest.TestCase"}
+    assert inputs(files) == {"cart.py", "test_cart.py"}
+    further = {
+        "cart.py": COMPARING,
+        "tests/base.py": b"import unittest\n\nfrom cart import Comparing\n\n\n"
+        b"class Case(Comparing, unittest.TestCase):\n    ...\n",
+        "tests/test_cart.py": b"from tests.base import Case\n" + HEIR % b"Case",
+    }
+    assert "cart.py" in inputs(further)
+    found = find_inputs([("pytest", ".")], files, files.get, wanted=WANTED)
+    assert [one.compares for one in found.tests if one.path == "cart.py"] == [("same",)]
+
+
+def test_a_method_of_that_name_that_a_test_does_not_inherit_is_product() -> None:
+    files = {"cart.py": COMPARING, "test_cart.py": HEIR % b"Case"}
+    assert inputs(files) == {"test_cart.py"}
+    named = "same() compares amounts but for rounding."
+    files = {"cart.py": COMPARING, "test_cart.py": HEIR % b"Comparing, unittest.TestCase"}
+    assert inputs(files, named) == {"test_cart.py"}
+
+
 def test_a_name_that_a_test_assigns_is_no_function_of_another_file() -> None:
     files = {
         "caching.py": b"def cached(size, info=0):\n    return size == info\n",

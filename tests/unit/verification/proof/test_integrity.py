@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from agentrunner.state.state_model import FileRef
@@ -67,6 +68,35 @@ def test_tests_of_the_worker_do_not_cover_what_the_product_exchanges() -> None:
     assert message is not None
     assert EQUAL.what in message
     assert asked(results(), results(EQUAL), results(EQUAL), held=results())[0] is None
+
+
+OWN = "shop.Logged.setUp ({}) of lib/shop.py, which T of test_a.py inherits"
+CLASS = b"class T(Logged, unittest.TestCase):"
+
+
+def inherits(before: Results, now: Results, product: tuple[str, ...], text: bytes) -> str | None:
+    async def run(target: Target, tree: str, only: Sequence[str]) -> Measured:
+        return Measured(target, RAN, before)
+
+    world = replace(WORLD, product=product)
+    target = Target("test", "pytest", cwd="src")
+    old = {"src/test_a.py": text}.get
+    finding = asyncio.run(exchanged(run, target, before, now, world, stood=old))
+    return finding.message if finding else None
+
+
+def test_what_tests_of_before_inherit_from_changed_product_is_named_without_its_code() -> None:
+    was, now = Exchanged(OWN.format("0" * 8)), Exchanged(OWN.format("1" * 8))
+    message = inherits(results(was), results(now), ("src/lib/shop.py",), CLASS)
+    assert message is not None
+    assert "shop.Logged.setUp of lib/shop.py, which T of test_a.py inherits" in message
+    assert inherits(results(was), results(was), ("src/lib/shop.py",), CLASS) is None
+
+
+def test_what_new_classes_inherit_or_what_stands_in_files_of_tests_does_not_matter_here() -> None:
+    now = Exchanged(OWN.format("1" * 8))
+    assert inherits(results(), results(now), ("src/lib/shop.py",), b"class Test:") is None
+    assert inherits(results(), results(now), ("src/lib/other.py",), CLASS) is None
 
 
 def test_it_blocks_and_says_what_settles_it() -> None:

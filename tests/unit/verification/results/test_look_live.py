@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.verification.proof.integrity import CODE as DIGEST
 from tests.kit.files import write
 from tests.kit.reporting import TOOLS, need, reported
 
@@ -607,3 +608,114 @@ def test_pythons_own_library_is_its_own_whatever_names_a_test_uses() -> None:
         check=False,
     )
     assert done.stdout == "True {}\n", done.stderr
+
+
+INHERITS = """
+import unittest
+
+from shop import Logged, total
+
+
+class T(Logged, unittest.TestCase):
+    def test_a(self):
+        self.log("a")
+        self.assertEqual(total([2, 3]), 5)
+"""
+PYTEST_INHERITS = """
+from shop import Logged, total
+
+
+class TestT(Logged):
+    def test_a(self):
+        self.log("a")
+        assert total([2, 3]) == 5
+"""
+LOGGED = """
+import functools
+
+import pytest
+
+
+class Kind(type):
+    pass
+
+
+class Logged{kind}:
+    def log(self, text):
+        pass
+
+    {member}
+
+
+def total(numbers):
+    return sum(numbers)
+"""
+PLAIN_MEMBERS = [
+    "def clear(self):\n        pass",
+    "lines = ()",
+    "name = node = parent = scope = function = None",
+    "@property\n    def level(self): return 0",
+]
+
+
+def inherited(tree: Path, test: str, tool: str, member: str, kind: str = "") -> list[str]:
+    files = {"shop.py": LOGGED.format(member=member, kind=kind), "test_shop.py": test}
+    write(tree, files)
+    code, found, _ = what(tree, f"{sys.executable} {tool}")
+    assert code == 0
+    return [DIGEST.sub("", one) for one in found]
+
+
+@pytest.mark.parametrize("tool", ["-m unittest test_shop", "-m pytest -q test_shop.py"])
+@pytest.mark.parametrize(
+    ("member", "name"),
+    [
+        ("def assertEqual(self, *given, **named):\n        pass", "assertEqual"),
+        ("assertEqual = functools.partial(max, 1)", "assertEqual"),
+        ("def setUp(self):\n        pass", "setUp"),
+        ("def __init_subclass__(cls):\n        super().__init_subclass__()", "__init_subclass__"),
+        ("failureException = ValueError", "failureException"),
+    ],
+)
+def test_what_a_class_of_unittest_inherits_is_named(
+    tree: Path, tool: str, member: str, name: str
+) -> None:
+    found = inherited(tree, INHERITS, tool, member)
+    assert found == [f"shop.Logged.{name} of shop.py, which T of test_shop.py inherits"]
+
+
+@pytest.mark.parametrize(
+    ("member", "name"),
+    [
+        ("def setup_method(self, method=None):\n        pass", "setup_method"),
+        ("@classmethod\n    def teardown_class(cls):\n        pass", "teardown_class"),
+        ("@pytest.fixture(autouse=True)\n    def any_name(self):\n        pass", "any_name"),
+        ("def __getattribute__(self, name):\n        return super().__getattribute__(name)",
+         "__getattribute__"),
+    ],
+)  # fmt: skip
+def test_what_a_class_of_pytest_inherits_is_named(tree: Path, member: str, name: str) -> None:
+    found = inherited(tree, PYTEST_INHERITS, "-m pytest -q test_shop.py", member)
+    assert found == [f"shop.Logged.{name} of shop.py, which TestT of test_shop.py inherits"]
+
+
+@pytest.mark.parametrize("member", PLAIN_MEMBERS)
+def test_what_only_tests_can_call_of_a_class_is_theirs(tree: Path, member: str) -> None:
+    assert inherited(tree, INHERITS, "-m unittest test_shop", member) == []
+    assert inherited(tree, PYTEST_INHERITS, "-m pytest -q test_shop.py", member) == []
+
+
+def test_a_class_of_classes_is_named(tree: Path) -> None:
+    found = inherited(tree, INHERITS, "-m unittest test_shop", "pass", "(metaclass=Kind)")
+    assert found == ["shop.Kind of shop.py, which T of test_shop.py inherits"]
+
+
+def test_what_an_inherited_method_says_is_told_wherever_it_stands(tree: Path) -> None:
+    tool, head = "-m unittest test_shop", "# a line more\n"
+    told = []
+    for member in ("setUp = lambda self: 1", "setUp = lambda self: 2"):
+        for shop in (LOGGED, head + LOGGED):
+            write(tree, {"shop.py": shop.format(member=member, kind=""), "test_shop.py": INHERITS})
+            told += what(tree, f"{sys.executable} {tool}")[1]
+    assert len(told) == 4
+    assert (told[0] == told[1], told[2] == told[3], told[1] == told[2]) == (True, True, False)

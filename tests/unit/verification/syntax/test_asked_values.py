@@ -46,6 +46,21 @@ def asked(body: str, head: str = HEAD) -> list[tuple[str, tuple[str, ...]]]:
         ),
         ("assert all(rate(name) for name in shop.NAMES)", ("name",)),
         ("for row in rows:\n    check(rate(row.a))", ("row", "row.a")),
+        ("for got, want in zip(shop.all(3), [1, 2]):\n    assert got == want", ("want",)),
+        ("assert all(got == want for got, want in zip(rate(3), [1, 2]))", ("want",)),
+        ("assert all([want == got for got, want in zip(rate(3), (1, 2))])", ("want",)),
+        (
+            "for i, (got, want) in enumerate(zip(rate(3), [1])):\n    self.assertEqual(got, want)",
+            ("want",),
+        ),
+        (
+            "want = [1, 2]\nfor i, got in enumerate(rate(3)):\n    assert got == want[i]",
+            ("want[i]",),
+        ),
+        (
+            "want = {'a': 1}\nfor name, got in rate(3).items():\n    assert want[name] == got",
+            ("want[name]",),
+        ),
     ],
 )
 def test_what_comes_from_elsewhere_is_told(body: str, values: tuple[str, ...]) -> None:
@@ -64,6 +79,10 @@ def test_what_comes_from_elsewhere_is_told(body: str, values: tuple[str, ...]) -
         "assert rate(5) == rate(6)",
         "got = shop.cart()\nassert got.total == rate(5)",
         "for row in rows:\n    assert await rate(row)",
+        "for got in rate(3):\n    assert got == 4",
+        "for got in rate(3):\n    assert got == got.upper()",
+        "for name, got in rate(3).items():\n    assert name == 'a'",
+        "for got, want in zip(rate(3), rate(4)):\n    assert got == want",
     ],
 )
 def test_what_stands_in_the_test_or_is_its_subject_is_left_alone(body: str) -> None:
@@ -105,12 +124,44 @@ def test_a_loop_of_javascript_is_read_too() -> None:
         b"test('costs', () => shop.ROWS.forEach(([a, b]) => { expect(shop.cost(a)).toBe(b); }));\n"
         b"test('rate', () => assert.equal(shop.cost(1), shop.RATE));\n"
         b"test('stated', () => { for (const a of [1, 2]) assert.equal(shop.cost(a), 3); });\n"
+        b"const want = [1, 2];\n"
+        b"test('each', () => shop.all().forEach((a, i) => { assert.equal(a, want[i]); }));\n"
+        b"test('every', () => assert.ok(shop.all().every((a, i) => a === want[i])));\n"
+        b"test('keys', () => { for (const [k, a] of Object.entries(shop.all()))"
+        b" assert.equal(a, want[k]); });\n"
+        b"test('low', () => shop.all().forEach((a) => assert.equal(a, a.low)));\n"
     )
     found = {}
-    for name in ("costs", "rate", "stated"):
+    for name in ("costs", "rate", "stated", "each", "every", "keys", "low"):
         span = find_test(source, "javascript", name)
         assert span is not None
         found[name] = [one.values for one in asked_calls(source, "javascript", span)]
     assert found["rate"] == [("shop.RATE",)]
     assert [set(one) for one in found["costs"]] == [{"a", "b"}]
-    assert found["stated"] == []
+    assert found["stated"] == found["low"] == []
+    assert found["each"] == found["every"] == [("want[i]",)]
+    assert found["keys"] == [("want[k]",)]
+
+
+def test_an_answer_that_is_not_given_any_more_is_not_asked_about(tmp_path: Path) -> None:
+    source = (
+        b"import shop\n\n\ndef test_it():\n    for got, want in zip(shop.all(), [1, 2, 3]):\n"
+        b"        assert got == want\n"
+    )
+    span = find_test(source, "python", "test_it")
+    assert span is not None
+    [one] = asked_calls(source, "python", span)
+
+    def run(edit: object, answers: str) -> str:
+        text = applied(source, [edit]).decode() + helper("python", "f")  # type: ignore[list-item]
+        (tmp_path / "test_shop.py").write_text(f"{text}\ntest_it()\n")
+        (tmp_path / "shop.py").write_text(f"def all():\n    return {answers}\n")
+        ran = subprocess.run(
+            [sys.executable, "-B", "test_shop.py"], cwd=tmp_path, capture_output=True, text=True
+        )
+        return ran.stderr
+
+    assert values_in(run(telling(one, "python", 7, "f"), "[1, 1, 1]")) == {7: (2,)}
+    again = ask_again(one, "python", [2], "f")
+    assert "asked again" in run(again, "[1, 2, 3]")
+    assert run(again, "[1]") == ""
