@@ -98,7 +98,16 @@ def code_of(path: str, source: bytes | None) -> bytes | None:
     if source is None:
         return None
     code = source if language_of(path) == "go" else without_comments(path, source)
-    return b"\n".join(line.rstrip() for line in code.splitlines() if line.strip())
+    lines = zip(source.split(b"\n"), code.split(b"\n"), strict=True)
+    return b"\n".join(_indented(written, line) for written, line in lines if line.strip())
+
+
+def _indented(written: bytes, code: bytes) -> bytes:
+    """A line of code, as far to the right as what is written there begins, if that is a comment."""
+    indent = len(written) - len(written.lstrip())
+    return (
+        written[:indent] + code[indent:].strip() if code[indent:][:1].isspace() else code.rstrip()
+    )
 
 
 def names_defined(source: bytes) -> set[bytes]:

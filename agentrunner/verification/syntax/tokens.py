@@ -204,9 +204,14 @@ def content(text: str) -> str:
 
 
 def without_comments(path: str, source: bytes) -> bytes:
-    """Return a source with blanks in place of its comments; as it is in an unknown language."""
+    """Return a source with blanks in place of its comments; as it is in an unknown language.
+
+    Its lines stay.
+    """
     family = lexical_family(path, source)
     code = bytearray(source)
     for start, comment in comments(source, family) if family is not None else []:
-        code[start : start + len(comment)] = b" " * len(comment)
+        code[start : start + len(comment)] = re.sub(
+            rb"[^\n]", b" ", bytes(code[start : start + len(comment)])
+        )
     return bytes(code)

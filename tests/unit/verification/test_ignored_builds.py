@@ -40,6 +40,7 @@ def test_what_a_source_defines(source: bytes, names: set[bytes]) -> None:
     ("path", "before", "after", "same"),
     [
         ("a.c", b"int n = 1; // one\n", b"// two\n\nint n = 1;\n", True),
+        ("a.c", b"  int n = 1;\n", b"  /* one */ int n = 1; /* and\n more */\n", True),
         ("a.c", b'char *s = "a  b";\n', b'char *s = "a b";\n', False),
         ("a.pyx", b"if n:\n    n += 1\n    n += 2\n", b"if n:\n    n += 1\nn += 2\n", False),
         ("a.go", b"//go:build linux\npackage a\n", b"//go:build darwin\npackage a\n", False),
