@@ -197,7 +197,7 @@ def approve(
     """
     output = opt.detached(output, detach)
     if interactive(output) and identifier is None and edit is None:
-        return dialog("approve", run, output)
+        return dialog("approve", run, output, reason)
     if identifier is None:
         raise _missing_error(
             "approve", run, "a yes is to exactly one thing, named by --id.", output
@@ -239,24 +239,32 @@ def reject(
 ) -> int:
     """Say no to what is asked, and why.
 
-    In a terminal id and reason may be left out: what is asked is shown, and you are asked.
+    In a terminal id and reason may be left out: what is asked is shown, and you are asked for the
+    reason, unless it is given.
     """
     output = opt.detached(output, detach)
     if interactive(output) and (identifier is None or reason is None):
-        return dialog("reject", run, output)
+        return dialog("reject", run, output, reason or "")
     if identifier is None or reason is None:
         raise _missing_error("reject", run, "a no needs --id and --reason.", output)
     run_id = run_for("reject", run, output.state_dir, output)
     return give(run_id, _answer(identifier, "reject", reason), output)
 
 
-def dialog(verb: Literal["answer", "approve", "reject"], run: str | None, output: Output) -> int:
+def dialog(
+    verb: Literal["answer", "approve", "reject"],
+    run: str | None,
+    output: Output,
+    reason: str = "",
+) -> int:
     """Show a run's question and let the person answer here; return 4 if they leave it waiting.
 
+    A `reason` that is given is not asked for: with it a no is said at once, and a yes has it.
     Where it is settled in another terminal meanwhile, that is said, and the exit code is 0.
     """
     from agentrunner.commands.elsewhere import settled_elsewhere
     from agentrunner.commands.question_prompt import NotAskedAnyMore, asked, polling
+    from agentrunner.state.people import IN_WORDS
     from agentrunner.storage.events import read_from
     from agentrunner.storage.run_folder import RunFolder
 
@@ -270,6 +278,8 @@ def dialog(verb: Literal["answer", "approve", "reject"], run: str | None, output
             f"{run_id} does not wait for anyone.",
             remedy=f"agentrunner show {run_id}",
         )
+    if verb == "reject" and reason and waiting.kind not in IN_WORDS:
+        return give(run_id, _answer(waiting.id, verb, reason), output)
     try:
         with polling(settled_elsewhere(folder, waiting.id, seen)):
             answer = asked(waiting.question(), folder.root, reject=verb == "reject")
@@ -279,6 +289,8 @@ def dialog(verb: Literal["answer", "approve", "reject"], run: str | None, output
     if answer is None:
         tell(f"It still waits:  agentrunner answer {run_id}", sys.stderr)
         return 4
+    if reason and answer.decision == "approve":
+        answer = answer.model_copy(update={"text": answer.text or reason})
     return give(run_id, answer, output)
 
 

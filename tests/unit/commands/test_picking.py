@@ -279,6 +279,17 @@ def test_approvals_are_asked(
     assert (answer["id"], answer["decision"], answer["text"]) == ("abc", decision, text)
 
 
+@pytest.mark.parametrize(("verb", "keys"), [("reject", []), ("approve", ["y\n"])])
+def test_a_reason_that_is_given_is_not_asked_for_again(
+    verb: str, keys: list[str], tmp_path: Path
+) -> None:
+    seen, _, said = typed(tmp_path, "plan", [verb, "--reason", "as agreed", "-q"], keys)
+    answer = said[0][2]
+    assert isinstance(answer, dict)
+    assert (answer["id"], answer["decision"], answer["text"]) == ("abc", verb, "as agreed")
+    assert "what is wrong" not in seen
+
+
 @pytest.mark.parametrize("key", ["q\n", "\x03", "\x04"])
 def test_leaving_it_leaves_it_waiting(key: str, tmp_path: Path) -> None:
     seen, code, said = typed(tmp_path, "plan", ["approve"], [key])
