@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from agentrunner.plans.store import OpenQuestion
 
 DRAW_SEC = 1.0
+GONE = "Answered in another terminal, or not asked any more."
 PROMPT = "your answer (empty leaves it waiting) > "
 
 
@@ -248,7 +249,7 @@ class PlanQuestions:
         while True:
             line = await self._typed.read(PROMPT, given_up)
             if given_up():
-                _write("\n" if self._stop.is_set() else "\nAnswered in another terminal.\n")
+                _write("\n" if self._stop.is_set() else f"\n{GONE}\n")
                 return
             if not (line or "").strip():
                 self.left.add(question.id)

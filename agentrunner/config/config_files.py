@@ -175,7 +175,8 @@ def _refuse_all_but_harmless(tree: YamlTree) -> None:
                 path,
                 f"A repository may not set {what}.{only}",
                 error=ProjectSetting,
-                remedy="write it into the task file, or into your own config.yaml",
+                remedy="write it into the task file, or into your own config.yaml"
+                " (agentrunner config set)",
             )
 
 
