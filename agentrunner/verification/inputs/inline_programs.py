@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from agentrunner.text.python_source import python_tree
 from agentrunner.text.unicode import to_bytes, to_text
 from agentrunner.verification.inputs.shell import steps_of
 from agentrunner.verification.inputs.tree import join
@@ -205,9 +206,10 @@ def _as_file(kind: str, options: str, text: str) -> tuple[str, str]:
         module = "--input-type=module" in options or MODULE.search(text)
         return (".mjs" if module else ".cjs"), text
     if kind == "python":
+        tree = python_tree(text)
         try:
-            return ".py", ast.unparse(ast.parse(text))
-        except (SyntaxError, ValueError, RecursionError):
+            return ".py", ast.unparse(tree) if tree is not None else text
+        except RecursionError:
             return ".py", text
     if kind == "sh" and "\n" not in text:
         return ".sh", SEMICOLON.sub(lambda one: one[0] if len(one[0]) > 1 else "\n", text)

@@ -9,6 +9,7 @@ import ast
 import re
 from difflib import SequenceMatcher
 
+from agentrunner.text.python_source import python_tree
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.kept_part import Kept, Surrounding, old, whole
 from agentrunner.verification.inputs.references import family_of
@@ -60,9 +61,8 @@ def keep_tests(before: str, after: str, around: Surrounding) -> Kept:
 
 
 def _python(before: str, after: str) -> bool:
-    try:
-        old_tree, new_tree = ast.parse(before), ast.parse(after)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    old_tree, new_tree = python_tree(before), python_tree(after)
+    if old_tree is None or new_tree is None:
         return False
     known = set(re.findall(r"\w+", before))
     return _only_adds_tests(old_tree.body, new_tree.body, before, after, known, in_class=False)

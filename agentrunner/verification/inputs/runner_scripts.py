@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from agentrunner.text.python_source import python_tree
+
 
 def tools_started(text: str) -> list[tuple[str, list[str]]]:
     """The test tools that a script starts, with the words that their commands would have.
@@ -13,9 +15,8 @@ def tools_started(text: str) -> list[tuple[str, list[str]]]:
     `discover(…)` of unittest's loader and `run_tests(…)` of Django. Of arguments only literals are
     known: where another word is given, the tool's default stands. Nothing for what is no Python.
     """
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = python_tree(text)
+    if tree is None:
         return []
     names = _imported(tree)
     return [found for node in ast.walk(tree) if (found := _started(node, names)) is not None]
@@ -26,18 +27,12 @@ def _imported(tree: ast.Module) -> dict[str, str]:
     names: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names.update(
-                {
-                    (one.asname or one.name.partition(".")[0]): (
-                        one.name if one.asname else one.name.partition(".")[0]
-                    )
-                    for one in node.names
-                }
-            )
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.update(
-                {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
-            )
+            for one in node.names:
+                top = one.name.partition(".")[0]
+                names[one.asname or top] = one.name if one.asname else top
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            for one in node.names:
+                names[one.asname or one.name] = f"{node.module}.{one.name}"
     return names
 
 
