@@ -38,7 +38,7 @@ from agentrunner.errors import CheckpointCorrupt
 from agentrunner.errors.runs import DiskFull
 from agentrunner.state import people, run_state, state_model, worker_runs
 from agentrunner.state.lifecycle import TaskState
-from agentrunner.state.run_state import SCHEMA_VERSION
+from agentrunner.state.run_state import SCHEMA_VERSION, Baseline
 from agentrunner.state.state_model import StateModel
 
 APPLICATION_ID = 0x41475255  # "AGRU"
@@ -73,6 +73,10 @@ FORMER_MODULES: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """Where the classes of a state were in earlier versions, whose runs this version resumes."""
+
+
+FORMER_FIELDS: Mapping[type, frozenset[str]] = {Baseline: frozenset({"exact"})}
+"""What classes had in earlier versions and have no more."""
 
 
 @cache
@@ -117,7 +121,10 @@ def _revived(code: int, data: bytes) -> Any:
         EXT_PYDANTIC_V2,
     ):
         raise ValueError(f"it holds a {module}.{name}, which is no part of a state")
-    return cls(content) if code == EXT_CONSTRUCTOR_SINGLE_ARG else cls(**content)
+    if code == EXT_CONSTRUCTOR_SINGLE_ARG:
+        return cls(content)
+    former = FORMER_FIELDS.get(cls, ())
+    return cls(**{name: value for name, value in content.items() if name not in former})
 
 
 class BoundedSaver(SqliteSaver):

@@ -202,8 +202,9 @@ class _Loop:
 
 def is_near(origin: str, language: str) -> bool:
     """Whether an import may come from the project itself."""
-    if language == "python":
-        return origin.split(".")[0].split()[0] not in (*sys.stdlib_module_names, "pytest")
+    if language == "python":  # `.calc add` of `from .calc import add`
+        top = re.split(r"[. ]", origin, maxsplit=1)[0]
+        return not top or top not in (*sys.stdlib_module_names, "pytest")
     return bool(re.match(r"(?:require\([\"'])?(?:\.|@/|~/|#)", origin))
 
 

@@ -196,6 +196,15 @@ def test_a_state_of_a_version_with_other_rooms_comes_back(monkeypatch: pytest.Mo
     assert serializer().loads_typed((kind, content)) == state
 
 
+def test_what_a_class_has_no_more_is_left_out() -> None:
+    class Former(Baseline):
+        exact: tuple[str, ...] = ()
+
+    Former.__name__, Former.__module__ = Baseline.__name__, Baseline.__module__
+    saved = serializer().dumps_typed({"baseline": Former(tree="a", exact=("AC-1",))})
+    assert serializer().loads_typed(saved) == {"baseline": Baseline(tree="a")}
+
+
 def test_a_class_that_is_no_state_is_not_made() -> None:
     """The error is one of those that mean: this file is damaged."""
     with pytest.raises(ValueError, match="ext_hook"):

@@ -165,3 +165,9 @@ def test_an_answer_that_is_not_given_any_more_is_not_asked_about(tmp_path: Path)
     again = ask_again(one, "python", [2], "f")
     assert "asked again" in run(again, "[1, 2, 3]")
     assert run(again, "[1]") == ""
+
+
+@pytest.mark.parametrize("module", [".shop", ".", "..a.shop"])
+def test_relative_imports_are_the_project_s(module: str) -> None:
+    head = f"from {module} import RATE, rate\n\n"
+    assert asked("assert rate(5) == RATE", head) == [("rate(5) == RATE", ("RATE",))]

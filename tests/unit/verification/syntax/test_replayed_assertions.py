@@ -148,3 +148,10 @@ def test_an_assertion_of_javascript_tells_both_values_too(tmp_path: Path) -> Non
     assert run([telling_sides(one, "javascript", 3, "f")], "[1, 'two']")[0] == 0
     assert sides_in(run([telling_sides(one, "javascript", 3, "f")], "[new Map()]")[1]) == {}
     assert run([ending(one, "f")], "2")[0] == -9
+
+
+def test_relative_imports_are_the_project_s() -> None:
+    source = (
+        "from .shop import logged, total\n\n\n@logged\ndef test_a():\n    assert total() == 3\n"
+    )
+    assert len(found(source, "python", "test_a")) == 1
