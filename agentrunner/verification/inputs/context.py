@@ -60,6 +60,8 @@ class Context:
     roots: set[str] = field(default_factory=set)
     """Folders in which tools look for tests."""
     executed: list[Executed] = field(default_factory=list)
+    starters: set[str] = field(default_factory=set)
+    """Programs that start a test tool themselves."""
     data: dict[str, str] = field(default_factory=dict)
     """Files that are passed to a program, and how."""
     loaded: set[str] = field(default_factory=set)

@@ -117,9 +117,10 @@ def _why_unsure(
         return ""
     if family == "shell" or (not family and re.match(r"#!.*\b(ba|z|da|k)?sh\b", text)):
         return _shell_script(context, references, path, text, runs, asked)
-    if not _reaches_other_code(context, references, path, text):
+    starts = path in context.starters
+    if not (starts or _reaches_other_code(context, references, path, text)):
         return "it checks itself"
-    if not kit and not _says_no(context, references, product, path, text):
+    if not (kit or starts or _says_no(context, references, product, path, text)):
         return "it is run, and says no to nothing by itself"
     return ""
 

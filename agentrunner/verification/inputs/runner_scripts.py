@@ -3,27 +3,55 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from agentrunner.text.python_source import python_tree
 
+LOADS = {
+    "discover": ("start_dir", "pattern", "top_level_dir"),
+    "loadTestsFromName": ("name",),
+    "loadTestsFromNames": ("names",),
+}
+"""Methods of unittest's loader, with their parameters."""
+OPTIONS = {"start_dir": "-s", "pattern": "-p", "top_level_dir": "-t"}
 
-def tools_started(text: str) -> list[tuple[str, list[str]]]:
+
+def tools_started(text: str, words: Sequence[str]) -> list[tuple[str, list[str]]]:
     """The test tools that a script starts, with the words that their commands would have.
 
-    They are `pytest.main(…)`, `unittest.main(…)` of other modules than the script's own,
-    `discover(…)` of unittest's loader and `run_tests(…)` of Django. Of arguments only literals are
-    known: where another word is given, the tool's default stands. Nothing for what is no Python.
+    They are `pytest.main(…)`, `unittest.main(…)` of other modules than the script's own, what
+    unittest's loader is asked for, and `run_tests(…)` of Django; where they are reached when the
+    script is run with these `words`. Of arguments literals are known and `sys.argv`, which are the
+    words: in the place of any other stands the tool's default. Nothing for what is no Python.
     """
     tree = python_tree(text)
     if tree is None:
         return []
-    names = _imported(tree)
-    return [found for node in ast.walk(tree) if (found := _started(node, names)) is not None]
+    names = _names(tree)
+    started = (_started(node, names, words) for node in _reached(tree))
+    return [found for found in started if found is not None]
 
 
-def _imported(tree: ast.Module) -> dict[str, str]:
-    """What the names that a script imports stand for, in full."""
+def _reached(tree: ast.Module) -> Iterator[ast.AST]:
+    """What is run with the script: functions only where what is run calls them by their names."""
+    functions = {
+        node.name: node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    todo: list[ast.AST] = list(reversed(tree.body))
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        yield node
+        todo += reversed(list(ast.iter_child_nodes(node)))
+        if isinstance(node, ast.Name) and (called := functions.pop(node.id, None)):
+            todo += reversed(called.body)
+
+
+def _names(tree: ast.Module) -> dict[str, str]:
+    """What the names that a script imports stand for, in full, and those that are given them."""
     names: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -33,49 +61,63 @@ def _imported(tree: ast.Module) -> dict[str, str]:
         elif isinstance(node, ast.ImportFrom) and not node.level:
             for one in node.names:
                 names[one.asname or one.name] = f"{node.module}.{one.name}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            names.setdefault(node.targets[0].id, _full_name(node.value, names))
     return names
 
 
-def _started(node: ast.AST, names: dict[str, str]) -> tuple[str, list[str]] | None:
+def _started(
+    node: ast.AST, names: Mapping[str, str], words: Sequence[str]
+) -> tuple[str, list[str]] | None:
     if not isinstance(node, ast.Call):
         return None
     called = _full_name(node.func, names)
     keywords = {one.arg: one.value for one in node.keywords if one.arg}
+    tool, method = called.partition(".")[0], called.rpartition(".")[2]
     if called == "pytest.main":
-        return "pytest", list(_texts(node.args[0] if node.args else keywords.get("args")))
+        value = node.args[0] if node.args else keywords.get("args")
+        return "pytest", list(words if value is None else _texts(value, words))
     if called in ("unittest.main", "unittest.TestProgram"):
         module = node.args[0] if node.args else keywords.get("module")
         if module is None or (isinstance(module, ast.Constant) and module.value == "__main__"):
             return None  # its own tests
-        named = [module.value] if isinstance(module, ast.Constant) and module.value else []
-        words = list(_texts(keywords.get("argv")))[1:]
-        return "unittest", [*words, *map(str, named)]
-    imported = {name.partition(".")[0] for name in names.values()}
-    if called.endswith(".run_tests") and "django" in imported:
+        argv = keywords.get("argv")
+        given = words if argv is None or _is_argv(argv) else list(_texts(argv, words))[1:]
+        return "unittest", [*given, *_texts(module, words)]
+    if tool == "django" and method == "run_tests":
         return "unittest", ["discover"]
-    if not called.endswith(".discover") or "unittest" not in imported:
+    if tool != "unittest" or "Loader" not in called or method not in LOADS:
         return None
-    given = dict(zip(("start_dir", "pattern", "top_level_dir"), node.args, strict=False))
-    words = ["discover"]
-    for name, option in (("start_dir", "-s"), ("pattern", "-p"), ("top_level_dir", "-t")):
-        for value in _texts(given.get(name, keywords.get(name))):
-            words += [option, value]
-    return "unittest", words
+    values = {**dict(zip(LOADS[method], node.args, strict=False)), **keywords}
+    found = {name: list(_texts(values[name], words)) for name in LOADS[method] if name in values}
+    if method != "discover":
+        return "unittest", [one for texts in found.values() for one in texts]
+    pairs = [(OPTIONS[name], text) for name, texts in found.items() for text in texts]
+    return "unittest", ["discover", *(word for pair in pairs for word in pair)]
 
 
-def _full_name(function: ast.expr, names: dict[str, str]) -> str:
-    """The dotted name of what is called; "." and the last part where it is no plain name."""
+def _full_name(node: ast.AST, names: Mapping[str, str]) -> str:
+    """The dotted name of an expression, calls left out; it begins with "." for no plain name."""
     parts: list[str] = []
-    while isinstance(function, ast.Attribute):
-        parts.insert(0, function.attr)
-        function = function.value
-    if isinstance(function, ast.Name):
-        return ".".join([names.get(function.id, function.id), *parts])
-    return ".".join(["", *parts])
+    while isinstance(node, ast.Attribute | ast.Call):
+        if isinstance(node, ast.Attribute):
+            parts.insert(0, node.attr)
+        node = node.value if isinstance(node, ast.Attribute) else node.func
+    first = names.get(node.id, node.id) if isinstance(node, ast.Name) else ""
+    return ".".join([first, *parts])
 
 
-def _texts(value: ast.expr | None) -> Iterator[str]:
-    """The literal texts of a text or a list of texts."""
-    for one in value.elts if isinstance(value, ast.List | ast.Tuple) else [value]:
-        if isinstance(one, ast.Constant) and isinstance(one.value, str):
-            yield one.value
+def _is_argv(node: ast.expr) -> bool:
+    value = node.value if isinstance(node, ast.Subscript) else node
+    return isinstance(value, ast.Attribute) and value.attr == "argv"
+
+
+def _texts(node: ast.expr, words: Sequence[str]) -> Iterator[str]:
+    """The literal texts of a text or a list of texts, and the script's own words."""
+    for one in node.elts if isinstance(node, ast.List | ast.Tuple) else [node]:
+        value = one.value if isinstance(one, ast.Starred) else one
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            yield value.value
+        elif _is_argv(value):
+            yield from words

@@ -64,23 +64,26 @@ def python(context: Context, step: Step, words: list[str], by: str, take: Take) 
     if path in context.tree.folders:
         path = join(path, "__main__.py")
     context.python_path.add(folder_of(path))
-    text = context.tree.text(path) or ""
     rest = words[at + 1 :]
-    if "execute_from_command_line" in text and rest[:1] == ["test"]:
+    if "execute_from_command_line" in (context.tree.text(path) or "") and rest[:1] == ["test"]:
         _django(context, path, by)
         return
-    started = tools_started(text)
-    for tool, given in started:
-        HANDLERS[tool](context, step, given, by)
-    if started:
-        context.add(path, f"{by} runs it", "runner")
-    else:
-        context.execute(path, step, by)
+    _file(context, step, path, rest, by)
     for word in rest:
         value = word.partition("=")[2] if word.startswith("-") else word
         data = context.existing(step.folder, value) if value else None
         if data and data in context.tree.paths:
             context.data.setdefault(data, f"{by} hands it to {words[at]}")
+
+
+def _file(context: Context, step: Step, path: str, words: list[str], by: str) -> None:
+    """Follow a file of Python that is run with these words, and the test tools that it starts."""
+    # Where something else decides about what it prints, it is what is tested.
+    started = [] if step.feeds else tools_started(context.tree.text(path) or "", words)
+    for tool, given in started:
+        HANDLERS[tool](context, step, given, by)
+        context.starters.add(path)
+    context.execute(path, step, by)
 
 
 def _module(
@@ -96,7 +99,7 @@ def _module(
     for place in (step.folder, join(step.folder, "src")):
         for path in (join(place, f"{found}.py"), join(place, f"{found}/__main__.py")):
             if path in context.tree.paths:
-                context.execute(path, step, by)
+                _file(context, step, path, rest, by)
                 return
     # Running a tool's module does the same as its command.
     take(context, replace(step, words=(name, *rest)), by, depth=1)

@@ -385,6 +385,43 @@ REPOS = {
         counts=["test_shop.py", "test_new.py", "tools/run.py"],
         product=["shop.py", "new.py"],
     ),
+    "a module that starts unittest": Repo(
+        {
+            "shop.py": "",
+            "test_shop.py": "import shop\n",
+            "tools/run.py": (
+                "import unittest\n\n\ndef main():\n"
+                "    suite = unittest.defaultTestLoader.discover('.')\n"
+                "    unittest.TextTestRunner().run(suite)\n\n\nmain()\n"
+            ),
+        },
+        ["python3 -m tools.run"],
+        counts=["test_shop.py", "test_new.py", "tools/run.py"],
+        product=["shop.py", "new.py"],
+    ),
+    "a script that hands pytest what it is given": Repo(
+        {
+            "shop.py": "",
+            "checks/a_check.py": "import shop\n",
+            "run.py": "import sys\nimport pytest\nsys.exit(pytest.main(sys.argv[1:]))\n",
+        },
+        ["python3 run.py checks/a_check.py"],
+        counts=["checks/a_check.py", "run.py"],
+        product=["shop.py"],
+    ),
+    "a program that has a command for its tests": Repo(
+        {
+            "manage.py": (
+                "import sys\nimport unittest\nimport shop\n\n\ndef price():\n"
+                "    print(shop.price)\n\n\ndef test():\n"
+                "    unittest.TestLoader().discover('tests')\n\n\n"
+                "{'price': price, 'test': test}[sys.argv[1]]()\n"
+            ),
+            "shop.py": "price = 1350\n",
+        },
+        ['test "$(python3 manage.py price)" = 1350'],
+        product=["manage.py", "shop.py"],
+    ),
     "a tool beside Java tests writes data between the product's classes": Repo(
         {
             "pom.xml": "<project/>",

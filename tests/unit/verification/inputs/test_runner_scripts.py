@@ -32,6 +32,22 @@ from agentrunner.verification.inputs.runner_scripts import tools_started
         ),
         ("import pytest\npytest.main()\n", [("pytest", [])]),
         (
+            "import pytest\n\n\ndef run():\n    pytest.main(['a'])\n\n\ndef other():\n"
+            "    pytest.main(['b'])\n\n\nif __name__ == '__main__':\n    run()\n",
+            [("pytest", ["a"])],
+        ),
+        (
+            "import unittest\nloader = unittest.TestLoader()\n"
+            "suite = loader.loadTestsFromNames(['test_a', 'test_b'])\n",
+            [("unittest", ["test_a", "test_b"])],
+        ),
+        (
+            "from django.test.runner import DiscoverRunner\nrunner = DiscoverRunner()\n"
+            "runner.run_tests([])\n",
+            [("unittest", ["discover"])],
+        ),
+        ("from unittest import mock\nregistry.discover('plugins')\n", []),
+        (
             "from django.test.utils import get_runner\n"
             "failures = get_runner(settings)().run_tests(['tests'])\n",
             [("unittest", ["discover"])],
@@ -43,4 +59,19 @@ from agentrunner.verification.inputs.runner_scripts import tools_started
     ],
 )
 def test_what_a_script_starts(text: str, started: list[tuple[str, list[str]]]) -> None:
-    assert tools_started(text) == started
+    assert tools_started(text, []) == started
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "started"),
+    [
+        ("import sys, pytest\npytest.main(sys.argv[1:])\n", ["a.py"], ["a.py"]),
+        ("import sys, pytest\npytest.main(['-q', *sys.argv[1:]])\n", ["a.py"], ["-q", "a.py"]),
+        ("import pytest\npytest.main()\n", ["a.py"], ["a.py"]),
+        ("import unittest\nunittest.main(module=None)\n", ["test_a"], ["test_a"]),
+    ],
+)
+def test_the_words_of_a_script_go_on_to_the_tool(
+    text: str, words: list[str], started: list[str]
+) -> None:
+    assert [given for _, given in tools_started(text, words)] == [started]
