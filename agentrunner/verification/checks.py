@@ -13,7 +13,7 @@ from agentrunner.config.spec import Check, TaskSpec, TestSpec
 from agentrunner.verification.inputs.steering_files import matches
 from agentrunner.verification.regex import PatternError, search
 from agentrunner.verification.results.model import ReadFile
-from agentrunner.verification.results.names import parts_of
+from agentrunner.verification.results.names import TITLES, function_of, parts_of
 from agentrunner.verification.results.registry import readers_of
 
 TITLE_OPTIONS = {"mocha": "-g", "ava": "-m"}
@@ -186,7 +186,7 @@ def _behind_npm_test(test: TestSpec, read: ReadFile | None) -> tuple[str, str]:
 def test_name(check: Check) -> str:
     """The name of a check's test, without the file that planners sometimes put before it."""
     name = check.name.removeprefix(check.file).lstrip(":") if check.file else check.name
-    return name or check.name
+    return (name or check.name).removeprefix("./")
 
 
 def _narrowed(command: str, script: str, name: str) -> str | None:
@@ -194,24 +194,36 @@ def _narrowed(command: str, script: str, name: str) -> str | None:
 
     `script` is what `npm test` starts: options go to its last program.
     """
-    quoted = shlex.quote(name)
-    if NODE_TEST.search(command):
-        verbatim = re.sub(r"[\\^$.*+?()[\]{}|]", r"\\\g<0>", name)
-        option = shlex.quote(f"--test-name-pattern={verbatim}")
+    if NODE_TEST.search(command):  # it knows each title by itself
+        option = shlex.quote(f"--test-name-pattern={_verbatim(TITLES.split(name)[-1])}")
         return NODE_TEST.sub(lambda hit: f"{hit[0]} {option}", command)
     if re.search(r"\bpytest\b", command):
-        if "/" in name or ".py" in name:
-            return f"{command} {quoted}"
-        return f"{command} -k {shlex.quote(' and '.join(filter(None, parts_of(name))))}"
+        if "/" in name:
+            return f"{command} {shlex.quote(name)}"
+        # `-k` takes no blanks, as they are in brackets: which case decides, its name says.
+        names = [one for part in name.split("::") for one in _parts_for_pytest(function_of(part))]
+        return f"{command} -k {shlex.quote(' and '.join(filter(None, names)))}"
     if re.search(r"\bgo test\b", command):
-        return f"{command} -run {shlex.quote(f'^{name}$')}"
+        levels = (f"^{_verbatim(level)}$" for level in name.replace(" ", "_").split("/"))
+        return f"{command} -run {shlex.quote('/'.join(levels))}"
     if re.search(r"\bcargo (nextest run|test)\b", command):
-        return f"{command} {quoted}"
+        return f"{command} {shlex.quote(name)}"
+    titles = shlex.quote(_verbatim(" ".join(TITLES.split(name))))
     if re.search(r"\b(jest|vitest|mocha)\b", command):
-        return f"{command} {'-g' if 'mocha' in command else '-t'} {quoted}"
+        return f"{command} {'-g' if 'mocha' in command else '-t'} {titles}"
     if NPM_TEST.match(command):
         tools = re.findall(r"\b(?:mocha|jest|vitest|ava)\b", script) or [""]
-        return f"{command} -- {TITLE_OPTIONS.get(tools[-1], '-t')} {quoted}"
+        given = shlex.quote(name) if tools[-1] == "ava" else titles  # which takes no pattern
+        return f"{command} -- {TITLE_OPTIONS.get(tools[-1], '-t')} {given}"
     if re.search(r"-m unittest\b", command):
         return f"{command} -k {shlex.quote(name.replace('::', '.'))}"
     return None
+
+
+def _parts_for_pytest(name: str) -> list[str]:
+    return [name] if name.endswith(".py") else parts_of(name)
+
+
+def _verbatim(name: str) -> str:
+    """A pattern for just this text, as JavaScript and Go read it."""
+    return re.sub(r"[\\^$.*+?()[\]{}|]", r"\\\g<0>", name)

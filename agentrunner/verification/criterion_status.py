@@ -16,7 +16,7 @@ from agentrunner.state.run_state import (
     Proof,
 )
 from agentrunner.text.sentences import within
-from agentrunner.verification.grades import assigned, full_name
+from agentrunner.verification.grades import assigned, names_meant
 
 WORD = "the planner's word"
 LATE = "the planner wrote that down after the work had begun"
@@ -171,7 +171,7 @@ def _why_mapped_prove_nothing(
     criterion: Criterion, evidence: Evidence, proofs: Mapping[str, Proof]
 ) -> str:
     """Why the tests mapped to a criterion prove nothing of it, though one may be a proof."""
-    for name in (full_name(one, evidence.proofs) for one in criterion.tests):
+    for name in names_meant(criterion.tests, evidence.proofs):
         if not any(name in proof.tests for proof in evidence.proofs):
             return f"no test {name} was red before and passes now"
         taken = next((one for one, proof in proofs.items() if name in proof.tests), "")

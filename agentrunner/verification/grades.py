@@ -9,7 +9,8 @@ from agentrunner.config.spec import TestSpec
 from agentrunner.state.evidence_words import Grade
 from agentrunner.state.run_state import Criterion, Evidence, Proof
 from agentrunner.text.content_words import content_words
-from agentrunner.verification.results.names import own_name
+from agentrunner.verification.results.model import TestResult
+from agentrunner.verification.results.names import belongs_to, own_name
 from agentrunner.verification.subject_words import Own, has_any
 
 ORDER: tuple[Grade, ...] = ("none", "judged", "shown", "accepted", "kept", "proven")
@@ -61,14 +62,15 @@ def assigned(
     for criterion in criteria:
         withdrawn = criterion.withdrawn is not None
         if criterion.check is None and criterion.tests and not (criterion.late or withdrawn):
-            names = [full_name(name, evidence.proofs) for name in criterion.tests]
+            names = names_meant(criterion.tests, evidence.proofs)
             free = [name for name in names if name not in spent]
             if proof := _proof_of_mapped(free, evidence.proofs):
                 found[criterion.id] = proof
                 if criterion.tests_origin == "model":
                     spent.update(proof.tests)
     without = [c for c in criteria if c.check is None and c.withdrawn is None]
-    open_ones = [c for c in without if c.id not in found]
+    by_name = {c.id for c in without if c.tests and c.tests_origin != "model"}
+    open_ones = [c for c in without if c.id not in found and c.id not in by_name]
     mapped = [c for c in without if c.id in found]
     is_alone = len(open_ones) == 1 and not (others or mapped or is_suite_asked)
     for criterion, proof in _by_subject(
@@ -95,11 +97,17 @@ def _best(proofs: Sequence[Proof]) -> dict[str, Proof]:
     return best
 
 
-def full_name(name: str, proofs: Sequence[Proof]) -> str:
-    """A test's name as the tool reports it; a person may write only the end of it."""
-    names = {one for proof in proofs for one in proof.tests}
-    ends = [one for one in names if own_name(one) == name]
-    return ends[0] if name not in names and len(ends) == 1 else name
+def names_meant(names: Iterable[str], proofs: Sequence[Proof]) -> list[str]:
+    """Names as the tool reports them: a person may write only the end of one, or a group's name.
+
+    A name that no test of the proofs has stays as it is.
+    """
+    known = list(dict.fromkeys(one for proof in proofs for one in proof.tests))
+    found: list[str] = []
+    for name in names:
+        meant = [one for one in known if belongs_to(TestResult(one, "passed"), name)]
+        found += [name] if name in known or not meant else meant
+    return list(dict.fromkeys(found))
 
 
 def _proof_of_mapped(names: Sequence[str], proofs: Sequence[Proof]) -> Proof | None:

@@ -61,8 +61,10 @@ class Measured:
 
         Others may have run: tools also take what only contains a name for meant.
         """
-        found = self.results
-        return bool(self.target.test) and found is not None and not found.tests and found.complete
+        found, counts = self.results, self.ran.counts
+        if found is None:
+            return bool(self.target.test) and counts is not None and not counts.ran
+        return bool(self.target.test) and not found.tests and found.complete
 
 
 Run = Callable[[Target, str, Sequence[str]], Awaitable[Measured]]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -105,6 +106,14 @@ class Case(BaseModel):
         if isinstance(data, dict) and isinstance(data.get("worker"), str):
             data = {**data, "worker": [data["worker"]]}
         return data
+
+    @model_validator(mode="after")
+    def _python_that_has_it(self) -> Self:
+        """The first `python` on PATH need not have the tools, nor be this one."""
+        for run in (self.test, self.plain.run):
+            if re.search(r"(?<![\w/])python3? .*-m (pytest|behave)\b", run):
+                raise ValueError(f"write {{python}} for the Python that has the tool: {run}")
+        return self
 
 
 @cache

@@ -86,10 +86,11 @@ def own_name(name: str) -> str:
 
 def is_called(name: str, short: str) -> bool:
     """Whether a test, or a case of it, has just this name, or a longer one that ends with it."""
+    short = short if " " in name else short.replace(" ", "_")  # as Go spells it
     titles = _has_titles(name)
     wanted = TITLES.split(short) if titles else parts_of(short)
     own = parts_of(name)
-    if own[-len(wanted) :] == wanted:
+    if own[-len(wanted) :] == wanted or name.endswith(f"/{short}"):
         return True
     if titles and any(_joined(own[start:]) == _joined(wanted) for start in range(len(own))):
         return True
@@ -99,7 +100,7 @@ def is_called(name: str, short: str) -> bool:
 
 def _joined(titles: Iterable[str]) -> str:
     """Titles as the tools that run them by their names take them: one behind the other."""
-    return "".join("".join(titles).split())
+    return " ".join(" ".join(titles).split())
 
 
 def belongs_to(test: TestResult, short: str) -> bool:
@@ -107,7 +108,7 @@ def belongs_to(test: TestResult, short: str) -> bool:
 
     A module of that name is no such group: it may hold any tests. A file is one by its path.
     """
-    is_path = posixpath.splitext(short)[1] and short in (test.file, f"./{test.file}")
+    is_path = posixpath.splitext(short)[1] and f"/{test.file}".endswith(f"/{short}")
     if is_path or is_called(test.name, short):
         return True
     words_of, titles = parts_of if _is_case(short) else _words_of, _has_titles(test.name)

@@ -12,7 +12,7 @@ PYTEST = TestSpec(command="uv run pytest -q")
     ("check", "test", "shell"),
     [
         (Check(kind="command", run="make lint"), None, "make lint"),
-        (Check(kind="test", name="t.py::test_a"), PYTEST, "uv run pytest -q t.py::test_a"),
+        (Check(kind="test", name="t.py::test_a"), PYTEST, "uv run pytest -q -k 't.py and test_a'"),
         (Check(kind="test", name="a or b"), PYTEST, "uv run pytest -q -k 'a or b'"),
         (
             Check(kind="test", name="TestA"),
@@ -116,3 +116,22 @@ def test_files_and_diffs_are_read_off_the_tree(
     assert reading is not None
     assert reading.passed is passed
     assert detail in reading.detail
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "narrowed"),
+    [
+        ("pytest", "test_named[three pieces]", "pytest -k test_named"),
+        ("pytest", "test_a.py::TestCart::test_a", "pytest -k 'test_a.py and TestCart and test_a'"),
+        ("pytest", "./tests/test_cart.py", "pytest tests/test_cart.py"),
+        ("go test", "TestTotal/v1.2_[x]", "go test -run '^TestTotal$/^v1\\.2_\\[x\\]$'"),
+        ("go test", "TestTotal/three pieces", "go test -run '^TestTotal$/^three_pieces$'"),
+        ("npx jest", "cart > three (v1.2)", "npx jest -t 'cart three \\(v1\\.2\\)'"),
+        ("node --test", "cart > four", "node --test --test-name-pattern=four"),
+    ],
+)  # fmt: skip
+def test_names_are_handed_to_each_tool_as_it_takes_them(
+    command: str, name: str, narrowed: str
+) -> None:
+    found = command_of(Check(kind="test", name=name), TestSpec(command=command))
+    assert found is not None and found.shell == narrowed

@@ -4,6 +4,7 @@ import pytest
 
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import (
+    belongs_to,
     clean,
     gone,
     is_called,
@@ -295,3 +296,25 @@ def test_what_could_not_be_loaded_may_hold_the_test() -> None:
     tests = (made("a::test_mean", "passed"), unloaded("b.py"))
     found, others_red = only_of_name(Results("x", tests), "test_mean")
     assert (found.tests, others_red) == (tests, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "short", "called"),
+    [
+        ("t/a.js > cart > adds up", "cart adds up", True),
+        ("t/a.js > cart > adds up", "cart > adds up", True),
+        ("t/a.js > a > b c", "bc", False),
+        ("t/a.js > cart > adds up to 10", "adds up to 1 0", False),
+        ("shop.TestTotal/three_pieces", "TestTotal/three pieces", True),
+        ("tests/test_cart.py::test_a", "test_cart.py::test_a", True),
+        ("tests/my_test_cart.py::test_a", "test_cart.py::test_a", False),
+    ],
+)
+def test_names_as_people_write_them(name: str, short: str, called: bool) -> None:
+    assert is_called(name, short) is called
+
+
+def test_a_file_stands_for_its_tests_by_its_path_or_the_end_of_it() -> None:
+    test = made("tests/test_cart.py::test_a", "passed", "tests/test_cart.py")
+    assert belongs_to(test, "tests/test_cart.py") and belongs_to(test, "test_cart.py")
+    assert not belongs_to(test, "cart.py") and not belongs_to(test, "test_cart")
