@@ -129,7 +129,13 @@ def _executed(
             f" {LAST_OUTCOMES[gone.outcome]}"
         )
     if check is None:
+        if outcome is not None and outcome.outcome == "failed":
+            detail = f"{outcome.what} → {outcome.detail}"
+            return _CriterionState("failed", "tested", proof=detail)
         if proof is None:
+            if outcome is not None and outcome.before == "green":
+                detail = f"{outcome.what} passes, as before"
+                return _CriterionState("passed", "tested", "kept", "person", detail)
             doubt = evidence.doubts.get(criterion.id, "")
             if not doubt and evidence.examined and criterion.tests:
                 doubt = _why_mapped_prove_nothing(criterion, evidence, proofs)

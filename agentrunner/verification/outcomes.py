@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal
 
-from agentrunner.state.run_state import CheckOutcome, RedTest, TestOutcome
+from agentrunner.state.run_state import CheckOutcome, Criterion, RedTest, TestOutcome
 from agentrunner.state.state_model import FileRef
 from agentrunner.text.terminal import sanitize
 from agentrunner.verification.claims import Claims, red_names
@@ -13,7 +13,7 @@ from agentrunner.verification.findings import first_few
 from agentrunner.verification.results.counts import Counts, disbelief
 from agentrunner.verification.results.hints import hint_of
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.results.names import changing, gone, settled
+from agentrunner.verification.results.names import belongs_to, changing, gone, settled
 from agentrunner.verification.rooms.decision_sandbox import TIMED_OUT
 from agentrunner.verification.target import Measured
 
@@ -70,6 +70,41 @@ def check_outcome(
         unstarted=bool(why),
         disbelieved=bool(doubt) and not absent and ran.exit_code == 0 and not red_tests(by_name),
     )
+
+
+def named_outcome(
+    criterion: Criterion, now: Results | None, before: Results | None
+) -> CheckOutcome | None:
+    """The outcome of the tests that a person named for a criterion, as the suite reports them.
+
+    They cannot be run alone. None where no person named any, and where no test has a name.
+    """
+    if criterion.check is not None or not criterion.tests or criterion.tests_origin == "model":
+        return None
+    if now is None:
+        return None
+    found = [_named(name, now) for name in criterion.tests]
+    detail = next((one for one in found if one), "")
+    was = [] if before is None else [_named(name, before) for name in criterion.tests]
+    return CheckOutcome(
+        criterion_id=criterion.id,
+        what=f"test {', '.join(criterion.tests)}",
+        outcome="failed" if detail else "passed",
+        before="unknown" if before is None else "red" if any(was) else "green",
+        detail=detail,
+        reader=now.reader,
+    )
+
+
+def _named(name: str, results: Results) -> str:
+    """Why the tests of a name are not green; "" where they are."""
+    tests = [test for test in results.tests if belongs_to(test, name)]
+    if not tests:
+        return f"no test is called {name}"
+    if red := [test.name for test in tests if test.outcome in ("failed", "error")]:
+        return f"{first_few(red, 3)} failed"
+    ran = any(test.outcome == "passed" for test in tests)
+    return "" if ran else f"{first_few([test.name for test in tests], 3)} did not run"
 
 
 def outcome_of(

@@ -58,7 +58,7 @@ from agentrunner.verification.findings import (
 )
 from agentrunner.verification.ignored_builds import IgnoredBuilds, is_compiled
 from agentrunner.verification.measure import Measurer
-from agentrunner.verification.outcomes import Colour, outcome_of
+from agentrunner.verification.outcomes import Colour, named_outcome, outcome_of
 from agentrunner.verification.results.model import ReadFile, Results
 from agentrunner.verification.rooms.decision_sandbox import TEST_COMMAND, DecisionSandbox, not_ready
 from agentrunner.verification.rooms.left_out import LeftOut, is_folder_named, words_of_red
@@ -355,6 +355,7 @@ class Verifier:
                 )  # fmt: skip
                 if outcome is not None:
                     checks.append(outcome)
+            checks += await asyncio.to_thread(self._named_in_suite, criteria, baseline, test)
             if words_of_red(test, checks):
                 findings += await asyncio.to_thread(
                     self._old_builds, own, baseline.tree, room, began
@@ -486,6 +487,15 @@ class Verifier:
         """The known reds by a person's list or yes, given the tests before the run. Blocks."""
         results = self.measurer.kept(before.results) if before else None
         return self.claims(results, criteria).listed
+
+    def _named_in_suite(
+        self, criteria: Sequence[Criterion], baseline: Baseline, test: TestOutcome | None
+    ) -> list[CheckOutcome]:
+        """The outcomes of tests that people named and that only the test command runs. Blocks."""
+        now = self.measurer.kept(test.results) if test else None
+        before = self.before(baseline) if now else None
+        outcomes = (named_outcome(one, now, before) for one in criteria)
+        return [one for one in outcomes if one is not None]
 
     async def _test_now(
         self,

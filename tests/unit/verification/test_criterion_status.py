@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from agentrunner.config.spec import TestSpec
-from agentrunner.state.run_state import Assessment, Criterion, Evidence, Proof
+from agentrunner.state.run_state import Assessment, CheckOutcome, Criterion, Evidence, Proof
 from agentrunner.verification.criterion_status import settle
 
 ADD = "tests/test_calc.py::test_add"
@@ -39,3 +41,22 @@ def test_one_that_turned_nothing_is_called_so(name: str) -> None:
 
 def test_a_short_name_is_the_test_that_it_ends() -> None:
     assert "stands for AC-1" in settled(ADD, "test_add")[1].proof
+
+
+@pytest.mark.parametrize(
+    ("outcome", "before", "status", "grade"),
+    [("failed", "red", "failed", "none"), ("passed", "green", "passed", "kept"),
+     ("passed", "red", "passed", "judged")],
+)  # fmt: skip
+def test_a_test_that_a_person_named_is_never_the_planner_s_word_where_it_is_missing(
+    outcome: Literal["passed", "failed"],
+    before: Literal["red", "green"],
+    status: str,
+    grade: str,
+) -> None:
+    criterion = Criterion(id="AC-1", description="It adds.", tests=["test_add"])
+    check = CheckOutcome(criterion_id="AC-1", what="test test_add", outcome=outcome, before=before)
+    evidence = Evidence(tree="t", checks=[check], examined=True)
+    yes = Assessment(tree="t", satisfied=True, summary="Yes.", passed=["AC-1"])
+    (found,) = settle([criterion], evidence, yes, TestSpec(command="python3 run.py"))
+    assert (found.status, found.grade) == (status, grade)

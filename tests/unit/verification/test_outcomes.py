@@ -5,10 +5,16 @@ from dataclasses import replace
 import pytest
 
 from agentrunner.state.evidence_words import Author
-from agentrunner.state.run_state import TestOutcome
+from agentrunner.state.run_state import Criterion, TestOutcome
 from agentrunner.state.state_model import FileRef
 from agentrunner.verification.claims import Claims
-from agentrunner.verification.outcomes import check_outcome, counts_of, outcome_of, red_tests
+from agentrunner.verification.outcomes import (
+    check_outcome,
+    counts_of,
+    named_outcome,
+    outcome_of,
+    red_tests,
+)
 from agentrunner.verification.results.counts import Counts
 from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
 from agentrunner.verification.rooms.decision_sandbox import TIMED_OUT, CommandOutcome
@@ -206,3 +212,40 @@ def test_how_many_tests_a_list_has_is_told_where_it_is_cut() -> None:
     red = outcome_of(measured(1, now), None, before)
     assert (len(red.still_red), red.how_many("still_red")) == (50, 199)
     assert red.how_many("known_red") == 0
+
+
+@pytest.mark.parametrize(
+    ("named", "before", "outcome", "was", "detail"),
+    [
+        ("test_add", None, "passed", "unknown", ""),
+        ("test_add", ("t.py::test_add", "passed"), "passed", "green", ""),
+        ("test_add", ("t.py::test_add", "failed"), "passed", "red", ""),
+        ("test_add", ("t.py::test_other", "passed"), "passed", "red", ""),
+        ("test_ad", None, "failed", "unknown", "no test is called test_ad"),
+        ("test_red", None, "failed", "unknown", "t.py::test_red failed"),
+        ("test_skipped", None, "failed", "unknown", "t.py::test_skipped did not run"),
+    ],
+)
+def test_a_test_that_a_person_named_is_decided_by_the_suite_s_tests_of_that_name(
+    named: str,
+    before: tuple[str, TestOutcomeKind] | None,
+    outcome: str,
+    was: str,
+    detail: str,
+) -> None:
+    now = results(
+        ("t.py::test_add", "passed"),
+        ("t.py::test_red", "failed"),
+        ("t.py::test_skipped", "skipped"),
+    )
+    criterion = Criterion(id="AC-1", description="It adds.", tests=[named])
+    found = named_outcome(criterion, now, results(before) if before else None)
+    assert found is not None
+    assert (found.outcome, found.before, found.detail) == (outcome, was, detail)
+
+
+def test_what_a_planner_mapped_or_no_report_names_has_no_such_outcome() -> None:
+    person = Criterion(id="AC-1", description="It adds.", tests=["test_add"])
+    planner = person.model_copy(update={"tests_origin": "model"})
+    assert named_outcome(planner, GREEN, None) is None
+    assert named_outcome(person, None, None) is None
