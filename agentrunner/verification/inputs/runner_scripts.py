@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from agentrunner.text.python_source import python_tree
@@ -13,6 +14,7 @@ LOADS = {
     "loadTestsFromNames": ("names",),
 }
 """Methods of unittest's loader, with their parameters."""
+TOOLS = ("pytest", "unittest")
 OPTIONS = {"start_dir": "-s", "pattern": "-p", "top_level_dir": "-t"}
 
 
@@ -20,16 +22,21 @@ def tools_started(text: str, words: Sequence[str]) -> list[tuple[str, list[str]]
     """The test tools that a script starts, with the words that their commands would have.
 
     They are `pytest.main(…)`, `unittest.main(…)` of other modules than the script's own, what
-    unittest's loader is asked for, and `run_tests(…)` of Django; where they are reached when the
-    script is run with these `words`. Of arguments literals are known and `sys.argv`, which are the
-    words: in the place of any other stands the tool's default. Nothing for what is no Python.
+    unittest's loader is asked for, `run_tests(…)` of Django, and commands of these tools, as a list
+    of words or a text for a shell; where they are reached when the script is run with these
+    `words`. Of arguments literals are known and `sys.argv`, which are the words: in the place of
+    any other stands the tool's default. Nothing for what is no Python.
     """
     tree = python_tree(text)
     if tree is None:
         return []
     names = _names(tree)
-    started = (_started(node, names, words) for node in _reached(tree))
-    return [found for found in started if found is not None]
+    started, parts = [], set[ast.AST]()
+    for node in _reached(tree):
+        if node not in parts and (found := _started(node, names, words)):
+            started.append(found)
+            parts.update(ast.walk(node))
+    return started
 
 
 def _reached(tree: ast.Module) -> Iterator[ast.AST]:
@@ -70,9 +77,13 @@ def _names(tree: ast.Module) -> dict[str, str]:
 def _started(
     node: ast.AST, names: Mapping[str, str], words: Sequence[str]
 ) -> tuple[str, list[str]] | None:
+    if isinstance(node, ast.List | ast.Tuple | ast.BinOp):
+        return _command(list(_texts(node, words, unknown="")))
     if not isinstance(node, ast.Call):
         return None
     called = _full_name(node.func, names)
+    if called.partition(".")[0] in ("os", "subprocess"):
+        return _command(_shell_words(node.args))
     keywords = {one.arg: one.value for one in node.keywords if one.arg}
     tool, method = called.partition(".")[0], called.rpartition(".")[2]
     if called == "pytest.main":
@@ -97,6 +108,25 @@ def _started(
     return "unittest", ["discover", *(word for pair in pairs for word in pair)]
 
 
+def _command(words: Sequence[str]) -> tuple[str, list[str]] | None:
+    """The test tool that a command starts, `python -m` included, with its words."""
+    for at, word in enumerate(words):
+        if word in TOOLS and (at == 0 or words[at - 1] == "-m"):
+            return word, list(words[at + 1 :])
+    return None
+
+
+def _shell_words(args: Sequence[ast.expr]) -> list[str]:
+    """The words of a command that is one text; none where a call is handed something else."""
+    first = args[0] if len(args) == 1 else None
+    if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
+        return []
+    try:
+        return shlex.split(first.value)
+    except ValueError:
+        return []
+
+
 def _full_name(node: ast.AST, names: Mapping[str, str]) -> str:
     """The dotted name of an expression, calls left out; it begins with "." for no plain name."""
     parts: list[str] = []
@@ -113,11 +143,20 @@ def _is_argv(node: ast.expr) -> bool:
     return isinstance(value, ast.Attribute) and value.attr == "argv"
 
 
-def _texts(node: ast.expr, words: Sequence[str]) -> Iterator[str]:
-    """The literal texts of a text or a list of texts, and the script's own words."""
+def _texts(node: ast.expr, words: Sequence[str], unknown: str | None = None) -> Iterator[str]:
+    """The literal texts of a text or a list of texts, and the script's own words.
+
+    What is not known is left out, or is `unknown`.
+    """
+    if isinstance(node, ast.BinOp):
+        yield from _texts(node.left, words, unknown)
+        yield from _texts(node.right, words, unknown)
+        return
     for one in node.elts if isinstance(node, ast.List | ast.Tuple) else [node]:
         value = one.value if isinstance(one, ast.Starred) else one
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
             yield value.value
         elif _is_argv(value):
             yield from words
+        elif unknown is not None:
+            yield unknown

@@ -56,6 +56,20 @@ from agentrunner.verification.inputs.runner_scripts import tools_started
         ("import plugins\nplugins.loader.discover('plugins')\n", []),
         ("class main:\n    pass\nmain()\n", []),
         ("no python, said pytest.main()\n", []),
+        (
+            "import subprocess, sys\n"
+            "subprocess.run([sys.executable, '-m', 'pytest', '-q', 'checks'], check=True)\n",
+            [("pytest", ["-q", "checks"])],
+        ),
+        ("import os\nos.execvp('pytest', ['pytest', 'a.py'])\n", [("pytest", ["a.py"])]),
+        ("import os\nos.system('python3 -m unittest -v')\n", [("unittest", ["-v"])]),
+        (
+            "import subprocess\n\n\ndef run(*words):\n    return subprocess.call(words)\n\n\n"
+            "COMMAND = ('python3', '-m', 'pytest')\nrun(*COMMAND)\n",
+            [("pytest", [])],
+        ),
+        ("import os\nos.system('echo pytest')\nnames = ['a', 'pytest']\n", []),
+        ("import os\nos.system('echo \"')\nprint('pytest -q')\n", []),
     ],
 )
 def test_what_a_script_starts(text: str, started: list[tuple[str, list[str]]]) -> None:
@@ -69,6 +83,11 @@ def test_what_a_script_starts(text: str, started: list[tuple[str, list[str]]]) -
         ("import sys, pytest\npytest.main(['-q', *sys.argv[1:]])\n", ["a.py"], ["-q", "a.py"]),
         ("import pytest\npytest.main()\n", ["a.py"], ["a.py"]),
         ("import unittest\nunittest.main(module=None)\n", ["test_a"], ["test_a"]),
+        (
+            "import subprocess, sys\nsubprocess.call(['pytest', '-q'] + sys.argv[1:])\n",
+            ["a.py"],
+            ["-q", "a.py"],
+        ),
     ],
 )
 def test_the_words_of_a_script_go_on_to_the_tool(
