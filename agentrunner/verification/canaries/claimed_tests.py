@@ -29,7 +29,7 @@ from agentrunner.verification.canaries.word_canaries import NOT_ITSELF, WordCana
 from agentrunner.verification.findings import tool_changed
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.results.names import test_of_case
+from agentrunner.verification.results.names import all_pass, test_of_case
 from agentrunner.verification.syntax.canary import changed_where_red
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Measured, Run, Target
@@ -164,7 +164,7 @@ class Canaries:
 
             async def passes(tree: str, names: Sequence[str] = names) -> bool:
                 seen = await run(target, tree, names)
-                return seen.results is not None and _all_pass(names, seen.results)
+                return seen.results is not None and all_pass(names, seen.results)
 
             if unasked_row := await row_of_test_not_asked(passes, self.snapshots, world, path):
                 return unasked_row
@@ -382,15 +382,6 @@ def _not_reported_as_failed(names: Sequence[str], seen: Measured) -> list[str]:
         for name in names
         if seen.results.passed(name) and not any(map(partial(_is_of_one_test, name), red))
     ]
-
-
-def _all_pass(names: Sequence[str], results: Results) -> bool:
-    """Whether these tests pass; a case may be called otherwise, as its values are changed."""
-    tests = {test_of_case(name) for name in names if test_of_case(name) != name}
-    return all(
-        results.passed(name) or (test_of_case(name) in tests and not results.named(name))
-        for name in names
-    ) and not any(test.red and test_of_case(test.name) in tests for test in results.tests)
 
 
 def _is_of_one_test(name: str, other: str) -> bool:

@@ -19,6 +19,7 @@ from agentrunner.text.sentences import sentences
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.helper_code import Asked
 from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.results.names import all_pass
 from agentrunner.verification.syntax.asked_values import (
     AskedCall,
     ask_again,
@@ -134,7 +135,7 @@ class _Runner:
             edit = ask_again(test.after[index], test.language, values, name)
             edits.setdefault(test.path, []).append(edit)
         ran = await self._run_with_edits(self.world.new, tests, edits, name)
-        return [one for one in tests if ran.results and ran.results.passed(one.name)]
+        return [one for one in tests if ran.results and all_pass([one.name], ran.results)]
 
     async def _run_with_edits(
         self, tree: str, tests: Sequence[_Test], edits: Mapping[str, Sequence[Edit]], name: str

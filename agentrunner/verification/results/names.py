@@ -174,6 +174,17 @@ def test_of_case(name: str) -> str:
     return hit[1] if hit else name
 
 
+def all_pass(names: Iterable[str], results: Results) -> bool:
+    """Whether these tests pass; a case may be missing, as its values can be others by now."""
+    names = set(names)
+    tests = {test_of_case(name) for name in names if test_of_case(name) != name}
+    return all(
+        results.passed(name)
+        or (name not in results.names and test_of_case(name) in tests & results.names.keys())
+        for name in names
+    ) and not any(test.red and test_of_case(test.name) in tests for test in results.tests)
+
+
 def function_of(name: str) -> str:
     """The name without what tells one case of a test from another."""
     return PARAMETERS.sub("", test_of_case(name))

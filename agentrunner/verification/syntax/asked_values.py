@@ -38,6 +38,7 @@ MOST = 40
 DEEP = 4
 """How many assignments are followed from one variable to the next."""
 LOOPS = ("for_statement", "for_in_statement")
+COUNTING = ("for_statement", "while_statement")
 FUNCTIONS = ("arrow_function", "function_expression", "lambda")
 CALLS = ("call", "call_expression", "new_expression")
 MEMBERS = ("attribute", "member_expression")
@@ -45,6 +46,7 @@ SUBSCRIPTS = ("subscript", "subscript_expression")
 IDS = ("identifier", "shorthand_property_identifier_pattern")
 PATTERNS = ("pattern_list", "tuple_pattern", "list_pattern", "array_pattern")
 """Targets that take several values apart."""
+ROWS_OF_VALUES = ("expression_list", "tuple", "list", "array")
 FOR_IN = "for_in_clause"
 """The loop inside a comprehension."""
 OVER_ROWS = frozenset({"forEach", "map", "every", "some", "filter", "flatMap"})
@@ -223,7 +225,8 @@ class _Reading:
         """By name: the values assigned to it in the test or at the top of the file."""
         for node in (*walk(found.body), *walk(parsed.root, _is_top)):
             if (bound := assignment(node)) is not None:
-                self.given.setdefault(parsed.text(bound[0]), []).append(bound[1])
+                for target, value in _each_bound(*bound):
+                    self.given.setdefault(parsed.text(target), []).append(value)
         loops = [loop for node in walk(found.body) for loop in self._loops_at(node)]
         self.row_names = {name for loop in loops for name in self._bound(loop.target)}
 
@@ -235,8 +238,9 @@ class _Reading:
                 node, condition = node.named_children[0], True
             if condition or node.type in CALLS:
                 wanted = [one for one in stated.expected if self._is_from_elsewhere(one)]
-                yield from self._asking(node, stated.operands, wanted, condition=condition)
+                # The first that is found of a statement counts: what the test itself expects.
                 yield from self._asking_of_answers(node, stated.expected, condition=condition)
+                yield from self._asking(node, stated.operands, wanted, condition=condition)
         for node in walk(self.found.body):
             bound = assignment(node)
             if bound is not None and bound[1].type not in FUNCTIONS:
@@ -244,8 +248,8 @@ class _Reading:
             elif node.type in CALLS and _is_statement(node):
                 yield from self._asking(node, (node,), ())
             elif (each := self._each(node)) is not None:
-                yield from self._asking(each, (each,), (), condition=True)
                 yield from self._asking_of_answers(each, self._compared(each), condition=True)
+                yield from self._asking(each, (each,), (), condition=True)
 
     def _asking(
         self,
@@ -276,16 +280,16 @@ class _Reading:
         """
         if WAITS.search(self.parsed.text(where)):
             return
-        loops = self._loops_around(where)
+        loops = [*self._loops_around(where), *self._counting_around(where)]
         answers = {name for loop in loops for name in self._answers(loop.target, loop.rows)}
-        names = [set(self._bound(one)) for one in sides]
+        names = [self._taken(one) for one in sides]
         wanted = [
             self.parsed.text(one)
             for one, used in zip(sides, names, strict=True)
             if used and answers.isdisjoint(used) and self._is_plain(one)
             and not self._asks_code(one)
         ]  # fmt: skip
-        if wanted and not all(answers.isdisjoint(used) for used in names):
+        if wanted and not all(answers.isdisjoint(self._bound(one)) for one in sides):
             yield AskedCall(where, condition, tuple(dict.fromkeys(wanted)), frozenset())
 
     def _compared(self, node: Node) -> list[Node]:
@@ -304,6 +308,17 @@ class _Reading:
             for loop in self._loops_at(at):
                 if inside(loop.body, node):
                     yield loop
+
+    def _counting_around(self, node: Node) -> Iterator[_Loop]:
+        """Yield loops around a node that go on as long as a condition holds, as their rows."""
+        for at in enclosing(node):
+            if at == self.found.body:
+                return
+            condition, body = field(at, "condition"), field(at, "body")
+            if at.type not in COUNTING or condition is None or body is None:
+                continue
+            if inside(body, node):
+                yield _Loop(field(at, "initializer") or condition, condition, body)
 
     def _loops_at(self, node: Node) -> Iterator[_Loop]:
         body = field(node, "body")
@@ -379,6 +394,11 @@ class _Reading:
         """Return the names that a target or parameters bind, or that a value consists of."""
         return [self.parsed.text(one) for one in walk(target) if one.type in IDS]
 
+    def _taken(self, value: Node) -> set[str]:
+        """Return the names that a value consists of, those of indexes left out."""
+        parts = (one for one in walk(value, _is_no_index) if _is_no_index(one))
+        return {self.parsed.text(one) for one in parts if one.type in IDS}
+
     # -- where a value comes from ---------------------------------------------------------------
 
     def _asks_code(self, node: Node, depth: int = 0) -> bool:
@@ -452,6 +472,23 @@ class _Reading:
 def _is_top(node: Node) -> bool:
     """Whether what is below a node belongs to the top level of the file."""
     return not node.type.endswith(("function_definition", "class_definition", "function"))
+
+
+def _each_bound(target: Node, value: Node) -> Iterator[tuple[Node, Node]]:
+    """Yield each target with its value; with the whole value where that is not written apart."""
+    if target.type not in PATTERNS:
+        yield target, value
+        return
+    values = value.named_children if value.type in ROWS_OF_VALUES else []
+    for at, one in enumerate(target.named_children):
+        apart = len(values) == len(target.named_children)
+        yield from _each_bound(one, values[at] if apart else value)
+
+
+def _is_no_index(node: Node) -> bool:
+    """Whether a node is anything but the place at which a value is taken out of another."""
+    index = field(node.parent, "subscript") or field(node.parent, "index")
+    return index != node
 
 
 def _is_statement(node: Node) -> bool:

@@ -286,8 +286,7 @@ class Plugin:
         name = self._name(report.nodeid)
         context = getattr(report, "context", None)
         if context is not None and type(report).__name__.lower().startswith("subtest"):
-            described = getattr(report, "sub_test_description", None)
-            case = name + " " + (str(described()) if described else "[subtest]")
+            case = name + " " + case_of(report)
             file = self._path(report.location[0])
             self._write(k="test", n=case, o=outcome_of(report), f=file, m=text_of(report))
             return
@@ -330,6 +329,16 @@ class Plugin:
 def line_of(location):
     """The line of a test, counted from 1; None where pytest knows none."""
     return location[1] + 1 if isinstance(location[1], int) else None
+
+
+def case_of(report):
+    """What tells a sub-test from the others of its test: `[message] (name=value)`."""
+    message = getattr(report.context, "msg", None)
+    values = getattr(report.context, "kwargs", None) or {}
+    parts = ["[" + str(message) + "]"] if message is not None else []
+    if values:
+        parts.append("(" + ", ".join("%s=%s" % pair for pair in values.items()) + ")")
+    return " ".join(" ".join(parts).split()) or "(<subtest>)"
 
 
 def outcome_of(report):

@@ -11,7 +11,7 @@ from agentrunner.verification.results.files import reports
 from agentrunner.verification.results.junit import Case, read_junit
 from agentrunner.verification.results.lines import read_lines
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
-from agentrunner.verification.results.names import made, uncoloured
+from agentrunner.verification.results.names import made, test_of_case, uncoloured
 from agentrunner.verification.results.shell import quoted
 from agentrunner.verification.results.tools.base import (
     Tool,
@@ -80,10 +80,14 @@ class Pytest(Tool):
         return _text(ran)
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """Narrow by node ids, which replace the paths in the command."""
+        """Narrow by node ids, which replace the paths in the command.
+
+        A sub-test has none of its own.
+        """
+        names = list(dict.fromkeys(map(test_of_case, names)))
         if run.direct:
             return _replaced(shell, run, names)
-        return added(shell, run, list(names))
+        return added(shell, run, names)
 
 
 def _replaced(shell: str, run: Run, names: Sequence[str]) -> str | None:

@@ -4,6 +4,7 @@ import pytest
 
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import (
+    all_pass,
     belongs_to,
     clean,
     gone,
@@ -318,3 +319,20 @@ def test_a_file_stands_for_its_tests_by_its_path_or_the_end_of_it() -> None:
     test = made("tests/test_cart.py::test_a", "passed", "tests/test_cart.py")
     assert belongs_to(test, "tests/test_cart.py") and belongs_to(test, "test_cart.py")
     assert not belongs_to(test, "cart.py") and not belongs_to(test, "test_cart")
+
+
+@pytest.mark.parametrize(
+    ("rows", "passes"),
+    [
+        ([("t.py::test_a", "passed"), ("t.py::test_a (n=1)", "passed")], True),
+        ([("t.py::test_a", "passed")], True),
+        ([("t.py::test_a", "passed"), ("t.py::test_a (n=2)", "failed")], False),
+        ([("t.py::test_a", "passed"), ("t.py::test_a (n=1)", "skipped")], False),
+        ([("t.py::test_b", "passed")], False),
+        ([], False),
+    ],
+)
+def test_a_case_passes_with_its_test_where_its_values_are_others_by_now(
+    rows: list[tuple[str, str]], passes: bool
+) -> None:
+    assert all_pass(["t.py::test_a (n=1)"], results(*rows)) is passes

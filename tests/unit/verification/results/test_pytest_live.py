@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.verification.results.registry import select
 from tests.kit.files import write
-from tests.kit.reporting import plain, reported
+from tests.kit.missing import missing
+from tests.kit.reporting import plain, reading, reported
 
 PY = sys.executable
 SUITE = {
@@ -178,9 +180,7 @@ class TestOld(unittest.TestCase):
         },
     )
     seen = reported(tree, f"{PY} -m pytest -q")
-    assert [
-        each for each in seen.outcomes if "subtest" not in each[0] and "(i=1)" not in each[0]
-    ] == [
+    assert [each for each in seen.outcomes if "(i=1)" not in each[0]] == [
         ("test_a.py::test_inline", "passed"),
         ("test_a.py::test_process", "passed"),
         ("test_a.py::test_plain", "passed"),
@@ -246,3 +246,34 @@ def test_the_sitecustomize_of_the_project_still_runs(tree: Path) -> None:
     )
     seen = reported(tree, f"{PY} -m pytest -q", env={"PYTHONPATH": str(tree / "src")})
     assert seen.outcomes == [("test_a.py::test_a", "passed")]
+
+
+def test_sub_tests_have_names_of_their_own_and_run_with_their_test(tree: Path) -> None:
+    write(
+        tree,
+        {
+            "test_a.py": """
+import unittest
+
+class TestA(unittest.TestCase):
+    def test_many(self):
+        for n in (1, 2):
+            with self.subTest("half", n=n):
+                self.assertEqual(n, 1)
+        with self.subTest():
+            self.fail()
+
+    def test_other(self): pass
+"""
+        },
+    )
+    seen = dict(reported(tree, f"{PY} -m pytest -q").outcomes)
+    if len(seen) == 2:
+        missing("this pytest reports no sub-tests")
+    name = "test_a.py::TestA::test_many"
+    assert seen[f"{name} [half] (n=2)"] == seen[f"{name} (<subtest>)"] == "failed"
+    narrowed = select(f"{PY} -m pytest -q", [f"{name} [half] (n=2)"], ".", reading(tree))
+    assert narrowed is not None
+    again = dict(reported(tree, narrowed).outcomes)
+    assert "test_a.py::TestA::test_other" not in again
+    assert again[f"{name} [half] (n=2)"] == "failed"

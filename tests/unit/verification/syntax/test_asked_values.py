@@ -61,6 +61,20 @@ def asked(body: str, head: str = HEAD) -> list[tuple[str, tuple[str, ...]]]:
             "want = {'a': 1}\nfor name, got in rate(3).items():\n    assert want[name] == got",
             ("want[name]",),
         ),
+        (
+            "got, want = rate(3), [1, 2]\nfor i in range(len(got)):\n    assert got[i] == want[i]",
+            ("want[i]",),
+        ),
+        (
+            "got, want, i = list(rate(3)), [1, 2], 0\n"
+            "while i < len(got):\n    assert got[i] == want[i]\n    i += 1",
+            ("want[i]",),
+        ),
+        (
+            "want = [1, 2]\nfor i, got in enumerate(rate(3)):\n    with self.subTest(i=i):\n"
+            "        self.assertEqual(got, want[i])",
+            ("want[i]",),
+        ),
     ],
 )
 def test_what_comes_from_elsewhere_is_told(body: str, values: tuple[str, ...]) -> None:
@@ -83,6 +97,7 @@ def test_what_comes_from_elsewhere_is_told(body: str, values: tuple[str, ...]) -
         "for got in rate(3):\n    assert got == got.upper()",
         "for name, got in rate(3).items():\n    assert name == 'a'",
         "for got, want in zip(rate(3), rate(4)):\n    assert got == want",
+        "i, want = 0, [1, 2]\nwhile i < 2:\n    assert rate(i) == want[i]\n    i += 1",
     ],
 )
 def test_what_stands_in_the_test_or_is_its_subject_is_left_alone(body: str) -> None:
@@ -129,10 +144,14 @@ def test_a_loop_of_javascript_is_read_too() -> None:
         b"test('every', () => assert.ok(shop.all().every((a, i) => a === want[i])));\n"
         b"test('keys', () => { for (const [k, a] of Object.entries(shop.all()))"
         b" assert.equal(a, want[k]); });\n"
+        b"test('index', () => { const got = shop.all();"
+        b" for (let i = 0; i < got.length; i++) assert.equal(got[i], want[i]); });\n"
+        b"test('names', () => { const got = shop.all();"
+        b" for (const i in got) assert.equal(got[i], want[i]); });\n"
         b"test('low', () => shop.all().forEach((a) => assert.equal(a, a.low)));\n"
     )
     found = {}
-    for name in ("costs", "rate", "stated", "each", "every", "keys", "low"):
+    for name in ("costs", "rate", "stated", "each", "every", "keys", "index", "names", "low"):
         span = find_test(source, "javascript", name)
         assert span is not None
         found[name] = [one.values for one in asked_calls(source, "javascript", span)]
@@ -141,6 +160,7 @@ def test_a_loop_of_javascript_is_read_too() -> None:
     assert found["stated"] == found["low"] == []
     assert found["each"] == found["every"] == [("want[i]",)]
     assert found["keys"] == [("want[k]",)]
+    assert found["index"] == found["names"] == [("want[i]",)]
 
 
 def test_an_answer_that_is_not_given_any_more_is_not_asked_about(tmp_path: Path) -> None:
