@@ -13,7 +13,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
@@ -50,6 +50,8 @@ ROWS_OF_VALUES = ("expression_list", "tuple", "list", "array")
 FOR_IN = "for_in_clause"
 """The loop inside a comprehension."""
 OVER_ROWS = frozenset({"forEach", "map", "every", "some", "filter", "flatMap"})
+EQUALS = ("==", "===", "is")
+DIFFERS = ("!=", "!==", "is not")
 WAITS = re.compile(r"\b(?:await|yield)\b|:=")
 PLAIN = frozenset(
     "len str int float sum min max round sorted list tuple set dict abs String Number".split()
@@ -98,11 +100,14 @@ function {name}(number{any}, asks{any}, values{any}){any} {{
   }} catch (_) {{
     return asks();
   }}
+  let good{any} = false;
   try {{
-    return asks();
+    good = asks();
   }} catch (_) {{
     throw new Error(told);
   }}
+  if (good === false) throw new Error(told);
+  return good;
 }}
 
 function {name}_again(was{any}, asks{any}, values{any}){any} {{
@@ -132,6 +137,8 @@ class AskedCall:
     """Expressions for these values; empty if they come from a loop only."""
     names: frozenset[str]
     """The names by which the values come from elsewhere."""
+    is_reversed: bool = False
+    """Whether it reports a failure by being true: `got != want`."""
 
     @property
     def line(self) -> int:
@@ -189,8 +196,11 @@ def _wrapped(asked: AskedCall, language: str, call: str) -> Edit:
     values = ", ".join(asked.values)
     if language == "python":
         asks = f"bool({text})" if asked.condition else f"({text})"
-        return replaced(asked.where, f"{call}, lambda: {asks}, lambda: [{values}])")
-    return replaced(asked.where, f"{call}, () => ({text}), () => [{values}])")
+        asks = f"not {asks}" if asked.is_reversed else asks
+        wrapped = f"{call}, lambda: {asks}, lambda: [{values}])"
+        return replaced(asked.where, f"(not {wrapped})" if asked.is_reversed else wrapped)
+    no = "!" * asked.is_reversed
+    return replaced(asked.where, f"{no}{call}, () => {no}({text}), () => [{values}])")
 
 
 @dataclass(frozen=True)
@@ -250,6 +260,9 @@ class _Reading:
             elif (each := self._each(node)) is not None:
                 yield from self._asking_of_answers(each, self._compared(each), condition=True)
                 yield from self._asking(each, (each,), (), condition=True)
+            elif differs := self._compared(node, DIFFERS):
+                found = self._asking_of_answers(node, differs, condition=True)
+                yield from (replace(one, is_reversed=True) for one in found)
 
     def _asking(
         self,
@@ -292,11 +305,11 @@ class _Reading:
         if wanted and not all(answers.isdisjoint(self._bound(one)) for one in sides):
             yield AskedCall(where, condition, tuple(dict.fromkeys(wanted)), frozenset())
 
-    def _compared(self, node: Node) -> list[Node]:
-        """Return the sides of a comparison for equality."""
+    def _compared(self, node: Node, signs: Sequence[str] = EQUALS) -> list[Node]:
+        """Return the sides of a comparison with one of these signs."""
         while node.type == "parenthesized_expression" and node.named_child_count == 1:
             node = node.named_children[0]
-        equal = any(one.type in ("==", "===", "is") for one in node.children)
+        equal = any(one.type in signs for one in node.children)
         return node.named_children if equal and node.named_child_count == 2 else []
 
     # -- loops --------------------------------------------------------------------------------
@@ -330,7 +343,8 @@ class _Reading:
             for clause in node.named_children:
                 target, rows = field(clause, "left"), field(clause, "right")
                 if clause.type == FOR_IN and target is not None and rows is not None:
-                    yield _Loop(target, rows, body)
+                    conditions = [one for one in node.named_children if one.type == "if_clause"]
+                    yield from (_Loop(target, rows, part) for part in (body, *conditions))
         elif node.type in FUNCTIONS and body is not None:
             target = field(node, "parameters") or field(node, "parameter")
             call = node.parent.parent if node.parent is not None else None
@@ -346,6 +360,9 @@ class _Reading:
             for first in target.named_children[:1]:
                 yield from self._answers(field(first, "pattern") or first, rows)
             return
+        given_once = self.given.get(self.parsed.text(rows), ())
+        if len(given_once) == 1 and given_once[0] != rows:  # `pairs = zip(…)`
+            rows = given_once[0]
         parts = target.named_children if target.type in PATTERNS else [target]
         through = field(rows, "function")
         member = field(through, "attribute") or field(through, "property")

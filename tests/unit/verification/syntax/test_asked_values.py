@@ -48,6 +48,7 @@ def asked(body: str, head: str = HEAD) -> list[tuple[str, tuple[str, ...]]]:
         ("for row in rows:\n    check(rate(row.a))", ("row", "row.a")),
         ("for got, want in zip(shop.all(3), [1, 2]):\n    assert got == want", ("want",)),
         ("assert all(got == want for got, want in zip(rate(3), [1, 2]))", ("want",)),
+        ("pairs = zip(rate(3), [1])\nfor got, want in pairs:\n    assert got == want", ("want",)),
         ("assert all([want == got for got, want in zip(rate(3), (1, 2))])", ("want",)),
         (
             "for i, (got, want) in enumerate(zip(rate(3), [1])):\n    self.assertEqual(got, want)",
@@ -80,6 +81,26 @@ def asked(body: str, head: str = HEAD) -> list[tuple[str, tuple[str, ...]]]:
 def test_what_comes_from_elsewhere_is_told(body: str, values: tuple[str, ...]) -> None:
     found = asked(body)
     assert [set(one[1]) >= set(values) for one in found] == [True]
+
+
+@pytest.mark.parametrize(
+    ("body", "asking"),
+    [
+        (
+            "want = [1, 2]\nbad = [got for i, got in enumerate(rate(3)) if got != want[i]]\n"
+            "assert not bad",
+            ("got != want[i]", ("want[i]",)),
+        ),
+        (
+            "for got, want in zip(rate(3), [1, 2]):\n    if got != want:\n        self.fail('no')",
+            ("got != want", ("want",)),
+        ),
+    ],
+)
+def test_a_difference_is_told_wherever_it_is_looked_for(
+    body: str, asking: tuple[str, tuple[str, ...]]
+) -> None:
+    assert asking in asked(body)
 
 
 @pytest.mark.parametrize(
