@@ -59,6 +59,18 @@ def apply_options(tree: YamlTree, options: Mapping[str, Any], cwd: Path) -> None
         _put(tree, ("runner", "approve", moment), get_args(Moment)[1], Place("--approve"))
 
 
+def given_options(options: Mapping[str, Any]) -> dict[str, bool | str | list[str]]:
+    """Return the named options that were given, as they are kept for `apply_options`."""
+    given = {k: v for k, v in options.items() if v is not None and v is not False}
+    return {name: _kept(value) for name, value in given.items()}
+
+
+def _kept(value: Any) -> bool | str | list[str]:
+    if isinstance(value, list | tuple):
+        return [str(word) for word in value]
+    return value if isinstance(value, bool) else str(value)
+
+
 def _choose_from_list(tree: YamlTree, wanted: Any) -> bool:
     """Whether `--worker` names a candidate (by name or kind), which then works alone.
 
