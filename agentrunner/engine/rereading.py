@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.config.agents import AUTO
+from agentrunner.config.layers import option_name
 from agentrunner.config.load import TaskSource, load_task, with_environment
-from agentrunner.config.spec import TaskSpec
+from agentrunner.config.spec import Reading, TaskSpec
 from agentrunner.discovery.agents import settle
 from agentrunner.discovery.repository import detect_test
 from agentrunner.engine.attempt_run import Options
 from agentrunner.engine.planner_change import changed_planner
 from agentrunner.engine.worker_change import changed_worker
+from agentrunner.errors import UsageError
 from agentrunner.errors.runs import InputsChanged
 from agentrunner.policy.load import load_policies
 
@@ -56,16 +58,29 @@ def _read(kept: TaskSpec, environ: Mapping[str, str]) -> TaskSpec:
             " files cannot be read again as they were read then.",
             remedy="--on-change continue, or a new run",
         )
-    return load_task(
-        TaskSource(reading.kind, reading.value),
-        overrides=reading.overrides,
-        options=reading.options,
-        environ=environ,
-        cwd=Path(reading.cwd),
-        detect_test=detect_test,
-        today=reading.today,
-        auto=reading.auto,
-    )
+    try:
+        return load_task(
+            TaskSource(reading.kind, reading.value),
+            overrides=reading.overrides,
+            options=reading.options,
+            environ=environ,
+            cwd=Path(reading.cwd),
+            detect_test=detect_test,
+            today=reading.today,
+            auto=reading.auto,
+        )
+    except UsageError as error:
+        # Nobody typed them just now, and the mistake may be that they do not go with the file.
+        if given := _given(reading):
+            error.details += (("begun with", given),)
+        raise
+
+
+def _given(reading: Reading) -> str:
+    """Return the options of the start, without their values: one may be a secret."""
+    settings = (text.partition("=")[0] for text in reading.overrides)
+    names = [f"--set {key}" for key in settings] + list(map(option_name, reading.options))
+    return ", ".join(names)
 
 
 def _with_chosen(now: TaskSpec, kept: TaskSpec, environ: Mapping[str, str]) -> TaskSpec:

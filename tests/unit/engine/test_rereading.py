@@ -100,6 +100,16 @@ def test_of_a_list_of_workers_the_one_that_an_option_named_works(
     assert again(spec).runner.workers == []
 
 
+def test_options_that_do_not_go_with_the_changed_file_are_named(
+    load: Load, repo: Path, again: Again
+) -> None:
+    spec = load(FIRST, options={"model": "m"}, overrides=["runner.worker.env.A=s3cret"])
+    (repo / "task.yaml").write_text(TWO)
+    with pytest.raises(UsageError, match="both given") as refused:
+        again(spec)
+    assert refused.value.details == (("begun with", "--set runner.worker.env.A, --model"),)
+
+
 def test_of_a_goal_a_file_that_an_option_names_is_read_again(repo: Path, again: Again) -> None:
     (repo / "replies.yaml").write_text("[]")
     named = {"repo": str(repo), "worker": "mock", "test": "none", "meta": "script"}
