@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agentrunner.commands.start import load_to_run
-from agentrunner.config.load import TaskSource
-from agentrunner.config.spec import TaskSpec
+from agentrunner.config.load import TaskSource, load_task
+from agentrunner.config.spec import Landing, TaskSpec
 from agentrunner.engine.attempt_run import Options
 from agentrunner.engine.planner_change import with_planner
 from agentrunner.engine.rereading import reread
@@ -177,6 +177,36 @@ def test_another_kind_keeps_nothing_of_the_former(
     new = again(spec)
     assert new.runner.worker.command is None
     assert new.runner.worker == new.candidates[0][1].runner.worker
+
+
+def test_where_a_run_works_and_lands_stays(
+    load: Load, repo: Path, again: Again, tmp_path: Path
+) -> None:
+    spec = load(FIRST)
+    landing = Landing(repo=spec.repo, branch="mine", outside=True)
+    spec = spec.model_copy(update={"landing": landing, "repo": str(tmp_path / "tree")})
+    (repo / "task.yaml").write_text(
+        FIRST.replace("usd: 1", "usd: 2").replace("{prd", "{id: x, prd")
+    )
+    new = again(spec)
+    assert (new.landing, new.repo, new.task_id) == (landing, spec.repo, spec.task_id)
+    assert new.runner.budget.usd == 2
+
+
+def test_of_a_task_of_a_plan_only_files_that_its_settings_name_are_read_again(
+    load: Load, repo: Path, again: Again
+) -> None:
+    (repo / "replies.yaml").write_text("[]")
+    overrides = [f"runner.meta.script={repo}/replies.yaml", "runner.budget.usd=7"]
+    options = {"repo": str(repo), "worker": "mock", "meta": "script"}
+    source = TaskSource("stdin", HEAD)
+    spec = load_task(source, overrides=overrides, options=options, environ={}, cwd=repo)
+    left = spec.runner.budget.model_copy(update={"usd": 3})  # what the plan has left for it
+    runner = spec.runner.model_copy(update={"budget": left})
+    spec = spec.model_copy(update={"runner": runner, "plan_repo": str(repo)})
+    (repo / "replies.yaml").write_text("[{reply: x}]")
+    assert again(spec).script_text == "[{reply: x}]"
+    assert again(spec).runner == runner
 
 
 def test_a_file_that_settings_name_is_read_again(load: Load, repo: Path, again: Again) -> None:
