@@ -107,6 +107,20 @@ def asked(
     return None
 
 
+def confirmed(
+    question: Question, folder: Path, decision: Literal["approve", "reject"], reason: str
+) -> Answer | None:
+    """Show what waits and ask once whether the decision with its reason is meant; None leaves it
+    waiting.
+    """
+    with interruptible(), left_cleanly():
+        discard_typed()
+        _show_subject(question, folder, whole=True)
+        if is_yes(read_line(f'{decision} this, "{flat(reason)}"? [y/N] ')):
+            return _decision_answer(question, decision, reason)
+    return None
+
+
 @contextlib.contextmanager
 def left_cleanly(*, ends: bool = False) -> Iterator[None]:
     """Let Ctrl-C and Ctrl-D leave a question; typed text, or ^C, keeps its line.
@@ -173,11 +187,7 @@ WORDS = {
 
 def _approve(question: Question, folder: Path, *, reject: bool) -> Answer | None:
     """Ask until one of the letters is typed. The subject itself is shown."""
-    kind, width = question.kind, width_of(sys.stderr)
-    prompt = prompt_of(question.subject, folder)
-    result = _run_state(folder) if kind == "complete" else None
-    height = 0 if reject else height_of(sys.stderr)
-    show(approval_screen(InboxItem.of(question), prompt, width, result, height), sys.stderr)
+    kind, prompt = question.kind, _show_subject(question, folder, whole=reject)
     if reject:
         reason = read_line("what is wrong (empty leaves it waiting) > ").strip()
         return _decision_answer(question, "reject", reason) if reason else None
@@ -202,6 +212,15 @@ def _approve(question: Question, folder: Path, *, reject: bool) -> Answer | None
                 return _decision_answer(question, "reject", reason)
         elif letter == "q":
             return None
+
+
+def _show_subject(question: Question, folder: Path, *, whole: bool) -> str:
+    """Show what is to be approved; return a worker's prompt, which is cut unless `whole`."""
+    prompt, width = prompt_of(question.subject, folder), width_of(sys.stderr)
+    result = _run_state(folder) if question.kind == "complete" else None
+    height = 0 if whole else height_of(sys.stderr)
+    show(approval_screen(InboxItem.of(question), prompt, width, result, height), sys.stderr)
+    return prompt
 
 
 def _letter(typed: str) -> str:

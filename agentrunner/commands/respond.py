@@ -193,7 +193,8 @@ def approve(
 ) -> int:
     """Say yes to exactly what is asked under this id; the run continues.
 
-    In a terminal the id may be left out: what is asked is shown, and you are asked.
+    In a terminal the id may be left out: what is asked is shown, and you are asked. With a reason
+    that is one question, yes or no.
     """
     output = opt.detached(output, detach)
     if interactive(output) and identifier is None and edit is None:
@@ -240,7 +241,7 @@ def reject(
     """Say no to what is asked, and why.
 
     In a terminal id and reason may be left out: what is asked is shown, and you are asked for the
-    reason, unless it is given.
+    reason; with one, only whether that is meant.
     """
     output = opt.detached(output, detach)
     if interactive(output) and (identifier is None or reason is None):
@@ -259,15 +260,17 @@ def dialog(
 ) -> int:
     """Show a run's question and let the person answer here; return 4 if they leave it waiting.
 
-    A `reason` that is given is not asked for: with it a no is said at once, and a yes has it.
-    Where it is settled in another terminal meanwhile, that is said, and the exit code is 0.
+    With a `reason` what waits is shown, and only asked whether the yes or no is meant. Where it is
+    settled in another terminal meanwhile, that is said, and the exit code is 0. Raises UsageError
+    for a reason to a question in words.
     """
     from agentrunner.commands.elsewhere import settled_elsewhere
-    from agentrunner.commands.question_prompt import NotAskedAnyMore, asked, polling
+    from agentrunner.commands.question_prompt import NotAskedAnyMore, asked, confirmed, polling
     from agentrunner.state.people import IN_WORDS
     from agentrunner.storage.events import read_from
     from agentrunner.storage.run_folder import RunFolder
 
+    _check_own_words(reason, "--reason")
     state = environment.state_dir(output.state_dir)
     run_id = run_for(verb, run, output.state_dir, output)
     folder = RunFolder.open(state, run_id)
@@ -278,19 +281,25 @@ def dialog(
             f"{run_id} does not wait for anyone.",
             remedy=f"agentrunner show {run_id}",
         )
-    if verb == "reject" and reason and waiting.kind not in IN_WORDS:
-        return give(run_id, _answer(waiting.id, verb, reason), output)
+    if reason and waiting.kind in IN_WORDS:
+        raise WrongAnswer(
+            f"{run_id} asks something that is answered in words: there is nothing to {verb}.",
+            path="--reason",
+            remedy=f'agentrunner answer {run_id} "…"',
+        )
+    question = waiting.question()
     try:
         with polling(settled_elsewhere(folder, waiting.id, seen)):
-            answer = asked(waiting.question(), folder.root, reject=verb == "reject")
+            if reason and verb != "answer":
+                answer = confirmed(question, folder.root, verb, reason)
+            else:
+                answer = asked(question, folder.root, reject=verb == "reject")
     except NotAskedAnyMore as settled:
         tell(f"\n{settled}\nNext:  agentrunner show {run_id}", sys.stderr)
         return 0
     if answer is None:
         tell(f"It still waits:  agentrunner answer {run_id}", sys.stderr)
         return 4
-    if reason and answer.decision == "approve":
-        answer = answer.model_copy(update={"text": answer.text or reason})
     return give(run_id, answer, output)
 
 

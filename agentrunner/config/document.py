@@ -204,10 +204,3 @@ def body(text: str, name: str) -> tuple[str, int]:
         return text, 1
     end = _front_end(text, name) or 0
     return "\n".join(text.split("\n")[end + 1 :]), end + 2
-
-
-def settings_of(text: str, name: str, *, is_prd: bool) -> dict[str, object]:
-    """Return what a task file, or the front matter of a PRD, says under `runner`; as written."""
-    tree = front_matter(text, name) if is_prd else read_yaml(text, name)
-    runner = tree.value.get("runner") if tree and isinstance(tree.value, dict) else None
-    return runner if isinstance(runner, dict) else {}

@@ -50,13 +50,29 @@ def apply_options(tree: YamlTree, options: Mapping[str, Any], cwd: Path) -> None
         value = options.get(name)
         if value is not None:
             text = str(cwd / Path(value).expanduser()) if name == "repo" else str(value)
-            # Saved plans keep the planner's option under its first name.
-            spelt = "planner" if name == "meta" else name.replace("_", "-")
-            _put(tree, path, text, Place(f"--{spelt}"))
+            _put(tree, path, text, Place(option_name(name)))
     if options.get("strict"):
         _put(tree, ("runner", "completion"), "strict", Place("--strict"))
     for moment in _moments(options.get("approve")):
         _put(tree, ("runner", "approve", moment), get_args(Moment)[1], Place("--approve"))
+
+
+def given_options(options: Mapping[str, Any]) -> dict[str, bool | str | list[str]]:
+    """Return the named options that were given, as they are kept for `apply_options`."""
+    given = {k: v for k, v in options.items() if v is not None and v is not False}
+    return {name: _kept(value) for name, value in given.items()}
+
+
+def _kept(value: Any) -> bool | str | list[str]:
+    if isinstance(value, list | tuple):
+        return [str(word) for word in value]
+    return value if isinstance(value, bool) else str(value)
+
+
+def option_name(name: str) -> str:
+    """Return how a named option is typed."""
+    # Saved plans keep the planner's option under its first name.
+    return f"--{'planner' if name == 'meta' else name.replace('_', '-')}"
 
 
 def _choose_from_list(tree: YamlTree, wanted: Any) -> bool:

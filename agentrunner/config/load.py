@@ -21,7 +21,7 @@ from agentrunner.config.agents import DEFAULT_PLANNER_MODEL, PlannerSpec, Worker
 from agentrunner.config.config_files import lay_under, read_layers
 from agentrunner.config.document import Document, TaskSource, body, read_document, read_stdin
 from agentrunner.config.kinds import planner_kind
-from agentrunner.config.layers import apply_options, apply_overrides
+from agentrunner.config.layers import apply_options, apply_overrides, given_options
 from agentrunner.config.markdown import detect_language, first_heading
 from agentrunner.config.mistakes import dotted, from_validation, mistake
 from agentrunner.config.naming import task_id_from
@@ -39,6 +39,7 @@ from agentrunner.config.rules import (
 from agentrunner.config.spec import (
     NOTE_TEMPLATES,
     CriterionSpec,
+    Reading,
     RunnerSection,
     Source,
     TaskFile,
@@ -86,6 +87,15 @@ def load_task(
     repository.
     """
     cwd = cwd.absolute()
+    reading = Reading(
+        kind=source.kind,
+        value=source.value,
+        cwd=str(cwd),
+        overrides=list(overrides),
+        options=given_options(options or {}),
+        today=today,
+        auto=auto,
+    )
     document = read_document(source, cwd)
     tree = document.tree
     shape(tree, document.name)
@@ -96,7 +106,8 @@ def load_task(
     complete(tree, repo, environ, auto=auto)
     file = _validated(tree)
     check_rules(file, tree, repo, environ)
-    return _assemble(file, document, repo, environ, detect_test, today)
+    spec = _assemble(file, document, repo, environ, detect_test, today)
+    return spec.model_copy(update={"reading": reading})
 
 
 def load_settings(
@@ -340,15 +351,6 @@ def _named_texts(
     return {
         field: _named_text(document.tree.place(path), document.base_dir / name, name, within)
         for field, path, name in _named_files(runner)
-    }
-
-
-def named_texts(kept: TaskSpec, now: TaskSpec) -> dict[str, str | None]:
-    """Return the texts of the files that the settings of `kept` name, as `now` read them."""
-    read = {(field, name) for field, _, name in _named_files(now.runner)}
-    return {
-        field: getattr(now if (field, name) in read else kept, field)
-        for field, _, name in _named_files(kept.runner)
     }
 
 

@@ -7,6 +7,7 @@ defaults are documented in docs/reference/task-file.md.
 from __future__ import annotations
 
 import re
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -337,6 +338,39 @@ class Source(BaseModel):
     text: str
 
 
+class Reading(BaseModel):
+    """How a task was read: what `load_task` was given, so that it can be read again.
+
+    It holds no more than the task that came of it: the values of `--set` and of options.
+    """
+
+    model_config = ConfigDict(frozen=True, defer_build=True)
+
+    kind: Literal["file", "stdin", "goal", "prd"]
+    value: str
+    """As in `TaskSource`."""
+    cwd: str
+    """Absolute; where it was asked for."""
+    overrides: list[str] = []
+    """The texts of `--set`, in their order."""
+    options: dict[str, bool | str | list[str]] = {}
+    """The named options that were given."""
+    today: date | None = None
+    auto: bool = False
+
+
+class Change(BaseModel):
+    """A planner, or a model, that a person named while the run was going: in force from then on."""
+
+    model_config = ConfigDict(frozen=True, defer_build=True)
+
+    role: Literal["meta", "plan", "assess", "worker"]
+    kind: str | None = None
+    model: str | None = None
+    owner: str = ""
+    """Whose model it is: the kind of the planner, or the name of the worker."""
+
+
 class PolicySource(BaseModel):
     """A policy file that capped a task."""
 
@@ -414,6 +448,10 @@ class TaskSpec(BaseModel):
     "task.yaml:21" or "--sandbox". What is not in here is a default."""
     chosen: dict[str, str] = {}
     """Why the kinds of `meta` and `worker` were chosen, where they were left to this machine."""
+    reading: Reading | None = None
+    """How it was read; None in runs of versions that did not keep it."""
+    changes: list[Change] = []
+    """What people named since, in this order."""
     policies: list[PolicySource] = []
     """The policy files that the task was held against."""
     host_caps: list[list[str]] = []

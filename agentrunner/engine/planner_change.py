@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agentrunner.config.agents import AssessSpec, PlannerCandidate, RoleSpec
-from agentrunner.config.spec import TaskSpec
+from agentrunner.config.spec import Change, TaskSpec
 from agentrunner.engine.policies import capped_again
 from agentrunner.errors import UsageError
 from agentrunner.execution.deps import Deps
@@ -29,27 +29,62 @@ def with_planner(
     task names one of its own. Raises UsageError where the task forces a candidate by name, and for
     a planner that cannot take over a run.
     """
-    if kind == NEEDS_A_FILE and spec.runner.meta.kind != kind:
+    if not _can_take_over(kind, spec):
         raise UsageError(
             "A planner of kind script cannot take over: its replies belong to the task.",
             path="--planner",
             remedy="--planner openai-chat, codex-cli, claude-code or checklist",
         )
+    owner = kind or _first(spec, role).kind
+    change = Change(role=role, kind=kind, model=model, owner=owner)
+    return _changed(spec, change).model_copy(update={"changes": [*spec.changes, change]})
+
+
+def changed_planner(spec: TaskSpec, change: Change) -> TaskSpec:
+    """Return a task that was read again with what `with_planner` changed in it before.
+
+    It is unchanged where its files now force a candidate by name, and where the model is one of
+    another planner's.
+    """
+    foreign = change.kind is None and _first(spec, change.role).kind != change.owner
+    if foreign or not _can_take_over(change.kind, spec):
+        return spec
+    try:
+        return _changed(spec, change)
+    except UsageError:
+        return spec
+
+
+def _can_take_over(kind: str | None, spec: TaskSpec) -> bool:
+    return kind != NEEDS_A_FILE or spec.runner.meta.kind == kind
+
+
+def _judges(spec: TaskSpec, role: str) -> bool:
+    return role == "assess" and bool(spec.runner.assess or spec.runner.profiles.assess)
+
+
+def _first(spec: TaskSpec, role: str) -> PlannerCandidate:
+    """Return who has this role first."""
+    runner = spec.runner
+    if runner.assess is not None and _judges(spec, role):
+        return PlannerCandidate(
+            kind=runner.assess.kind or runner.meta.kind,
+            model=runner.assess.model,
+            base_url=runner.assess.base_url,
+        )
+    return PlannerCandidate(
+        kind=runner.meta.kind,
+        model=runner.meta.model,
+        base_url=runner.meta.base_url,
+        auth=runner.meta.auth,
+    )
+
+
+def _changed(spec: TaskSpec, change: Change) -> TaskSpec:
     runner, profiles = spec.runner, spec.runner.profiles
+    kind, model = change.kind, change.model
     changes: dict[str, object] = {"completion": spec.completion}
-    judges = role == "assess" and (runner.assess is not None or profiles.assess is not None)
-    if judges and runner.assess is not None:
-        kind_of_judge = runner.assess.kind or runner.meta.kind
-        first = PlannerCandidate(
-            kind=kind_of_judge, model=runner.assess.model, base_url=runner.assess.base_url
-        )
-    else:
-        first = PlannerCandidate(
-            kind=runner.meta.kind,
-            model=runner.meta.model,
-            base_url=runner.meta.base_url,
-            auth=runner.meta.auth,
-        )
+    judges, first = _judges(spec, change.role), _first(spec, change.role)
     if kind is not None and kind != first.kind:  # model, address and login do not carry over
         first = PlannerCandidate(kind=kind)
     if model is not None:

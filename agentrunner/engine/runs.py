@@ -16,9 +16,7 @@ from pathlib import Path
 
 from agentrunner.config.agents import PlannerSpec, ProfilesSpec
 from agentrunner.config.load import changed_sources
-from agentrunner.config.reread import reread
 from agentrunner.config.spec import TaskSpec
-from agentrunner.discovery.agents import settle
 from agentrunner.engine import attempts
 from agentrunner.engine import known_reds as reds
 from agentrunner.engine.answer_checks import checked_answer
@@ -29,6 +27,7 @@ from agentrunner.engine.indexing import Indexer, start_error
 from agentrunner.engine.planner_change import renewed
 from agentrunner.engine.policies import capped, capped_again
 from agentrunner.engine.queries import changes_not_seen
+from agentrunner.engine.rereading import reread
 from agentrunner.engine.resolve import check_test_folder, resolve
 from agentrunner.engine.resources import check_sandbox, with_image
 from agentrunner.engine.worker_change import tried_with, with_worker_model
@@ -41,7 +40,6 @@ from agentrunner.execution.silence import AGAIN
 from agentrunner.git.snapshots import Change
 from agentrunner.money.counters import granted
 from agentrunner.planners.panel import make_panel
-from agentrunner.policy.load import load_policies
 from agentrunner.results import Result
 from agentrunner.state.budget import read_grants
 from agentrunner.state.lifecycle import TERMINAL, TaskState
@@ -133,7 +131,7 @@ async def resume(
         if on_change not in ("replan", "continue"):
             raise _inputs_changed(run_id, changes)
         if on_change == "replan":
-            spec, replan = _reread(spec, options), True
+            spec, replan = reread(spec, options), True
     spec = capped_again(spec, folder, options.environ, options.policy, max_loops=max_loops)
     changes_planner = planner is not None or planner_model is not None
     if changes_planner:
@@ -161,7 +159,7 @@ async def resume(
             answer = answer or await tried_with(folder, model, by)
         if changes_planner or model is not None:
             save_spec(folder, spec)
-        if instead is not None:
+        if replan:
             resolved = await with_image(resolved, options.confirm)
             spec = resolved.spec
         with open_driver(resolved, folder, options) as driver:
@@ -178,16 +176,6 @@ async def resume(
                 attempts.leave_message(folder, state, redacted, at, by=by, asked=asked)
             answer = None if fresh else answer
             return await driver.run(fresh, answer, grants=grants)
-
-
-def _reread(kept: TaskSpec, options: Options) -> TaskSpec:
-    """Return the task of a run as its files are now, planner and worker settled."""
-    spec = reread(kept, options.environ)
-    policies = load_policies(options.policy, options.environ, Path(spec.repo))
-    spec, missing = settle(spec, policies, options.environ, options.state_dir)
-    if missing:
-        raise missing[0]
-    return spec
 
 
 def _renewed(kept: TaskSpec, instead: TaskSpec, options: Options) -> TaskSpec:

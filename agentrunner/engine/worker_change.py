@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from agentrunner.config.agents import named_workers
-from agentrunner.config.spec import TaskSpec
+from agentrunner.config.spec import Change, TaskSpec
 from agentrunner.engine import attempts
 from agentrunner.errors import UsageError
 from agentrunner.execution.recover import tries_model
@@ -19,18 +18,31 @@ def with_worker_model(spec: TaskSpec, model: str, state: TaskContext) -> TaskSpe
     """
     if not model or model.split() != [model]:
         raise UsageError("A model's name is one word.", path="--model", remedy="--model NAME")
-    runner, order = spec.runner, state.get("order")
+    order, names = state.get("order"), _names(spec)
+    owner = order.member if order and order.member in names else names[0]
+    change = Change(role="worker", model=model, owner=owner)
+    return changed_worker(spec, change).model_copy(update={"changes": [*spec.changes, change]})
+
+
+def changed_worker(spec: TaskSpec, change: Change) -> TaskSpec:
+    """Return the task with that model of a worker; unchanged where it has no such worker now."""
+    names = _names(spec)
+    if change.owner not in names:
+        return spec
+    runner, place = spec.runner, names.index(change.owner)
     workers = list(runner.workers or [runner.worker])
-    names = [name for name, _ in named_workers(workers)]
-    place = names.index(order.member) if order and order.member in names else 0
-    workers[place] = workers[place].model_copy(update={"model": model})
-    changes: dict[str, object] = {"worker": workers[0]}
+    workers[place] = workers[place].model_copy(update={"model": change.model})
+    update: dict[str, object] = {"worker": workers[0]}
     if runner.workers:
-        changes["workers"] = workers
+        update["workers"] = workers
     # What names it now is written nowhere.
     places = {name: at for name, at in spec.places.items() if name != "runner.worker.model"}
-    runner = runner.model_copy(update=changes)
+    runner = runner.model_copy(update=update)
     return spec.model_copy(update={"runner": runner, "places": places})
+
+
+def _names(spec: TaskSpec) -> list[str]:
+    return [name for name, _ in spec.candidates]
 
 
 async def tried_with(folder: RunFolder, model: str, by: str) -> Answer | None:

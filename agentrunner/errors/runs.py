@@ -104,7 +104,8 @@ class InputsChanged(UsageError):
     code = "inputs-changed"
     advice = """
     `--on-change replan` starts a new attempt with the files as they are now,
-    `--on-change continue` works with those that were kept.
+    read with the options that the run was started with; `--on-change continue` works with those
+    that were kept.
     """
 
 

@@ -280,6 +280,8 @@ class Finding(StateModel):
     blocks: bool = True
     remedy: str = ""
     """The edit or command that would settle it."""
+    remedy_when_ended: str = ""
+    """The same for a run that has ended; "" where no other command settles it then."""
     tests: list[str] = []
     """Names of the tests it is about, at most 50."""
     diff: str = ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from shlex import quote
 
 from agentrunner.git.staging import commit_commands
@@ -34,17 +35,45 @@ EXAMINED = frozenset(
     }
 )
 """Codes of findings that an examination makes; each examination makes them anew."""
-YES = "agentrunner approve --reason TEXT"
-"""How a person takes what a run asks about while it waits; see `when_ended`."""
-NO = "agentrunner reject --reason TEXT"
 MOST_PATHS = 50
 SHOWN = 5
 
 
-def when_ended(remedy: str) -> str:
-    """The remedy of a finding for a run that asks nobody any more: what is taken from there."""
-    ended = remedy.replace(YES, "agentrunner accept --reason TEXT")
-    return ended.replace(NO, "agentrunner resume -m TEXT")
+@dataclass(frozen=True)
+class Ways:
+    """The commands by which a person takes what was found, or sends it back."""
+
+    yes: str
+    no: str
+
+
+WAITING = Ways("agentrunner approve --reason TEXT", "agentrunner reject --reason TEXT")
+"""Of a run that asks."""
+ENDED = Ways("agentrunner accept --reason TEXT", "agentrunner resume -m TEXT")
+"""Of one that has ended, and asks nobody any more."""
+
+Remedy = Callable[[Ways], str]
+
+
+def _asking(
+    *,
+    code: str,
+    message: str,
+    remedy: Remedy,
+    paths: Sequence[str] = (),
+    tests: Sequence[str] = (),
+    blocks: bool = True,
+) -> Finding:
+    """A finding that a person may take as it is; its remedy is said for both kinds of runs."""
+    return Finding(
+        code=code,
+        message=message,
+        paths=list(paths),
+        tests=list(tests),
+        blocks=blocks,
+        remedy=remedy(WAITING),
+        remedy_when_ended=remedy(ENDED),
+    )
 
 
 def fingerprint(finding: Finding) -> str:
@@ -95,13 +124,15 @@ def not_kept(paths: Sequence[str]) -> list[Finding]:
     if not paths:
         return []
     return [
-        Finding(
+        _asking(
             code="unkept",
             message="These files changed and are too large to be kept, so what they hold, or held"
             f" before, is not verified: {first_few(paths)}",
             paths=list(paths[:50]),
-            remedy=f"look at them, then {YES};"
-            " runner.sandbox.keep_files_up_to keeps larger ones from the next run on",
+            remedy=lambda by: (
+                f"look at them, then {by.yes};"
+                " runner.sandbox.keep_files_up_to keeps larger ones from the next run on"
+            ),
         )
     ]
 
@@ -110,15 +141,17 @@ def left_in_submodule(name: str, paths: Sequence[str]) -> Finding:
     """A finding about work in a submodule, in a state that no remote of it has."""
     commands = commit_commands([path[len(name) + 1 :] for path in paths], f"git -C {quote(name)}")
     settled = f"{commands[0]} && git -C {quote(name)} push && git add {quote(name)}"
-    return Finding(
+    return _asking(
         code="submodule_changed",
         message=f"{name} is a repository of its own, of which this one holds no more than the name"
         " of a commit. The run changed files there, and no remote of it was known before to have a"
         " commit with what the run left, so who checks this one out does not get it:"
         f" {first_few(paths)}",
         paths=list(paths)[:MOST_PATHS],
-        remedy=f"`{settled}` where others are to get it; then, or where it is to stay in this"
-        f" checkout alone, {YES}",
+        remedy=lambda by: (
+            f"`{settled}` where others are to get it; then, or where it is to stay in this"
+            f" checkout alone, {by.yes}"
+        ),
     )
 
 
@@ -170,14 +203,16 @@ def links_out(links: Sequence[tuple[str, str]]) -> list[Finding]:
     named = first_few([f"{path} to {target}" for path, target in links])
     verb = "A link leads" if len(links) == 1 else "Links lead"
     return [
-        Finding(
+        _asking(
             code="links_out",
             message=f"{verb} out of what is handed over: {named}. Another machine may have"
             " something else there, or nothing",
             paths=[path for path, _ in links[:50]],
             blocks=is_code,
-            remedy="put a copy of the file in its place, or let the link lead to a path in the"
-            " repository" + f"; or {YES}, where it is to stay so" * is_code,
+            remedy=lambda by: (
+                "put a copy of the file in its place, or let the link lead to a path in the"
+                " repository" + f"; or {by.yes}, where it is to stay so" * is_code
+            ),
         )
     ]
 
@@ -278,12 +313,14 @@ def tests_reworded(
 def looks_at_nothing(target: Target, paths: Sequence[str]) -> Finding:
     """A finding: a command is green now and names paths that are gone."""
     listed = ", ".join(paths[:SHOWN])
-    return Finding(
+    return _asking(
         code="tests_changed",
         message=f"{_label(target)} passes, and looks at {listed}, which was there before this run"
         " and is gone: it may be green because it finds nothing to look at",
         paths=list(paths)[:MOST_PATHS],
-        remedy=f"name in the check where that is now; or {YES}, where it is wanted gone",
+        remedy=lambda by: (
+            f"name in the check where that is now; or {by.yes}, where it is wanted gone"
+        ),
     )
 
 
@@ -293,7 +330,7 @@ NOT_LOADED_BEFORE = "could not load these before, and they are gone, left out or
 
 def tests_gone(target: Target, names: Sequence[str], what: str) -> Finding:
     """A finding: tests are missing or skipped now; `what` says what became of them."""
-    return Finding(
+    return _asking(
         code="tests_gone",
         message=f"{_label(target)} {what}: {first_few(names)}",
         tests=list(names[:MOST_PATHS]),
@@ -301,59 +338,67 @@ def tests_gone(target: Target, names: Sequence[str], what: str) -> Finding:
     )
 
 
-_REMEDIES = {
-    RAN_BEFORE: f"{YES}, where they are not wanted any more; task.test.may_change"
-    " names their files in advance",
-    NOT_LOADED_BEFORE: "have them put back as they were, so that they can be loaded and pass;"
-    f" {YES}, where agentrunner diff shows that they ask what they asked or are not"
-    " wanted any more",
+_REMEDIES: dict[str, Remedy] = {
+    RAN_BEFORE: lambda by: (
+        f"{by.yes}, where they are not wanted any more; task.test.may_change"
+        " names their files in advance"
+    ),
+    NOT_LOADED_BEFORE: lambda by: (
+        "have them put back as they were, so that they can be loaded and"
+        f" pass; {by.yes}, where agentrunner diff shows that they ask what they asked or are not"
+        " wanted any more"
+    ),
 }
 
 
 def unasked_work(what: str) -> Finding:
     """A finding: something that was asked for is not there, or no test asks it."""
-    return Finding(
+    return _asking(
         code="work_unasked",
         message=what[:1].upper() + what[1:],
-        remedy=f"have a test that asks it; or {YES}, after looking at it",
+        remedy=lambda by: f"have a test that asks it; or {by.yes}, after looking at it",
     )
 
 
 def missing_work(what: str) -> Finding:
     """A finding: what was asked for is not written, by the words of the task or of the work."""
-    return Finding(
+    return _asking(
         code="work_unasked",
         message=what,
-        remedy=f"have it done; or {YES}, where agentrunner diff shows that it is"
-        " done in another way",
+        remedy=lambda by: (
+            f"have it done; or {by.yes}, where agentrunner diff shows that it is"
+            " done in another way"
+        ),
     )
 
 
 def beside_work(what: str) -> Finding:
     """A finding: the work takes away, or touches, what it was not asked to."""
-    return Finding(
+    return _asking(
         code="work_beside",
         message=what,
-        remedy=f"agentrunner diff shows it; {YES}, where it is wanted",
+        remedy=lambda by: f"agentrunner diff shows it; {by.yes}, where it is wanted",
     )
 
 
 def only_in_tests(what: str) -> Finding:
     """A finding: the work passes by what only a tested program has around it."""
-    return Finding(
+    return _asking(
         code="only_in_tests",
         message=what,
-        remedy=f"name it in the task, where it is wanted; or {YES}, after looking at"
-        " agentrunner diff",
+        remedy=lambda by: (
+            f"name it in the task, where it is wanted; or {by.yes}, after looking at"
+            " agentrunner diff"
+        ),
     )
 
 
 def not_lasting(what: str) -> Finding:
     """A finding: the work stands where it is written over, or where only tests read it."""
-    return Finding(
+    return _asking(
         code="work_not_lasting",
         message=what[:1].upper() + what[1:],
-        remedy=f"change the source, too; or {YES}, after looking at agentrunner diff",
+        remedy=lambda by: f"change the source, too; or {by.yes}, after looking at agentrunner diff",
     )
 
 
@@ -365,13 +410,15 @@ def pinned_to(places: Sequence[tuple[str, str]], test: str) -> Finding:
     """
     where = ", ".join(f"{place} {what}" for place, what in places[:SHOWN])
     more = f" and {len(places) - SHOWN} more" * (len(places) > SHOWN)
-    return Finding(
+    return _asking(
         code="work_pinned",
         message=f"{where}{more}, known from the tests alone: with another value there {test} fails",
         paths=list(dict.fromkeys(place.rpartition(":")[0] for place, _ in places))[:MOST_PATHS],
         tests=[] if test.startswith("`") else [test],
-        remedy="let the code decide it for any value, or name this one in the requirements;"
-        f" {YES}, after a look, where it is the work",
+        remedy=lambda by: (
+            "let the code decide it for any value, or name this one in the requirements;"
+            f" {by.yes}, after a look, where it is the work"
+        ),
     )
 
 
@@ -402,12 +449,12 @@ def flaky(names: Sequence[str]) -> Finding:
 
 def inputs_written(paths: Sequence[str]) -> Finding:
     """A finding: inputs of the proof were written while the tests ran."""
-    return Finding(
+    return _asking(
         code="inputs_written",
         message="Files that decide were changed while the tests ran, which did not happen before"
         f" the run: {', '.join(paths[:SHOWN])}",
         paths=list(paths[:MOST_PATHS]),
-        remedy=f"agentrunner show; {NO}, or {YES}",
+        remedy=lambda by: f"agentrunner show; {by.no}, or {by.yes}",
     )
 
 
@@ -430,41 +477,47 @@ def set_up_fails(last: str, withheld: Sequence[str], hosts: Sequence[str]) -> Fi
     set-up was not given variables of ours (`withheld`), since what it runs may be the worker's.
     """
     message = f"The set-up command fails on the delivered tree: {last}"
-    remedy = f"task.setup.network: [{', '.join(hosts) or 'HOST:443'}], for what it fetches"
-    if withheld:
-        message += (
-            f". It was not given {', '.join(withheld)}, which task.setup.env takes from our"
-            " environment, as it runs here what a worker may have written"
-        )
-        remedy = f"run the set-up yourself after a look at agentrunner diff, then {YES}"
-    return Finding(code="setup_failed", message=message, remedy=remedy, blocks=bool(withheld))
+    if not withheld:
+        listed = ", ".join(hosts) or "HOST:443"
+        remedy = f"task.setup.network: [{listed}], for what it fetches"
+        return Finding(code="setup_failed", message=message, remedy=remedy, blocks=False)
+    return _asking(
+        code="setup_failed",
+        message=f"{message}. It was not given {', '.join(withheld)}, which task.setup.env takes"
+        " from our environment, as it runs here what a worker may have written",
+        remedy=lambda by: (
+            f"run the set-up yourself after a look at agentrunner diff, then {by.yes}"
+        ),
+    )
 
 
 def packages_changed(target: Target, paths: Sequence[str], red: Sequence[str]) -> Finding:
     """A finding: the command needs packages that the set-up made from the worker's changes."""
-    return Finding(
+    return _asking(
         code="packages_changed",
         message=f"{_label(target)} passes only with what the set-up, run again on the worker's"
         f" changes, installs for tests and tools: {first_few(paths)}. With these as"
         f" they were before the run, {', '.join(red[:SHOWN])} fails",
         paths=list(paths[:MOST_PATHS]),
         tests=list(red[:MOST_PATHS]),
-        remedy=f"agentrunner diff shows what it installs from; {NO}, or {YES}",
+        remedy=lambda by: f"agentrunner diff shows what it installs from; {by.no}, or {by.yes}",
     )
 
 
 def not_built_again(target: Target, builds: Sequence[str], sources: Sequence[str]) -> Finding:
     """A finding: the command rests on ignored builds of sources that the work changes."""
     made = "was built" if len(builds) == 1 else "were built"
-    return Finding(
+    return _asking(
         code="not_built_again",
         message=f"{_label(target)} passes with {first_few(builds)}, which git ignores and which"
         f" {made} before the run. {first_few(sources)} changed, from which that seems to be built,"
         " and nothing here builds it again: without it the command fails. So it says what the old"
         " sources did",
         paths=list(sources[:MOST_PATHS]),
-        remedy="name in task.setup.command, or in the test command, what builds it, such as"
-        f" `make`; {YES}, where it is not built from that",
+        remedy=lambda by: (
+            "name in task.setup.command, or in the test command, what builds it, such as"
+            f" `make`; {by.yes}, where it is not built from that"
+        ),
     )
 
 
@@ -487,11 +540,13 @@ def may_be_old(builds: Sequence[str], sources: Sequence[str]) -> list[Finding]:
 
 def tool_changed(target: Target, what: str) -> Finding:
     """A finding: the test tool can no longer report a failure."""
-    return Finding(
+    return _asking(
         code="tool_changed",
         message=f"{_label(target)} does not say no any more: {what}",
-        remedy="agentrunner diff shows what was changed: something in it answers for the test;"
-        f" {NO} sends it back, {YES} where it is wanted",
+        remedy=lambda by: (
+            "agentrunner diff shows what was changed: something in it answers for the test;"
+            f" {by.no} sends it back, {by.yes} where it is wanted"
+        ),
     )
 
 
@@ -499,12 +554,12 @@ def tool_exchanged(target: Target, found: Sequence[Exchanged]) -> Finding:
     """A finding: functions of the test tool are not what they are without the change."""
     named = [f"{one.what}" + f" (seen at {one.test})" * bool(one.test) for one in found[:SHOWN]]
     more = f"; and {len(found) - SHOWN} more" * (len(found) > SHOWN)
-    return Finding(
+    return _asking(
         code="tool_exchanged",
         message=f"{_label(target)}: the change exchanges functions that decide what a test says, in"
         f" the test tool's own process: {'; '.join(named)}{more}. Without the change they stay"
         " what they are",
-        remedy=f"agentrunner diff shows what does it; {NO}, or {YES}",
+        remedy=lambda by: f"agentrunner diff shows what does it; {by.no}, or {by.yes}",
     )
 
 

@@ -24,7 +24,7 @@ from agentrunner.state.run_state import (
 from agentrunner.state.worker_runs import WorkerRun
 from agentrunner.text.sentences import ended
 from agentrunner.verification.criterion_status import is_mapped_by_planner
-from agentrunner.verification.findings import approval_of, first_few, when_ended
+from agentrunner.verification.findings import approval_of, first_few
 from agentrunner.verification.grades import headline
 
 Mode = Literal["evidence", "strict", "judged"]
@@ -78,7 +78,9 @@ class Judgement:
 
         Its remedies are those of a run that asks nobody: a question to a person has its own.
         """
-        found = [_with_remedy(one.message, when_ended(one.remedy)) for one in self.open]
+        found = [
+            _with_remedy(one.message, one.remedy_when_ended or one.remedy) for one in self.open
+        ]
         found += [one.text for one in self.unproven[:-1]]
         # The remedy of the last settles all that is not proven.
         found += [_with_remedy(one.text, one.remedy) for one in self.unproven[-1:]]

@@ -58,13 +58,16 @@ _BEHIND = (
     " answer `afresh`, or `afresh: WORDS`, begins from them; what it made stays in"
     " `agentrunner diff {run}`."
 )
-_AFRESH = re.compile(r"afresh\b[\s:,.、。：]*", re.IGNORECASE)
+_AFRESH = re.compile(r"\s*afresh\s*(?:[:：](?P<words>.*))?", re.IGNORECASE | re.DOTALL)
 
 
 def afresh(text: str) -> str | None:
-    """Return what a person says beside that a task is to begin afresh; None where they do not."""
-    found = _AFRESH.match(text.strip())
-    return text.strip()[found.end() :] if found else None
+    """Return what a person says beside that a task is to begin afresh; None where they do not.
+
+    A sentence that only begins with the word says something else: "afresh is not what I want".
+    """
+    found = _AFRESH.fullmatch(text)
+    return (found["words"] or "").strip() if found else None
 
 
 def apart_text(rounds: int, evidence: str) -> str:

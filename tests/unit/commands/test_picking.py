@@ -279,15 +279,28 @@ def test_approvals_are_asked(
     assert (answer["id"], answer["decision"], answer["text"]) == ("abc", decision, text)
 
 
-@pytest.mark.parametrize(("verb", "keys"), [("reject", []), ("approve", ["y\n"])])
-def test_a_reason_that_is_given_is_not_asked_for_again(
-    verb: str, keys: list[str], tmp_path: Path
-) -> None:
-    seen, _, said = typed(tmp_path, "plan", [verb, "--reason", "as agreed", "-q"], keys)
+@pytest.mark.parametrize("verb", ["approve", "reject"])
+def test_with_a_reason_what_waits_is_shown_and_asked_once(verb: str, tmp_path: Path) -> None:
+    seen, _, said = typed(tmp_path, "plan", [verb, "--reason", "as agreed", "-q"], ["y\n"])
     answer = said[0][2]
     assert isinstance(answer, dict)
     assert (answer["id"], answer["decision"], answer["text"]) == ("abc", verb, "as agreed")
-    assert "what is wrong" not in seen
+    assert seen.index("AC-1     It greets") < seen.index(f'{verb} this, "as agreed"? [y/N]')
+    assert "what is wrong" not in seen and "[e]" not in seen
+
+
+@pytest.mark.parametrize("key", ["n\n", "\n", "\x03"])
+@pytest.mark.parametrize("verb", ["approve", "reject"])
+def test_a_reason_without_a_yes_leaves_it_waiting(verb: str, key: str, tmp_path: Path) -> None:
+    seen, code, said = typed(tmp_path, "plan", [verb, "--reason", "as agreed"], [key])
+    assert (code, said) == (4, []) and "It still waits" in seen
+
+
+@pytest.mark.parametrize("verb", ["approve", "reject"])
+def test_a_reason_is_no_answer_in_words(verb: str, tmp_path: Path) -> None:
+    seen, code, said = typed(tmp_path, "ask_human", [verb, "--reason", "as agreed"], [])
+    assert (code, said) == (2, [])
+    assert "agentrunner answer users-api-7f30" in seen
 
 
 @pytest.mark.parametrize("key", ["q\n", "\x03", "\x04"])

@@ -336,7 +336,7 @@ def test_each_refusal_names_what_would_settle_it() -> None:
         findings.tests_gone(target, ["a"], findings.NOT_LOADED_BEFORE),
         findings.tests_gone(target, ["a"], findings.RAN_BEFORE),
     ):
-        assert findings.YES in finding.remedy
+        assert findings.WAITING.yes in finding.remedy
         assert "wanted?" not in findings.question_about(finding)
 
 
@@ -349,16 +349,23 @@ def test_what_an_ended_run_misses_names_what_is_taken_from_there() -> None:
         findings.inputs_written(["a"]),
         findings.packages_changed(target, ["a"], ["t"]),
     ):
-        assert findings.YES in finding.remedy
+        assert findings.WAITING.yes in finding.remedy
         (text, *_) = judge([criterion()], asked(findings=[finding]), "evidence").missing
         assert "agentrunner accept --reason TEXT" in text
         assert not re.search("approve|reject", text)
 
 
-def test_every_remedy_says_yes_and_no_in_the_words_that_are_replaced() -> None:
+def test_a_name_that_reads_like_a_command_stays_as_it_is() -> None:
+    name = findings.WAITING.yes
+    finding = findings.left_in_submodule(name, [f"{name}/a.py"])
+    (text, *_) = judge([criterion()], asked(findings=[finding]), "evidence").missing
+    assert f"git -C '{name}' push" in text and text.count(findings.ENDED.yes) == 1
+
+
+def test_every_remedy_says_yes_and_no_in_the_words_of_its_run() -> None:
     source = Path(findings.__file__).read_text("utf-8")
     words = re.findall(r"\b(?:approve|reject)\b", source)
-    assert len(words) == 2, "a remedy takes YES and NO"
+    assert len(words) == 2, "a remedy takes those of `Ways`"
 
 
 @pytest.mark.parametrize(("trial", "complete_"), [(False, False), (True, True)])

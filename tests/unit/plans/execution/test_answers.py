@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from agentrunner.config.budget import BudgetSpec
 from agentrunner.errors import UsageError
 from agentrunner.plans.execution.answers import (
+    afresh,
     answer_of,
     asked_text,
     ended_text,
@@ -54,6 +55,24 @@ def test_other_questions_are_answered_in_words() -> None:
     assert (
         answer_of(question, "yes").text == "yes" and answer_of(question, "yes").decision == "answer"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("afresh", ""),
+        (" Afresh\n", ""),
+        ("AFRESH : look\nfor it. ", "look\nfor it."),
+        ("afresh is not what I want", None),
+        ("afresh, please", None),
+        ("do it afresh", None),
+        ("afreshly: no", None),
+    ],
+)
+def test_a_task_begins_afresh_by_that_word_alone_or_with_a_remark(
+    text: str, words: str | None
+) -> None:
+    assert afresh(text) == words
 
 
 def asking(folder: Path) -> PlanStore:

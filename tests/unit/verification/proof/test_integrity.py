@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agentrunner.state.state_model import FileRef
-from agentrunner.verification.findings import YES
+from agentrunner.verification.findings import WAITING
 from agentrunner.verification.proof.integrity import SILENT, exchanged, newly_exchanged
 from agentrunner.verification.results.lines import by_path, read_lines
 from agentrunner.verification.results.model import Exchanged, Results, TestResult
@@ -106,7 +106,7 @@ def test_it_blocks_and_says_what_settles_it() -> None:
     finding = asyncio.run(exchanged(run, TARGET, None, results(EQUAL), WORLD))
     assert finding is not None
     assert (finding.code, finding.blocks) == ("tool_exchanged", True)
-    assert YES in finding.remedy
+    assert WAITING.yes in finding.remedy
 
 
 def test_a_look_that_falls_silent_counts_as_exchanged() -> None:
