@@ -14,6 +14,7 @@ from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.delivered_tree import NATIVE
 from agentrunner.verification.rooms.room import Rooms
 from agentrunner.verification.rooms.sealed import Sealed
+from agentrunner.verification.syntax.code_equality import is_same_code
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.tokens import without_comments
 
@@ -53,9 +54,7 @@ class IgnoredBuilds:
         sealed, snapshots = self._rooms.sealed, self._rooms.snapshots
         read, read_new = snapshots.reader(old), snapshots.reader(new)
         version = sealed.version if sealed.made else None
-        changed = [
-            path for path in sources if code_of(path, read(path)) != code_of(path, read_new(path))
-        ]
+        changed = [path for path in sources if not is_built_alike(path, read(path), read_new(path))]
         keys = {path: (version, old, path) for path in changed}
         unread = {
             path: names
@@ -93,13 +92,20 @@ def _builds_of(
     return found
 
 
-def code_of(path: str, source: bytes | None) -> bytes | None:
-    """What a source is built from: its lines without comments, but for Go, whose tags are some."""
-    if source is None:
-        return None
-    code = source if language_of(path) == "go" else without_comments(path, source)
-    lines = zip(source.split(b"\n"), code.split(b"\n"), strict=True)
-    return b"\n".join(_indented(written, line) for written, line in lines if line.strip())
+def is_built_alike(path: str, before: bytes | None, after: bytes | None) -> bool:
+    """Whether a source is built to the same: in Go comments are tags, elsewhere they are not."""
+    if before == after or before is None or after is None:
+        return before == after
+    language = language_of(path)
+    if language is not None:
+        return language != "go" and is_same_code(before, after, language)
+    return _lines_of_code(path, before) == _lines_of_code(path, after)
+
+
+def _lines_of_code(path: str, source: bytes) -> list[bytes]:
+    """Lines without comments, of a language that is not parsed: C, Cython."""
+    lines = zip(source.split(b"\n"), without_comments(path, source).split(b"\n"), strict=True)
+    return [_indented(written, line) for written, line in lines if line.strip()]
 
 
 def _indented(written: bytes, code: bytes) -> bytes:
