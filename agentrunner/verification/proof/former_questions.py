@@ -11,13 +11,17 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.sentences import sentences
-from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.helper_code import Asked
+from agentrunner.verification.proof.edited_tests import (
+    EditedTests,
+    UnchangedTest,
+    unchanged_tests,
+)
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.names import all_pass
 from agentrunner.verification.syntax.asked_values import (
@@ -29,32 +33,16 @@ from agentrunner.verification.syntax.asked_values import (
     values_in,
 )
 from agentrunner.verification.syntax.calls import names_changed
-from agentrunner.verification.syntax.definitions import definition
-from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.test_finder import find_test
-from agentrunner.verification.target import Measured, Run, Target
+from agentrunner.verification.target import Target
 from agentrunner.verification.unknown_names import UnknownNames
 from agentrunner.verification.world import SnapshotTrees
 
-MOST_TESTS = 50
 REMOVES_OR_RENAMES = re.compile(
     r"(?i)\b(?:remov|delet|drop|obsolete|get rid|no longer|renam|replac)|削除|廃止|改名"
 )
 VALUE = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|(?<![\w.])\d[\w.]*")
-
-
-@dataclass(frozen=True)
-class _Test:
-    """A claimed test whose text is the same before and after, with the statements that ask."""
-
-    path: str
-    name: str
-    language: str
-    before: Sequence[AskedCall]
-    after: Sequence[AskedCall]
-
-
+_Test = UnchangedTest[AskedCall]
 RedWith = Mapping[str, tuple[int, tuple[object, ...]]]
 """By name of a test: which of its statements was red, and with which values."""
 
@@ -68,12 +56,11 @@ async def not_asked_again(
     what was asked for. Raises what running in rooms raises.
     """
     snapshots, world = exam.verifier.snapshots, exam.world
-    tests = await asyncio.to_thread(
-        lambda: list(_tests_with_askings(places, snapshots, world))[:MOST_TESTS]
-    )
+    tests = await asyncio.to_thread(unchanged_tests, places, snapshots, world, asked_calls)
     if not tests:
         return ""
-    runner = _Runner(exam.run, target, snapshots, world, exam.unknown)
+    edited = EditedTests(exam.run, target, snapshots, helper)
+    runner = _Runner(edited, world, exam.unknown)
     red_with = await runner.before(tests)
     tests = [one for one in tests if one.name in red_with]
     suspects = await runner.passing(tests, red_with)
@@ -101,9 +88,7 @@ async def not_asked_again(
 
 @dataclass(frozen=True)
 class _Runner:
-    run: Run
-    target: Target
-    snapshots: Snapshots
+    edited: EditedTests
     world: SnapshotTrees
     unknown: UnknownNames
 
@@ -111,11 +96,11 @@ class _Runner:
         """With which values each test was red on the old tree."""
         name = f"agentrunner_{self.unknown.make()}"
         numbers = [(test, index) for test in tests for index in range(len(test.before))]
-        edits: dict[str, list[Edit]] = {}
-        for number, (test, index) in enumerate(numbers):
-            edit = telling(test.before[index], test.language, number, name)
-            edits.setdefault(test.path, []).append(edit)
-        seen = await self._run_with_edits(self.world.old, tests, edits, name)
+        edits = [
+            (test, telling(test.before[index], test.language, number, name))
+            for number, (test, index) in enumerate(numbers)
+        ]
+        seen = await self.edited.measure(self.world.old, tests, edits, name)
         found: dict[str, tuple[int, tuple[object, ...]]] = {}
         for result in seen.results.red if seen.results else ():
             for number, values in values_in(result.message).items():
@@ -129,57 +114,12 @@ class _Runner:
         if not tests:
             return []
         name = f"agentrunner_{self.unknown.make()}"
-        edits: dict[str, list[Edit]] = {}
+        edits = []
         for test in tests:
             index, values = red_with[test.name]
-            edit = ask_again(test.after[index], test.language, values, name)
-            edits.setdefault(test.path, []).append(edit)
-        ran = await self._run_with_edits(self.world.new, tests, edits, name)
+            edits.append((test, ask_again(test.after[index], test.language, values, name)))
+        ran = await self.edited.measure(self.world.new, tests, edits, name)
         return [one for one in tests if ran.results and all_pass([one.name], ran.results)]
-
-    async def _run_with_edits(
-        self, tree: str, tests: Sequence[_Test], edits: Mapping[str, Sequence[Edit]], name: str
-    ) -> Measured:
-        languages = {test.path: test.language for test in tests}
-
-        def made() -> str:
-            read = self.snapshots.reader(tree)
-            changed = {
-                path: applied(read(path) or b"", edits_of_file)
-                + to_bytes(helper(languages[path], name))
-                for path, edits_of_file in edits.items()
-            }
-            return self.snapshots.with_texts(tree, changed)
-
-        changed = await asyncio.to_thread(made)
-        return await self.run(self.target, changed, [test.name for test in tests])
-
-
-def _tests_with_askings(
-    places: Mapping[str, Sequence[str]], snapshots: Snapshots, world: SnapshotTrees
-) -> Iterator[_Test]:
-    """The unchanged tests that ask with values from elsewhere. Blocks."""
-    was, now = snapshots.reader(world.old), snapshots.reader(world.new)
-    for path, names in places.items():
-        language, before_text, after_text = language_of(path), was(path), now(path)
-        if language is None or before_text is None or after_text is None:
-            continue
-        for name in names:
-            span, later = (
-                find_test(before_text, language, name),
-                find_test(after_text, language, name),
-            )
-            if span is None or later is None:
-                continue
-            before, after = (
-                asked_calls(before_text, language, span),
-                asked_calls(after_text, language, later),
-            )
-            same = before_text == after_text or definition(
-                before_text, language, name
-            ) == definition(after_text, language, name)
-            if before and same and len(before) == len(after):
-                yield _Test(path, name, language, before, after)
 
 
 def _are_values_wanted(

@@ -1,0 +1,103 @@
+"""Claimed tests whose text is as it was, and trees in which statements of these are edited."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.text.unicode import to_bytes
+from agentrunner.verification.syntax.definitions import definition
+from agentrunner.verification.syntax.edits import Edit, applied
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.test_finder import find_test
+from agentrunner.verification.syntax.test_spans import TestSpan
+from agentrunner.verification.target import Measured, Run, Target
+from agentrunner.verification.world import SnapshotTrees
+
+MOST = 50
+"""The most tests that are looked at."""
+Statement = TypeVar("Statement")
+
+
+@dataclass(frozen=True)
+class UnchangedTest(Generic[Statement]):
+    """A claimed test, with what was found in its text, the same before and after."""
+
+    path: str
+    name: str
+    language: str
+    before: Sequence[Statement]
+    after: Sequence[Statement]
+
+
+def unchanged_tests(
+    places: Mapping[str, Sequence[str]],
+    snapshots: Snapshots,
+    world: SnapshotTrees,
+    find: Callable[[bytes, str, TestSpan], Sequence[Statement]],
+) -> list[UnchangedTest[Statement]]:
+    """The claimed tests, by file, in which something is found and whose text stayed. Blocks."""
+    return [*_unchanged(places, snapshots, world, find)][:MOST]
+
+
+def _unchanged(
+    places: Mapping[str, Sequence[str]],
+    snapshots: Snapshots,
+    world: SnapshotTrees,
+    find: Callable[[bytes, str, TestSpan], Sequence[Statement]],
+) -> Iterator[UnchangedTest[Statement]]:
+    was, now = snapshots.reader(world.old), snapshots.reader(world.new)
+    for path, names in places.items():
+        language, before, after = language_of(path), was(path), now(path)
+        if language is None or before is None or after is None:
+            continue
+        for name in names:
+            span, later = find_test(before, language, name), find_test(after, language, name)
+            if span is None or later is None:
+                continue
+            same = before == after or definition(before, language, name) == definition(
+                after, language, name
+            )
+            old, new = find(before, language, span), find(after, language, later)
+            if same and old and len(old) == len(new):
+                yield UnchangedTest(path, name, language, old, new)
+
+
+@dataclass(frozen=True)
+class EditedTests:
+    """Runs tests with edited statements; `helper` is the source that these call, by language."""
+
+    run: Run
+    target: Target
+    snapshots: Snapshots
+    helper: Callable[[str, str], str]
+
+    async def measure(
+        self,
+        tree: str,
+        tests: Sequence[UnchangedTest[Statement]],
+        edits: Sequence[tuple[UnchangedTest[Statement], Edit]],
+        name: str,
+    ) -> Measured:
+        """Run just these tests in a tree with the edits. `name` is the helper's.
+
+        Raises what running in rooms raises.
+        """
+        made = await asyncio.to_thread(self._edited, tree, edits, name)
+        return await self.run(self.target, made, [test.name for test in tests])
+
+    def _edited(
+        self, tree: str, edits: Sequence[tuple[UnchangedTest[Statement], Edit]], name: str
+    ) -> str:
+        read, by_path = self.snapshots.reader(tree), dict[str, list[Edit]]()
+        languages = {test.path: test.language for test, _ in edits}
+        for test, edit in edits:
+            by_path.setdefault(test.path, []).append(edit)
+        changed = {
+            path: applied(read(path) or b"", of_file) + to_bytes(self.helper(languages[path], name))
+            for path, of_file in by_path.items()
+        }
+        return self.snapshots.with_texts(tree, changed)
