@@ -552,8 +552,10 @@ def tool_changed(target: Target, what: str) -> Finding:
 
 def tool_exchanged(target: Target, found: Sequence[Exchanged]) -> Finding:
     """A finding: functions of the test tool are not what they are without the change."""
-    named = [f"{one.what}" + f" (seen at {one.test})" * bool(one.test) for one in found[:SHOWN]]
-    more = f"; and {len(found) - SHOWN} more" * (len(found) > SHOWN)
+    several = {one.what: one for one in reversed(found)}  # one name with several values once
+    names = [f"{what}" + f" (seen at {one.test})" * bool(one.test) for what, one in several.items()]
+    names.reverse()
+    named, more = names[:SHOWN], f"; and {len(names) - SHOWN} more" * (len(names) > SHOWN)
     return _asking(
         code="tool_exchanged",
         message=f"{_label(target)}: the change exchanges functions that decide what a test says, in"

@@ -220,9 +220,13 @@ def results_of_lines(text: str) -> Results:
     head, *rows = text.splitlines()
     tests = tuple(_test(json.loads(row)) for row in rows)
     facts = json.loads(head)
-    exchanged = tuple(Exchanged(**one) for one in facts.pop("exchanged", ()))
+    exchanged = tuple(map(_exchanged, facts.pop("exchanged", ())))
     moved = tuple(facts.pop("moved", ()))
     return Results(tests=tests, exchanged=exchanged, moved=moved, **facts)
+
+
+def _exchanged(row: dict[str, Any]) -> Exchanged:
+    return Exchanged(**{**row, "files": tuple(row.get("files", ()))})
 
 
 def _test(row: dict[str, Any]) -> TestResult:

@@ -9,21 +9,17 @@ reporter of ours can look, nothing is claimed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from agentrunner.state.run_state import Finding
 from agentrunner.verification.findings import tool_exchanged
+from agentrunner.verification.proof.trees_without_work import TreesWithoutWork
 from agentrunner.verification.results.model import Exchanged, Results
 from agentrunner.verification.target import Run, Target, in_repo
 from agentrunner.verification.world import SnapshotTrees
 
-FUNCTION_OF_FILE = re.compile(r"\w+ of (\S.*\.py)")
-"""What a function defined in a file is called in a report."""
-INHERITED = re.compile(r".* of (\S.*?\.py), which (?:[\w<>]+\.)*(\w+) of (\S.*\.py) inherits")
-"""What is said of a method that a class of tests inherits from other code."""
-CODE = re.compile(r" \([0-9a-f]{8}\)")
-"""What tells in a report that such a method says something else than before."""
 SILENT = "the look itself, which reported in the runs before the change and is silent now"
 
 
@@ -36,6 +32,7 @@ async def exchanged(
     held: Results | None = None,
     decides: Callable[[str], bool] = lambda path: True,
     stood: Callable[[str], bytes | None] = lambda path: None,
+    trees: TreesWithoutWork | None = None,
 ) -> Finding | None:
     """A finding about what is replaced only with the change, or inherited by tests.
 
@@ -44,31 +41,126 @@ async def exchanged(
     does not matter here, nor what others inherit from code that is no product. `held` are the
     results with the inputs of the proof as they were; what is replaced in that run is the product's
     doing. What is replaced only with the present tests may be theirs: so the old product runs once
-    more with them. Raises what running in rooms raises.
+    more with them. `trees` makes a tree whose inherited methods are as they were: where all passes
+    there as well, they decide nothing. Raises what running in rooms raises.
     """
 
-    def decides_here(one: Exchanged) -> bool:
-        if heir := INHERITED.fullmatch(one.what):
-            path, name, test = heir.groups()
-            text = (stood(in_repo(test, target.cwd)) or b"").decode("utf-8", "replace")
-            is_old = re.search(rf"\bclass\s+{name}\b", text) is not None
-            return is_old and in_repo(path, target.cwd) in world.product
-        place = FUNCTION_OF_FILE.fullmatch(one.what)
-        return place is None or decides(place[1])
-
+    here = _Here(target, world, decides, stood)
     found = newly_exchanged(held, before) if held is not None and held is not now else []
-    found = list(filter(decides_here, found))
-    of_product = {one.what for one in found}
+    found = list(filter(here.counts, found))
+    of_product = {one.key for one in found}
     others = [
         one
         for one in newly_exchanged(now, before)
-        if one.what not in of_product and decides_here(one)
+        if one.key not in of_product and here.counts(one)
     ]
     if others:
         without = await run(target, world.mixed, ())
-        found += [one for one in others if one.what not in _exchanged_names(without.results)]
-    named = [replace(one, what=CODE.sub("", one.what)) for one in found]
-    return tool_exchanged(target, named) if found else None
+        found += [one for one in others if one.key not in _keys(without.results)]
+    if found and trees is not None:
+        asked = _Asked(run, target, before, now, held, world, here, trees)
+        found = [] if await asked.decide_nothing(found) else found
+    return tool_exchanged(target, found) if found else None
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Asks tests what they say where methods that they inherit are as they were before."""
+
+    run: Run
+    target: Target
+    before: Results | None
+    now: Results
+    held: Results | None
+    world: SnapshotTrees
+    here: _Here
+    trees: TreesWithoutWork
+
+    async def decide_nothing(self, found: Sequence[Exchanged]) -> bool:
+        """Whether all that passes now passes as well without what these methods say anew.
+
+        A new test may ask for such a method itself. It has to pass where no test inherits it.
+        """
+        if not all(one.member and one.place and one.files for one in found):
+            return False
+        members, heirs = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+        for one in found:
+            heirs[in_repo(one.place, self.target.cwd)].add(one.heir)
+            for path in one.files:
+                members[in_repo(path, self.target.cwd)].add(one.member)
+        if "" in members:
+            return False
+        held = self.held if self.held is not self.now else None
+        if held and await self._lost_with_former(members, self.world.kept, held) != []:
+            return False
+        lost = await self._lost_with_former(members, self.world.new, self.now)
+        if not lost:
+            return lost is not None
+        if self.before is None or any(self.before.named(name) for name in lost):
+            return False
+        tree = await self.trees.without_classes(self.world, heirs)
+        if tree is None:
+            return False
+        ran = await self.run(self.target, tree, lost)
+        return self._lost(ran.results, lost, by_new=True) == []
+
+    async def _lost_with_former(
+        self, members: Mapping[str, set[str]], tree: str, results: Results
+    ) -> list[str] | None:
+        """What no longer passes of the results of a tree, where the methods are as they were."""
+        former = await self.trees.with_former(self.world, tree, members)
+        if former is None:
+            return None
+        ran = await self.run(self.target, former, ())
+        return self._lost(ran.results, [name for name in results.names if results.passed(name)])
+
+    def _lost(
+        self, results: Results | None, names: Sequence[str], *, by_new: bool = False
+    ) -> list[str] | None:
+        """Those of the tests that do not pass here; None where something is inherited here, too.
+
+        With `by_new` also where classes do so that were not there before.
+        """
+        if results is None:
+            return None
+        found = newly_exchanged(results, self.before)
+        if by_new:
+            found = [replace(one, place="") if one.member else one for one in found]
+        if any(map(self.here.counts, found)):
+            return None
+        return [name for name in names if not results.passed(name)]
+
+
+@dataclass(frozen=True)
+class _Here:
+    """Tells what matters of the things that were exchanged, by the files that they are from."""
+
+    target: Target
+    world: SnapshotTrees
+    decides: Callable[[str], bool]
+    stood: Callable[[str], bytes | None]
+
+    def counts(self, one: Exchanged) -> bool:
+        """Whether it is the product's, and of tests that were there before."""
+        if one.member:
+            return self._is_old(one) and any(map(self._may_be_product, one.files))
+        if one.place and not self.decides(one.place):
+            return False
+        return not one.files or not all(path and self.decides(path) for path in one.files)
+
+    def _is_old(self, one: Exchanged) -> bool:
+        """Whether the class that inherits it was there before, or may have been."""
+        if not one.place:
+            return True
+        text = (self.stood(in_repo(one.place, self.target.cwd)) or b"").decode("utf-8", "replace")
+        return re.search(rf"\bclass\s+{re.escape(one.heir)}\b", text) is not None
+
+    def _may_be_product(self, path: str) -> bool:
+        """Whether a file is changed product, or none of which anything is known."""
+        place, world = in_repo(path, self.target.cwd), self.world
+        if not place or place in world.product:
+            return True
+        return place not in world.old_paths and all(one.path != place for one in world.changes)
 
 
 def newly_exchanged(now: Results, before: Results | None) -> list[Exchanged]:
@@ -77,12 +169,12 @@ def newly_exchanged(now: Results, before: Results | None) -> list[Exchanged]:
     A look that falls silent is listed too where something passes. Files that cannot be loaded, such
     as tests of a module that is gone, leave nothing to look at.
     """
-    found = [one for one in now.exchanged if one.what not in _exchanged_names(before)]
+    found = [one for one in now.exchanged if one.key not in _keys(before)]
     passes = any(one.outcome == "passed" for one in now.tests)
     if before is not None and before.looked and not now.looked and passes:
         found.append(Exchanged(SILENT))
     return found
 
 
-def _exchanged_names(results: Results | None) -> set[str]:
-    return {one.what for one in results.exchanged} if results is not None else set()
+def _keys(results: Results | None) -> set[tuple[str, str]]:
+    return {one.key for one in results.exchanged} if results is not None else set()

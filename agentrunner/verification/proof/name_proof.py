@@ -135,7 +135,10 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
         return exam.differential.counts(in_repo(path, target.cwd), world.old, [target])
 
     stood_with = exam.verifier.snapshots.reader(world.old)
-    found = await exchanged(exam.run, target, case.before, now, world, held, decides, stood_with)
+    trees = exam.removal.trees
+    found = await exchanged(
+        exam.run, target, case.before, now, world, held, decides, stood_with, trees
+    )
     if report.stopped_by(found, target.id):
         return
     inputs = await asyncio.to_thread(exam.differential.inputs, world.new, [target])

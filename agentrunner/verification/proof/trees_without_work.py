@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentrunner.git.snapshots import Snapshots
@@ -15,6 +15,7 @@ from agentrunner.verification.syntax.emptied_functions import (
     empty_functions,
     has_its_old_body,
 )
+from agentrunner.verification.syntax.former_functions import with_former_functions, without_classes
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.raising_functions import only_raising
 from agentrunner.verification.target import Measured
@@ -74,6 +75,44 @@ class TreesWithoutWork:
             return self.snapshots.with_texts(world.new, changed) if changed else None
 
         return await asyncio.to_thread(change)
+
+    async def with_former(
+        self, world: SnapshotTrees, tree: str, members: Mapping[str, Collection[str]]
+    ) -> str | None:
+        """This tree with these methods (`Cart.total`) of Python files as they were before the run.
+
+        New ones are left out. None where one of them is not in the text of its file.
+        """
+
+        read_old = self.snapshots.reader(world.old)
+
+        def change(path: str, text: bytes) -> bytes | None:
+            return with_former_functions(read_old(path), text, members[path])
+
+        return await asyncio.to_thread(self._with_each, tree, members, change)
+
+    async def without_classes(
+        self, world: SnapshotTrees, classes: Mapping[str, Collection[str]]
+    ) -> str | None:
+        """The new tree without these classes of Python files; None where one is not there."""
+
+        def change(path: str, text: bytes) -> bytes | None:
+            return without_classes(text, classes[path])
+
+        return await asyncio.to_thread(self._with_each, world.new, classes, change)
+
+    def _with_each(
+        self, tree: str, paths: Iterable[str], change: Callable[[str, bytes], bytes | None]
+    ) -> str | None:
+        """A tree with a change in each of these files; None where one of them has none."""
+        read = self.snapshots.reader(tree)
+        texts: dict[str, bytes] = {}
+        for path in paths:
+            made = change(path, read(path) or b"")
+            if made is None:
+                return None
+            texts[path] = made
+        return self.snapshots.with_texts(tree, texts)
 
     async def is_empty(self, world: SnapshotTrees) -> bool:
         """Whether functions were added or altered, and none of them does anything."""

@@ -2,13 +2,14 @@
 
 `start` (tool, cwd), `begin` (name), `test` (name, outcome, file, line, message), `lost` (the name
 of a test of the report that stands for others, which have no names), `exchanged` (a function of the
-tool, the test), `end` (cut, how often the tool was inspected for that). A report without its end
-was cut by a crash.
+tool or one that tests inherit, the test, and what else is known of it), `end` (cut, how often the
+tool was inspected for that). A report without its end was cut by a crash.
 """
 
 from __future__ import annotations
 
 import json
+import posixpath
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from agentrunner.verification.results.model import Exchanged, Results, TestResul
 from agentrunner.verification.results.names import below, clean, made
 
 MOST_TESTS = 500_000
-MOST_EXCHANGED = 1000
+MOST_EXCHANGED = 3000
 CUT_SHORT = "the run ended in the middle of this test"
 Naming = Callable[[str, str, str], str]
 """Makes a test's full name of its own name, its file and the folder below the command's."""
@@ -39,13 +40,13 @@ def read_lines(
 ) -> Results | None:
     """All reports of one tool joined; None where it wrote none."""
     found: list[TestResult] = []
-    looks = Looks()
+    looks = Looks(started)
     complete, any_report = True, False
     for report in reports(place, f"{tool}-*.jsonl"):
         any_report = True
         complete &= _add_report(report, started, naming, found, looks)
     for report in reports(place, f"look-{tool}-*.jsonl"):
-        looks.read(_events(report.content), started, naming)
+        looks.read(_events(report.content), naming)
     if not any_report:
         return None
     return Results(
@@ -53,7 +54,7 @@ def read_lines(
         tuple(found),
         complete=complete,
         looked=looks.count,
-        exchanged=tuple(Exchanged(what, test) for what, test in looks.found.items()),
+        exchanged=tuple(looks.found.values()),
     )
 
 
@@ -61,9 +62,11 @@ def read_lines(
 class Looks:
     """What inspections found replaced among the tool's own functions."""
 
+    started: str
+    """The folder that the command ran in."""
     count: int = 0
-    found: dict[str, str] = field(default_factory=dict)
-    """What was replaced, and at which test that was first seen."""
+    found: dict[tuple[str, str], Exchanged] = field(default_factory=dict)
+    """What was replaced, as it was first seen."""
 
     def add(self, event: dict[str, object], naming: Naming, folder: str) -> None:
         """Add one event, of any kind."""
@@ -71,16 +74,31 @@ class Looks:
         if isinstance(looked, int) and 0 < looked < 1e9:
             self.count += looked
         if event.get("k") == "exchanged" and len(self.found) < MOST_EXCHANGED:
-            test = str(event.get("t") or "")
-            what = clean(str(event.get("n") or ""))
-            self.found.setdefault(what, clean(naming(test, "", folder)) if test else "")
+            one = self._exchanged(event, naming, folder)
+            self.found.setdefault(one.key, one)
 
-    def read(self, events: Iterable[dict[str, object]], started: str, naming: Naming) -> None:
+    def _exchanged(self, event: dict[str, object], naming: Naming, folder: str) -> Exchanged:
+        test, files = _text(event, "t"), event.get("p")
+        return Exchanged(
+            _text(event, "n"),
+            clean(naming(test, "", folder)) if test else "",
+            files=tuple(self._path(str(one)) for one in files) if isinstance(files, list) else (),
+            place=self._path(_text(event, "f")),
+            member=_text(event, "m"),
+            heir=_text(event, "c"),
+            digest=_text(event, "d"),
+        )
+
+    def _path(self, path: str) -> str:
+        """A path relative to the folder that the command ran in."""
+        return clean(posixpath.relpath(path, self.started)) if path and self.started else path
+
+    def read(self, events: Iterable[dict[str, object]], naming: Naming) -> None:
         """Read a report that contains only inspections, beside the tool's own."""
         folder = ""
         for event in events:
             if event.get("k") == "start":
-                folder = below(str(event.get("cwd") or ""), started)
+                folder = below(str(event.get("cwd") or ""), self.started)
             self.add(event, naming, folder)
 
 
@@ -129,6 +147,11 @@ def _events(content: bytes) -> Iterable[dict[str, object]]:
             event = {"k": "lost"}
         if isinstance(event, dict):
             yield event
+
+
+def _text(event: dict[str, object], name: str) -> str:
+    value = event.get(name)
+    return clean(str(value)) if value is not None else ""
 
 
 def _fields(event: dict[str, object]) -> tuple[object, str, str, int | None]:

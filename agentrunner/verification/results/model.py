@@ -59,6 +59,22 @@ class Exchanged:
     """The function, as in `unittest.case.TestCase.assertEqual`."""
     test: str = ""
     """The test at which it was first seen; "" where that was before or after all of them."""
+    files: tuple[str, ...] = ()
+    """Files that it is from, relative to the folder the command ran in; "" among them for one that
+    is unknown or says otherwise. None where it is no function of a file."""
+    place: str = ""
+    """The file of tests that has it, or whose class inherits it; "" where that is not known."""
+    member: str = ""
+    """What a class of tests inherits, as in `Logged.setUp`."""
+    heir: str = ""
+    """The name of that class of tests."""
+    digest: str = ""
+    """Differs where what is inherited does something else."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What is the same in two runs where nothing about it has changed."""
+        return self.what, self.digest
 
 
 @dataclass(frozen=True)

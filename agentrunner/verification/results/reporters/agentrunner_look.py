@@ -9,10 +9,13 @@ later is held from the start, in places that modules of the project do not reach
 
 import ast
 import builtins
+import dis
+import functools
 import os
 import sys
 import types
-from binascii import crc32
+import warnings
+from hashlib import sha256
 from operator import is_, itemgetter
 
 TOOLS = ("unittest", "_pytest", "pytest", "pluggy", "importlib")
@@ -26,9 +29,26 @@ OFTEN = (*ASSERTIONS, "_pytest.assertion", "_pytest.assertion.rewrite", "_pytest
 """Modules whose functions are compared after each test; those of others where all tests ended."""
 FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type)
 ATTRIBUTES = (*FUNCTIONS, classmethod, staticmethod, property, type(object.__init__))
+PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
+PARTIAL = (functools.partial, getattr(functools, "partialmethod", functools.partial))
+OF_C = tuple(
+    type(vars(one)[name])
+    for one, name in (
+        (object, "__init__"),
+        (object, "__class__"),
+        (str, "join"),
+        (dict, "fromkeys"),
+    )
+)
+"""Kinds of methods and attributes that say whose they are, and that only C can make."""
+DEEPEST = 4
+mro_of, space_of, name_of, module_of = (
+    type.__dict__[name].__get__ for name in ("__mro__", "__dict__", "__qualname__", "__module__")
+)
+"""What a class is by Python's own account: a class of classes can answer such questions itself."""
 STDLIB = os.path.dirname(os.__file__) + os.sep
 MOST = 200
-MOST_INHERITED = 500
+MOST_INHERITED = 2000
 AUDITED = hasattr(sys, "addaudithook")
 EVENTS = frozenset(("object.__setattr__", "exec", "sys.settrace"))
 WRITTEN = " (written to and put back)"
@@ -113,15 +133,23 @@ def versions():
 class Look:
     """What is remembered, and what was found exchanged."""
 
-    def __init__(self, builtin):
+    def __init__(self, builtin, path=()):
         self.builtin = builtin
         """What the builtins were when Python started."""
+        self.packages = tuple(os.path.abspath(one) + os.sep for one in path if "-packages" in one)
+        """Folders of installed packages that Python knew then."""
+        self.folder = os.getcwd()
         self.closed = False
         """Whether code of the project runs already."""
         self.taken = {}
         self.modules = []
         self.often = []
         self.classes = []
+        self.tools = {id(object), id(type)}
+        """Which classes are the tool's or Python's first ones, whatever they say of themselves."""
+        self.kit = None
+        """The class of all tests of unittest."""
+        self.names_of_kit = frozenset()
         self.functions = {}
         self.cell = versions()
         self.cells = []
@@ -137,12 +165,12 @@ class Look:
         self.known = {}
         self.own_cells = {}
         self.hooks = None
-        self.heirs = set()
+        self.heirs = {}
         self.inherited = 0
         self.called = set()
         """Names that tests use: of functions, modules and methods."""
         self.test_files = set()
-        self.bodies = {}
+        self.texts = {}
         self.parsed = {}
         self.items = {}
         main = getattr(sys.modules.get("__main__"), "__file__", None)
@@ -233,6 +261,9 @@ class Look:
                 held[key] = value
                 self._take_function("%s.%s" % (label, key), value)
         self.classes.append((label, cls, held, frozenset(vars(cls))))
+        self.tools.add(id(cls))
+        if label == "unittest.case.TestCase":
+            self.kit, self.names_of_kit = cls, frozenset(vars(cls))
         if self.cell is not None:
             self.cells.append(self.cell(cls))
             self.tags.append(self.cells[-1].value)
@@ -263,19 +294,20 @@ class Look:
 
     # -- looking ----------------------------------------------------------------------------------
 
-    def note(self, what, where=None):
-        """Something was exchanged."""
-        if what not in self.found and len(self.found) - self.inherited < MOST:
-            self.found[what] = self.where if where is None else where
+    def note(self, what, where=None, **facts):
+        """Something was exchanged. `facts` is what else is known, as fields of the report."""
+        known = (what, facts.get("d"))
+        if known not in self.found and len(self.found) - self.inherited < MOST:
+            self.found[known] = dict(facts, n=what, t=self.where if where is None else where)
             self.tell()
 
     def tell(self):
         """Hand on what was found and not told yet."""
         if self.sink is not None:
-            for what, where in list(self.found.items()):
-                if where is not None:
-                    self.sink(k="exchanged", n=what, t=where)
-                    self.found[what] = None
+            for known, facts in list(self.found.items()):
+                if facts is not None:
+                    self.sink(k="exchanged", **facts)
+                    self.found[known] = None
 
     def look(self, where, before=False):
         """Compare, before or after a test: fast where nothing was touched.
@@ -378,25 +410,19 @@ class Look:
 
     def test_case(self, cls, instance=None):
         """Look at a class of tests, for what stands before the tool's own methods."""
-        if self.closed:
-            self._inherits(cls)
-        tool = None
-        for base in cls.__mro__:
-            if base.__module__ == "unittest.case" and base.__name__ == "TestCase":
-                tool = base
-                break
-        if tool is None or not self.closed:
+        if not self.closed:
             return
-        names = [each[3] for each in self.classes if each[1] is tool]
-        names = names[0] if names else frozenset(vars(tool))
-        for base in cls.__mro__:
-            if self.is_of_tool(base.__module__) or base is object:
-                continue
-            self._own_class(base, names)
+        self._inherits(cls)
+        if not is_among(self.kit, mro_of(cls)):
+            return
+        names = self.names_of_kit
+        for base in mro_of(cls):
+            if id(base) not in self.tools:
+                self._own_class(base, names)
         space = vars(instance) if instance is not None else {}
         test = space.get("_testMethodName")
         method = function_of(getattr(cls, test or "", None))
-        self.library_of(method, file_of(sys.modules.get(cls.__module__)))
+        self.library_of(method, file_of_class(cls))
         for key in names.intersection(space):
             if callable(space[key]) and key[:2] != "__":
                 self.note("%s().%s" % (label_of(cls), key))
@@ -412,50 +438,101 @@ class Look:
         That is what stands before a name of another base, what pytest calls of a class, and what
         Python calls without a name. All else only the tests themselves can call.
         """
-        if cls in self.heirs:
+        if id(cls) in self.heirs:
             return
-        self.heirs.add(cls)
-        home = file_of(sys.modules.get(cls.__module__))
-        tools = [each[1] for each in self.classes]
-        kit = [one for one in tools if one.__module__ == "unittest.case" and one.__name__ == "TestCase"]
-        of_tests = [base for base in cls.__mro__ if any(one in base.__mro__ for one in kit)]
+        self.heirs[id(cls)] = cls
+        of_tests = [base for base in mro_of(cls) if is_among(self.kit, mro_of(base))]
         hooks = () if of_tests else self._hooks_of_classes()
-        for at, base in enumerate(cls.__mro__):
-            place = file_of(sys.modules.get(base.__module__))
-            if base in of_tests and base not in tools:
-                self._inherited(cls, home, label_of(base), place)
-            if base is object or base in of_tests:
+        for at, base in enumerate(mro_of(cls)):
+            if id(base) in self.tools:
+                continue
+            place = self._home(base)
+            if is_among(base, of_tests):
+                self._inherited(cls, base)
                 continue
             others = [
                 one
-                for one in cls.__mro__[at + 1 :]
-                if one is not object and file_of(sys.modules.get(one.__module__)) != place
+                for one in mro_of(cls)[at + 1 :]
+                if one is not object and (place is None or self._home(one) != place)
             ]
-            for key, value in list(vars(base).items()):
+            for key, value in list(space_of(base).items()):
+                if is_of_c(value, base):
+                    continue
                 if key[:2] == "__":
-                    decides = function_of(value) is not None and key[:8] != "__annota"
+                    decides = acts(value) and key[:8] != "__annota"
                 else:
-                    decides = key in hooks or any(key in vars(one) for one in others)
+                    decides = key in hooks or any(key in space_of(one) for one in others)
                 if decides or is_fixture(value):
-                    self._inherited(cls, home, "%s.%s" % (label_of(base), key), place, value)
-        kind = type(cls)
-        self._inherited(cls, home, label_of(kind), file_of(sys.modules.get(kind.__module__)))
+                    self._inherited(cls, base, key, value)
+        for kind in mro_of(type(cls)):
+            if id(kind) not in self.tools:
+                self._inherited(cls, kind, None, kind)
 
-    def _inherited(self, cls, home, what, place, value=None):
+    def _inherited(self, cls, base, key=None, value=None):
         """Note one thing that a class inherits, unless it is of its own file or an installed one."""
-        function = function_of(value)
-        path = function.__code__.co_filename if function else place
-        path = place if path.startswith("<") else os.path.abspath(path)
-        if path in ("/", home) or is_installed(path) or os.path.basename(path) == "conftest.py":
+        home, places = self._home(cls), self._places(base, key, value)
+        if all(place and (place == home or self._is_package(place)) for place in places):
             return
         if self.inherited < MOST_INHERITED:
             known = len(self.found)
             self.inherited += 1
-            if function:
-                what = "%s (%08x)" % (what, crc32(repr(text_of(function.__code__)).encode("utf-8")))
-            names = what, os.path.relpath(path), cls.__qualname__, os.path.relpath(home)
-            self.note("%s of %s, which %s of %s inherits" % names)
+            where = " and ".join(sorted(self._shown(one) for one in places if one))
+            name = name_of(base) if key is None else "%s.%s" % (name_of(base), key)
+            names = module_of(base), name, where or "an unknown place", name_of(cls)
+            self.note(
+                "%s.%s of %s, which %s of %s inherits"
+                % (names + (self._shown(home or file_of_class(cls)),)),
+                d=None if value is None else digest(value),
+                p=sorted(os.path.realpath(one) if one else "" for one in places),
+                m=name,
+                c=cls.__name__,
+                f=os.path.realpath(home) if home else None,
+            )
             self.inherited -= known == len(self.found)
+
+    def _is_package(self, path):
+        """Whether a file is of Python or of a folder of packages that was there from the start."""
+        return path.startswith((STDLIB,) + self.packages) and is_installed(path)
+
+    def _shown(self, path):
+        """A path as people know it, wherever tests went since."""
+        return os.path.relpath(path, self.folder)
+
+    def _places(self, base, key, value):
+        """The files that say what a class, or a member of it, is; None among them: that is unknown.
+
+        What code says of itself, a module's name and a file's, can be written over. It counts where
+        the text of that file says the same.
+        """
+        home = self._home(base)
+        if key is None:
+            return {home}
+        text, functions = self._text(home), functions_in(value)
+        is_other = not functions and "%s.%s" % (name_of(base), key) in text.functions
+        if is_other or key not in text.classes.get(name_of(base), ()):
+            home = None
+        return {home}.union(map(self._file_of, functions))
+
+    def _home(self, cls):
+        """The file that defines a class by its text, as its module does; None for any other."""
+        found, path = sys.modules.get(str(module_of(cls))), file_of_class(cls)
+        for part in name_of(cls).split("."):
+            found = getattr(found, "__dict__", {}).get(part)
+        return path if found is cls and name_of(cls) in self._text(path).classes else None
+
+    def _file_of(self, function):
+        """The file of a function by its code, text and module; None where these do not agree."""
+        code, space = function.__code__, function.__globals__
+        path = os.path.abspath(code.co_filename)
+        module = sys.modules.get(str(space.get("__name__")))
+        is_of_module = getattr(module, "__dict__", None) is space and file_of(module) == path
+        return path if is_of_module and self._text(path).has(code) else None
+
+    def _text(self, path):
+        """What the text of a file says, read once."""
+        if path not in self.texts:
+            self.texts[path] = Text(path)
+        return self.texts[path]
 
     def _hooks_of_classes(self):
         """The names that pytest looks for in classes of tests, as its own code says them.
@@ -480,23 +557,23 @@ class Look:
         if self.cell is not None:
             cell = self.cell(cls)
             self.own_cells[cls] = cell, cell.value
-        space = vars(cls)
+        space = space_of(cls)
         now = {
             key: value
             for key, value in space.items()
-            if (key in names or key.startswith("test")) and isinstance(value, ATTRIBUTES)
+            if (key in names or key.startswith("test")) and acts(value) and not is_of_c(value, cls)
         }
         before = self.known.get(cls)
         if before is None:
             self.known[cls] = now
-            file = file_of(sys.modules.get(cls.__module__))
+            file = file_of_class(cls)
             for key, value in now.items():
                 self._take_function("%s.%s" % (label_of(cls), key), value)
                 if key.startswith("test") and not is_from(function_of(value), file):
                     self.note("%s.%s" % (label_of(cls), key))
             odd = [key for key in now if key in names and key not in UNIVERSAL]
             if odd:
-                written = self._written_in_body(cls)
+                written = self._text(file).classes.get(name_of(cls), ())
                 for key in odd:
                     if key not in written:
                         self.note("%s.%s" % (label_of(cls), key))
@@ -505,19 +582,6 @@ class Look:
             if now.get(key) is not before.get(key):
                 self.note("%s.%s" % (label_of(cls), key))
         self.known[cls] = now
-
-    def _written_in_body(self, cls):
-        """The names that the text of a class gives it."""
-        path = getattr(sys.modules.get(cls.__module__), "__file__", None)
-        if not path:
-            return ()
-        if path not in self.bodies:
-            try:
-                with open(path, "rb") as source:
-                    self.bodies[path] = dict(bodies(compile(source.read(), path, "exec")))
-            except Exception:
-                self.bodies[path] = {}
-        return self.bodies[path].get(cls.__name__, ())
 
     def hooks_of_unittest(self):
         """Modules that unittest asks for tests: what their hook gives may be anything."""
@@ -562,11 +626,16 @@ class Look:
         for key in self._parsed(path)[0]:
             value = vars(module).get(key)
             function = function_of(value)
-            if function is not None and is_from(function, path):
-                continue
-            source = os.path.abspath(function.__code__.co_filename) if function else ""
-            if source not in self.test_files and os.path.basename(source) != "conftest.py":
-                self.note("%s of %s" % (key, os.path.relpath(path)))
+            source = function and self._file_of(function)
+            if source != path and source not in self.test_files and not (source and is_installed(source)):
+                self.note("%s of %s" % (key, self._shown(path)), **self._from(source, path))
+
+    def _from(self, source, place=None):
+        """The fields of the file that something is from, and of the one that it should be from."""
+        fields = {"p": [os.path.realpath(source) if source else ""]}
+        if place:
+            fields["f"] = os.path.realpath(place)
+        return fields
 
     def _parsed(self, path):
         """Of a file: functions that it defines once, as they stand, and modules that it loads."""
@@ -635,9 +704,10 @@ class Look:
             source = "/" if source.startswith("<") else os.path.abspath(source)
         else:
             source = file_of(sys.modules.get(type(value).__module__)) if callable(value) else "/"
-        if source != "/" and source not in self.test_files and not is_installed(source):
-            if os.path.basename(source) != "conftest.py":
-                self.note(label)
+        if source != "/" and not is_installed(source):
+            source = self._file_of(function) if function else self._home(type(value))
+            if source not in self.test_files:
+                self.note(label, **self._from(source))
 
     # -- pytest -----------------------------------------------------------------------------------
 
@@ -670,21 +740,22 @@ class Look:
             self.test_case(item.cls, vars(item).get("_instance") if ran else None)
 
     def pytest_plugins(self, manager):
-        """Look at plug-ins and hooks that are of the project and no conftest's own."""
+        """Look at plug-ins that are of the project, and at hooks in them that are not their own."""
         for name, plugin in manager.list_name_plugin():
             if plugin is None or name == "agentrunner_results":
                 continue
             module = plugin if isinstance(plugin, types.ModuleType) else None
             file = file_of(module or sys.modules.get(type(plugin).__module__))
-            if module is None or os.path.basename(file) != "conftest.py":
-                if file and not is_installed(file):
-                    kind = name if module else label_of(type(plugin))
-                    self.note("pytest's plug-in " + kind, "")
+            if not file or is_installed(file):
                 continue
-            for key, value in list(vars(module).items()):
+            kind = self._shown(file) if module else label_of(type(plugin))
+            source = file if module else self._home(type(plugin))
+            self.note("pytest's plug-in " + kind, "", **self._from(source))
+            for key, value in list(vars(module).items()) if module else ():
                 function = function_of(value) if key.startswith("pytest_") else None
-                if function is not None and function.__code__.co_filename != file:
-                    self.note("%s of %s" % (key, os.path.relpath(file)), "")
+                source = function and self._file_of(function)
+                if function and source != file and not (source and is_installed(source)):
+                    self.note("%s of %s" % (key, self._shown(file)), "", **self._from(source, file))
 
 
 def tested(item):
@@ -709,6 +780,26 @@ def is_from(function, file):
 
 def file_of(module):
     return os.path.abspath(getattr(module, "__file__", None) or "/")
+
+
+def file_of_class(cls):
+    """The file of the module that a class names."""
+    return file_of(sys.modules.get(str(module_of(cls))))
+
+
+def is_among(one, several):
+    """Whether it is one of them itself: classes can say that they equal others."""
+    return any(one is each for each in several)
+
+
+def acts(value):
+    """Whether Python or a tool that finds a value in a class runs code by it."""
+    return callable(value) or any("__get__" in space_of(kind) for kind in mro_of(type(value)))
+
+
+def is_of_c(value, cls):
+    """Whether a member of a class was made with it in C; also what gives its `__dict__`."""
+    return type(value) in OF_C and value.__objclass__ is cls
 
 
 def is_of_python(value):
@@ -746,16 +837,75 @@ def texts_in(code):
 
 
 def text_of(code):
-    """What a function says, wherever it stands."""
-    held = [
-        text_of(one)
-        if isinstance(one, types.CodeType)
-        else sorted(map(repr, one))
-        if isinstance(one, frozenset)
-        else repr(one)
-        for one in code.co_consts
+    """What a function does, wherever it stands; its docstring is no part of that."""
+    return code.co_names, [
+        (one.opname, constant(one.argval) if one.opcode in dis.hasconst else one.arg)
+        for one in dis.get_instructions(code)
+        if one.opname != "EXTENDED_ARG"
     ]
-    return code.co_code, code.co_names, held
+
+
+def constant(value):
+    """A constant of code, the same in each process."""
+    if isinstance(value, types.CodeType):
+        return text_of(value)
+    if isinstance(value, frozenset):
+        return sorted(map(repr, value))
+    return list(map(constant, value)) if isinstance(value, tuple) else repr(value)
+
+
+def parts_of(value):
+    """What decides, of a value that is no plain one, what it does."""
+    if type(value) in (classmethod, staticmethod):
+        return [value.__func__]
+    if type(value) is types.MethodType:
+        return [value.__func__, value.__self__]
+    if type(value) is property:
+        return [value.fget, value.fset, value.fdel]
+    if type(value) in PARTIAL:
+        return [value.func, value.args, getattr(value, "keywords", None)]
+    if type(value) is types.FunctionType:
+        return inside(value)[1:]
+    if type(value) in (tuple, list):
+        return list(value)
+    if type(value) is dict:
+        return sorted(value.items(), key=lambda item: repr(item[0]) if type(item[0]) in PLAIN else "")
+    if isinstance(value, type):
+        return sorted(
+            ((key, one) for key, one in space_of(value).items() if function_of(one)),
+            key=itemgetter(0),
+        )
+    if isinstance(value, types.ModuleType):
+        return []
+    try:
+        return [type(value), object.__getattribute__(value, "__dict__")]
+    except AttributeError:
+        return [type(value)]
+
+
+def content(value, depth=0):
+    """What a value says, as a structure that is the same in each process."""
+    if type(value) in PLAIN:
+        return repr(value)
+    name = label_of(value if isinstance(value, type) else type(value))
+    if depth == DEEPEST:
+        return name
+    own = text_of(value.__code__) if type(value) is types.FunctionType else ()
+    return name, own, [content(each, depth + 1) for each in parts_of(value)]
+
+
+def digest(value):
+    """A short text that differs where what a value does differs."""
+    return sha256(repr(content(value)).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def functions_in(value, depth=0):
+    """The functions that a value runs where it is called or looked up, as far as it shows them."""
+    if type(value) is types.FunctionType:
+        return [value]
+    if depth == DEEPEST or type(value) in PLAIN or isinstance(value, type):
+        return []
+    return [one for each in parts_of(value) for one in functions_in(each, depth + 1)]
 
 
 def is_fixture(value):
@@ -766,14 +916,62 @@ def is_fixture(value):
 UNIVERSAL = frozenset(vars(object)) | {"__init_subclass__", "__module__", "__doc__", "__dict__"}
 
 
-def bodies(code):
-    """The names that each class body, and each function, of a compiled file stores or uses."""
-    for each in code.co_consts:
-        if isinstance(each, types.CodeType):
-            yield each.co_name, frozenset(each.co_names)
-            for inner in bodies(each):
-                yield inner
+class Text:
+    """What the text of a file says of its classes and functions, whatever runs under its name."""
+
+    def __init__(self, path):
+        self.path = path
+        self.classes = {}
+        """Names that the bodies of classes store, by the qualified names of these."""
+        self.codes = {}
+        """Codes of functions by their name."""
+        self.functions = set()
+        """The qualified names of functions."""
+        self.rewritten = False
+        """Whether the codes that pytest makes of assertions are among them."""
+        try:
+            with open(path, "rb") as source:
+                self.source = source.read()
+            self._add(self._compiled(), "")
+        except Exception:
+            self.source = b""
+
+    def _compiled(self, rewrite=None):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(self.source)
+            if rewrite is not None:
+                rewrite(tree, self.source, self.path)
+            return compile(tree, self.path, "exec", dont_inherit=True)
+
+    def _add(self, code, outer):
+        for each in code.co_consts:
+            if not isinstance(each, types.CodeType):
+                continue
+            name = outer + each.co_name
+            if each.co_name.startswith("<generic parameters of "):
+                self._add(each, outer)
+            elif each.co_flags & 1:  # It has fast locals: a function, and no body of a class.
+                self.codes.setdefault(each.co_name, []).append(each)
+                self.functions.add(name)
+                self._add(each, name + ".<locals>.")
+            else:
+                stored = [one.argval for one in dis.get_instructions(each) if one.opname == "STORE_NAME"]
+                self.classes.setdefault(name, set()).update(stored)
+                self._add(each, name + ".")
+
+    def has(self, code):
+        """Whether a function of the text does just that."""
+        if "@pytest_ar" in code.co_names and not self.rewritten:
+            self.rewritten = True
+            try:
+                rewrite = sys.modules["_pytest.assertion.rewrite"].rewrite_asserts
+                self._add(self._compiled(rewrite), "")
+            except Exception:
+                pass
+        known = self.codes.get(code.co_name, ())
+        return any(one is code or text_of(one) == text_of(code) for one in known)
 
 
 def label_of(cls):
-    return "%s.%s" % (cls.__module__, cls.__qualname__)
+    return "%s.%s" % (module_of(cls), name_of(cls))

@@ -11,6 +11,8 @@ import sys
 PLACE = globals().get("PLACE", "")
 BUILTIN = globals().get("BUILTIN", {})
 """The builtins as they were when Python started."""
+PATH = globals().get("PATH", ())
+"""Where modules were looked for then."""
 VARIABLE = "PYTHONPATH"
 MOST = 2000
 FAILED_IMPORT = "Failed to import test module: "
@@ -134,15 +136,26 @@ def new_look():
         code = compile(source.read(), "<agentrunner>", "exec")
     space = {"__name__": "agentrunner_look"}
     exec(code, space)
-    return space["Look"](BUILTIN)
+    return space["Look"](BUILTIN, PATH)
 
 
 LOOK = quietly(new_look)()
 
 
 def looking(name):
-    """A method of the look whose failures are ours; one that does nothing where there is none."""
-    return quietly(getattr(LOOK, name, None) or (lambda *_: None))
+    """A method of the look whose failures are noted; one that does nothing where there is none.
+
+    What it looks at is the project's, which may have it fail on purpose.
+    """
+    method = getattr(LOOK, name, None)
+
+    def call(*arguments):
+        try:
+            method(*arguments)
+        except Exception:
+            LOOK.note("the look itself, which fails in %s" % name)
+
+    return quietly(call if method else lambda *_: None)
 
 
 look, look_whole, look_at_case = looking("look"), looking("whole"), looking("test_case")

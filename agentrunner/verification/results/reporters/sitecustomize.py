@@ -10,8 +10,8 @@ _TOOLS = ("_pytest", "_pytest.config", "unittest", "unittest.result", "behave.co
 class _Late(object):
     """Loads what watches the tools when the first of them is imported: most processes have none."""
 
-    def __init__(self, builtin):
-        self.builtin = builtin
+    def __init__(self, builtin, path):
+        self.builtin, self.path = builtin, path
 
     def find_spec(self, name, path=None, target=None):
         if name not in _TOOLS:
@@ -21,7 +21,8 @@ class _Late(object):
             with open(os.path.join(_PLACE, "agentrunner_python.py"), "rb") as source:
                 # The name keeps it out of measured coverage and of tracebacks' source lines.
                 code = compile(source.read(), "<agentrunner>", "exec")
-            space = {"__name__": "agentrunner_python", "PLACE": _PLACE, "BUILTIN": self.builtin}
+            space = {"__name__": "agentrunner_python", "PLACE": _PLACE}
+            space.update(BUILTIN=self.builtin, PATH=self.path)
             exec(code, space)
             return space["watch"]().find_spec(name, path, target)
         except Exception:
@@ -31,7 +32,7 @@ class _Late(object):
 def _start():
     sys.path[:] = [each for each in sys.path if os.path.abspath(each or ".") != _PLACE]
     if sys.version_info >= (3, 6):
-        sys.meta_path.insert(0, _Late(dict(vars(__import__("builtins")))))
+        sys.meta_path.insert(0, _Late(dict(vars(__import__("builtins"))), list(sys.path)))
     # The sitecustomize that would have run without this one.
     ours = sys.modules.pop("sitecustomize", None)
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.verification.proof.integrity import CODE as DIGEST
+from agentrunner.verification.results.model import Exchanged
 from tests.kit.files import write
 from tests.kit.reporting import TOOLS, need, reported
 
@@ -392,9 +392,10 @@ def around():
 """
 
 
-def test_fixtures_and_conftests_exchange_nothing(tree: Path) -> None:
+def test_fixtures_exchange_nothing_and_conftests_say_that_they_are_conftests(tree: Path) -> None:
     write(tree, {"shop.py": HONEST, "test_shop.py": MONKEYS, "conftest.py": CONFTEST})
-    assert what(tree, f"{sys.executable} -m pytest -q")[:2] == (0, [])
+    found = facts(tree, {}, "-m pytest -q")
+    assert [one.what for one in found if one.files != ("conftest.py",)] == []
 
 
 # -- Node ------------------------------------------------------------------------------------------
@@ -663,7 +664,7 @@ def inherited(tree: Path, test: str, tool: str, member: str, kind: str = "") -> 
     write(tree, files)
     code, found, _ = what(tree, f"{sys.executable} {tool}")
     assert code == 0
-    return [DIGEST.sub("", one) for one in found]
+    return found
 
 
 @pytest.mark.parametrize("tool", ["-m unittest test_shop", "-m pytest -q test_shop.py"])
@@ -710,12 +711,260 @@ def test_a_class_of_classes_is_named(tree: Path) -> None:
     assert found == ["shop.Kind of shop.py, which T of test_shop.py inherits"]
 
 
+def facts(
+    tree: Path, files: dict[str, str], tool: str = "-m unittest test_shop"
+) -> list[Exchanged]:
+    write(tree, files)
+    seen = reported(tree, f"{sys.executable} {tool}")
+    assert (seen.exit_code, seen.results is not None) == (0, True), seen.stdout + seen.stderr
+    assert seen.results is not None
+    return list(seen.results.exchanged)
+
+
+def digests(tree: Path, *members: str, head: str = "") -> list[str]:
+    found = []
+    for member in members:
+        shop = head + LOGGED.format(member=member, kind="")
+        found += facts(tree, {"shop.py": shop, "test_shop.py": INHERITS})
+    assert len(found) == len(members)
+    return [one.digest for one in found]
+
+
 def test_what_an_inherited_method_says_is_told_wherever_it_stands(tree: Path) -> None:
-    tool, head = "-m unittest test_shop", "# a line more\n"
-    told = []
-    for member in ("setUp = lambda self: 1", "setUp = lambda self: 2"):
-        for shop in (LOGGED, head + LOGGED):
-            write(tree, {"shop.py": shop.format(member=member, kind=""), "test_shop.py": INHERITS})
-            told += what(tree, f"{sys.executable} {tool}")[1]
-    assert len(told) == 4
-    assert (told[0] == told[1], told[2] == told[3], told[1] == told[2]) == (True, True, False)
+    members = ("setUp = lambda self: 1", "setUp = lambda self: 2")
+    one, other = digests(tree, *members)
+    assert one != other
+    assert digests(tree, *members, head="# a line more\n") == [one, other]
+
+
+def test_a_changed_docstring_is_no_other_method(tree: Path) -> None:
+    text = 'def setUp(self):\n        """{}"""\n        self.a = "{}"'
+    none, one, other, changed = digests(
+        tree,
+        'def setUp(self):\n        self.a = "once"',
+        text.format("It.", "once"),
+        text.format("It is.", "once"),
+        text.format("It is.", "It is."),
+    )
+    assert none == one == other != changed
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("assertEqual = functools.partial(max, 1)", "assertEqual = functools.partial(max, 2)"),
+        ("def setUp(self, n=1):\n        pass", "def setUp(self, n=2):\n        pass"),
+        ("def setUp(self, *, n=1):\n        pass", "def setUp(self, *, n=2):\n        pass"),
+        ("setUp = (lambda n: lambda self: n)(1)", "setUp = (lambda n: lambda self: n)(2)"),
+        ("failureException = ValueError", "failureException = KeyError"),
+        ("longMessage = 1", "longMessage = 2"),
+    ],
+)
+def test_a_value_that_is_another_is_seen(tree: Path, was: str, now: str) -> None:
+    one, other = digests(tree, was, now)
+    assert one != other
+
+
+DISGUISES = [
+    "__module__ = 'nowhere'\n    assertEqual = functools.partial(max, 1)",
+    "__module__ = 'unittest.mock'\n    assertEqual = functools.partial(max, 1)",
+    "__module__ = 'unittest.case'\n    assertEqual = functools.partial(max, 1)",
+    "__module__ = 'test_shop'\n    assertEqual = functools.partial(max, 1)",
+    "def assertEqual(self, *given):\n        pass\n"
+    "    assertEqual.__code__ = assertEqual.__code__.replace(co_filename='conftest.py')",
+    "def assertEqual(self, *given):\n        pass\n"
+    "    assertEqual.__code__ = assertEqual.__code__.replace(co_filename=unittest.mock.__file__)",
+    "exec('def assertEqual(self, *given): pass')",
+    "__slots__ = ('assertEqual',)\n    def log(self, text):\n        self.assertEqual = print",
+]
+
+
+@pytest.mark.parametrize("member", DISGUISES)
+def test_what_says_that_it_is_from_elsewhere_is_named(tree: Path, member: str) -> None:
+    shop = "import unittest.mock\n" + LOGGED.format(member=member, kind="")
+    found = facts(tree, {"shop.py": shop, "test_shop.py": INHERITS, "conftest.py": ""})
+    inherited = [one for one in found if one.member == "Logged.assertEqual"]
+    assert [(one.heir, one.place) for one in inherited] == [("T", "test_shop.py")]
+    assert "" in inherited[0].files or "shop.py" in inherited[0].files
+
+
+def test_facts_are_fields_by_files_as_seen_from_where_the_command_began(tree: Path) -> None:
+    shop = LOGGED.format(member="def setUp(self):\n        pass", kind="")
+    away = INHERITS.replace("self.log", "__import__('os').chdir('/'); self.log")
+    write(tree, {"sub/shop.py": shop, "sub/test_shop.py": away})
+    (found,) = facts(tree, {}, f"-c 'pass' && cd sub && {sys.executable} -m unittest test_shop")
+    assert (found.files, found.place) == (("sub/shop.py",), "sub/test_shop.py")
+    assert (found.member, found.heir) == ("Logged.setUp", "T")
+
+
+def product_as(head: str = "", tail: str = "") -> str:
+    mixin = "assertEqual = functools.partial(max, 1)"
+    return head + LOGGED.format(member=mixin, kind="") + tail
+
+
+REPLACED_CLASS = """
+import argparse
+Logged.__module__, Logged.__qualname__ = "argparse", "Namespace"
+argparse.Namespace = Logged
+"""
+IN_THE_NAME_OF_THE_TEST = """
+import os
+text = "class Logged:\\n    log = assertEqual = lambda *given: None\\n"
+space = {"__name__": "test_shop"}
+exec(compile(text, os.path.abspath("test_shop.py"), "exec"), space)
+Logged = space["Logged"]
+"""
+OTHER_FILE = "import unittest\n__file__ = unittest.__file__\n"
+MADE_MODULE = """
+import sys, types, unittest
+made = types.ModuleType("made")
+made.__file__, made.Logged, Logged.__module__ = unittest.__file__, Logged, "made"
+sys.modules["made"] = made
+"""
+
+
+@pytest.mark.parametrize(
+    "shop",
+    [
+        product_as(tail=REPLACED_CLASS),
+        product_as(tail=IN_THE_NAME_OF_THE_TEST),
+        product_as(head=OTHER_FILE),
+        product_as(tail=MADE_MODULE),
+    ],
+    ids=["replaced-class", "in-the-name-of-the-test", "other-file", "made-module"],
+)
+def test_a_class_whose_text_is_not_where_it_says_is_from_nobody_knows_where(
+    tree: Path, shop: str
+) -> None:
+    found = facts(tree, {"shop.py": shop, "test_shop.py": INHERITS})
+    assert ("",) in [one.files for one in found if one.member.endswith(".assertEqual")]
+
+
+def test_a_folder_of_the_tree_that_is_called_like_one_of_packages_is_none(tree: Path) -> None:
+    shop = "import sys\nsys.path.insert(0, 'a/site-packages')\nfrom mixin import *\n"
+    test = INHERITS.replace("import unittest", "import functools\nimport unittest")
+    files = {"shop.py": shop, "a/site-packages/mixin.py": product_as(), "test_shop.py": test}
+    (found,) = facts(tree, files)
+    assert found.files == ("a/site-packages/mixin.py",)
+
+
+def test_what_stands_for_a_method_of_the_tests_own_text_is_named(tree: Path) -> None:
+    shop = """
+import functools, sys
+
+def total(numbers):
+    return 5
+
+def replace():
+    vars(sys.modules["test_shop"])["Own"].setUp = functools.partial(max, 1, 2)
+"""
+    test = """
+import unittest
+
+import shop
+
+
+class Own:
+    def setUp(self):
+        self.fail("it is asked")
+
+
+shop.replace()
+
+
+class T(Own, unittest.TestCase):
+    def test_a(self):
+        self.assertEqual(shop.total([2, 3]), 5)
+"""
+    (found,) = facts(tree, {"shop.py": shop, "test_shop.py": test})
+    assert (found.member, found.files) == ("Own.setUp", ("",))
+
+
+def test_a_look_that_the_product_makes_fail_is_named(tree: Path) -> None:
+    odd = """
+class Odd:
+    def __call__(self, *given): pass
+    def __getattribute__(self, name): raise SystemError
+
+Logged.assertEqual = Odd()
+"""
+    shop = LOGGED.format(member="pass", kind="") + odd
+    found = facts(tree, {"shop.py": shop, "test_shop.py": INHERITS})
+    assert "the look itself, which fails in test_case" in [one.what for one in found]
+
+
+LIES = """
+import functools, unittest
+
+class Lying(type):
+    def __getattribute__(cls, name):
+        return (type, object) if name == "__mro__" else type.__getattribute__(cls, name)
+
+class Kind(type, metaclass=Lying):
+    def __getattribute__(cls, name):
+        value = type.__getattribute__(cls, name)
+        return {} if name == "__dict__" and cls is Logged else value
+
+class Logged(metaclass=Kind):
+    assertEqual = functools.partial(max, 1)
+
+    def log(self, text):
+        pass
+
+def total(numbers):
+    return 0
+"""
+
+
+def test_a_class_of_classes_does_not_answer_for_them(tree: Path) -> None:
+    found = facts(tree, {"shop.py": LIES, "test_shop.py": INHERITS})
+    assert {"Logged.assertEqual", "Kind"} <= {one.member for one in found}
+
+
+@pytest.mark.parametrize("tool", ["-m unittest test_a", "-m pytest -q test_a.py"])
+def test_what_tests_inherit_of_python_and_of_their_own_file_is_theirs(
+    tree: Path, tool: str
+) -> None:
+    test = """
+import enum, typing, unittest
+from unittest import mock
+
+X = typing.TypeVar("X")
+
+
+class Base(typing.Generic[X]):
+    def setUp(self):
+        assert self, "pytest rewrites it"
+        self.a = 1
+
+    def __init_subclass__(cls, **named):
+        super().__init_subclass__(**named)
+        assert cls
+
+
+class Slots:
+    __slots__ = ()
+
+    def __str__(self):
+        return "slots"
+
+
+class T(Base[int], Slots, unittest.IsolatedAsyncioTestCase):
+    longMessage = False
+
+    @mock.patch("os.getcwd")
+    def setUp(self, patched):
+        super().setUp()
+
+    async def test_a(self):
+        self.assertEqual(self.a, 1)
+
+
+class TestPlain(Base[int]):
+    def setup_method(self, method=None):
+        assert self
+
+    def test_b(self):
+        assert True
+"""
+    assert facts(tree, {"test_a.py": test}, tool) == []
