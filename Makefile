@@ -18,7 +18,7 @@ test: lint ## everything that must hold: style, types, layers, tests
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 test-whole: .venv/.dev ## the tests, and all the cases of which `make test` runs a sample
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "whole or not whole"
+	WHOLE=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "whole or not whole"
 
 test-self-image: .venv/.dev ## AgentRunner's own image, built, and runs in it; wants Docker and pip's index
 	$(BIN)/pytest -s -m "whole or not whole" tests/integration/test_self_image.py

@@ -46,6 +46,7 @@ def port() -> Iterator[int]:
         yield number
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(("sandbox", "kind"), CASES)
 def test_it_ends_right_and_leaves_nothing(
     request: pytest.FixtureRequest, tmp_path: Path, port: int, sandbox: str, kind: str

@@ -55,6 +55,7 @@ def test_it_passes_while_a_longer_name_is_still_red(run: Run) -> None:
     assert of_ids(run, "status") == {"AC-1": "failed", "AC-2": "passed"}
 
 
+@pytest.mark.series(3)
 @pytest.mark.parametrize("name", ["test_me", "test_mean_of", "nothing"])
 def test_a_name_that_no_test_has_is_decided_by_none_that_contains_it(run: Run, name: str) -> None:
     criteria = [criterion(1, name), criterion(2, "test_mean_of_nothing")]

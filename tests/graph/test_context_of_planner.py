@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agentrunner.text.tokens import tokens
 from tests.kit.metas import Item, assess, finish, look, plan, work
 from tests.kit.model_server import ModelServer
@@ -51,6 +53,7 @@ def test_prompts_of_a_long_run_stay_below_a_short_context(tmp_path: Path) -> Non
     assert all(one == begins[0] for one in begins)
 
 
+@pytest.mark.whole
 def test_without_the_setting_they_are_as_long_as_ever(tmp_path: Path) -> None:
     run = long_run(tmp_path)
     assert run.ending == ("COMPLETE", "complete", 0), run.result["text"]

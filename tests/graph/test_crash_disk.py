@@ -122,6 +122,7 @@ def test_a_note_that_finds_no_room_is_kept_elsewhere_and_the_old_one_is_whole(
     in_a_mount_namespace(NOTE, str(tmp_path))
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(
     "point",
     [

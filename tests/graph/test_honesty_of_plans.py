@@ -75,6 +75,7 @@ LIES = {
 }
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES.keys())
 def test_only_what_is_true_of_the_branch_is_complete(tmp_path: Path, lie: Lie) -> None:
     if lie.sandbox == "bwrap":

@@ -39,6 +39,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.whole
 def test_the_pictures_show_what_is_printed(drawn: Path) -> None:
     names = sorted(path.name for path in IMAGES.glob("*.svg"))
     assert names == sorted(path.name for path in drawn.iterdir())

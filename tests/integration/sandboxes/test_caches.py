@@ -127,6 +127,7 @@ BESIDE = {
 """Where people have their credentials for an ecosystem."""
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(
     "row", [row for row in CACHES if row.ecosystem in BESIDE], ids=lambda row: row.below_home
 )
@@ -237,6 +238,7 @@ def writable_again(place: Place) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("writable_again")
+@pytest.mark.series(2)
 @pytest.mark.parametrize(
     ("damage", "runs", "green"),
     [

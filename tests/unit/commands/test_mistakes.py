@@ -326,6 +326,7 @@ def repo(place: Path) -> Path:
     return repo
 
 
+@pytest.mark.series(3)
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_answered_with_what_to_do(
     name: str, repo: Path, place: Path, golden: Callable[[str, str], None]

@@ -20,6 +20,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.config.text_files import MAX_BYTES, decode, read_text
 from agentrunner.config.yaml_text import read_yaml
 from agentrunner.errors import UsageError
+from tests.kit.examples import examples
 from tests.kit.task_files import Load
 
 BAD_IDS = [
@@ -274,7 +275,7 @@ PIECES = st.sampled_from(HEADINGS + ITEMS + CHECKS + YAML + CONTROLS)
 
 
 @given(st.lists(PIECES, max_size=40).map("".join) | st.text())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_no_prd_raises_anything_but_a_usage_error(text: str) -> None:
     with contextlib.suppress(UsageError):
         criteria = read_criteria(text, "prd.md")
@@ -284,7 +285,7 @@ def test_no_prd_raises_anything_but_a_usage_error(text: str) -> None:
 
 
 @given(st.lists(PIECES, max_size=30).map("".join) | st.text())
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.parametrize("name", ["t.yaml", "p.md"])
 def test_no_file_raises_anything_but_a_usage_error(load: Load, name: str, text: str) -> None:
     with contextlib.suppress(UsageError):
@@ -293,7 +294,7 @@ def test_no_file_raises_anything_but_a_usage_error(load: Load, name: str, text: 
 
 
 @given(st.binary())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_no_bytes_raise_anything_but_a_usage_error(data: bytes) -> None:
     with contextlib.suppress(UsageError):
         assert "\0" not in decode(data, "t")

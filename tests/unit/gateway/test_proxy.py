@@ -23,6 +23,7 @@ from agentrunner.gateway.egress_log import EgressLog
 from agentrunner.gateway.order import GatewayOrder
 from agentrunner.gateway.proxy import Proxy, ProxyLimits, make_proxy
 from agentrunner.gateway.tunnel import BUFFER
+from tests.kit.examples import examples
 from tests.kit.greeter import echo
 
 MB = 1 << 20
@@ -378,7 +379,7 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(WORDS.map(str.encode) | st.binary(max_size=5), max_size=10).map(b"".join))
 def test_whatever_is_asked_only_listed_names_are_looked_up(tmp_path: Path, said: bytes) -> None:
     asyncio.run(_one(tmp_path, said))

@@ -18,6 +18,7 @@ from agentrunner.state.people import People, PersonLine, Question
 from agentrunner.state.run_state import Criterion
 from agentrunner.storage.run_log import History
 from agentrunner.text.terminal import sanitize
+from tests.kit.examples import examples
 from tests.unit.notes.note_samples import (
     context_of,
     evidence_of,
@@ -177,7 +178,7 @@ def test_every_block_is_where_it_is_with_harmless_words(text: str, template: str
     assert blocks(f"{text}x") == blocks("x")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(TEXTS)
 def test_words_stay_words(text: str) -> None:
     word = sanitize(text)
@@ -196,7 +197,7 @@ def test_words_stay_words(text: str) -> None:
     assert bare(shown) == bare(word)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(TEXTS)
 def test_code_and_cells_say_what_was_written(text: str) -> None:
     word = sanitize(text)
@@ -210,7 +211,7 @@ def test_code_and_cells_say_what_was_written(text: str) -> None:
         assert bare(shown) == bare(word)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(TEXTS)
 def test_a_fence_holds(text: str) -> None:
     parsed = PARSER.parse(f"{markdown.fence(sanitize(text))}\n\nafter\n")

@@ -17,6 +17,7 @@ from agentrunner.plans.plan import ROOT, Plan, PlannedTask, PlanTaskStatus, Pote
 from agentrunner.plans.planner_view import plan_facts
 from agentrunner.protocol import Decompose, PlanPatch, parse_reply
 from agentrunner.screens.plan_tree import plan_screen
+from tests.kit.examples import examples
 from tests.kit.plan_project import with_task
 
 
@@ -311,7 +312,7 @@ edits = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.lists(edits, max_size=6), max_size=6), st.sets(st.integers(1, 8)))
 def test_whatever_is_asked_the_plan_stays_a_plan(
     patches: list[list[PlanEdit]], running: set[int]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentrunner.plans.paths import is_pattern, meet, normal
+from tests.kit.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -67,14 +68,14 @@ parts = st.one_of(names, st.sampled_from(["*", "**", "*.py", "a*", "?", "[ab]", 
 patterns = st.lists(parts, min_size=1, max_size=4).map("/".join)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(patterns, patterns)
 def test_it_is_the_same_from_both_sides_and_with_itself(one: str, other: str) -> None:
     one, other = normal(one), normal(other)
     assert meet(one, one) and meet(one, other) == meet(other, one)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(patterns, paths)
 def test_a_pattern_meets_what_it_matches_and_what_it_is_in(pattern: str, path: str) -> None:
     pattern, path = normal(pattern), normal(path)

@@ -14,6 +14,7 @@ from agentrunner.plans.patch import apply
 from agentrunner.plans.paths import meet
 from agentrunner.plans.plan import Hint, Plan, PlannedTask, PlanTaskStatus, PotentialConflict
 from agentrunner.plans.schedule import Schedule, files_of_task
+from tests.kit.examples import examples
 from tests.kit.plan_project import with_task
 
 A, B, C, D = (f"TASK-000{number}" for number in range(1, 5))
@@ -173,7 +174,7 @@ tasks_of_plans = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(tasks_of_plans, st.integers(1, 4), st.data())
 def test_every_task_is_started_once_after_what_it_needs(
     tasks: list[dict[str, Any]], parallel: int, data: st.DataObject

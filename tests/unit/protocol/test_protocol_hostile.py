@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from agentrunner.errors import ProtocolError
 from agentrunner.protocol import MESSAGE_TYPES, MessageType, parse_reply
+from tests.kit.examples import examples
 
 VALID = "type: next_action\ndecision: {action: ask_human, reason: r}\n"
 BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
@@ -168,7 +169,7 @@ Payloads = dict[MessageType, dict[str, Any]]
 
 
 @given(st.binary(max_size=300), TYPES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_bytes(raw: bytes, expected: MessageType) -> None:
     assert outcome(raw, expected) in CODES
     assert outcome(raw.decode("utf-8", "surrogateescape"), expected) in CODES
@@ -183,13 +184,13 @@ FRAGMENTS = st.sampled_from(
 
 
 @given(st.lists(FRAGMENTS, max_size=25).map("".join), TYPES)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_any_pieces_of_replies(text: str, expected: MessageType) -> None:
     assert outcome(text, expected) in CODES
 
 
 @given(st.data(), TYPES, st.sampled_from([None, 1]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_damage_to_a_valid_reply(
     payloads: Payloads, data: st.DataObject, type_: MessageType, indent: int | None
 ) -> None:
@@ -209,7 +210,7 @@ JSON = st.recursive(
 
 
 @given(st.data(), TYPES, JSON)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_any_value_in_the_place_of_any_other(
     payloads: Payloads, data: st.DataObject, type_: MessageType, value: object
 ) -> None:

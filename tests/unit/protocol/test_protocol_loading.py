@@ -19,6 +19,7 @@ from agentrunner.protocol.loading import (
     load_json,
     load_yaml,
 )
+from tests.kit.examples import examples
 
 BASES = [pytest.param(yaml.CSafeLoader, id="libyaml"), pytest.param(yaml.SafeLoader, id="python")]
 
@@ -203,7 +204,7 @@ JSON_VALUES = st.recursive(
 
 
 @given(st.dictionaries(st.text("abc", min_size=1), JSON_VALUES, min_size=1))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_any_json_reads_as_itself(value: dict[str, Any]) -> None:
     assert load_document(json.dumps(value)) == value
     assert load_document(json.dumps(value, ensure_ascii=False, indent=2)) == value
@@ -226,7 +227,7 @@ def result(text: str, base: type[Any]) -> object:
 
 
 @given(YAML_LIKE)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_both_scanners_read_or_refuse(text: str) -> None:
     for scanner in (yaml.CSafeLoader, yaml.SafeLoader):
         value = result(text, scanner)
@@ -238,7 +239,7 @@ def test_both_scanners_read_or_refuse(text: str) -> None:
 
 
 @given(st.dictionaries(st.text("abc", min_size=1), JSON_VALUES, min_size=1))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_both_scanners_agree_on_what_a_yaml_writer_writes(value: dict[str, Any]) -> None:
     text = yaml.safe_dump(value, allow_unicode=True)
     assert result(text, yaml.CSafeLoader) == result(text, yaml.SafeLoader)

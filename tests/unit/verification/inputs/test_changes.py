@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from agentrunner.verification.inputs.changes import ProofChanges, judge_changes, put_back
 from agentrunner.verification.inputs.finder import find_inputs
+from tests.kit.examples import examples
 
 
 @dataclass
@@ -299,7 +300,7 @@ CONTENT = st.one_of(
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), st.tuples(CONTENT, CONTENT), max_size=6))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_it_never_raises(files: dict[str, tuple[bytes, bytes]]) -> None:
     old = {path: pair[0] for path, pair in files.items()}
     new = {path: pair[1] for path, pair in files.items()}

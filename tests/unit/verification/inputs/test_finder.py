@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from agentrunner.verification.inputs.finder import find_inputs
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.inputs.tools_other import only_declares
+from tests.kit.examples import examples
 
 
 @dataclass
@@ -808,7 +809,7 @@ COMMANDS = ["make", "npm test", "pytest", "tox", "sh a.sh", "node b.js", "cargo 
     st.one_of(st.sampled_from(COMMANDS), WORDS),
     st.sampled_from([".", "x", "../y", ""]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_it_never_raises(files: dict[str, bytes], command: str, cwd: str) -> None:
     inputs = find_inputs([(command, cwd)], files, files.get)
     for path in [*files, "new.py", "tests/test_new.py"]:

@@ -80,6 +80,7 @@ def test_every_outcome_by_name(tree: Path, tool: str) -> None:
     assert "sums differ" in seen.stdout + seen.stderr, "people still see it"
 
 
+@pytest.mark.series(3)
 @pytest.mark.parametrize("tool", SUITES)
 def test_options_are_the_weaker_means_and_used_where_a_script_sets_node_options(
     tree: Path, tool: str
