@@ -9,6 +9,7 @@ from typing import Any
 
 from langgraph.types import Command
 
+from agentrunner.discovery.files import reader_of
 from agentrunner.discovery.services import lacking, likely_lacking
 from agentrunner.discovery.set_up import set_up_line
 from agentrunner.errors import EnvironmentNotReady
@@ -52,7 +53,7 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
         return end
     await _without_them(state, deps)
     replied = messages(state, deps)
-    own = criteria_of(deps.spec.criteria, deps.spec.task.test)
+    own = await asyncio.to_thread(_own_criteria, state, deps)
     baseline = await _baseline(state, deps, own)
     if state.get("baseline") is None and (asked := await _in_part(state, deps, baseline)):
         update: Update = {**replied, "baseline": baseline, "question": asked}
@@ -94,6 +95,13 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
         return Command(update=update, goto="approve")
     update["run"] = state["run"].model_copy(update={"plan_open": False})
     return Command(update={**update, "state": TaskState.RUNNING}, goto="decide")
+
+
+def _own_criteria(state: TaskContext, deps: Deps) -> list[Criterion]:
+    """Return people's criteria, by what the test command starts before the run. Blocks."""
+    known, spec = state.get("baseline"), deps.spec
+    read = deps.verifier.trees.reader(known.tree) if known else reader_of(Path(spec.repo))
+    return criteria_of(spec.criteria, spec.task.test, read)
 
 
 def _check_criteria(message: Message) -> None:

@@ -28,7 +28,7 @@ from agentrunner.errors.task_files import UnknownFile
 
 if TYPE_CHECKING:
     from agentrunner.config.load import TaskSource
-    from agentrunner.config.spec import TaskSpec
+    from agentrunner.config.spec import Check, TaskSpec
     from agentrunner.engine.attempt_run import Options
     from agentrunner.engine.dry_run import ShownMount
     from agentrunner.launching.route import Cassette
@@ -426,15 +426,20 @@ def criteria_of(name: str, spec: TaskSpec, width: int) -> str:
 
 def _criteria_rows(spec: TaskSpec) -> list[dict[str, object]]:
     from agentrunner.config.prd import describe_check
+    from agentrunner.discovery.files import reader_of
     from agentrunner.verification.checks import is_executable
 
-    test = spec.task.test
+    test, read = spec.task.test, reader_of(Path(spec.repo))
+
+    def runs(check: Check | None) -> str:
+        return describe_check(check) if is_executable(check, test, read) else ""
+
     return [
         {
             "id": criterion.id,
             "critical": criterion.critical,
             "line": criterion.line,
-            "runs": describe_check(criterion.check) if is_executable(criterion.check, test) else "",
+            "runs": runs(criterion.check),
         }
         for criterion in spec.criteria
     ]

@@ -10,7 +10,8 @@ from agentrunner.config.spec import Check, CriterionSpec, TestSpec
 from agentrunner.execution.planner_checks import check_of
 from agentrunner.protocol import CriterionDraft, PlanTask
 from agentrunner.state.run_state import Criterion
-from agentrunner.verification.checks import stands_in_suite
+from agentrunner.verification.checks import NOTHING, stands_in_suite
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import is_called
 
 MAX_CRITERIA = 50
@@ -18,12 +19,15 @@ SAME_WORDS = 0.6
 """How alike (0 to 1) two descriptions with the same id must be to count as one criterion."""
 
 
-def criteria_of(specs: Sequence[CriterionSpec], test: TestSpec | None = None) -> list[Criterion]:
+def criteria_of(
+    specs: Sequence[CriterionSpec], test: TestSpec | None = None, read: ReadFile = NOTHING
+) -> list[Criterion]:
     """Return the criteria that people wrote, as state.
 
     A check that is a test of the suite and cannot be run alone becomes a test that a person mapped.
+    `read` reads the files of the repository.
     """
-    in_suite = {spec.id: spec.check for spec in specs if stands_in_suite(spec.check, test)}
+    in_suite = {spec.id: spec.check for spec in specs if stands_in_suite(spec.check, test, read)}
     return [
         Criterion(
             id=spec.id,

@@ -16,6 +16,8 @@ from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import TITLES, function_of, parts_of
 from agentrunner.verification.results.registry import readers_of
 
+NOTHING: ReadFile = lambda _: None  # noqa: E731
+"""Reads no file."""
 TITLE_OPTIONS = {"mocha": "-g", "ava": "-m"}
 """How tools take a test's title that differ from most: `-t` is Mocha's time-out."""
 NPM_TEST = re.compile(r"(npm|pnpm|yarn)( run)? test\b")
@@ -80,8 +82,8 @@ def commands_of(spec: TaskSpec, read: ReadFile) -> list[tuple[str, str]]:
     return list(dict.fromkeys(found))
 
 
-def is_executable(check: Check | None, test: TestSpec | None) -> bool:
-    """Whether code alone can decide this check."""
+def is_executable(check: Check | None, test: TestSpec | None, read: ReadFile = NOTHING) -> bool:
+    """Whether code alone can decide this check; `read` reads what the test command starts."""
     if check is None:
         return False
     if check.kind == "test" and not check.name:
@@ -90,15 +92,18 @@ def is_executable(check: Check | None, test: TestSpec | None) -> bool:
         return bool(check.path)
     if check.kind == "diff":
         return bool(check.must_change or check.must_not_change)
-    return command_of(check, test) is not None or stands_in_suite(check, test)
+    return command_of(check, test, read) is not None or stands_in_suite(check, test, read)
 
 
-def stands_in_suite(check: Check | None, test: TestSpec | None) -> bool:
-    """Whether a check is a test that cannot be run alone but that the test command reports."""
+def stands_in_suite(check: Check | None, test: TestSpec | None, read: ReadFile = NOTHING) -> bool:
+    """Whether a check is a test that cannot be run alone but that the test command reports.
+
+    Recipes and scripts are followed to the tool that they start.
+    """
     if check is None or check.kind != "test" or not check.name or test is None:
         return False
-    alone = command_of(check, test) is not None
-    return not alone and bool(readers_of(test.command, test.cwd, lambda _: None))
+    alone = command_of(check, test, read) is not None
+    return not alone and bool(readers_of(test.command, test.cwd, read))
 
 
 def read_check(check: Check, read: ReadFile, changed: Sequence[str]) -> Reading | None:

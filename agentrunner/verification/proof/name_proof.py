@@ -50,6 +50,7 @@ from agentrunner.verification.proof.unloaded_tests import (
 from agentrunner.verification.proof.work_for_tests import right_only_in_tests
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import (
+    changing,
     gone,
     is_of_others,
     put_aside,
@@ -292,13 +293,14 @@ async def _lost_tests(exam: Examination, case: Case, now: Results) -> list[str]:
     failed = {test.name for test in case.before.red if test.outcome == "failed"}
     red = [name for name in sorted(failed) if not _is_still_run(name, now)]
     red += put_aside(case.before, now)
-    if not (lost := await _unsettled(exam, case, now, [*gone(case.before, now), *red])):
+    known = changing(case.before)
+    if not (lost := await _unsettled(exam, case, now, [*gone(case.before, now, known), *red])):
         return []
     again = await exam.run(case.target, exam.world.old)
     unstable = unstable_names(case.before, again.results) if again.results else set()
     if not unstable:
         return lost
-    return await _unsettled(exam, case, now, [*gone(case.before, now, unstable), *red])
+    return await _unsettled(exam, case, now, [*gone(case.before, now, known | unstable), *red])
 
 
 def _is_still_run(name: str, now: Results) -> bool:

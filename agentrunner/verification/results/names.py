@@ -34,7 +34,10 @@ CHANGING_PART = re.compile(
 )
 CASE_OF_TEST = re.compile(r"^((?:\S+\.py::\S+|\w+(?:\.\w+)+)) (?:\[[^\]]*\](?: \(.*\))?|\(.*\))$")
 PARAMETERS = re.compile(r"(?<=\w)\[.*\]$|(?<=\w)\[[^\[\]]*\](?= \[|\s*\()", re.DOTALL)
-TITLES = re.compile(r"\s>\s")
+TITLES = re.compile(r"\s[>›]\s")
+"""Between titles: our own sign and Jest's."""
+OF_CRATE = re.compile(r"^\S+ \S+\.rs (?=\S+$)")
+"""The package and file that a name of Cargo's begins with."""
 INNERMOST = re.compile(r"\[[^\[\]()]*\]|\([^\[\]()]*\)")
 CASE = re.compile(r"(?<=\w)[\[(]")
 """Where the parameters of a case begin."""
@@ -87,6 +90,7 @@ def own_name(name: str) -> str:
 def is_called(name: str, short: str) -> bool:
     """Whether a test, or a case of it, has just this name, or a longer one that ends with it."""
     short = short if " " in name else short.replace(" ", "_")  # as Go spells it
+    name = OF_CRATE.sub("", name)
     titles = _has_titles(name)
     wanted = TITLES.split(short) if titles else parts_of(short)
     own = parts_of(name)
