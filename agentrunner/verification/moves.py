@@ -102,18 +102,26 @@ def forms_of(text: str, renames: Sequence[tuple[str, str]]) -> Iterator[str]:
 def renamed_modules(deleted: Sequence[str], added: Sequence[str]) -> list[tuple[str, str]]:
     """Old and new names that modules may have: each deleted one with each added one.
 
-    Two modules of the same file name are told apart by their paths, as imports write them.
+    In folders they are told apart by their paths, as imports write them.
     """
     old_paths, new_paths = ([_without_ending(path) for path in paths] for paths in (deleted, added))
     pairs = [
-        (_stem(old), _stem(new)) if _stem(old) != _stem(new) else (old, new)
+        (old, new)
         for old in old_paths
         for new in new_paths
         if _stem(old) and _stem(new) and old != new
     ]
-    moved = [pair for pair in pairs if "/" in f"{pair[0]}{pair[1]}"]
-    dotted = [(old.replace("/", "."), new.replace("/", ".")) for old, new in moved]
-    return list(dict.fromkeys([*moved, *dotted, *pairs]))[:MOST_RENAMES]
+    alike = [(old, new) for old, new in pairs if _stem(old) == _stem(new)]
+    others = [pair for pair in pairs if pair not in alike]
+    stems = [(_stem(old), _stem(new)) for old, new in others]
+    others = [pair for pair in others if "/" in f"{pair[0]}{pair[1]}"]
+    names = [*alike, *_dotted(alike), *stems, *others, *_dotted(others)]
+    return list(dict.fromkeys(names))[:MOST_RENAMES]
+
+
+def _dotted(paths: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    for old, new in paths:
+        yield old.replace("/", "."), new.replace("/", ".")
 
 
 def asked_moves(

@@ -448,10 +448,11 @@ def _turned_names(exam: Examination, case: Case, held: Results | None) -> list[s
 
 def _not_seen_before(before: Results | None, now: Results, stood: Sequence[str]) -> list[str]:
     """Names that pass now and did not before, without those known to have existed (`stood`)."""
+    was = {settled(name) for name in before.names if before.passed(name)} if before else set[str]()
     return [
         name
         for name in now.names
-        if name not in stood and now.passed(name) and not (before and before.passed(name))
+        if name not in stood and now.passed(name) and settled(name) not in was
     ]
 
 

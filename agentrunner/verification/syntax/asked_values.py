@@ -258,7 +258,8 @@ class _Reading:
             elif node.type in CALLS and _is_statement(node):
                 yield from self._asking(node, (node,), ())
             elif (each := self._each(node)) is not None:
-                yield from self._asking_of_answers(each, self._compared(each), condition=True)
+                sides = self._compared(each)
+                yield from self._asking_of_answers(each, sides, condition=True, where_all=True)
                 yield from self._asking(each, (each,), (), condition=True)
             elif differs := self._compared(node, DIFFERS):
                 found = self._asking_of_answers(node, differs, condition=True)
@@ -285,11 +286,12 @@ class _Reading:
             yield AskedCall(where, condition, tuple(dict.fromkeys(values)), frozenset(names))
 
     def _asking_of_answers(
-        self, where: Node, sides: Sequence[Node], *, condition: bool
+        self, where: Node, sides: Sequence[Node], *, condition: bool, where_all: bool = False
     ) -> Iterator[AskedCall]:
         """Yield a statement that compares answers that it loops over with values of the test.
 
-        Where the code gives fewer answers, some of these values are not asked with any more.
+        Where the code gives fewer answers, some of these values are not asked with any more. With
+        `where_all`, it counts also without such values: it is to be asked of one answer at least.
         """
         if WAITS.search(self.parsed.text(where)):
             return
@@ -304,6 +306,8 @@ class _Reading:
         ]  # fmt: skip
         if wanted and not all(answers.isdisjoint(self._bound(one)) for one in sides):
             yield AskedCall(where, condition, tuple(dict.fromkeys(wanted)), frozenset())
+        elif where_all and not answers.isdisjoint(self._bound(where)):
+            yield AskedCall(where, condition, (), frozenset())  # `all(…)` of nothing is true
 
     def _compared(self, node: Node, signs: Sequence[str] = EQUALS) -> list[Node]:
         """Return the sides of a comparison with one of these signs."""
