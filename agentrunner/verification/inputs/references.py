@@ -127,6 +127,10 @@ class References:
             self._imports[path] = frozenset(files), frozenset(missing)
         return self._imports[path]
 
+    def each_import(self, path: str) -> list[set[str]]:
+        """Return the source files that each import of a file leads to, in its order."""
+        return [files for _, files in self._resolved(path, self.tree.text(path) or "")]
+
     def _resolved(self, path: str, text: str) -> Iterator[tuple[str, set[str]]]:
         folder = folder_of(path)
         match family_of(path) or family_by_first_line(text):

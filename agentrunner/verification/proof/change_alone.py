@@ -17,6 +17,7 @@ from agentrunner.verification.inspection.lost_files import lost_file
 from agentrunner.verification.inspection.missing_failures import nothing_fails
 from agentrunner.verification.inspection.only_declared import only_declared
 from agentrunner.verification.inspection.still_there import still_there
+from agentrunner.verification.inspection.taken_places import taken_place
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.left_out_tests import left_out
@@ -40,6 +41,7 @@ def shown_by_the_change(exam: Examination, cases: Sequence[Case], wanted: str) -
         or still_there(trees, wanted)
         or gone_though_kept(trees, world.product, wanted)
         or lost_file(trees, world.product)
+        or taken_place(trees, world.product)
         or only_declared(world.product, read_old, read, wanted)
         or nothing_fails(world.product, tests, read_old, read, wanted)
         or left_out(cases, read)

@@ -1,0 +1,57 @@
+"""New files that an import of a test leads to in the place of one that stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentrunner.git.restore import Entry
+from agentrunner.verification.inspection.both_trees import BothTrees
+from agentrunner.verification.inspection.taken_places import taken_place
+
+
+def taken(old: dict[str, str], new: dict[str, str]) -> str:
+    """What is found where the files of `new` are added to, or replace, those of `old`."""
+    now = {path: text for path, text in {**old, **new}.items() if text}
+
+    def listed(files: dict[str, str]) -> dict[str, Entry]:
+        return {path: ("100644", text) for path, text in files.items()}
+
+    def reading(files: dict[str, str]) -> object:
+        return lambda path: files[path].encode() if path in files else None
+
+    product = [path for path in old if "test" not in path]
+    trees = BothTrees(listed(old), listed(now), reading(old), reading(now), product)  # type: ignore[arg-type]
+    return taken_place(trees, [path for path in new if "test" not in path])
+
+
+JS = {
+    "page/index.js": "exports.pages = 1;",
+    "test/page.test.js": 'const { pages } = require("../page");',
+}
+TS = {"src/page.ts": "export const a = 1;", "src/page.test.ts": 'import { a } from "./page";'}
+PYTHON = {"shop/__init__.py": "A = 1", "tests/test_shop.py": "import shop"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [(JS, "page.js"), (TS, "src/page.js"), (PYTHON, "shop.py")]
+)
+def test_a_new_file_in_the_place_of_one_that_stays_is_named(old: dict[str, str], new: str) -> None:
+    stays, test = old
+    found = taken(old, {new: "x = 1"})
+    assert found == f"{test} imports {new} now, and {stays}, which it imported, stays as it was"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (JS, {"page.js": "exports.pages = 1;", "page/index.js": ""}),
+        (JS, {"page/other.js": "exports.other = 1;"}),
+        (JS, {"page.js": "x", "test/page.test.js": 'const { pages } = require("../page.js");'}),
+        (TS, {"src/pages.ts": "export const b = 1;"}),
+        (PYTHON, {"shop/cart.py": "B = 1"}),
+    ],
+)
+def test_files_that_move_or_stand_beside_are_nothing(
+    old: dict[str, str], new: dict[str, str]
+) -> None:
+    assert taken(old, new) == ""
