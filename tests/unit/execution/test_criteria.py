@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agentrunner.config.spec import Check, CriterionSpec
+from agentrunner.config.spec import Check, CriterionSpec, TestSpec
 from agentrunner.execution.criteria import MAX_CRITERIA, criteria_of, edited_criteria, merged
 from agentrunner.protocol import PlanTask, parse_reply
 from agentrunner.state.run_state import Criterion
@@ -36,6 +36,26 @@ def test_criteria_of_people_stay_as_they_are() -> None:
     (criterion,) = merged(own(MINE), planned(other))
     assert (criterion.description, criterion.critical) == ("It adds.", True)
     assert (criterion.check, criterion.check_origin, criterion.origin) == (RUN, "task", "task")
+
+
+@pytest.mark.parametrize(
+    ("command", "makefile", "mapped"),
+    [
+        ("make test", b"test:\n\tpython3 -m pytest -q\n", True),
+        ("make test", b"test:\n\t./run-everything\n", False),
+        ("make test", None, False),
+        ("pytest -q", None, False),
+    ],
+)
+def test_a_named_test_that_only_the_suite_runs_becomes_one_that_a_person_mapped(
+    command: str, makefile: bytes | None, mapped: bool
+) -> None:
+    check = Check(kind="test", name="test_adds")
+    spec = CriterionSpec(id="AC-1", description="It adds.", check=check)
+    test = TestSpec(command=command)
+    (one,) = criteria_of([spec], test, lambda path: makefile if path == "Makefile" else None)
+    assert (one.tests, one.check) == ((["test_adds"], None) if mapped else ([], check))
+    assert one.tests_origin == "task"
 
 
 @pytest.mark.parametrize("draft_id", ["AC-1", "AC-9"])

@@ -315,6 +315,22 @@ def test_names_as_people_write_them(name: str, short: str, called: bool) -> None
     assert is_called(name, short) is called
 
 
+@pytest.mark.parametrize(
+    ("name", "short", "called"),
+    [
+        ("kit src/lib.rs tests::odd", "tests::odd", True),
+        ("kit src/lib.rs clock::tests::odd", "tests::odd", True),
+        ("kit tests/outside.rs odd", "odd", True),
+        ("kit src/lib.rs tests::odd", "lib.rs tests::odd", False),
+        ("kit src/lib.rs tests::even_odd", "tests::odd", False),
+        ("cart.test.js > cart > is empty", "cart › is empty", True),
+        ("cart.test.js > cart > is empty", "art › is empty", False),
+    ],
+)
+def test_names_as_cargo_and_jest_print_them(name: str, short: str, called: bool) -> None:
+    assert is_called(name, short) is called
+
+
 def test_a_file_stands_for_its_tests_by_its_path_or_the_end_of_it() -> None:
     test = made("tests/test_cart.py::test_a", "passed", "tests/test_cart.py")
     assert belongs_to(test, "tests/test_cart.py") and belongs_to(test, "test_cart.py")

@@ -83,6 +83,12 @@ def test_what_comes_from_elsewhere_is_told(body: str, values: tuple[str, ...]) -
     assert [set(one[1]) >= set(values) for one in found] == [True]
 
 
+def test_all_of_the_answers_is_asked_of_one_at_least() -> None:
+    body = "assert all(got > 0 for got in rate(3))"
+    assert asked(body) == [("got > 0", ())]
+    assert asked("assert all(one > 0 for one in [1, 2])") == []
+
+
 @pytest.mark.parametrize(
     ("body", "asking"),
     [
