@@ -8,6 +8,7 @@ from agentrunner.verification.moves import (
     imports_follow,
     names_follow,
     not_moved,
+    renamed_modules,
     says_the_same,
 )
 from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
@@ -241,3 +242,13 @@ def test_a_renamed_test_may_require_the_old_name_as_well(required: str, gone: bo
     names = [("userName", "displayName")]
     lost = not_moved([old], was, now, ".", trees[0].get, trees[1].get, names)
     assert bool(lost) is gone
+
+
+def test_a_module_in_a_folder_is_known_by_its_whole_path_as_imports_write_it() -> None:
+    found = renamed_modules(["util.py"], ["lists/chunks.py", "lists/__init__.py"])
+    assert found[0] == ("util", "chunks")
+    assert {("util", "lists.chunks"), ("util", "lists/chunks")} <= set(found)
+    assert renamed_modules(["a/cart.py"], ["b/cart.py"]) == [
+        ("a/cart", "b/cart"),
+        ("a.cart", "b.cart"),
+    ]
