@@ -66,6 +66,7 @@ def test_it_ends_right_and_leaves_nothing(
     pytest.fail(f"{blow} hit nothing")
 
 
+@pytest.mark.whole
 def test_what_a_plan_would_get_wrong_is_noticed(tmp_path: Path, port: int) -> None:
     with PlanChaos.open(tmp_path, port, None) as chaos:
         fate = chaos.strike([])

@@ -54,7 +54,7 @@ RUNNER_CASES = [(point, "bwrap") for point in IN_RUNNER] + [
 ]
 
 
-@pytest.mark.series(2)
+@pytest.mark.series(4)
 @pytest.mark.parametrize(("point", "sandbox"), RUNNER_CASES)
 def test_a_killed_runner_goes_on_where_it_was(
     tmp_path: Path, undisturbed: Notes, point: str, sandbox: str

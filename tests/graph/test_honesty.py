@@ -78,7 +78,7 @@ CHEATS = {
 }
 
 
-@pytest.mark.series(3)
+@pytest.mark.series(6)
 @pytest.mark.parametrize(("worker", "reason"), CHEATS.values(), ids=CHEATS)
 async def test_a_cheat_is_not_complete(project: Project, worker: str, reason: str) -> None:
     result = await project.run(worker, test=TEST)

@@ -80,6 +80,7 @@ def test_a_package_that_is_declared_and_not_installed_is_told_before_anybody_is_
     assert run.project.told("worker_started") == []
 
 
+@pytest.mark.series(3)
 @LACKING
 def test_a_module_that_is_still_to_be_written_is_red(
     tmp_path: Path, manifest: str, text: str, file: str, test: str, own: str, command: str

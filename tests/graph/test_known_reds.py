@@ -61,6 +61,7 @@ def test_a_known_red_is_accepted_by_name_and_the_run_judged_again(tmp_path: Path
     assert FETCH in said["asked"]
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(
     ("prd", "more", "state"),
     [

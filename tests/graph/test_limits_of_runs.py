@@ -29,6 +29,7 @@ def box(request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
     return {"worker": {}, "sandbox": {"kind": "bwrap"}}
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(
     ("limit", "greedy", "outcome"),
     [

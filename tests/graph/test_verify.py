@@ -170,6 +170,7 @@ def test_mutants_that_no_test_notices_are_named(
     assert content(run.folder.root) == before, "trees of mutants are nothing of the run's"
 
 
+@pytest.mark.whole
 def test_mutants_do_not_die_of_a_dependency_that_the_set_up_did_not_install(
     sums: Callable[..., Run], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -203,6 +204,7 @@ def test_a_known_red_notices_no_mutant(
     assert (found["killed"], found["struck"]) == (1, 6), found
 
 
+@pytest.mark.whole
 def test_mutants_that_never_end_take_no_more_than_the_time(
     sums: Callable[..., Run], capsys: pytest.CaptureFixture[str]
 ) -> None:

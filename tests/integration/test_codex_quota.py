@@ -126,6 +126,7 @@ def told(folder: RunFolder, event: str) -> list[dict[str, Any]]:
     return [line for line in read_events(folder.events_file) if line["event"] == event]
 
 
+@pytest.mark.whole
 def test_a_kill_in_the_wait_is_no_loss_and_resume_waits_the_rest(
     codex: Quick, commands: Commands
 ) -> None:

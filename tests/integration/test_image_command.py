@@ -74,6 +74,7 @@ async def printed(engine: Engine, image: str, *command: str) -> str:
     return await engine.call("run", lambda api: run())
 
 
+@pytest.mark.whole
 async def test_the_image_of_codex_is_built_and_runs_codex(
     engine: Engine, base: str, tag: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -109,7 +109,9 @@ def task_of(spec: TaskSpec) -> dict[str, Any]:
     return {"task_file": spec.task_file.path}
 
 
-@pytest.fixture(params=["default", pytest.param("bwrap", marks=pytest.mark.whole), "docker"])
+@pytest.fixture(
+    params=["default", *(pytest.param(one, marks=pytest.mark.whole) for one in ("bwrap", "docker"))]
+)
 def box(request: pytest.FixtureRequest) -> dict[str, Any]:
     """What a task says of the sandbox, and what its worker needs there."""
     if request.param != "docker":

@@ -40,6 +40,7 @@ def asked(server: PlannerServer) -> list[Mapping[str, Any]]:
     return [call.body for call in server.requests if call.method == "POST"]
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("host", EVERYWHERE, indirect=True, ids="-".join)
 async def test_an_answer_and_what_it_cost(host: PlannerHost) -> None:
     with PlannerServer([DONE]) as server:
@@ -69,6 +70,7 @@ async def test_prose_is_handed_on_to_be_asked_for_again(host: PlannerHost) -> No
     assert reply.output_tokens == server.told.output_tokens
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(
     ("refusal", "kind", "retryable"),
     [("401", "auth", False), ("404", "model", False), ("429", "rate_limit", True)],

@@ -166,6 +166,7 @@ async def test_so_are_they_where_a_layer_is_a_copy(place: Place, make: Make) -> 
     await works_offline_and_hides("copy", place, make)
 
 
+@pytest.mark.series(3)
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("make", IN_DOCKER, ids=lambda make: make.__name__)
 async def test_so_are_they_in_a_container(place: Place, make: Make) -> None:

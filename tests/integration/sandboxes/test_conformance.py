@@ -86,6 +86,7 @@ async def test_none_runs_commands_and_claims_no_walls(tmp_path: Path) -> None:
     assert skipped and all("isolates nothing" in result.detail for result in skipped)
 
 
+@pytest.mark.whole
 def test_bwrap_keeps_every_promise_for_an_ordinary_user(place: Place) -> None:
     with ordinary_user(place.root.name) as user:
         ended = user.python(AS_ANOTHER, str(user.folder / "scratch"))

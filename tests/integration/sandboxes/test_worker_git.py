@@ -53,6 +53,7 @@ async def sh(box: Sandbox, place: Place, repo: Path, script: str) -> CommandResu
     return await box.run(Request(("sh", "-ec", script), repo, mounts=mounts, timeout_sec=60))
 
 
+@pytest.mark.series(2)
 async def test_the_index_can_be_written_and_no_ref(box: Sandbox, place: Place, repo: Path) -> None:
     before = place.git_data(repo)
     done = await sh(box, place, repo, WORK)

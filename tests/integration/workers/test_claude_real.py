@@ -112,6 +112,7 @@ def test_what_was_denied_is_told_though_it_calls_that_a_success(claude: PlainRun
     assert not (claude.repo / "seen.txt").exists()
 
 
+@pytest.mark.series(3)
 @pytest.mark.parametrize(
     ("turn", "kind"),
     [

@@ -648,9 +648,9 @@ REPOS = {
     "tox": Repo(
         {"tox.ini": "[testenv]\ncommands =\n    python ci/run.py {posargs}\n",
          "ci/run.py": "import subprocess, sys\nsys.exit(subprocess.call(['pytest', 'src']))\n",
-         "src/a.py": ""},
+         "src/a.py": "", "src/test_b.py": "from src import a\n"},
         ["tox -q"],
-        counts=["tox.ini", "ci/run.py", "setup.cfg"],
+        counts=["tox.ini", "ci/run.py", "setup.cfg", "src/test_b.py", "src/test_new.py"],
         product=["src/a.py"],
     ),
     "npm scripts that run each other": Repo(
