@@ -10,7 +10,7 @@ from agentrunner.config.spec import Check, CriterionSpec, TestSpec
 from agentrunner.execution.planner_checks import check_of
 from agentrunner.protocol import CriterionDraft, PlanTask
 from agentrunner.state.run_state import Criterion
-from agentrunner.verification.checks import NOTHING, stands_in_suite
+from agentrunner.verification.checks import no_file, stands_in_suite
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import is_called
 
@@ -20,7 +20,7 @@ SAME_WORDS = 0.6
 
 
 def criteria_of(
-    specs: Sequence[CriterionSpec], test: TestSpec | None = None, read: ReadFile = NOTHING
+    specs: Sequence[CriterionSpec], test: TestSpec | None = None, read: ReadFile = no_file
 ) -> list[Criterion]:
     """Return the criteria that people wrote, as state.
 

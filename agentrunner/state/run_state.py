@@ -148,6 +148,11 @@ class Criterion(StateModel):
     """Its former checks, the last five."""
 
     @property
+    def tests_of_person(self) -> list[str]:
+        """Return the tests that a person named, or approved, to decide it in place of a check."""
+        return self.tests if self.check is None and self.tests_origin != "model" else []
+
+    @property
     def withdrawn(self) -> FormerCheck | None:
         """Return the check that was withdrawn after work had begun: nothing proves it since."""
         last = self.former[-1] if self.former and self.check is None else None

@@ -16,8 +16,6 @@ from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import TITLES, function_of, parts_of
 from agentrunner.verification.results.registry import readers_of
 
-NOTHING: ReadFile = lambda _: None  # noqa: E731
-"""Reads no file."""
 TITLE_OPTIONS = {"mocha": "-g", "ava": "-m"}
 """How tools take a test's title that differ from most: `-t` is Mocha's time-out."""
 NPM_TEST = re.compile(r"(npm|pnpm|yarn)( run)? test\b")
@@ -82,7 +80,12 @@ def commands_of(spec: TaskSpec, read: ReadFile) -> list[tuple[str, str]]:
     return list(dict.fromkeys(found))
 
 
-def is_executable(check: Check | None, test: TestSpec | None, read: ReadFile = NOTHING) -> bool:
+def no_file(_path: str) -> bytes | None:
+    """Read nothing: there are no files."""
+    return None
+
+
+def is_executable(check: Check | None, test: TestSpec | None, read: ReadFile = no_file) -> bool:
     """Whether code alone can decide this check; `read` reads what the test command starts."""
     if check is None:
         return False
@@ -95,7 +98,7 @@ def is_executable(check: Check | None, test: TestSpec | None, read: ReadFile = N
     return command_of(check, test, read) is not None or stands_in_suite(check, test, read)
 
 
-def stands_in_suite(check: Check | None, test: TestSpec | None, read: ReadFile = NOTHING) -> bool:
+def stands_in_suite(check: Check | None, test: TestSpec | None, read: ReadFile = no_file) -> bool:
     """Whether a check is a test that cannot be run alone but that the test command reports.
 
     Recipes and scripts are followed to the tool that they start.

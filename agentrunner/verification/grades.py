@@ -69,8 +69,7 @@ def assigned(
                 if criterion.tests_origin == "model":
                     spent.update(proof.tests)
     without = [c for c in criteria if c.check is None and c.withdrawn is None]
-    by_name = {c.id for c in without if c.tests and c.tests_origin != "model"}
-    open_ones = [c for c in without if c.id not in found and c.id not in by_name]
+    open_ones = [c for c in without if c.id not in found and not c.tests_of_person]
     mapped = [c for c in without if c.id in found]
     is_alone = len(open_ones) == 1 and not (others or mapped or is_suite_asked)
     for criterion, proof in _by_subject(

@@ -72,23 +72,17 @@ def check_outcome(
     )
 
 
-def named_outcome(
-    criterion: Criterion, now: Results | None, before: Results | None
-) -> CheckOutcome | None:
+def named_outcome(criterion: Criterion, now: Results, before: Results | None) -> CheckOutcome:
     """The outcome of the tests that a person named for a criterion, as the suite reports them.
 
-    They cannot be run alone. None where no person named any, and where no test has a name.
+    They cannot be run alone.
     """
-    if criterion.check is not None or not criterion.tests or criterion.tests_origin == "model":
-        return None
-    if now is None:
-        return None
-    found = [_named(name, now) for name in criterion.tests]
-    detail = next((one for one in found if one), "")
-    was = [] if before is None else [_named(name, before) for name in criterion.tests]
+    tests = criterion.tests_of_person
+    detail = next((why for name in tests if (why := _why_not_green(name, now))), "")
+    was = [] if before is None else [_why_not_green(name, before) for name in tests]
     return CheckOutcome(
         criterion_id=criterion.id,
-        what=f"test {', '.join(criterion.tests)}",
+        what=f"test {', '.join(tests)}",
         outcome="failed" if detail else "passed",
         before="unknown" if before is None else "red" if any(was) else "green",
         detail=detail,
@@ -96,7 +90,7 @@ def named_outcome(
     )
 
 
-def _named(name: str, results: Results) -> str:
+def _why_not_green(name: str, results: Results) -> str:
     """Why the tests of a name are not green; "" where they are."""
     tests = [test for test in results.tests if belongs_to(test, name)]
     if not tests:

@@ -492,10 +492,12 @@ class Verifier:
         self, criteria: Sequence[Criterion], baseline: Baseline, test: TestOutcome | None
     ) -> list[CheckOutcome]:
         """The outcomes of tests that people named and that only the test command runs. Blocks."""
-        now = self.measurer.kept(test.results) if test else None
-        before = self.before(baseline) if now else None
-        outcomes = (named_outcome(one, now, before) for one in criteria)
-        return [one for one in outcomes if one is not None]
+        named = [one for one in criteria if one.tests_of_person]
+        now = self.measurer.kept(test.results) if test and named else None
+        if now is None:
+            return []
+        before = self.before(baseline)
+        return [named_outcome(one, now, before) for one in named]
 
     async def _test_now(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -40,15 +40,7 @@ def unchanged_tests(
     find: Callable[[bytes, str, TestSpan], Sequence[Statement]],
 ) -> list[UnchangedTest[Statement]]:
     """The claimed tests, by file, in which something is found and whose text stayed. Blocks."""
-    return [*_unchanged(places, snapshots, world, find)][:MOST]
-
-
-def _unchanged(
-    places: Mapping[str, Sequence[str]],
-    snapshots: Snapshots,
-    world: SnapshotTrees,
-    find: Callable[[bytes, str, TestSpan], Sequence[Statement]],
-) -> Iterator[UnchangedTest[Statement]]:
+    tests: list[UnchangedTest[Statement]] = []
     was, now = snapshots.reader(world.old), snapshots.reader(world.new)
     for path, names in places.items():
         language, before, after = language_of(path), was(path), now(path)
@@ -63,7 +55,8 @@ def _unchanged(
             )
             old, new = find(before, language, span), find(after, language, later)
             if same and old and len(old) == len(new):
-                yield UnchangedTest(path, name, language, old, new)
+                tests.append(UnchangedTest(path, name, language, old, new))
+    return tests[:MOST]
 
 
 @dataclass(frozen=True)

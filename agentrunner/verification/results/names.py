@@ -90,7 +90,7 @@ def own_name(name: str) -> str:
 def is_called(name: str, short: str) -> bool:
     """Whether a test, or a case of it, has just this name, or a longer one that ends with it."""
     short = short if " " in name else short.replace(" ", "_")  # as Go spells it
-    name = OF_CRATE.sub("", name)
+    name, short = OF_CRATE.sub("", name), OF_CRATE.sub("", short)
     titles = _has_titles(name)
     wanted = TITLES.split(short) if titles else parts_of(short)
     own = parts_of(name)

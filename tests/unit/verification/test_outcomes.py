@@ -240,12 +240,4 @@ def test_a_test_that_a_person_named_is_decided_by_the_suite_s_tests_of_that_name
     )
     criterion = Criterion(id="AC-1", description="It adds.", tests=[named])
     found = named_outcome(criterion, now, results(before) if before else None)
-    assert found is not None
     assert (found.outcome, found.before, found.detail) == (outcome, was, detail)
-
-
-def test_what_a_planner_mapped_or_no_report_names_has_no_such_outcome() -> None:
-    person = Criterion(id="AC-1", description="It adds.", tests=["test_add"])
-    planner = person.model_copy(update={"tests_origin": "model"})
-    assert named_outcome(planner, GREEN, None) is None
-    assert named_outcome(person, None, None) is None

@@ -7,6 +7,7 @@ import pytest
 from agentrunner.git.restore import Entry
 from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.inspection.taken_places import taken_place
+from agentrunner.verification.results.model import ReadFile
 
 
 def taken(old: dict[str, str], new: dict[str, str]) -> str:
@@ -16,11 +17,11 @@ def taken(old: dict[str, str], new: dict[str, str]) -> str:
     def listed(files: dict[str, str]) -> dict[str, Entry]:
         return {path: ("100644", text) for path, text in files.items()}
 
-    def reading(files: dict[str, str]) -> object:
+    def reading(files: dict[str, str]) -> ReadFile:
         return lambda path: files[path].encode() if path in files else None
 
     product = [path for path in old if "test" not in path]
-    trees = BothTrees(listed(old), listed(now), reading(old), reading(now), product)  # type: ignore[arg-type]
+    trees = BothTrees(listed(old), listed(now), reading(old), reading(now), product)
     return taken_place(trees, [path for path in new if "test" not in path])
 
 

@@ -309,15 +309,6 @@ def test_what_could_not_be_loaded_may_hold_the_test() -> None:
         ("shop.TestTotal/three_pieces", "TestTotal/three pieces", True),
         ("tests/test_cart.py::test_a", "test_cart.py::test_a", True),
         ("tests/my_test_cart.py::test_a", "test_cart.py::test_a", False),
-    ],
-)
-def test_names_as_people_write_them(name: str, short: str, called: bool) -> None:
-    assert is_called(name, short) is called
-
-
-@pytest.mark.parametrize(
-    ("name", "short", "called"),
-    [
         ("kit src/lib.rs tests::odd", "tests::odd", True),
         ("kit src/lib.rs clock::tests::odd", "tests::odd", True),
         ("kit tests/outside.rs odd", "odd", True),
@@ -327,8 +318,26 @@ def test_names_as_people_write_them(name: str, short: str, called: bool) -> None
         ("cart.test.js > cart > is empty", "art › is empty", False),
     ],
 )
-def test_names_as_cargo_and_jest_print_them(name: str, short: str, called: bool) -> None:
+def test_names_as_people_write_or_tools_print_them(name: str, short: str, called: bool) -> None:
     assert is_called(name, short) is called
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kit src/lib.rs clock::tests::odd",
+        "doc kit src/lib.rs - largest (line 8)",
+        "tests/test_a.py::TestA::test_a[x y/z-1.5]",
+        "tests/test_a.py::TestA::test_a [half] (n=1)",
+        "a.test.js > x > y z",
+        "Many/Sum.Adds/0",
+        "example.com/shop/cart.TestGood/a_b",
+        "shop.CartTest#sums(int)[1]",
+        "CartTest::testSum with data set #0",
+    ],
+)
+def test_a_whole_name_is_that_of_its_test(name: str) -> None:
+    assert belongs_to(made(name, "passed"), name)
 
 
 def test_a_file_stands_for_its_tests_by_its_path_or_the_end_of_it() -> None:
