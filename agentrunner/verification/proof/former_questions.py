@@ -24,14 +24,8 @@ from agentrunner.verification.proof.edited_tests import (
 )
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.names import all_pass
-from agentrunner.verification.syntax.asked_values import (
-    AskedCall,
-    ask_again,
-    asked_calls,
-    helper,
-    telling,
-    values_in,
-)
+from agentrunner.verification.syntax.asked_again import ask_again, helper, telling, values_in
+from agentrunner.verification.syntax.asked_values import AskedCall, asked_calls
 from agentrunner.verification.syntax.calls import names_changed
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Target

@@ -16,6 +16,7 @@ answers               what functions give back: `fixed_answers`; `pinned` to tes
                       by `conditions` of what surrounds them, `comparisons` with literals
 asserts, assertions   what tests assert; `native_asserts`, `script_asserts` by language; `substance`
                       whether that says anything, `values`, `asked_values`, `alternatives` of it;
+                      `asked_again` asks with values once more;
                       `replayed_assertions` fail once more as they did
 code_equality         sources that say the same; `change_beside` what was left alone, by
                       `plain_code`

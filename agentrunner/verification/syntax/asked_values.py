@@ -1,15 +1,13 @@
 """The values a test passes to the code under test: values from elsewhere, and rows it loops over.
 
 A test may compare with a constant of the product, or loop over rows that the product holds or reads
-for it, or over its answers, each beside what the test expects. Each statement that does so can be
-rewritten in two ways: so that it reports its values when it fails, and so that it fails as soon as
-it is run with the same values again. Python, JavaScript and TypeScript. Pure.
+for it, or over its answers, each beside what the test expects. Python, JavaScript and TypeScript.
+Pure.
 """
 
 from __future__ import annotations
 
 import builtins
-import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,7 +17,7 @@ from tree_sitter import Node
 
 from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import imports_in
-from agentrunner.verification.syntax.edits import Edit, line_of, replaced
+from agentrunner.verification.syntax.edits import line_of
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     arguments_of,
@@ -32,7 +30,6 @@ from agentrunner.verification.syntax.test_finder import located
 from agentrunner.verification.syntax.test_spans import Found, TestSpan
 from agentrunner.verification.syntax.values import assignment, is_literal
 
-MARK = "agentrunner saw "
 MOST = 40
 """The most statements of one test."""
 DEEP = 4
@@ -61,68 +58,6 @@ OWN = frozenset(dir(builtins)) | frozenset(
     "String Number Math JSON Object Array Boolean Date assert expect console require".split()
 )
 """Functions that cannot be the code a test is about."""
-PYTHON = """
-
-def {name}(number, asks, values):
-    plain = (str, int, float, bool)
-    try:
-        told = [one if isinstance(one, plain) and len(str(one)) < 200 else None for one in values()]
-        told = "{mark}%d %s" % (number, __import__("json").dumps(told))
-    except Exception:
-        return asks()
-    try:
-        good = asks()
-    except BaseException:
-        raise AssertionError(told) from None
-    if good is False:
-        raise AssertionError(told)
-    return good
-
-
-def {name}_again(was, asks, values):
-    try:
-        now = values()
-        same = all(w is None or n == w or str(n) == str(w) for n, w in zip(now, was))
-    except Exception:
-        same = False
-    if same:
-        raise AssertionError("asked again")
-    return asks()
-"""
-SCRIPT = """
-
-function {name}(number{any}, asks{any}, values{any}){any} {{
-  const plain = (one{any}) => ["string", "number", "boolean"].includes(typeof one);
-  let told = "";
-  try {{
-    const all = values().map((one{any}) => (plain(one) && String(one).length < 200 ? one : null));
-    told = "{mark}" + number + " " + JSON.stringify(all);
-  }} catch (_) {{
-    return asks();
-  }}
-  let good{any} = false;
-  try {{
-    good = asks();
-  }} catch (_) {{
-    throw new Error(told);
-  }}
-  if (good === false) throw new Error(told);
-  return good;
-}}
-
-function {name}_again(was{any}, asks{any}, values{any}){any} {{
-  let same = false;
-  try {{
-    const now = values();
-    const is = (w{any}, one{any}) => w === null || one === w || String(one) === String(w);
-    same = was.every((w{any}, at{any}) => is(w, now[at]));
-  }} catch (_) {{
-    same = false;
-  }}
-  if (same) throw new Error("asked again");
-  return asks();
-}}
-"""
 
 
 @dataclass(frozen=True)
@@ -160,47 +95,6 @@ def asked_calls(source: bytes, language: str, span: TestSpan) -> list[AskedCall]
         if not kept or not inside(kept[-1].where, call.where):
             kept.append(call)
     return kept[:MOST]
-
-
-def telling(call: AskedCall, language: str, number: int, name: str) -> Edit:
-    """Return the edit that makes a statement report its values on failure (`name`: its helper)."""
-    return _wrapped(call, language, f"{name}({number}")
-
-
-def ask_again(call: AskedCall, language: str, values: Sequence[object], name: str) -> Edit:
-    """Return the edit that makes a statement fail with these values; None matches any value."""
-    was = repr(list(values)) if language == "python" else json.dumps(list(values))
-    return _wrapped(call, language, f"{name}_again({was}")
-
-
-def helper(language: str, name: str) -> str:
-    """Return the source of the function that statements are wrapped in, for the end of the file."""
-    if language == "python":
-        return PYTHON.format(name=name, mark=MARK)
-    return SCRIPT.format(name=name, mark=MARK, any=": any" if language.startswith("t") else "")
-
-
-def values_in(message: str) -> dict[int, tuple[object, ...]]:
-    """Return the values that statements reported in a failure message, by statement number."""
-    found = {}
-    for hit in re.finditer(rf"{MARK}(\d+) (?=\[)", message):
-        try:
-            found[int(hit[1])] = tuple(json.JSONDecoder().raw_decode(message, hit.end())[0])
-        except ValueError:
-            continue
-    return found
-
-
-def _wrapped(asked: AskedCall, language: str, call: str) -> Edit:
-    text = (asked.where.text or b"").decode("utf-8", "replace")
-    values = ", ".join(asked.values)
-    if language == "python":
-        asks = f"bool({text})" if asked.condition else f"({text})"
-        asks = f"not {asks}" if asked.is_reversed else asks
-        wrapped = f"{call}, lambda: {asks}, lambda: [{values}])"
-        return replaced(asked.where, f"(not {wrapped})" if asked.is_reversed else wrapped)
-    no = "!" * asked.is_reversed
-    return replaced(asked.where, f"{no}{call}, () => {no}({text}), () => [{values}])")
 
 
 @dataclass(frozen=True)

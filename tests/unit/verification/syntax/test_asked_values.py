@@ -8,13 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.verification.syntax.asked_values import (
-    ask_again,
-    asked_calls,
-    helper,
-    telling,
-    values_in,
-)
+from agentrunner.verification.syntax.asked_again import ask_again, helper, telling, values_in
+from agentrunner.verification.syntax.asked_values import asked_calls
 from agentrunner.verification.syntax.edits import applied
 from agentrunner.verification.syntax.test_finder import find_test
 
