@@ -21,7 +21,7 @@ from agentrunner.policy.load import load_policies
 
 _STAYS = (
     *("task_id", "repo", "landing", "policies"),
-    *("plan_settings", "plan_repo", "earlier"),
+    *("plan_settings", "plan_repo", "earlier", "changes"),
 )
 """What a run is, and where it works; no file says that of a run that has begun."""
 _CHOSEN = ("meta", "worker")

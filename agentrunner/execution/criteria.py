@@ -10,7 +10,7 @@ from agentrunner.config.spec import Check, CriterionSpec, TestSpec
 from agentrunner.execution.planner_checks import check_of
 from agentrunner.protocol import CriterionDraft, PlanTask
 from agentrunner.state.run_state import Criterion
-from agentrunner.verification.checks import no_file, stands_in_suite
+from agentrunner.verification.checks import no_file, stands_in_suite, test_name
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import is_called
 
@@ -38,7 +38,7 @@ def criteria_of(
             detail=spec.detail,
             line=spec.line,
             check=None if spec.id in in_suite else spec.check,
-            tests=[check.name] if (check := in_suite.get(spec.id)) is not None else [],
+            tests=[test_name(check)] if (check := in_suite.get(spec.id)) is not None else [],
         )
         for spec in specs
     ]
@@ -64,16 +64,7 @@ def merged(
         if same is None and draft.id in by_people and _reworded(draft, by_people[draft.id]):
             same = draft.id
         if same is not None:
-            person_criterion = criteria[same]
-            if person_criterion.check is None and check is not None:
-                person_criterion = person_criterion.model_copy(
-                    update={"check": check, "check_origin": "model"}
-                )
-            if person_criterion.check is None and not person_criterion.tests and tests:
-                person_criterion = person_criterion.model_copy(
-                    update={"tests": tests, "tests_origin": "model"}
-                )
-            criteria[same] = person_criterion
+            criteria[same] = _with_planned(criteria[same], check, tests)
             continue
         # A green check of a criterion that may stay open would not stand for one that may not.
         as_critical = [one for one in own if one.critical or not draft.critical]
@@ -96,6 +87,15 @@ def merged(
             tests_origin="model",
         )
     return list(criteria.values())
+
+
+def _with_planned(own: Criterion, check: Check | None, tests: list[str]) -> Criterion:
+    """Return a person's criterion with what the model decides it by, where nothing does so yet."""
+    if own.check is not None or own.tests:
+        return own
+    if check is not None:
+        return own.model_copy(update={"check": check, "check_origin": "model"})
+    return own.model_copy(update={"tests": tests, "tests_origin": "model"}) if tests else own
 
 
 def _free_id(taken: dict[str, Criterion]) -> str:

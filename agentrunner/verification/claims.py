@@ -17,7 +17,7 @@ from agentrunner.text.content_words import content_words
 from agentrunner.text.mentions import speaks_of
 from agentrunner.text.sentences import sentences
 from agentrunner.verification.results.model import Results, TestResult
-from agentrunner.verification.results.names import own_name
+from agentrunner.verification.results.names import belongs_to, own_name
 
 TELLS_TO_IGNORE = re.compile(
     r"(?i)\bignore\s+(?:it|them|that|this|these|those)\b"
@@ -58,7 +58,8 @@ def claims_of(
     if before is None:
         return Claims()
     red = {test.name: test for test in before.red}
-    listed_red = {name for name in red if any(_matches(name, one) for one in listed)} - set(mapped)
+    meant = {name for name, test in red.items() if _is_mapped(test, mapped)}
+    listed_red = {name for name in red if any(_matches(name, one) for one in listed)} - meant
     rest = {name: test for name, test in red.items() if name not in listed_red}
     if only_listed or before.weak:
         return Claims(frozenset(rest), frozenset(listed_red), frozenset(listed_red))
@@ -79,7 +80,11 @@ def asked_for(
     for sentence in filter(TELLS_TO_IGNORE.search, sentences(text, points=False, brackets=True)):
         text = text.replace(sentence, " ")
     words = content_words(text)
-    return {name for name, test in red.items() if name in mapped or _is_named_in(test, text, words)}
+    return {
+        name
+        for name, test in red.items()
+        if _is_mapped(test, mapped) or _is_named_in(test, text, words)
+    }
 
 
 @dataclass(frozen=True)
@@ -159,6 +164,11 @@ def is_listed(name: str, listed: Sequence[str]) -> bool:
 def _matches(name: str, pattern: str) -> bool:
     short = tuple(f"{end}{pattern}" for end in ENDS)
     return name == pattern or name.endswith(short) or fnmatchcase(name, pattern)
+
+
+def _is_mapped(test: TestResult, mapped: Collection[str]) -> bool:
+    """Whether a test stands for a criterion, by its name or as people write that."""
+    return test.name in mapped or any(belongs_to(test, one) for one in mapped)
 
 
 def _is_named_in(test: TestResult, text: str, words: Collection[str]) -> bool:

@@ -59,15 +59,22 @@ def assigned(
                 others.append(criterion)  # a test cannot be about a text in a file
             if criterion.check.name:
                 spent.update(*(one.tests for one in evidence.proofs if one.target == criterion.id))
-    for criterion in criteria:
-        withdrawn = criterion.withdrawn is not None
-        if criterion.check is None and criterion.tests and not (criterion.late or withdrawn):
-            names = names_meant(criterion.tests, evidence.proofs)
-            free = [name for name in names if name not in spent]
-            if proof := _proof_of_mapped(free, evidence.proofs):
+    mapped_ones = [
+        (one, names_meant(one.tests, evidence.proofs))
+        for one in criteria
+        if one.check is None and one.tests and not (one.late or one.withdrawn is not None)
+    ]
+    for criterion, names in mapped_ones:
+        if criterion.tests_of_person:  # as a check of this test, but for where it runs
+            if proof := _proof_of_mapped(names, evidence.proofs):
                 found[criterion.id] = proof
-                if criterion.tests_origin == "model":
-                    spent.update(proof.tests)
+            others.append(criterion)
+            spent.update(names)
+    for criterion, names in mapped_ones:
+        free = [name for name in names if name not in spent]
+        if not criterion.tests_of_person and (proof := _proof_of_mapped(free, evidence.proofs)):
+            found[criterion.id] = proof
+            spent.update(proof.tests)
     without = [c for c in criteria if c.check is None and c.withdrawn is None]
     open_ones = [c for c in without if c.id not in found and not c.tests_of_person]
     mapped = [c for c in without if c.id in found]

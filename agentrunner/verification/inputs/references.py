@@ -202,8 +202,8 @@ class References:
             if target in self.tree.folders:
                 below = f"{target}/" if target else ""
                 for name in names:
-                    files |= self._existing(f"{below}{name}.py", f"{below}{name}/__init__.py")
-            files |= self._existing(f"{target}.py", f"{target}/__init__.py")
+                    files |= self._package_or_module(f"{below}{name}")
+            files |= self._package_or_module(target)
             if files:
                 yield "", files
                 return
@@ -212,8 +212,9 @@ class References:
                 return
         yield ("" if relative else module.partition(".")[0]), set()
 
-    def _existing(self, *paths: str) -> set[str]:
-        return {path for path in paths if path in self.tree.paths}
+    def _package_or_module(self, place: str) -> set[str]:
+        """The file that Python takes: of a package and a module of one name the package."""
+        return self._first_existing([""], (f"{place}/__init__.py", f"{place}.py"))
 
     def _javascript_import(self, folder: str, word: str) -> Iterator[tuple[str, set[str]]]:
         if word.startswith("."):
@@ -285,7 +286,7 @@ class References:
             stem = header.rpartition(".")[0]
             name = stem.rpartition("/")[2]
             for ending in (".c", ".cc", ".cpp", ".cxx"):
-                found |= self._existing(stem + ending)
+                found |= self._first_existing([""], (stem + ending,))
                 found.update(self._by_name.get(name + ending, [])[:3])
         return found
 

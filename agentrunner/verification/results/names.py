@@ -32,12 +32,12 @@ CHANGING_PART = re.compile(
     """,
     re.VERBOSE,
 )
-CASE_OF_TEST = re.compile(r"^((?:\S+\.py::\S+|\w+(?:\.\w+)+)) (?:\[[^\]]*\](?: \(.*\))?|\(.*\))$")
+CASE_OF_TEST = re.compile(r"^((?:\S+\.py::\S+|\w+(?:\.\w+)+)) (?:\[.*\](?: \(.*\))?|\(.*\))$")
 PARAMETERS = re.compile(r"(?<=\w)\[.*\]$|(?<=\w)\[[^\[\]]*\](?= \[|\s*\()", re.DOTALL)
 TITLES = re.compile(r"\s[>›]\s")
 """Between titles: our own sign and Jest's."""
-OF_CRATE = re.compile(r"^\S+ \S+\.rs (?=\S+$)")
-"""The package and file that a name of Cargo's begins with."""
+OF_CRATE = re.compile(r"^\S+ (?:\S+\.rs (?=\S+$)|\S+ (?=\S+::\S+$))")
+"""The package and the file or target that a name of Cargo's begins with."""
 INNERMOST = re.compile(r"\[[^\[\]()]*\]|\([^\[\]()]*\)")
 CASE = re.compile(r"(?<=\w)[\[(]")
 """Where the parameters of a case begin."""
@@ -90,16 +90,21 @@ def own_name(name: str) -> str:
 def is_called(name: str, short: str) -> bool:
     """Whether a test, or a case of it, has just this name, or a longer one that ends with it."""
     short = short if " " in name else short.replace(" ", "_")  # as Go spells it
-    name, short = OF_CRATE.sub("", name), OF_CRATE.sub("", short)
+    name = _within_crate(name, short)
     titles = _has_titles(name)
     wanted = TITLES.split(short) if titles else parts_of(short)
     own = parts_of(name)
-    if own[-len(wanted) :] == wanted or name.endswith(f"/{short}"):
+    if own[-len(wanted) :] == wanted or (name.endswith(f"/{short}") and not titles):
         return True
     if titles and any(_joined(own[start:]) == _joined(wanted) for start in range(len(own))):
         return True
     wanted = _words_of(short, titles=titles)
     return not _is_case(short) and _words_of(name)[-len(wanted) :] == wanted
+
+
+def _within_crate(name: str, short: str) -> str:
+    """A name of Cargo's without package and file, unless `short` says these as well."""
+    return name if OF_CRATE.match(short) else OF_CRATE.sub("", name)
 
 
 def _joined(titles: Iterable[str]) -> str:
@@ -116,9 +121,8 @@ def belongs_to(test: TestResult, short: str) -> bool:
     if is_path or is_called(test.name, short):
         return True
     words_of, titles = parts_of if _is_case(short) else _words_of, _has_titles(test.name)
-    wanted, own = TITLES.split(short) if titles else words_of(short), words_of(test.name)
-    if not titles:  # Cargo's names begin with a package and a target.
-        own[:1] = own[0].split(" ")
+    wanted = TITLES.split(short) if titles else words_of(short)
+    own = words_of(_within_crate(test.name, short))
     outside, stem = 0, posixpath.splitext(test.file)[0]
     if test.file and test.name.startswith(test.file):
         outside = 1 if titles else len(words_of(test.file))

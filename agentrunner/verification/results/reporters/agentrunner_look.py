@@ -485,7 +485,7 @@ class Look:
                 d=None if value is None else digest(value),
                 p=sorted(os.path.realpath(one) if one else "" for one in places),
                 m=name,
-                c=cls.__name__,
+                c=name_of(cls).rpartition(".")[2],
                 f=os.path.realpath(home) if home else None,
             )
             self.inherited -= known == len(self.found)

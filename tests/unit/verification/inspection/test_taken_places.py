@@ -30,11 +30,18 @@ JS = {
     "test/page.test.js": 'const { pages } = require("../page");',
 }
 TS = {"src/page.ts": "export const a = 1;", "src/page.test.ts": 'import { a } from "./page";'}
-PYTHON = {"shop/__init__.py": "A = 1", "tests/test_shop.py": "import shop"}
+PYTHON = {"shop.py": "A = 1", "tests/test_shop.py": "import shop"}
+PACKAGE = {"shop/__init__.py": "A = 1", "tests/test_shop.py": "from shop import A, cart"}
+NAMESPACE = {"shop/cart.py": "A = 1", "tests/test_cart.py": "from shop.cart import A"}
+VUE = {
+    "src/page.js": "export const a = 1;",
+    "src/Page.vue": '<script>import { a } from "./page";</script>',
+    "src/page.test.js": 'import { a } from "./page.js";',
+}
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [(JS, "page.js"), (TS, "src/page.js"), (PYTHON, "shop.py")]
+    ("old", "new"), [(JS, "page.js"), (TS, "src/page.js"), (PYTHON, "shop/__init__.py")]
 )
 def test_a_new_file_in_the_place_of_one_that_stays_is_named(old: dict[str, str], new: str) -> None:
     stays, test = old
@@ -49,7 +56,13 @@ def test_a_new_file_in_the_place_of_one_that_stays_is_named(old: dict[str, str],
         (JS, {"page/other.js": "exports.other = 1;"}),
         (JS, {"page.js": "x", "test/page.test.js": 'const { pages } = require("../page.js");'}),
         (TS, {"src/pages.ts": "export const b = 1;"}),
+        (JS, {"page/index.ts": "export const pages = 1;"}),
         (PYTHON, {"shop/cart.py": "B = 1"}),
+        (PYTHON, {"shop/__init__.py": "A = 1", "shop.py": ""}),
+        (PACKAGE, {"shop/cart.py": "B = 1"}),
+        (NAMESPACE, {"shop/__init__.py": ""}),
+        (NAMESPACE, {"shop/__init__.py": "B = 1"}),
+        (VUE, {"src/page.ts": "export const b = 1;"}),
     ],
 )
 def test_files_that_move_or_stand_beside_are_nothing(

@@ -314,6 +314,9 @@ def test_what_could_not_be_loaded_may_hold_the_test() -> None:
         ("kit tests/outside.rs odd", "odd", True),
         ("kit src/lib.rs tests::odd", "lib.rs tests::odd", False),
         ("kit src/lib.rs tests::even_odd", "tests::odd", False),
+        ("kit src/lib.rs tests::odd", "other src/lib.rs tests::odd", False),
+        ("api.test.js > api > GET /users", "users", False),
+        ("api.test.js > api > GET /users", "GET /users", True),
         ("cart.test.js > cart > is empty", "cart › is empty", True),
         ("cart.test.js > cart > is empty", "art › is empty", False),
     ],
@@ -354,6 +357,7 @@ def test_a_file_stands_for_its_tests_by_its_path_or_the_end_of_it() -> None:
         ([("t.py::test_a", "passed"), ("t.py::test_a (n=2)", "failed")], False),
         ([("t.py::test_a", "passed"), ("t.py::test_a (n=1)", "skipped")], False),
         ([("t.py::test_b", "passed")], False),
+        ([("t.py::test_a", "passed"), ("t.py::test_a [row [2]] (n=3)", "failed")], False),
         ([], False),
     ],
 )
