@@ -402,17 +402,20 @@ def not_lasting(what: str) -> Finding:
     )
 
 
-def pinned_to(places: Sequence[tuple[str, str]], test: str) -> Finding:
+def pinned_to(places: Sequence[tuple[str, str]], test: str, *, examples: bool = False) -> Finding:
     """A finding: a test passes only as the work compares with the test's own literals.
 
     `places` are paths with lines, and what the code there does with a literal. `test` is the name
-    of the test, or a command in back quotes.
+    of the test, or a command in back quotes. Literals that are `examples` of the requirements are
+    told and not asked about.
     """
     where = ", ".join(f"{place} {what}" for place, what in places[:SHOWN])
     more = f" and {len(places) - SHOWN} more" * (len(places) > SHOWN)
+    known = "an example of the requirements" if examples else "known from the tests alone"
     return _asking(
         code="work_pinned",
-        message=f"{where}{more}, known from the tests alone: with another value there {test} fails",
+        blocks=not examples,
+        message=f"{where}{more}, {known}: with another value there {test} fails",
         paths=list(dict.fromkeys(place.rpartition(":")[0] for place, _ in places))[:MOST_PATHS],
         tests=[] if test.startswith("`") else [test],
         remedy=lambda by: (

@@ -37,6 +37,7 @@ from agentrunner.verification.proof.former_questions import not_asked_again
 from agentrunner.verification.proof.integrity import exchanged
 from agentrunner.verification.proof.lasting_places import why_not_lasting
 from agentrunner.verification.proof.lost_values import stopped_for_lost_values
+from agentrunner.verification.proof.near_answers import stopped_for_near_answers
 from agentrunner.verification.proof.old_inputs import hold_with_old_data
 from agentrunner.verification.proof.pinned_answers import stopped_for_pinned_answers
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
@@ -177,7 +178,10 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     if fleeting and report.stopped_by(not_lasting(fleeting), target.id):
         return
     files = {test.name: in_repo(test.file, target.cwd) for test in now.tests}
-    if standing and await stopped_for_pinned_answers(exam, case, files, standing):
+    if standing and (
+        await stopped_for_pinned_answers(exam, case, files, standing)
+        or await stopped_for_near_answers(exam, case, files, standing)
+    ):
         return
     how = [ONCE] if exam.confirms_once else [BY_NAMES] if exam.by_names(case) else []
     words = await asyncio.to_thread(_words_about, exam, case, now, names[:MOST_NAMES])

@@ -12,6 +12,7 @@ import asyncio
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import PurePosixPath
 
 from agentrunner.text.unicode import to_bytes
@@ -31,7 +32,7 @@ from agentrunner.verification.syntax.pinned import (
     mentions,
     pinned,
 )
-from agentrunner.verification.syntax.regions import regions_of_tests
+from agentrunner.verification.syntax.regions import regions_of_tests, without_tests
 from agentrunner.verification.syntax.tokens import LARGEST, Value, lexical_family
 from agentrunner.verification.syntax.words import identifiers
 from agentrunner.verification.target import Target
@@ -45,8 +46,42 @@ MOST_FILES = 2_000
 
 
 @dataclass(frozen=True)
-class _Place:
-    """A literal that is compared with, or always given, in a file of the work."""
+class KnownTexts:
+    """What the tests of a target know, and who else does."""
+
+    sources: tuple[tuple[str, bytes], ...]
+    """Files of tests and their data, of files with tests inside only these."""
+    asked: str
+    """What people ask for, without its checks."""
+    code: str
+    """The code before, without its tests."""
+
+    @classmethod
+    def of(cls, exam: Examination, target: Target, test_files: set[str]) -> KnownTexts:
+        """Of the claimed tests in these files; "" stands for one that is not known. Blocks."""
+        world, snapshots = exam.world, exam.verifier.snapshots
+        read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
+        sources = tuple(_test_sources(exam, target, test_files, read))
+        # A planner has read the tests: what it says of them was not asked for.
+        people = [one.description for one in exam.criteria if one.origin != "model"]
+        asked = outside_of_checks("\n".join([exam.verifier.spec.wanted, *people]))
+        # Code that moved from one file of the work to another is not new.
+        code = (
+            without_tests(path, read_old(path) or b"").decode("utf-8", "replace")
+            for path in world.product
+            if lexical_family(path) is not None
+        )
+        return cls(sources, asked, "\n".join(code))
+
+    @cached_property
+    def tested(self) -> KnownToTests:
+        """The literals of the tests."""
+        return KnownToTests.of(self.sources)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A literal of the work that only tests know."""
 
     path: str
     line: int
@@ -68,22 +103,25 @@ async def stopped_for_pinned_answers(
     places = await asyncio.to_thread(_places, exam, target, {files.get(one, "") for one in names})
     if not places:
         return False
-    red = await _red_without(exam, target, places, names)
+    red = await red_without(exam, target, places, names)
     if not red:  # one run says so of all of them, as in most honest work
         return False
     if len(places) > 1:
         alone = [
-            one for one in places[:MOST_TRIED] if await _red_without(exam, target, [one], names)
+            one for one in places[:MOST_TRIED] if await red_without(exam, target, [one], names)
         ]
         places = alone or places
     found = [(f"{one.path}:{one.line}", one.what) for one in places]
     return exam.report.stopped_by(pinned_to(found, red), target.id)
 
 
-async def _red_without(
-    exam: Examination, target: Target, places: Sequence[_Place], names: Sequence[str]
+async def red_without(
+    exam: Examination, target: Target, places: Sequence[Place], names: Sequence[str]
 ) -> str:
-    """The first claimed test that fails where the work compares with other literals, or ""."""
+    """The first claimed test that fails where the work has other literals, or "".
+
+    Without names it is the command. Raises what running in rooms raises.
+    """
     tree = await asyncio.to_thread(_with_other_literals, exam, places)
     ran = await exam.run(target, tree, names)
     if not names:
@@ -96,7 +134,7 @@ async def _red_without(
     return next(red, "")
 
 
-def _places(exam: Examination, target: Target, test_files: set[str]) -> list[_Place]:
+def _places(exam: Examination, target: Target, test_files: set[str]) -> list[Place]:
     """What the work compares with that only the tests know. Blocks."""
     snapshots, world = exam.verifier.snapshots, exam.world
     read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
@@ -104,18 +142,10 @@ def _places(exam: Examination, target: Target, test_files: set[str]) -> list[_Pl
     fixed = [(one[0], answer) for one in files for answer in fixed_answers(one[1], one[2], one[0])]
     if not (fixed or any(compared_anew(*one) for one in files)):
         return []
-    tested = KnownToTests.of(_test_sources(exam, target, test_files, read))
-    # A planner has read the tests: what it says of them was not asked for.
-    people = [one.description for one in exam.criteria if one.origin != "model"]
-    asked = outside_of_checks("\n".join([exam.verifier.spec.wanted, *people]))
-    # Code that moved from one file of the work to another is not new.
-    known = "\n".join(
-        (read_old(path) or b"").decode("utf-8", "replace")
-        for path in world.product
-        if lexical_family(path) is not None
-    )
+    texts = KnownTexts.of(exam, target, test_files)
+    tested, asked, known = texts.tested, texts.asked, texts.code
     always = [
-        _Place(path, one.line, one.edits, f"always gives {one.text} whatever it is handed")
+        Place(path, one.line, one.edits, f"always gives {one.text} whatever it is handed")
         for path, one in fixed
         if _is_unasked(one, tested, asked, known)
     ]
@@ -127,7 +157,7 @@ def _places(exam: Examination, target: Target, test_files: set[str]) -> list[_Pl
     strings = {one.value for _, one in found if one.value[0] == "string"}
     old = _compared_before(exam, target, strings, read_old) if strings else set()
     return always + [
-        _Place(path, one.line, one.edits, f"compares with {one.shown}")
+        Place(path, one.line, one.edits, f"compares with {one.shown}")
         for path, one in found
         if one.value not in old
     ]
@@ -192,7 +222,7 @@ def _compared_before(
     return seen
 
 
-def _with_other_literals(exam: Examination, places: Sequence[_Place]) -> str:
+def _with_other_literals(exam: Examination, places: Sequence[Place]) -> str:
     """The new tree in which the work compares with other literals. Blocks."""
     edits: dict[str, list[Edit]] = {}
     for one in places:

@@ -13,7 +13,8 @@ emptied_functions     sources without the work, `emptied_c_functions`; `stand_in
                       and `raising_functions` likewise, `former_functions` with a part less;
                       `unread_parameters`
 answers               what functions give back: `fixed_answers`; `pinned` to tests,
-                      by `conditions` of what surrounds them, `comparisons` with literals
+                      by `conditions` of what surrounds them, `comparisons` with literals,
+                      `taken_literals` wherever they stand
 asserts, assertions   what tests assert; `native_asserts`, `script_asserts` by language; `substance`
                       whether that says anything, `values`, `asked_values`, `alternatives` of it;
                       `asked_again` asks with values once more;

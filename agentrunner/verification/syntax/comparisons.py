@@ -62,11 +62,11 @@ def comparisons(source: bytes, family: str) -> list[Comparison]:
 def literals(source: bytes, family: str) -> list[Value]:
     """Return the values of all literals of a source; a number after a minus has that sign."""
     read = tokens(source, family)
-    values = (_signed(read, at)[0] for at in range(len(read)))
+    values = (signed(read, at)[0] for at in range(len(read)))
     return [value for value in values if value is not None]
 
 
-def _signed(read: Sequence[Token], at: int) -> tuple[Value | None, int]:
+def signed(read: Sequence[Token], at: int) -> tuple[Value | None, int]:
     """Return the value of a literal with its sign, and the place where it begins."""
     value = value_of(read[at])
     if value is None or value[0] != "number" or at == 0 or read[at - 1].text != "-":
@@ -88,7 +88,7 @@ class _Comparisons:
 
     def all(self) -> Iterator[Comparison]:
         for at in range(len(self.read)):
-            value, begin = _signed(self.read, at)
+            value, begin = signed(self.read, at)
             subject = self._subject(begin, at) if value is not None else None
             if value is not None and subject is not None:
                 first, last = self.read[begin], self.read[at]
@@ -200,7 +200,7 @@ class _Comparisons:
         at += self._text(at) == "-"
         if at >= len(self.read):
             return None
-        value, _ = _signed(self.read, at)
+        value, _ = signed(self.read, at)
         return value if self._ends(at + 1) else None
 
     def _answer_before(self, begin: int) -> Value | None:
@@ -210,7 +210,7 @@ class _Comparisons:
             at -= 1
         if self.family != "python" or at < 1 or self._text(at) != "if":
             return None
-        value, first = _signed(self.read, at - 1)
+        value, first = signed(self.read, at - 1)
         whole = self._text(first - 1) in ("return", "=", "(", ",", "else", ":", "yield")
         return value if whole and self.read[at].line == self.read[at - 1].line else None
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from agentrunner.verification.syntax.comparisons import Comparison, comparisons, literals
 from agentrunner.verification.syntax.edits import Edit, changed_lines
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.regions import regions_of_tests
+from agentrunner.verification.syntax.regions import regions_of_tests, without_tests
 from agentrunner.verification.syntax.tokens import Value, lexical_family, number
 
 COMMON = frozenset({"0", "1", "-1"})
@@ -37,7 +37,7 @@ class Pinned:
     @property
     def shown(self) -> str:
         """The literal with its answer, for messages."""
-        return _shown(self.value) + (f" ({_shown(self.answer)})" if self.answer else "")
+        return shown(self.value) + (f" ({shown(self.answer)})" if self.answer else "")
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def pinned(
     `asked` mentions counts where a literal of the tests is its answer that nothing mentions.
     """
     added = compared_anew(path, before, after)
-    known += (before or b"").decode("utf-8", "replace")
+    known += without_tests(path, before or b"").decode("utf-8", "replace")
     by_value: dict[Value, list[Comparison]] = {}
     for one in added:
         new = one.value in tested and not mentions(known, one.value)
@@ -132,7 +132,8 @@ def mentions(text: str, value: Value) -> bool:
     return content.casefold() in text.casefold()
 
 
-def _shown(value: Value) -> str:
+def shown(value: Value) -> str:
+    """Return a value as messages show it."""
     return value[1] if value[0] == "number" else f'"{value[1]}"'
 
 

@@ -10,7 +10,14 @@ from tree_sitter import Node
 
 from agentrunner.text.unicode import to_text
 from agentrunner.verification.syntax.edits import Edit, applied
-from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse, walk
+from agentrunner.verification.syntax.languages import (
+    SCRIPTS,
+    Parsed,
+    field,
+    language_of,
+    parse,
+    walk,
+)
 from agentrunner.verification.syntax.test_finder import attribute_path, attributes
 
 
@@ -45,6 +52,12 @@ def without_regions(source: bytes, language: str) -> bytes:
     """Return the file without its tests."""
     regions = regions_of_tests(source, language)
     return applied(source, (Edit(one.start, one.end, "") for one in regions))
+
+
+def without_tests(path: str, source: bytes) -> bytes:
+    """Return a file of any language without the tests in it."""
+    language = language_of(path)
+    return without_regions(source, language) if language else source
 
 
 def with_regions_of(source: bytes, other: bytes, language: str) -> bytes:

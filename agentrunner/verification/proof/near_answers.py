@@ -1,0 +1,155 @@
+"""Work that answers for the values of the tests alone, in whatever way it knows them.
+
+The work has numbers, or strings with some, that only claimed tests have: in a pair that it
+compares with, in a joined key, in a table of pairs (`KNOWN = {(1234, 5678): 6912}`). Work that
+decides for any value is told from that by asking. The tests ask with values near by: on the work,
+and on the code before. Where they fail with the words of before, or with one answer whatever they
+ask, it knows just these values. Where other literals in the work harm no test, nothing is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from agentrunner.verification.findings import pinned_to
+from agentrunner.verification.proof.case import Case
+from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.proof.pinned_answers import KnownTexts, Place, red_without
+from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.names import CHANGING_PART
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.pinned import mentions
+from agentrunner.verification.syntax.regions import regions_of_tests
+from agentrunner.verification.syntax.taken_literals import (
+    NearValues,
+    TakenLiteral,
+    taken_literals,
+    without_calls,
+)
+from agentrunner.verification.target import Target
+from agentrunner.verification.trees import with_edits
+
+STEPS = (1, -1)
+"""So far the values lie from those of the tests."""
+Taken = Sequence[tuple[str, TakenLiteral]]
+"""Literals of the work, with their files."""
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What tests that ask with values near by fail with, by name."""
+
+    step: int
+    now: Mapping[str, str]
+    old: Mapping[str, str]
+    """On the code before."""
+
+
+async def stopped_for_near_answers(
+    exam: Examination, case: Case, files: Mapping[str, str], names: Sequence[str]
+) -> bool:
+    """Whether a finding stops the examination, as the work knows just the values of the tests.
+
+    `names` are the claimed tests, `files` theirs. What people give as an example of a call is named
+    in a notice. Raises what running in rooms raises.
+    """
+    target, test_files = case.target, {files.get(one, "") for one in names}
+    texts = await asyncio.to_thread(KnownTexts.of, exam, target, test_files)
+    found = await asyncio.to_thread(_taken, exam, texts)
+    unasked = [one for one in found if not mentions(texts.asked, one[1].value)]
+    rules = without_calls(texts.asked)
+    examples = [one for one in found if one not in unasked and not mentions(rules, one[1].value)]
+    if test := await _answered_alone(exam, target, texts, unasked, names):
+        return exam.report.stopped_by(pinned_to(_shown(unasked), test), target.id)
+    if test := await _answered_alone(exam, target, texts, examples, names):
+        exam.report.findings.append(pinned_to(_shown(examples), test, examples=True))
+    return False
+
+
+def _shown(taken: Taken) -> list[tuple[str, str]]:
+    return [(f"{path}:{one.line}", f"has {one.text}") for path, one in taken]
+
+
+def _taken(exam: Examination, texts: KnownTexts) -> list[tuple[str, TakenLiteral]]:
+    """The literals that the work shares with tests, and with no code before. Blocks."""
+    read_old = exam.verifier.snapshots.reader(exam.world.old)
+    read = exam.verifier.snapshots.reader(exam.world.new)
+    return [
+        (path, one)
+        for path in exam.world.product
+        if (after := read(path)) is not None
+        for one in taken_literals(path, read_old(path), after, texts.tested, texts.code)
+    ]
+
+
+async def _answered_alone(
+    exam: Examination, target: Target, texts: KnownTexts, taken: Taken, names: Sequence[str]
+) -> str:
+    """The first claimed test that the work answers for its own values alone, or ""."""
+    places = [Place(path, one.line, (one.edit,), one.text) for path, one in taken]
+    if not places or not await red_without(exam, target, places, names):
+        return ""
+    values = NearValues.of({one.value for _, one in taken})
+    left, asked = list(names), list[_Asked]()
+    for step in STEPS:
+        now = await _failures(exam, target, texts, values, step, left, exam.world.new)
+        left = [name for name in left if name in now]
+        if not left:
+            return ""
+        old = await _failures(exam, target, texts, values, step, left, exam.world.mixed)
+        asked.append(_Asked(step, now, old))
+        left = [name for name in left if _is_alone(name, asked, values)]
+    return next(iter(left), "")
+
+
+def _is_alone(name: str, asked: Sequence[_Asked], values: NearValues) -> bool:
+    """Whether a test fails as on the code before, or with one answer that is not its value."""
+    if all(one.now[name] == one.old.get(name) for one in asked):
+        return True
+    texts = {values.restored(one.now[name], one.step) for one in asked}
+    echoes = any(
+        mentions(one.now[name], ("number", own)) for one in asked for own in values.numbers
+    )
+    return len(texts) == 1 and not echoes
+
+
+async def _failures(
+    exam: Examination,
+    target: Target,
+    texts: KnownTexts,
+    values: NearValues,
+    step: int,
+    names: Sequence[str],
+    tree: str,
+) -> dict[str, str]:
+    """What claimed tests that ask with values near by fail with, by name; none where all pass."""
+    made = await asyncio.to_thread(_asking_near, exam, texts, values, step, tree)
+    if made == tree:
+        return {}
+    ran = await exam.run(target, made, names)
+    return _messages(ran.results, names) if ran.results is not None else {}
+
+
+def _asking_near(
+    exam: Examination, texts: KnownTexts, values: NearValues, step: int, tree: str
+) -> str:
+    """A tree whose tests ask with values near by. Blocks."""
+    read, edits = exam.verifier.snapshots.reader(tree), {}
+    for path, _ in texts.sources:
+        if (source := read(path)) is None:
+            continue
+        found = list(values.edits(path, source, step))
+        if path in exam.world.product:
+            language = language_of(path)
+            inside = regions_of_tests(source, language) if language else []
+            found = [one for one in found if any(region.holds(one.start) for region in inside)]
+        if found:
+            edits[path] = found
+    return with_edits(exam.verifier.snapshots, tree, edits) if edits else tree
+
+
+def _messages(results: Results, names: Sequence[str]) -> dict[str, str]:
+    red = ((name, test) for name in names for test in results.named(name) if test.red)
+    return {name: CHANGING_PART.sub("", test.message) for name, test in red if test.message}

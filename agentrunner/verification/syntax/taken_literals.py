@@ -1,0 +1,150 @@
+"""Find literals that the work has taken over from tests, and make tests ask with others. Pure.
+
+They are numbers, and strings that hold some, wherever the work has them: in a pair that is
+compared, in a joined key, in a table of pairs, in what is handed to a function.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from agentrunner.verification.syntax.comparisons import signed
+from agentrunner.verification.syntax.edits import Edit, changed_lines
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.pinned import (
+    KnownToTests,
+    is_common,
+    mentions,
+    other_literal,
+    shown,
+)
+from agentrunner.verification.syntax.regions import regions_of_tests
+from agentrunner.verification.syntax.tokens import Value, lexical_family, number, tokens
+
+RUN = re.compile(r"(?<![\w.])\d[\d_]*(?:\.\d+)?|\d+")
+"""A number in a literal."""
+
+
+@dataclass(frozen=True)
+class TakenLiteral:
+    """A literal of the work that tests have, as a whole or in parts."""
+
+    value: Value
+    line: int
+    """Counted from 1."""
+    edit: Edit
+    """What makes it another."""
+
+    @property
+    def text(self) -> str:
+        """The literal, for messages."""
+        return shown(self.value)
+
+
+def taken_literals(
+    path: str, before: bytes | None, after: bytes, tested: KnownToTests, known: str
+) -> list[TakenLiteral]:
+    """Return the literals of tests on changed lines of a file that `known` does not mention.
+
+    Left out are common ones, and what stands in tests within the file.
+    """
+    family, language = lexical_family(path, after), language_of(path)
+    if family is None:
+        return []
+    read, lines = tokens(after, family), changed_lines(before, after)
+    inside = regions_of_tests(after, language) if language else []
+    found = []
+    for at, token in enumerate(read):
+        value, begin = signed(read, at)
+        if value is None or token.line not in lines or is_common(value):
+            continue
+        if any(region.holds(token.start) for region in inside) or mentions(known, value):
+            continue
+        if _is_of_tests(value, tested):
+            start = read[begin].start
+            text = after[start : token.end].decode("latin-1")
+            edit = Edit(start, token.end, other_literal(text, value, tested.values))
+            found.append(TakenLiteral(value, token.line, edit))
+    return found
+
+
+def _is_of_tests(value: Value, tested: KnownToTests) -> bool:
+    kind, text = value
+    if kind == "number":
+        return value in tested
+    if not any(char.isdigit() for char in text) or "\n" in text:
+        return False
+    if value in tested or any(kind == "string" and text in one for kind, one in tested.values):
+        return True
+    numbers = _numbers_in(text)
+    return len(numbers) > 1 and all(("number", one) in tested for one in numbers)
+
+
+def _numbers_in(text: str) -> set[str]:
+    """The numbers of a text that are not common, as `number` writes them."""
+    found = (number(hit[0]) for hit in RUN.finditer(text))
+    return {one[1] for one in found if one is not None and not is_common(one)}
+
+
+@dataclass(frozen=True)
+class NearValues:
+    """Makes tests ask with values near certain literals."""
+
+    strings: frozenset[str]
+    numbers: frozenset[str]
+
+    @classmethod
+    def of(cls, values: Collection[Value]) -> NearValues:
+        """Of literals that the work has taken over."""
+        strings = {text for kind, text in values if kind == "string"}
+        numbers = {text.lstrip("-") for kind, text in values if kind == "number"}
+        return cls(frozenset(strings), frozenset(numbers.union(*map(_numbers_in, strings))))
+
+    def edits(self, path: str, source: bytes, step: int) -> Iterator[Edit]:
+        """Yield what makes a file of tests, or of their data, ask with values `step` away."""
+        family = lexical_family(path, source) or "script"
+        for token in tokens(source, family):
+            if token.kind == "number":
+                value = number(token.text)
+                hits = [RUN.match(token.text)] if value and value[1] in self.numbers else []
+            elif token.kind == "string":
+                hits = list(self._in_string(token.text))
+            else:
+                continue
+            for hit in filter(None, hits):
+                start = token.start + hit.start()
+                yield Edit(start, start + len(hit[0]), stepped(hit[0], step))
+
+    def restored(self, text: str, step: int) -> str:
+        """Return a text with the literals in the place of the values that were asked with."""
+        near = {number(stepped(one, step)): one for one in self.numbers}
+        return RUN.sub(lambda hit: near.get(number(hit[0]), hit[0]), text)
+
+    def _in_string(self, text: str) -> Iterator[re.Match[str]]:
+        places = [(at, at + len(one)) for one in self.strings if (at := text.find(one)) >= 0]
+        for hit in RUN.finditer(text):
+            value = number(hit[0])
+            whole = value is not None and value[1] in self.numbers and _stands_alone(text, hit)
+            if whole or any(hit.start() < end and start < hit.end() for start, end in places):
+                yield hit
+
+
+def _stands_alone(text: str, hit: re.Match[str]) -> bool:
+    """Whether a number in a string is no part of a word."""
+    around = text[max(hit.start() - 1, 0) : hit.start()] + text[hit.end() : hit.end() + 1]
+    return not any(char.isalnum() or char == "_" for char in around)
+
+
+def stepped(text: str, step: int) -> str:
+    """Return a number that is `step` away, with as many digits behind the point."""
+    _, point, digits = text.partition(".")
+    if point:
+        return f"{float(text) + step:.{len(digits)}f}"
+    return str(abs(int(text.replace("_", "")) + step)).zfill(len(text) if text[0] == "0" else 0)
+
+
+def without_calls(text: str) -> str:
+    """Return a text without what stands in the brackets of calls, as in `seconds("45s")`."""
+    return re.sub(r"(?<=\w)\([^()\n]*\)", "", text)
