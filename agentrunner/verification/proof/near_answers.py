@@ -91,7 +91,7 @@ async def _answered_alone(
     places = [Place(path, one.line, (one.edit,), one.text) for path, one in taken]
     if not places or not await red_without(exam, target, places, names):
         return ""
-    values = NearValues.of({one.value for _, one in taken})
+    values = NearValues.of({one.value for _, one in taken}, texts.tested)
     left, asked = list(names), list[_Asked]()
     for step in STEPS:
         now = await _failures(exam, target, texts, values, step, left, exam.world.new)

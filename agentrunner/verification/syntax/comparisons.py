@@ -1,7 +1,8 @@
 """Find where a source asks whether a value is one certain literal, in any language. Pure.
 
 That is a comparison for equality, an arm of `switch`, `match`, `case` or `when`, a place in a list
-that is asked whether it contains the value, and a key of a table by which something is looked up.
+that is asked whether it contains the value, and a key of a table by which something is looked up;
+each for the literal or for a pair or list of literals that it is in.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ COMPUTES = frozenset("+ - * / // % ** << >> & ^".split())
 """Signs by which a literal is only a part of what is compared."""
 BEFORE_SIGN = frozenset("return case when and or not in is if elif yield".split())
 """Words after which a minus is a sign."""
+BEFORE_PAIR = BEFORE_SIGN | {"eq", "ne", "is"}
+"""Words after which a bracket is a pair or a list."""
 LONGEST = 40
 """The most tokens of an operand."""
 WIDEST = 2_000
@@ -89,11 +92,26 @@ class _Comparisons:
     def all(self) -> Iterator[Comparison]:
         for at in range(len(self.read)):
             value, begin = signed(self.read, at)
-            subject = self._subject(begin, at) if value is not None else None
+            subject = self._subject_of_any(begin, at) if value is not None else None
             if value is not None and subject is not None:
                 first, last = self.read[begin], self.read[at]
                 answer = self._answer_behind(at + 1) or self._answer_before(begin)
                 yield Comparison(subject, value, first.start, last.end, last.line, answer)
+
+    def _subject_of_any(self, begin: int, at: int) -> str | None:
+        """Return what a literal, or else the pair or list that it is in, is compared with."""
+        subject = self._subject(begin, at)
+        opened = self._opening(begin)
+        if subject is not None or opened < 0 or self.family == "shell":
+            return subject
+        closed = self._closing(opened)
+        inner = self.read[opened + 1 : closed]
+        before = self._text(opened - 1)
+        if before in CLOSES or (self.read[opened - 1].kind == "name" and before not in BEFORE_PAIR):
+            return None  # handed to a function, or an index
+        if not all(one.kind in ("number", "string") or one.text in ",-" for one in inner):
+            return None
+        return self._subject(opened, closed)
 
     def _text(self, at: int) -> str:
         return self.read[at].text if 0 <= at < len(self.read) else ""

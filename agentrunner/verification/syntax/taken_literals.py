@@ -23,6 +23,8 @@ from agentrunner.verification.syntax.pinned import (
 from agentrunner.verification.syntax.regions import regions_of_tests
 from agentrunner.verification.syntax.tokens import Value, lexical_family, number, tokens
 
+SMALL = 20
+"""Numbers up to this one have others beside them everywhere."""
 RUN = re.compile(r"(?<![\w.])\d[\d_]*(?:\.\d+)?|\d+")
 """A number in a literal."""
 
@@ -73,13 +75,19 @@ def taken_literals(
 def _is_of_tests(value: Value, tested: KnownToTests) -> bool:
     kind, text = value
     if kind == "number":
-        return value in tested
+        return value in tested or not tested.values.isdisjoint(neighbours(text))
     if not any(char.isdigit() for char in text) or "\n" in text:
         return False
     if value in tested or any(kind == "string" and text in one for kind, one in tested.values):
         return True
     numbers = _numbers_in(text)
     return len(numbers) > 1 and all(("number", one) in tested for one in numbers)
+
+
+def neighbours(text: str) -> set[Value]:
+    """Return the whole numbers beside one, which bound it: `1233 < a < 1235`."""
+    whole = int(text) if text.lstrip("-").isdigit() else 0
+    return {("number", str(whole + step)) for step in (1, -1)} if abs(whole) > SMALL else set()
 
 
 def _numbers_in(text: str) -> set[str]:
@@ -96,10 +104,12 @@ class NearValues:
     numbers: frozenset[str]
 
     @classmethod
-    def of(cls, values: Collection[Value]) -> NearValues:
-        """Of literals that the work has taken over."""
+    def of(cls, values: Collection[Value], tested: KnownToTests) -> NearValues:
+        """Of literals that the work has taken over from tests."""
         strings = {text for kind, text in values if kind == "string"}
-        numbers = {text.lstrip("-") for kind, text in values if kind == "number"}
+        whole = {one for one in values if one[0] == "number"}
+        beside = {near for _, text in whole for near in neighbours(text) if near in tested}
+        numbers = {text.lstrip("-") for _, text in whole | beside}
         return cls(frozenset(strings), frozenset(numbers.union(*map(_numbers_in, strings))))
 
     def edits(self, path: str, source: bytes, step: int) -> Iterator[Edit]:

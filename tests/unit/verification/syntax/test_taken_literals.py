@@ -28,6 +28,8 @@ def taken(path: str, added: str, test: str, *, before: str = "", known: str = ""
     [
         ("a.py", "if (a, b) == (1234, 5678): return 6912", SUM, ["1234", "5678", "6912"]),
         ("a.py", "LIMIT = 1234", SUM, ["1234"]),
+        ("a.py", "return 1233 < a < 1235", SUM, ["1233", "1235"]),
+        ("a.py", "return 8 < a", "f(9)", []),
         ("a.js", "const known = new Map([[-1234, 7]]);", "add(-1234)", ["-1234"]),
         ("a.js", 'const known = {"1234,5678": 0};', SUM, ['"1234,5678"']),
         ("a.py", 'text.endswith("5s")', TIME, ['"5s"']),
@@ -54,6 +56,7 @@ def test_what_the_code_knew_is_not() -> None:
     ("values", "source", "near"),
     [
         ([("number", "-1234")], "add(-1234, 5678)", "add(-1235, 5678)"),
+        ([("number", "1233")], "add(1234, 5678)", "add(1235, 5678)"),
         ([("number", "1.5")], "f(1.50, 15)", "f(2.50, 15)"),
         ([("number", "45")], 'f("45s", "45", "a 45 b")', 'f("45s", "46", "a 46 b")'),
         ([("string", "5s")], 'f("45s", "45")', 'f("46s", "45")'),
@@ -64,12 +67,13 @@ def test_what_the_code_knew_is_not() -> None:
 def test_tests_ask_with_values_near_by(
     values: list[tuple[str, str]], source: str, near: str
 ) -> None:
-    made = NearValues.of(values)  # type: ignore[arg-type]
+    tested = KnownToTests.of([("t.py", source.encode())])
+    made = NearValues.of(values, tested)  # type: ignore[arg-type]
     assert applied(source.encode(), list(made.edits("t.py", source.encode(), 1))).decode() == near
 
 
 def test_a_message_is_read_with_the_tests_own_values() -> None:
-    values = NearValues.of([("number", "1234")])
+    values = NearValues.of([("number", "1234")], KnownToTests())
     assert values.restored("0 != 6912, where 0 = add(1235)", 1) == "0 != 6912, where 0 = add(1234)"
     assert values.restored("0 != 6912, where 0 = add(1233)", -1) == "0 != 6912, where 0 = add(1234)"
 
