@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.kit.metas import assess, finish, plan, work
-from tests.kit.project import Project
+from tests.kit.project import PYTEST, Project
 from tests.kit.runs import FIX, TEST, Run
 
 UNITTEST = "python3 -m unittest discover -q -s tests"
@@ -347,7 +346,7 @@ def test_a_worker_that_breaks_its_check_is_red(tmp_path: Path, breaks: str) -> N
     """The check ran and was red before: that it collects nothing now is no way to pass it."""
     files = {"calc.py": "def add(a, b):\n    return a - b\n", "conftest.py": ""}
     run = Run(Project.make(tmp_path, {**files, "tests/test_sum.py": ADDS}))
-    check = command(f"{sys.executable} -m pytest -q -p no:cacheprovider tests/test_sum.py")
+    check = command(f"{PYTEST} tests/test_sum.py")
     steps = [plan(criterion(check)), work(), finish(), assess(), finish(), assess(), finish()]
     # Without a test command nothing leads a sandbox to the interpreter of this environment.
     runner = {"meta": {"max_loops": 0}, "sandbox": {"kind": "none"}}
