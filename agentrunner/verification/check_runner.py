@@ -113,12 +113,16 @@ class CheckRunner:
                 before = "green" if stands_for_others(old, known) else before
             outcome = await self._run_check(target, room, read, what, before, first, awaited, known)
         if was is not None:
-            self.emit(
-                "check", target=criterion.id, command=what, exit_code=outcome.exit_code,
-                outcome=outcome.outcome, detail=outcome.detail,
-                red=as_values(outcome.red), output=path_of(outcome.output),
-            )  # fmt: skip
+            self.emit_check(outcome)
         return outcome
+
+    def emit_check(self, outcome: CheckOutcome) -> None:
+        """Emit `check` of what decides a criterion."""
+        self.emit(
+            "check", target=outcome.criterion_id, command=outcome.what,
+            exit_code=outcome.exit_code, outcome=outcome.outcome, detail=outcome.detail,
+            red=as_values(outcome.red), output=path_of(outcome.output),
+        )  # fmt: skip
 
     async def _run_check(
         self,

@@ -13,8 +13,9 @@ from agentrunner.config.spec import Check, TaskSpec, TestSpec
 from agentrunner.verification.inputs.steering_files import matches
 from agentrunner.verification.regex import PatternError, search
 from agentrunner.verification.results.model import ReadFile
-from agentrunner.verification.results.names import TITLES, function_of, parts_of
+from agentrunner.verification.results.names import OF_CRATE, TITLES, function_of, parts_of
 from agentrunner.verification.results.registry import readers_of
+from agentrunner.verification.results.tools.go import package_and_test
 
 TITLE_OPTIONS = {"mocha": "-g", "ava": "-m"}
 """How tools take a test's title that differ from most: `-t` is Mocha's time-out."""
@@ -212,10 +213,11 @@ def _narrowed(command: str, script: str, name: str) -> str | None:
         names = [one for part in name.split("::") for one in _parts_for_pytest(function_of(part))]
         return f"{command} -k {shlex.quote(' and '.join(filter(None, names)))}"
     if re.search(r"\bgo test\b", command):
-        levels = (f"^{_verbatim(level)}$" for level in name.replace(" ", "_").split("/"))
+        test = (package_and_test(name)[1] or name).replace(" ", "_")
+        levels = (f"^{_verbatim(level)}$" for level in test.split("/"))
         return f"{command} -run {shlex.quote('/'.join(levels))}"
     if re.search(r"\bcargo (nextest run|test)\b", command):
-        return f"{command} {shlex.quote(name)}"
+        return f"{command} {shlex.quote(OF_CRATE.sub('', name))}"
     titles = shlex.quote(_verbatim(" ".join(TITLES.split(name))))
     if re.search(r"\b(jest|vitest|mocha)\b", command):
         return f"{command} {'-g' if 'mocha' in command else '-t'} {titles}"

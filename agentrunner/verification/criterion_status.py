@@ -136,6 +136,10 @@ def _executed(
             if outcome is not None and outcome.before == "green":
                 detail = f"{outcome.what} passes, as before"
                 return _CriterionState("passed", "tested", "kept", "person", detail)
+            if outcome is not None and outcome.before == "unknown" and evidence.examined:
+                return _CriterionState(
+                    "passed", "tested", "kept", "person", f"{outcome.what} passes"
+                )
             doubt = evidence.doubts.get(criterion.id, "")
             if not doubt and evidence.examined and criterion.tests:
                 doubt = _why_mapped_prove_nothing(criterion, evidence, proofs)

@@ -95,7 +95,7 @@ def _why_not_green(name: str, results: Results) -> str:
     tests = [test for test in results.tests if belongs_to(test, name)]
     if not tests:
         return f"no test is called {name}"
-    if red := [test.name for test in tests if test.outcome in ("failed", "error")]:
+    if red := [test.name for test in tests if test.red]:
         return f"{first_few(red, 3)} failed"
     ran = any(test.outcome == "passed" for test in tests)
     return "" if ran else f"{first_few([test.name for test in tests], 3)} did not run"

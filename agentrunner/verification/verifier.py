@@ -154,7 +154,8 @@ class Verifier:
         async with self.rooms.where_needed(baseline.tree, self._executes(criteria, read)) as room:
             test, writes = await self._first_test(room, read, criteria)
             reach("during_baseline")
-            listed = await asyncio.to_thread(self._listed, test, criteria)
+            results = await asyncio.to_thread(self.measurer.kept, test.results) if test else None
+            listed = self.claims(results, criteria).listed
             checks = await self._first_checks(criteria, room, read, listed)
         return self.measurer.remember(baseline).model_copy(
             update={
@@ -344,18 +345,21 @@ class Verifier:
         async with self.rooms.where_needed(room_tree, self._executes(criteria, read)) as room:
             room, failed = await self.set_up.in_room(room, total)
             findings += failed
-            test = await self._test_now(room, read, baseline, criteria, total, careful=careful)
+            results = await asyncio.to_thread(self.before, baseline)
+            claims = self.claims(results, criteria)
+            test = await self._test_now(
+                room, read, baseline, results, claims, total, careful=careful
+            )
             before = {one.criterion_id: one for one in baseline.check_outcomes}
-            listed = await asyncio.to_thread(self._listed, baseline.test, criteria)
             checks = []
             for criterion in criteria:
                 outcome = await self.check_runner.check(
                     criterion, room, read, total.all,
-                    was=before, colours=baseline.checks, listed=listed,
+                    was=before, colours=baseline.checks, listed=claims.listed,
                 )  # fmt: skip
                 if outcome is not None:
                     checks.append(outcome)
-            checks += await asyncio.to_thread(self._named_in_suite, criteria, baseline, test)
+            checks += await asyncio.to_thread(self._named_in_suite, criteria, results, test)
             if words_of_red(test, checks):
                 findings += await asyncio.to_thread(
                     self._old_builds, own, baseline.tree, room, began
@@ -483,28 +487,24 @@ class Verifier:
             only_listed=self.spec.completion == "strict" or not criteria,
         )
 
-    def _listed(self, before: TestOutcome | None, criteria: Sequence[Criterion]) -> frozenset[str]:
-        """The known reds by a person's list or yes, given the tests before the run. Blocks."""
-        results = self.measurer.kept(before.results) if before else None
-        return self.claims(results, criteria).listed
-
     def _named_in_suite(
-        self, criteria: Sequence[Criterion], baseline: Baseline, test: TestOutcome | None
+        self, criteria: Sequence[Criterion], before: Results | None, test: TestOutcome | None
     ) -> list[CheckOutcome]:
         """The outcomes of tests that people named and that only the test command runs. Blocks."""
         named = [one for one in criteria if one.tests_of_person]
         now = self.measurer.kept(test.results) if test and named else None
-        if now is None:
-            return []
-        before = self.before(baseline)
-        return [named_outcome(one, now, before) for one in named]
+        outcomes = [] if now is None else [named_outcome(one, now, before) for one in named]
+        for outcome in outcomes:
+            self.check_runner.emit_check(outcome)
+        return outcomes
 
     async def _test_now(
         self,
         room: Room,
         read: ReadFile,
         baseline: Baseline,
-        criteria: Sequence[Criterion],
+        before: Results | None,
+        claims: Claims,
         total: Changes,
         *,
         careful: bool,
@@ -512,8 +512,6 @@ class Verifier:
         if self.test is None:
             return None
         target = test_target(self.test)
-        before = await asyncio.to_thread(self.before, baseline)
-        claims = self.claims(before, criteria)
         self.awaits(target)
         measured = await self.measurer.run(target, room, read)
 

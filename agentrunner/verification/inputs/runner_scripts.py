@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-import shlex
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from agentrunner.text.python_source import python_tree
+from agentrunner.verification.results.shell import simple_commands
 
 LOADS = {
     "discover": ("start_dir", "pattern", "top_level_dir"),
@@ -16,24 +17,34 @@ LOADS = {
 """Methods of unittest's loader, with their parameters."""
 TOOLS = ("pytest", "unittest")
 OPTIONS = {"start_dir": "-s", "pattern": "-p", "top_level_dir": "-t"}
+STARTS = re.compile(
+    r"subprocess\.\w+|asyncio\.create_subprocess_\w+"
+    r"|os\.(?:system|popen|exec\w+|spawn\w+|posix_spawnp?)"
+)
+"""The calls of Python's library that start a program."""
 
 
 def tools_started(text: str, words: Sequence[str]) -> list[tuple[str, list[str]]]:
     """The test tools that a script starts, with the words that their commands would have.
 
     They are `pytest.main(…)`, `unittest.main(…)` of other modules than the script's own, what
-    unittest's loader is asked for, `run_tests(…)` of Django, and commands of these tools, as a list
-    of words or a text for a shell; where they are reached when the script is run with these
-    `words`. Of arguments literals are known and `sys.argv`, which are the words: in the place of
-    any other stands the tool's default. Nothing for what is no Python.
+    unittest's loader is asked for, `run_tests(…)` of Django, and commands of these tools that a
+    call starts, or lists of words with `-m`; where they are reached when the script is run with
+    these `words`. Of arguments literals are known and `sys.argv`, which are the words: in the
+    place of any other stands the tool's default. Nothing for what is no Python.
     """
     tree = python_tree(text)
     if tree is None:
         return []
     names = _names(tree)
+    values = {
+        one.targets[0].id: one.value
+        for one in ast.walk(tree)
+        if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)
+    }
     started, parts = [], set[ast.AST]()
     for node in _reached(tree):
-        if node not in parts and (found := _started(node, names, words)):
+        if node not in parts and (found := _started(node, names, values, words)):
             started.append(found)
             parts.update(ast.walk(node))
     return started
@@ -75,15 +86,19 @@ def _names(tree: ast.Module) -> dict[str, str]:
 
 
 def _started(
-    node: ast.AST, names: Mapping[str, str], words: Sequence[str]
+    node: ast.AST,
+    names: Mapping[str, str],
+    values: Mapping[str, ast.expr],
+    words: Sequence[str],
 ) -> tuple[str, list[str]] | None:
     if isinstance(node, ast.List | ast.Tuple | ast.BinOp):
-        return _command(list(_texts(node, words, unknown="")))
+        return _module(list(_texts(node, words, unknown="")))
     if not isinstance(node, ast.Call):
         return None
     called = _full_name(node.func, names)
-    if called.partition(".")[0] in ("os", "subprocess"):
-        return _command(_shell_words(node.args))
+    if STARTS.fullmatch(called):
+        commands = (_command(one, values, words) for one in reversed(node.args))
+        return next(filter(None, commands), None)
     keywords = {one.arg: one.value for one in node.keywords if one.arg}
     tool, method = called.partition(".")[0], called.rpartition(".")[2]
     if called == "pytest.main":
@@ -108,23 +123,28 @@ def _started(
     return "unittest", ["discover", *(word for pair in pairs for word in pair)]
 
 
-def _command(words: Sequence[str]) -> tuple[str, list[str]] | None:
-    """The test tool that a command starts, `python -m` included, with its words."""
-    for at, word in enumerate(words):
-        if word in TOOLS and (at == 0 or words[at - 1] == "-m"):
+def _command(
+    node: ast.expr, values: Mapping[str, ast.expr], words: Sequence[str]
+) -> tuple[str, list[str]] | None:
+    """The test tool that an argument of a call starts: a list of words, or a text for a shell."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        found = (_program(one.texts) or _module(one.texts) for one in simple_commands(node.value))
+        return next(filter(None, found), None)
+    known = values.get(node.id) if isinstance(node, ast.Name) else None
+    texts = list(_texts(known or node, words, unknown=""))
+    # The list of a name with `-m` counts where it is written.
+    return _program(texts) or (None if known else _module(texts))
+
+
+def _program(words: Sequence[str]) -> tuple[str, list[str]] | None:
+    return (words[0], list(words[1:])) if words and words[0] in TOOLS else None
+
+
+def _module(words: Sequence[str]) -> tuple[str, list[str]] | None:
+    for at, word in enumerate(words[1:], start=1):
+        if word in TOOLS and words[at - 1] == "-m":
             return word, list(words[at + 1 :])
     return None
-
-
-def _shell_words(args: Sequence[ast.expr]) -> list[str]:
-    """The words of a command that is one text; none where a call is handed something else."""
-    first = args[0] if len(args) == 1 else None
-    if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
-        return []
-    try:
-        return shlex.split(first.value)
-    except ValueError:
-        return []
 
 
 def _full_name(node: ast.AST, names: Mapping[str, str]) -> str:

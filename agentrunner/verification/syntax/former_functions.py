@@ -16,7 +16,9 @@ def with_former_functions(
 ) -> bytes | None:
     """Return `after` with these functions (`Cart.total`) as `before` has them, or without them.
 
-    None where one of them is nowhere in the text, or stands elsewhere on its line than before.
+    Of several with one name (a property's) each is as it was where there are as many as before,
+    else the last one decides. None where one is nowhere in the text, or stands elsewhere on its
+    line than before.
     """
     parsed, old = parse(after, "python"), parse(before or b"", "python")
     if parsed is None or old is None:
@@ -26,13 +28,15 @@ def with_former_functions(
     for name in names:
         if name not in now:
             return None
-        former = was.get(name, [])
-        if any(one.start_point[1] != now[name][-1].start_point[1] for one in former):
+        former: list[Node | None] = [*was.get(name, [])]
+        if any(one.start_point[1] != now[name][-1].start_point[1] for one in was.get(name, [])):
             return None
-        texts = [old.source[one.start_byte : one.end_byte] for one in former[-1:]]
-        text = texts[0].decode("utf-8", "replace") if texts else "pass"
-        edits += [replaced(one, "pass") for one in now[name][:-1]]
-        edits.append(replaced(now[name][-1], text))
+        if len(former) != len(now[name]):
+            former = [*[None] * (len(now[name]) - 1), *(former[-1:] or [None])]
+        edits += [
+            replaced(one, old.text(was_there) if was_there is not None else "pass")
+            for one, was_there in zip(now[name], former, strict=True)
+        ]
     made = applied(after, edits)
     return made if made != after and still_parses(parsed, made) else None
 

@@ -57,6 +57,15 @@ def test_what_the_file_says_now_is_taken(load: Load, repo: Path, again: Again) -
     assert again(spec).places["runner.sandbox.read_paths"].endswith("task.yaml:7")
 
 
+def test_a_file_that_is_read_twice_keeps_what_people_changed_in_the_run(
+    load: Load, repo: Path, again: Again
+) -> None:
+    spec = with_planner(load(FIRST), "openai-chat", "wise")
+    (repo / "task.yaml").write_text(FIRST.replace("usd: 1", "usd: 2"))
+    assert again(spec).changes == again(again(spec)).changes == spec.changes != []
+    assert again(again(spec)).runner.meta.model == "wise"
+
+
 GIVEN: dict[str, dict[str, Any]] = {
     "a setting of the task": {"overrides": ["task.setup.command=make", "task.title=Its name"]},
     "a test command": {"options": {"test": "make check"}},

@@ -38,6 +38,21 @@ def test_criteria_of_people_stay_as_they_are() -> None:
     assert (criterion.check, criterion.check_origin, criterion.origin) == (RUN, "task", "task")
 
 
+def test_a_planners_check_takes_the_place_of_no_test_that_a_person_named() -> None:
+    named = Criterion(id="AC-1", description="It adds.", tests=[T1])
+    for draft in ({"check": TRUE}, {"tests": ["test_other"]}):
+        reply = planned({"id": "AC-1", "description": "It adds.", **draft})
+        assert merged([named], reply) == [named]
+
+
+def test_the_file_before_a_named_test_is_no_part_of_its_name() -> None:
+    check = Check(kind="test", name="./tests/test_calc.py::test_adds")
+    spec = CriterionSpec(id="AC-1", description="It adds.", check=check)
+    makefile = b"test:\n\tpython3 -m pytest -q\n"
+    (one,) = criteria_of([spec], TestSpec(command="make test"), lambda _: makefile)
+    assert one.tests == [T1]
+
+
 @pytest.mark.parametrize(
     ("command", "makefile", "mapped"),
     [

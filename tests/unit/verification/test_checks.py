@@ -125,6 +125,8 @@ def test_files_and_diffs_are_read_off_the_tree(
         ("pytest", "test_a.py::TestCart::test_a", "pytest -k 'test_a.py and TestCart and test_a'"),
         ("pytest", "./tests/test_cart.py", "pytest tests/test_cart.py"),
         ("go test", "TestTotal/v1.2_[x]", "go test -run '^TestTotal$/^v1\\.2_\\[x\\]$'"),
+        ("go test", "example.com/cart.TestAdds", "go test -run '^TestAdds$'"),
+        ("cargo test", "kit src/lib.rs tests::odd", "cargo test tests::odd"),
         ("go test", "TestTotal/three pieces", "go test -run '^TestTotal$/^three_pieces$'"),
         ("npx jest", "cart > three (v1.2)", "npx jest -t 'cart three \\(v1\\.2\\)'"),
         ("node --test", "cart > four", "node --test --test-name-pattern=four"),

@@ -46,11 +46,11 @@ def test_a_short_name_is_the_test_that_it_ends() -> None:
 @pytest.mark.parametrize(
     ("outcome", "before", "status", "grade"),
     [("failed", "red", "failed", "none"), ("passed", "green", "passed", "kept"),
-     ("passed", "red", "passed", "judged")],
+     ("passed", "red", "passed", "judged"), ("passed", "unknown", "passed", "kept")],
 )  # fmt: skip
 def test_a_test_that_a_person_named_is_never_the_planner_s_word_where_it_is_missing(
     outcome: Literal["passed", "failed"],
-    before: Literal["red", "green"],
+    before: Literal["red", "green", "unknown"],
     status: str,
     grade: str,
 ) -> None:

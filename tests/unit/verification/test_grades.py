@@ -138,6 +138,15 @@ def test_a_test_that_another_check_names_or_is_about_stands_for_nothing_else() -
     assert given([suite, more], proof(RATE), proof(RATE, target="AC-1"))["AC-2"] == [RATE]
 
 
+def test_what_a_person_named_is_left_for_no_criterion_beside_it() -> None:
+    named = criterion(1, "The tax rate is 19 %", tests=["test_rate"])
+    for beside in (criterion(2, "The README says how"), criterion(2, "The rate is in the README")):
+        assert given([named, beside], proof(RATE)) == {"AC-1": [RATE]}
+    assert given([named, criterion(2, "Pages are printed")], proof(TOTAL)) == {}
+    planned = criterion(2, "The rate is known", tests=["test_rate"], tests_origin="model")
+    assert given([planned, named], proof(RATE)) == {"AC-1": [RATE]}
+
+
 def test_two_tests_of_one_criterion_stand_for_no_other_one() -> None:
     """Half of the work was done, and the other half was "proven" by one common word."""
     both = [

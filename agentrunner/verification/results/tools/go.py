@@ -61,7 +61,7 @@ class Go(Tool):
         packages: set[str] = set()
         tests: dict[str, None] = {}
         for name in names:
-            package, test = _split(name)
+            package, test = package_and_test(name)
             packages.add(package)
             tests[test.partition("/")[0]] = None
         if not all(tests):
@@ -76,7 +76,7 @@ class Go(Tool):
         return added(shell, run, ["-run", pattern])
 
 
-def _split(name: str) -> tuple[str, str]:
+def package_and_test(name: str) -> tuple[str, str]:
     """The package and the test in a name; "" for the test in the name of a package."""
     hit = OF_TEST.search(name)
     return (name[: hit.start()], name[hit.end() :]) if hit else (name, "")
@@ -91,7 +91,7 @@ def _with_files(results: Results, ran: Ran) -> Results:
             files = (posixpath.relpath(path, ran.cwd) for path in sources.files_of(test.name))
             tests.append(replace(test, files=tuple(files)))
             continue
-        path = "" if test.file else sources.file_of(*_split(test.name))
+        path = "" if test.file else sources.file_of(*package_and_test(test.name))
         file = posixpath.relpath(path, ran.cwd) if path else test.file
         tests.append(replace(test, file=file))
     return replace(results, tests=tuple(tests))

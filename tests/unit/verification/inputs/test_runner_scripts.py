@@ -70,6 +70,16 @@ from agentrunner.verification.inputs.runner_scripts import tools_started
         ),
         ("import os\nos.system('echo pytest')\nnames = ['a', 'pytest']\n", []),
         ("import os\nos.system('echo \"')\nprint('pytest -q')\n", []),
+        ("import os\nif os.path.isdir('unittest'):\n    os.chdir('unittest')\n", []),
+        ("import shop\nshop.install(['pytest', 'ruff'])\nTOOLS = ['pytest', 'mypy']\n", []),
+        (
+            "import subprocess\nsubprocess.run('pytest tests || exit 1', shell=True, check=True)\n",
+            [("pytest", ["tests"])],
+        ),
+        (
+            "import subprocess\nCOMMAND = ['pytest', '-q']\nsubprocess.run(COMMAND, check=True)\n",
+            [("pytest", ["-q"])],
+        ),
     ],
 )
 def test_what_a_script_starts(text: str, started: list[tuple[str, list[str]]]) -> None:

@@ -57,6 +57,21 @@ def test_what_is_not_in_the_text_or_stands_elsewhere_is_left(name: str, after: s
     assert former(name, after=after) is None
 
 
+def test_a_property_and_its_setter_are_both_as_they_were() -> None:
+    before = """
+class Shown:
+    @property
+    def name(self):
+        return "a"
+
+    @name.setter
+    def name(self, to):
+        self.to = to
+"""
+    after = before.replace('"a"', '"b"').replace("self.to = to", "pass")
+    assert former("Shown.name", before=before, after=after) == before
+
+
 def test_the_last_of_several_decides() -> None:
     twice = AFTER + "\n    def log(self, text):\n        return None\n"
     made = former("Logged.log", after=twice)
