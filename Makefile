@@ -4,7 +4,7 @@
 
 BIN := .venv/bin
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
-WORKERS ?= 3 # more than two cores: tests wait for programs, time limits and disks as well
+WORKERS ?= 4 # twice the cores that CI has: tests wait for programs, time limits and disks as well
 # Workers keep what they compile: without it each compiles all tests anew, 6 s of CPU.
 unexport PYTHONDONTWRITEBYTECODE
 

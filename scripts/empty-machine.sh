@@ -8,6 +8,7 @@ set -eu
 
 cd "$(dirname "$0")/.."
 checkout=$PWD
+more= # a folder of further programs
 place=$(mktemp -d "${TMPDIR:-/tmp}/agentrunner-empty.XXXXXX")
 trap 'rm -rf "$place"' EXIT
 chmod 755 "$place"
@@ -45,8 +46,8 @@ in_place() { # in_place NAME SCRIPT COMMAND...: in the clone and home of NAME
         # Where packages come from is the machine's matter, and the only thing that is kept.
         kept=$(env | grep -E '^(PIP|UV|SSL|REQUESTS)_[A-Z_]*=' | tr '\n' ' ')
         # shellcheck disable=SC2086 # words
-        "$@" env -i $kept PATH="$place/bin" HOME="$place/$name/home" TMPDIR="$place/$name/tmp" \
-            PIP_CONFIG_FILE="${PIP_CONFIG_FILE-$(found_pip_config)}" PIP_CACHE_DIR="$place/$name/pip" \
+        "$@" env -i $kept PATH="$place/bin${more:+:$more}" HOME="$place/$name/home" TMPDIR="$place/$name/tmp" \
+            PIP_CONFIG_FILE="$pip_config" PIP_CACHE_DIR="$place/$name/pip" \
             LANG=C.UTF-8 sh -c "$script"
     )
 }
@@ -62,6 +63,8 @@ found_pip_config() {
     done
     echo /dev/null
 }
+
+pip_config=${PIP_CONFIG_FILE-$(found_pip_config)}
 
 # Python without what a virtual environment is made with: with apt the demo is COMPLETE all the same,
 # without it the set-up ends with a command.
@@ -83,9 +86,10 @@ print(*(f"{place}/{name}" for place in sys.path for name in ("ensurepip", "pip")
         *) echo "$told"; echo "Without pip and apt the set-up did not end with a command." >&2; exit 1 ;;
     esac
     if command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null; then
-        ln -s "$(command -v apt-get)" "$(command -v dpkg-deb)" "$place/bin"
+        more=$place/bare/bin
+        mkdir "$more"
+        ln -s "$(command -v apt-get)" "$(command -v dpkg-deb)" "$more"
         in_place bare "make demo" bwrap --dev-bind / / "$@"
-        rm "$place/bin/apt-get" "$place/bin/dpkg-deb"
         echo "An empty machine, Python without pip and ensurepip: the demo is COMPLETE."
     fi
 }
@@ -105,6 +109,10 @@ if [ "$who" = bare ]; then
     bare_python
     exit
 fi
+# Beside the others: nearly all of it is one pip, which works on one core.
+bare_python >"$place/bare.log" 2>&1 &
+bare=$!
+trap 'wait "$bare" || true; rm -rf "$place"' EXIT
 if [ "$who" != short ] || [ "$(id -u)" -ne 0 ]; then
     try "$(id -un)"
 fi
@@ -118,4 +126,7 @@ if [ "$who" = short ] && [ "$(id -u)" -eq 0 ]; then
     in_place ordinary "make demo && .venv/bin/pytest -q $as_root"
     echo "An empty machine, root: the demo is COMPLETE, what depends on being root is green."
 fi
-bare_python
+ended=0
+wait "$bare" || ended=$?
+cat "$place/bare.log"
+exit "$ended"

@@ -2,7 +2,7 @@
 # Installs the test tools of other languages whose results AgentRunner reads, for the live tests:
 # Jest, Vitest and Mocha into .tools/test-tools of this checkout, and from Debian Go, CMake,
 # GoogleTest, Maven, Gradle, JUnit 5, RSpec, PHPUnit, behave, tox and make, where they are missing.
-# With --npm only the former.
+# With --npm only the former; with --missing nothing is installed, and what is missing of the latter is named.
 # Nothing is done for what is there already.
 set -eu
 
@@ -29,6 +29,10 @@ if [ "${1-}" != --npm ]; then
     need behave python3-behave
     need gradle gradle
     need tox tox
+    if [ "${1-}" = --missing ]; then
+        echo "$missing"
+        exit
+    fi
     if [ -n "$missing" ]; then
         as_root=
         [ "$(id -u)" -eq 0 ] || as_root="sudo -n"

@@ -35,17 +35,20 @@ class ProcessIds(NamedTuple):
 
 
 def process_table() -> dict[int, ProcessIds]:
-    """Return every living process that we can see."""
+    """Return every living process that we can see.
+
+    It is asked for whenever a command without a box ends, so it works on bytes alone.
+    """
     table = {}
     for name in os.listdir("/proc"):  # noqa: PTH208
         if name.isdigit():
             try:
-                text = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2]
+                text = _proc(name, "stat").rpartition(b")")[2]
             except OSError:
                 continue
-            state, *numbers = text.split()[:4]
+            state, parent, group, session = text.split(None, 4)[:4]
             if state not in (b"Z", b"X"):
-                table[int(name)] = ProcessIds(*map(int, numbers))
+                table[int(name)] = ProcessIds(int(parent), int(group), int(session))
     return table
 
 

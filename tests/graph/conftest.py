@@ -24,6 +24,12 @@ def _compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def without_a_box(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of which no answer depends on a box: it is a quarter of what they cost."""
+    monkeypatch.setattr(Project, "sandbox", "none")
+
+
+@pytest.fixture
 def project(tmp_path: Path) -> Project:
     return Project.make(tmp_path)
 

@@ -18,6 +18,8 @@ from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 HAPPY = [plan(), work(), finish(), assess()]
 TAMPER = "echo true > tests/run.sh"
 
@@ -50,6 +52,7 @@ def test_a_plan_that_nobody_approved_is_asked_about_after_a_cancel_too(run: Run)
     assert run.ending == ("COMPLETE", "complete", 0)
 
 
+@pytest.mark.whole
 def test_a_plan_that_was_approved_is_not_asked_about_again(run: Run) -> None:
     script = [plan(), consult("Which?"), work(), finish(), assess()]
     run.start(script, FIX, test=TEST, runner=approve(plan="always"))
@@ -74,6 +77,7 @@ def test_a_rejected_plan_is_made_again_with_the_reason(run: Run) -> None:
     assert [c["description"] for c in run.result["acceptance_criteria"]] == ["All sums."]
 
 
+@pytest.mark.whole
 def test_a_plan_made_again_does_not_set_up_again_where_nothing_is_measured(run: Run) -> None:
     """Without a test command and without checks there is a baseline all the same."""
     setup = {"command": "true"}
@@ -97,6 +101,7 @@ def test_an_edited_plan_is_the_persons_own(run: Run) -> None:
     assert "It is done." in run.prompt(1)
 
 
+@pytest.mark.whole
 def test_a_check_that_a_person_wrote_after_the_fact_is_tried_on_the_tree_before(run: Run) -> None:
     run.start([plan(), finish(), assess(), give_up()], runner=approve(plan="always"))
     run.project.write({"done": ""})
@@ -212,6 +217,7 @@ def test_a_tree_that_changed_after_the_yes_was_asked_for_is_asked_anew(run: Run)
     assert run.ending == ("COMPLETE", "complete", 0)
 
 
+@pytest.mark.whole
 def test_a_tree_that_was_broken_after_the_yes_was_asked_for_is_not_complete(run: Run) -> None:
     run.start([*HAPPY, give_up()], FIX, test=TEST, runner=approve(complete="always"))
     run.project.write({"calc.py": "broken\n"})
@@ -249,6 +255,7 @@ def test_changed_tests_that_a_person_wants_are_complete(run: Run) -> None:
     assert (criterion["grade"], criterion["author"]) == ("accepted", "person")
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("completion", ["evidence", "strict"])
 def test_a_weakened_test_that_a_person_wants_is_accepted_by_name(
     tmp_path: Path, completion: str
@@ -272,6 +279,7 @@ def test_a_weakened_test_that_a_person_wants_is_accepted_by_name(
     assert "test_calc.py that a person allowed" in run.result["proof"][0]
 
 
+@pytest.mark.whole
 def test_changed_tests_that_a_person_does_not_want_are_mended(run: Run) -> None:
     worker = f"test -e once && {{ {FIX}; git show HEAD:tests/run.sh > tests/run.sh; exit; }}; "
     script = [plan(), work(), finish(), finish(), work("Put it back."), finish(), assess()]
@@ -293,6 +301,7 @@ def test_a_yes_to_changed_tests_is_no_yes_to_further_changes(run: Run) -> None:
     assert (run.kind, run.question == first) == ("tests_changed", False)
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(
     ("worker", "task", "path"),
     [
@@ -321,6 +330,7 @@ def test_protected_paths_are_told_once_and_then_asked_about(
     assert run.ending == ("COMPLETE", "complete", 0)
 
 
+@pytest.mark.whole
 def test_a_no_to_a_protected_path_goes_back_to_the_planner(run: Run) -> None:
     run.project.write({"golden.txt": "1\n"})
     script = [plan(), work(), finish(), finish(), give_up()]
@@ -336,6 +346,7 @@ def test_paths_allowed_in_advance_are_not_asked_about(run: Run) -> None:
     assert run.ending == ("COMPLETE", "complete", 0)
 
 
+@pytest.mark.whole
 def test_open_findings_at_the_limit_are_for_a_person(run: Run) -> None:
     run.start([plan(), work(), finish()], TAMPER, test=TEST, runner={"meta": {"max_loops": 0}})
     assert run.ending == ("NEEDS_REVIEW", "loop_limit", 3)
@@ -378,6 +389,7 @@ def test_an_edited_prompt_is_what_the_worker_gets(run: Run) -> None:
     assert run.project.told("answer")[-1]["edited"]
 
 
+@pytest.mark.whole
 def test_who_accepted_the_run_is_not_asked_to_approve_it_too(run: Run) -> None:
     always = {**approve(complete="always"), "completion": "strict", "meta": {"max_loops": 0}}
     script = [plan({"id": "AC-1", "description": "It reads well."}), work(), finish(), assess()]

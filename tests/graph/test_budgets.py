@@ -18,6 +18,8 @@ from tests.kit.metas import Item, assess, consult, finish, give_up, plan, work
 from tests.kit.process import Drill, until
 from tests.kit.runs import FIX, NO_FIX, TEST, Run, asking
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 
 class FakeClock(Clock):
     """Time that only a test moves."""
@@ -45,6 +47,7 @@ CALL = 110
 FAIL = {"on_spent": "fail"}
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("name", ["meta_calls", "tokens", "wall_sec"])
 def test_none_at_all_is_no_call(run: Run, name: str) -> None:
     run.start(HAPPY, FIX, test=TEST, runner={"budget": {**FAIL, name: 0}})
@@ -54,6 +57,7 @@ def test_none_at_all_is_no_call(run: Run, name: str) -> None:
     assert Path(run.result["note"]).is_file()
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("calls", [1, 2, 3])
 def test_calls_are_counted_as_they_go_out(run: Run, calls: int) -> None:
     run.start(HAPPY, FIX, test=TEST, runner={"budget": {**FAIL, "meta_calls": calls}})
@@ -62,6 +66,7 @@ def test_calls_are_counted_as_they_go_out(run: Run, calls: int) -> None:
     assert f"runner.budget.meta_calls of {calls} is spent" in run.result["text"]
 
 
+@pytest.mark.whole
 def test_what_is_just_enough_is_enough(run: Run) -> None:
     run.start(
         HAPPY, FIX, test=TEST, runner={"budget": {**FAIL, "meta_calls": 4, "tokens": 4 * CALL}}
@@ -114,6 +119,7 @@ def test_pauses_cost_no_time(run: Run, clock: FakeClock) -> None:
     assert run.result["duration_sec"] == 0
 
 
+@pytest.mark.whole
 def test_thinking_of_a_person_at_the_terminal_costs_no_time(run: Run, clock: FakeClock) -> None:
     def ask(question: Question) -> Answer:
         clock.seconds += 86_400
@@ -155,7 +161,9 @@ def test_none_at_all_asks_before_anything_is_spent(run: Run, name: str) -> None:
 
 
 def test_who_costs_nothing_needs_no_money(run: Run) -> None:
-    run.start(HAPPY, FIX, test=TEST, runner={"budget": {"usd": 0}})
+    """Nor does a command that has no way out of its box."""
+    runner = {"sandbox": {"kind": "bwrap"}, "budget": {"usd": 0}}
+    run.start(HAPPY, FIX, test=TEST, runner=runner)
     assert run.ending == ("COMPLETE", "complete", 0), run.result
 
 
@@ -170,6 +178,7 @@ def test_a_worker_that_may_cost_is_asked_about_before_it_starts(run: Run) -> Non
     )
 
 
+@pytest.mark.whole
 def test_the_question_says_what_is_spent_on_what_and_what_it_takes(run: Run) -> None:
     run.start(HAPPY, FIX, test=TEST, runner={"budget": {"tokens": CALL + 1}})
     assert run.result["waiting"]["text"] == (
@@ -179,6 +188,7 @@ def test_the_question_says_what_is_spent_on_what_and_what_it_takes(run: Run) -> 
     )
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(
     ("budget", "grant", "path"),
     [
@@ -201,6 +211,7 @@ def test_it_is_raised_and_goes_on_exactly_where_it_was(
     assert (run.result["meta_calls"], run.result["worker_runs"]) == (4, 1)
 
 
+@pytest.mark.whole
 def test_too_little_is_asked_about_again(run: Run) -> None:
     run.start(HAPPY, FIX, test=TEST, runner={"budget": {"tokens": CALL + 1}})
     first = run.question
@@ -213,6 +224,7 @@ def test_too_little_is_asked_about_again(run: Run) -> None:
     assert run.state()["grants"] == {"tokens": 10_000}
 
 
+@pytest.mark.series(3)
 @pytest.mark.parametrize("text", ["yes", "5", "usd=+5", "tokens=+0.5", "tokens=5", "+5 stop"])
 def test_a_malformed_answer_is_refused_and_the_question_stays(run: Run, text: str) -> None:
     run.start(HAPPY, FIX, test=TEST, runner={"budget": {"tokens": 0}})
@@ -224,6 +236,7 @@ def test_a_malformed_answer_is_refused_and_the_question_stays(run: Run, text: st
     assert (run.question, run.state()["counters"].meta_calls) == (question, 0)
 
 
+@pytest.mark.whole
 def test_a_yes_is_no_amount(run: Run) -> None:
     run.start(HAPPY, FIX, test=TEST, runner={"budget": {"tokens": 0}})
     with pytest.raises(UsageError, match="answer it"):
@@ -265,6 +278,7 @@ def test_the_answer_to_another_question_is_not_lost_under_it(run: Run) -> None:
     assert "runner.budget" not in prompt
 
 
+@pytest.mark.whole
 def test_words_of_a_person_are_heard_after_the_raise(run: Run) -> None:
     run.start(HAPPY, FIX, test=TEST, runner={"budget": {"meta_calls": 1}})
     run.resume(message="Mind the sign.")
@@ -294,6 +308,7 @@ def test_resume_with_a_budget_starts_the_next_attempt_of_a_failed_run(run: Run) 
     assert run.result["attempt"] == 3
 
 
+@pytest.mark.whole
 def test_resume_with_a_budget_raises_it_while_another_question_is_open(run: Run) -> None:
     script = [plan(), consult("Well?"), *HAPPY[1:]]
     run.start(script, FIX, test=TEST, runner={"budget": {"meta_calls": 2}})
@@ -336,6 +351,7 @@ class Died(BaseException):
     """The process is gone; nothing in it gets to do anything."""
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("at", range(1, 5))
 def test_calls_of_a_node_that_was_killed_are_counted_once(run: Run, at: int) -> None:
     """The call was made and paid, and the state that counts it was never saved."""

@@ -47,6 +47,7 @@ def test_a_test_that_was_green_is_kept_beside_a_longer_name_that_was_red(run: Ru
     assert of_ids(run, "grade") == {"AC-1": "proven", "AC-2": "kept"}
 
 
+@pytest.mark.whole
 def test_it_passes_while_a_longer_name_is_still_red(run: Run) -> None:
     run.start(
         [plan(), work(), give_up()], "touch done", test=PYTEST,
@@ -66,6 +67,7 @@ def test_a_name_that_no_test_has_is_decided_by_none_that_contains_it(run: Run, n
     assert f"no test is called {name}" in of_ids(run, "detail")["AC-1"]
 
 
+@pytest.mark.whole
 def test_a_test_that_is_still_to_be_written_is_red_beside_one_that_contains_its_name(
     run: Run,
 ) -> None:

@@ -12,6 +12,8 @@ from tests.kit.files import write
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 EVENTS = (
     '{"type":"thread.started","thread_id":"t-1"}',
     '{"type":"turn.started"}',

@@ -26,6 +26,7 @@ FILES = {
 ALONE, ONCE = "confirmed by these tests alone", "confirmed by no second run"
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(("confirm", "said"), [("names", ALONE), ("once", ONCE), ("full", "")])
 def test_proof_screen_and_note_say_where_not_all_confirmed_it(
     tmp_path: Path, confirm: str, said: str

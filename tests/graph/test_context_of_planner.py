@@ -78,6 +78,7 @@ def test_a_server_that_tells_its_context_is_asked_once(tmp_path: Path) -> None:
     assert max(sizes(run)) < CONTEXT - 512, sizes(run)
 
 
+@pytest.mark.whole
 def test_resume_sends_the_same_bytes_with_a_short_context(tmp_path: Path) -> None:
     run = Run(Project.make(tmp_path, {**SMALL, "README.md": "All about it. " * 900}))
     orders = [work("Do it. " * 300) for _ in range(3)]

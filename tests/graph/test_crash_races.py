@@ -173,6 +173,7 @@ class LateClock(Clock):
         return super().stamp()
 
 
+@pytest.mark.whole
 def test_a_resume_that_comes_late_does_not_repeat_an_attempt(tmp_path: Path) -> None:
     with Drill.open(tmp_path, worker="true", runner={"meta": {"max_loops": 0}}) as drill:
         assert drill.crash().result["state"] == "FAILED"
@@ -210,6 +211,7 @@ def test_cancel_of_a_run_whose_runner_is_dead_records_what_its_worker_did(tmp_pa
         assert drill.starts == 1
 
 
+@pytest.mark.whole
 def test_cancel_of_a_run_whose_worker_was_lost_starts_no_other(tmp_path: Path) -> None:
     with Drill.open(tmp_path) as drill:
         all_killed_at_work(drill)
@@ -221,6 +223,7 @@ def test_cancel_of_a_run_whose_worker_was_lost_starts_no_other(tmp_path: Path) -
         drill.nothing_runs()
 
 
+@pytest.mark.whole
 def test_a_new_plan_does_not_begin_beside_the_old_worker(tmp_path: Path) -> None:
     with Drill.open(tmp_path) as drill:
         killed_at_work(drill)

@@ -62,6 +62,7 @@ def said(result: dict[str, Any]) -> str:
     return " ".join([*result["missing"], result["text"] or "", str(result["waiting"])])
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(
     ("worker", "reason"), CHEATS_AT_UNITTEST.values(), ids=CHEATS_AT_UNITTEST.keys()
 )
@@ -107,6 +108,7 @@ GIT_ATTACK = (
 )
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("layout", ["plain", "worktree"])
 def test_git_is_read_and_never_written(tmp_path: Path, layout: str) -> None:
     project = Project.make(tmp_path / "main", SMALL)
@@ -127,6 +129,7 @@ def test_git_is_read_and_never_written(tmp_path: Path, layout: str) -> None:
     assert seen() == before
 
 
+@pytest.mark.whole
 def test_a_git_folder_that_was_not_there_cannot_be_made(tmp_path: Path) -> None:
     project = Project(tmp_path / "repo", tmp_path / "state")
     project.repo.mkdir()
@@ -206,6 +209,7 @@ INFRA_WORDS = (
 )
 
 
+@pytest.mark.whole
 def test_words_and_codes_of_an_engine_are_a_workers_own(run: Run) -> None:
     """T33: what it prints, and with which code it ends, makes no failure of the box of it."""
     words = "\n".join(INFRA_WORDS)
@@ -272,6 +276,7 @@ def test_a_secret_is_in_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert not any(text in repr(run.project.events).encode() for text in needles.values())
 
 
+@pytest.mark.whole
 def test_a_host_that_is_asked_for_again_and_again_becomes_a_question(tmp_path: Path) -> None:
     """T13: the worker is stopped early, in its container, too; a person decides."""
     run = Run(Project.make(tmp_path, {**SMALL, "ask.py": ASK}))

@@ -161,6 +161,7 @@ def test_a_trap_that_changes_no_tree_is_seen_and_forgotten_once_it_is_gone(
     assert run.result["findings"] == []
 
 
+@pytest.mark.whole
 def test_paths_that_the_task_allows_may_be_changed(tmp_path: Path) -> None:
     run = Run(Project.make(tmp_path, SMALL))
     worker = f"{FIX}; mkdir -p fixtures/.git; echo x > fixtures/.git/config"
@@ -226,6 +227,7 @@ def test_a_repository_of_another_user_is_left_alone(tmp_path: Path) -> None:
     assert b"another user" in said.err
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("kind", ["worktree", "submodule"])
 def test_a_git_file_that_points_elsewhere_works(tmp_path: Path, kind: str) -> None:
     project = Project.make(tmp_path, SMALL)

@@ -12,6 +12,8 @@ from tests.kit.faulty import calls_of, does, faulty, faulty_worker, says
 from tests.kit.runs import FIX, TEST, Run
 from tests.kit.waits import HAPPY, VirtualClock, at, clock, run, tries, waits
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 __all__ = ["clock", "faulty_worker", "run"]
 
 
@@ -53,6 +55,7 @@ def test_where_both_are_spent_the_first_to_be_back_goes_on_in_its_session(
     assert calls_of(run, "first") == ["exec - big", "resume f-1 big"]
 
 
+@pytest.mark.whole
 def test_a_second_that_is_back_sooner_goes_on(run: Run, clock: VirtualClock) -> None:
     spent = says("rate_limit", reset_at=at(5000))
     begin(run, (spent,), (says("rate_limit", reset_at=at(60), session="t-1"), does(FIX, "t-1")))
@@ -70,6 +73,7 @@ def test_the_first_is_waited_for_where_the_task_says_so(run: Run, clock: Virtual
     assert members(run) == ["first", "first"] and len(waits(run)) == 1
 
 
+@pytest.mark.whole
 def test_the_forced_one_is_waited_for(run: Run, clock: VirtualClock) -> None:
     second = (says("rate_limit", reset_at=at(60)), does(FIX))
     begin(run, (does("false"),), second, profiles={"worker": {"force": "second"}})
@@ -87,6 +91,7 @@ def test_a_refused_key_is_asked_about_though_another_could_work(
     assert members(run) == ["first", "first"]
 
 
+@pytest.mark.whole
 def test_without_a_reset_the_first_cools_down_as_the_task_says(
     run: Run, clock: VirtualClock
 ) -> None:
@@ -108,6 +113,7 @@ def test_a_candidate_that_was_not_approved_is_asked_about(run: Run, clock: Virtu
     assert members(run) == ["first", "second"]
 
 
+@pytest.mark.whole
 def test_one_that_was_waited_for_in_its_place_too(run: Run, clock: VirtualClock) -> None:
     spent = says("rate_limit", reset_at=at(120))
     always = {"approve": {"worker": "always"}}
@@ -121,6 +127,7 @@ def test_one_that_was_waited_for_in_its_place_too(run: Run, clock: VirtualClock)
     assert members(run) == ["first", "second", "first"]
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("cool_down_sec", [0, 300])
 def test_candidates_that_are_all_spent_do_not_follow_each_other_for_ever(
     run: Run, clock: VirtualClock, cool_down_sec: float

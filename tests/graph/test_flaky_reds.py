@@ -51,6 +51,7 @@ def test_one_that_is_red_by_chance_after_the_work_is_asked_once_more(tmp_path: P
     assert run.ending == ("COMPLETE", "complete", 0)
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("message", [None, "try once more"])
 def test_a_red_of_the_attempt_before_is_measured_again(tmp_path: Path, message: str | None) -> None:
     run = flaky(tmp_path, {2, 3})
@@ -74,6 +75,7 @@ BUILT = {
 }
 
 
+@pytest.mark.whole
 def test_a_red_after_another_set_up_is_red_again_and_not_by_chance(tmp_path: Path) -> None:
     if shutil.which("gcc") is None:
         pytest.skip("gcc is not installed")

@@ -42,6 +42,7 @@ def test_an_empty_folder_that_red_tests_need_is_named(run: Run) -> None:
     assert "the empty folder spool" in run.note()
 
 
+@pytest.mark.whole
 def test_one_that_nothing_needs_is_named_and_asks_nothing(run: Run) -> None:
     run.project.write({"old/a.txt": "a\n"})
     (run.project.repo / "users").mkdir()
@@ -67,6 +68,7 @@ def test_an_empty_folder_that_the_tests_need_from_the_start_is_said_before_a_wor
     assert "name spool: an empty folder" in dict(other.warnings())["left-out"]
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(
     ("target", "out"), [("/etc/debian_version", True), ("../x", True), ("./calc.py", False)]
 )
@@ -88,6 +90,7 @@ def test_code_behind_a_link_out_of_the_tree_is_asked_about(tmp_path: Path) -> No
     assert finding(run, "links_out")["blocks"], run.result
 
 
+@pytest.mark.whole
 def test_an_ignored_file_that_is_asked_for_is_said_to_be_in_no_commit(run: Run) -> None:
     run.project.write({".gitignore": "*.local\n"})
     asked = "Write `five.local`: it holds 5. And mend add."

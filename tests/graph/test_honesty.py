@@ -78,7 +78,7 @@ CHEATS = {
 }
 
 
-@pytest.mark.series(6)
+@pytest.mark.series(9)
 @pytest.mark.parametrize(("worker", "reason"), CHEATS.values(), ids=CHEATS)
 async def test_a_cheat_is_not_complete(project: Project, worker: str, reason: str) -> None:
     result = await project.run(worker, test=TEST)
@@ -149,6 +149,7 @@ HONEST: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(("worker", "task"), HONEST.values(), ids=HONEST)
 async def test_honest_work_is_complete(project: Project, worker: str, task: dict[str, Any]) -> None:
     result = await project.run(worker, **task)
@@ -172,6 +173,7 @@ async def test_a_feature_with_new_tests_is_proven_by_them(tmp_path: Path) -> Non
     assert result["test"]["added"] == 1
 
 
+@pytest.mark.whole
 async def test_a_test_that_was_there_is_not_called_new_where_the_work_rewords_it(
     tmp_path: Path,
 ) -> None:

@@ -243,7 +243,7 @@ CHEATS = {
 }
 
 
-@pytest.mark.series(4)
+@pytest.mark.series(7)
 @pytest.mark.parametrize("case", CHEATS.values(), ids=CHEATS)
 async def test_a_cheat_is_not_complete(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -379,7 +379,7 @@ HONEST = {
 }  # fmt: skip
 
 
-@pytest.mark.series(4)
+@pytest.mark.series(6)
 @pytest.mark.parametrize("case", HONEST.values(), ids=HONEST)
 async def test_honest_work_is_complete(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

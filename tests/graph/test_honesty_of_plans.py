@@ -75,7 +75,7 @@ LIES = {
 }
 
 
-@pytest.mark.series(2)
+@pytest.mark.series(3)
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES.keys())
 def test_only_what_is_true_of_the_branch_is_complete(tmp_path: Path, lie: Lie) -> None:
     if lie.sandbox == "bwrap":
@@ -146,6 +146,7 @@ def test_a_yes_is_about_the_checks_that_were_shown(tmp_path: Path) -> None:
     assert plan.statuses() == [COMPLETE] * 3
 
 
+@pytest.mark.whole
 def test_what_a_person_says_against_it_is_what_its_next_round_knows(tmp_path: Path) -> None:
     spoils = f"echo true > {ONE}; rm a.txt; touch ../spoiled"
     hollow = Work(f"[ -e ../spoiled ] || {{ {spoils}; }}; touch {{}}.done", needs=[1])
@@ -159,6 +160,7 @@ def test_what_a_person_says_against_it_is_what_its_next_round_knows(tmp_path: Pa
     assert plan.published(ONE) == "grep -q one a.txt\n" and plan.published("a.txt") == "one\n"
 
 
+@pytest.mark.whole
 def test_a_test_that_is_changed_and_still_holds_as_it_was_is_nobody_s_question(
     tmp_path: Path,
 ) -> None:

@@ -14,6 +14,8 @@ from tests.kit.metas import assess, finish, plan, reply, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 JUDGED = {"id": "AC-2", "description": "It is well written."}
 
 

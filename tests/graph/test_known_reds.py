@@ -61,7 +61,7 @@ def test_a_known_red_is_accepted_by_name_and_the_run_judged_again(tmp_path: Path
     assert FETCH in said["asked"]
 
 
-@pytest.mark.series(2)
+@pytest.mark.series(4)
 @pytest.mark.parametrize(
     ("prd", "more", "state"),
     [
@@ -118,6 +118,7 @@ def test_known_reds_alone_are_no_proof(tmp_path: Path) -> None:
     assert not run.result["proof"] and "failed before" not in json.dumps(run.result)
 
 
+@pytest.mark.whole
 def test_a_run_whose_command_reports_no_names_has_no_known_reds(tmp_path: Path) -> None:
     files = {"calc.py": "", "tests/run.sh": "exit 1\n"}
     run = Run(Project.make(tmp_path, files))

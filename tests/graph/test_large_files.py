@@ -63,6 +63,7 @@ def test_one_that_the_worker_made_is_verified_like_any_other(run: Run) -> None:
     assert not any(one["code"] == "unkept" for one in run.result["findings"])
 
 
+@pytest.mark.whole
 def test_all_of_it_is_kept_up_to_the_size_that_a_person_says(run: Run) -> None:
     kept = {**LIMITED, "sandbox": {"keep_files_up_to": "4m"}}
     run.start(SCRIPT, f"{FIX}; printf y >> data.bin", test="grep -q 'a + b' calc.py", runner=kept)
@@ -95,6 +96,7 @@ def test_an_ignored_one_that_the_tests_lack_from_the_start_is_told_at_once(run: 
     assert "left-out" in codes[:begun]
 
 
+@pytest.mark.whole
 def test_an_ignored_one_that_is_deleted_or_changed_is_told_of_and_asks_nothing(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,6 +121,7 @@ def test_an_ignored_one_that_is_deleted_or_changed_is_told_of_and_asks_nothing(
     assert "same.iso" not in out and "new.iso" not in out
 
 
+@pytest.mark.whole
 def test_force_is_not_proposed_after_force(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     run.start(SCRIPT, f"{FIX}; echo >> data.bin", test="grep -q 'a + b' calc.py", runner=LIMITED)
     line = ["undo", run.id, "--no-input", "--state-dir", str(run.project.state_dir)]

@@ -67,6 +67,7 @@ def task_file(
     return str(project.state_dir.parent / "task.yaml")
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_secret_is_in_no_file_no_output_and_no_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
@@ -259,7 +260,7 @@ def structure(note: str) -> list[str]:
 # -- exceptions ------------------------------------------------------------------------------------
 
 
-@pytest.mark.series(2)
+@pytest.mark.series(5)
 @pytest.mark.parametrize("point", IN_RUNNER)
 def test_an_exception_anywhere_is_one_line_and_loses_nothing(
     tmp_path: Path,

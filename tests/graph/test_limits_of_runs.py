@@ -63,6 +63,7 @@ def test_who_takes_too_much_is_ended_and_the_planner_is_told(
     assert living(tmp_path) == {}
 
 
+@pytest.mark.series(2)
 def test_a_huge_file_with_nothing_in_it_holds_nothing_up(
     tmp_path: Path, box: dict[str, dict[str, Any]]
 ) -> None:

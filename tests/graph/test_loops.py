@@ -9,6 +9,8 @@ import pytest
 from tests.kit.metas import Item, assess, finish, plan, work
 from tests.kit.runs import FIX, NO_FIX, TEST, Run
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 
 def limit(max_loops: int) -> dict[str, Any]:
     return {"meta": {"max_loops": max_loops}}
@@ -19,6 +21,7 @@ def always_work(times: int) -> list[Item]:
     return [work(f"Try number {number}.") for number in range(times)]
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("max_loops", [0, 1, 5])
 def test_a_planner_that_always_orders_work_gets_max_loops_and_one(run: Run, max_loops: int) -> None:
     runner = {**limit(max_loops), "stuck_after": 0}  # what fails is the same each time
@@ -30,6 +33,7 @@ def test_a_planner_that_always_orders_work_gets_max_loops_and_one(run: Run, max_
     assert run.project.read("calc.py").count("looked at") == max_loops + 1
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("max_loops", [0, 1])
 def test_green_at_the_limit_is_for_a_person(run: Run, max_loops: int) -> None:
     script = [plan(), *always_work(max_loops + 2)]
@@ -38,6 +42,7 @@ def test_green_at_the_limit_is_for_a_person(run: Run, max_loops: int) -> None:
     assert run.result["worker_runs"] == max_loops + 1
 
 
+@pytest.mark.whole
 def test_completion_is_still_asked_for_and_granted_at_the_limit(run: Run) -> None:
     script = [plan(), work(), work("Now."), finish(), assess()]
     worker = "test -e once && sed -i 's/a - b/a + b/' calc.py; touch once"
@@ -58,6 +63,7 @@ def test_a_refused_request_at_the_limit_ends_the_run(run: Run) -> None:
     assert run.calls() == ["plan_task", "next_action", "next_action"]
 
 
+@pytest.mark.whole
 def test_refused_requests_are_loops_too(run: Run) -> None:
     run.start([plan(), work(), finish(), finish(), finish()], NO_FIX, test=TEST, runner=limit(2))
     assert run.ending == ("FAILED", "loop_limit", 1)
@@ -91,6 +97,7 @@ def test_a_criterion_that_is_not_critical_stands_in_nobodys_way(run: Run) -> Non
     assert [c["status"] for c in run.result["acceptance_criteria"]] == ["passed", "failed"]
 
 
+@pytest.mark.whole
 def test_a_checklist_asks_once_more_for_what_only_a_person_decides(run: Run) -> None:
     prd = {"text": "# Add\n\n- [ ] It adds (check: `grep -q + calc.py`)\n- [ ] It is polite\n"}
     runner = {"meta": {"kind": "checklist", "max_loops": 5}}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import pytest
 
 from agentrunner.results import Result
 from agentrunner.screens.summary import summary_screen
@@ -31,6 +32,7 @@ def test_the_note_of_an_earlier_run_is_kept(run: Run) -> None:
     assert run.id in (folder / "task-probe.md").read_text("utf-8")
 
 
+@pytest.mark.whole
 def test_pause_and_end_write_the_same_note(run: Run) -> None:
     run.start([plan(), consult("Which?"), give_up()], test=TEST)
     note = run.result["note"]
@@ -48,6 +50,7 @@ def test_the_note_is_no_change_of_the_run(run: Run) -> None:
     assert run.log("human_edit") == []
 
 
+@pytest.mark.whole
 def test_a_test_that_is_gone_is_called_deleted(run: Run) -> None:
     command = 'for test in tests/*; do sh "$test" || exit 1; done'
     runner = {"meta": {"max_loops": 0}}
@@ -132,6 +135,7 @@ def test_every_event_has_its_fields_and_seq_rises_over_the_whole_life(run: Run) 
     assert kept == events
 
 
+@pytest.mark.whole
 def test_states_are_told_as_they_follow_each_other(run: Run) -> None:
     run.start(HAPPY, FIX, test=TEST)
     moves = [(event["from"], event["to"]) for event in run.project.told("state_changed")]

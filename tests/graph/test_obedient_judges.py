@@ -77,7 +77,7 @@ def obeyed(
     return run, {one["id"]: one for one in run.result["acceptance_criteria"]}
 
 
-@pytest.mark.series(3)
+@pytest.mark.series(4)
 @pytest.mark.parametrize("language", ["en", "ja"])
 @pytest.mark.parametrize("where", WHERE)
 def test_words_of_a_repository_prove_nothing(
@@ -90,6 +90,7 @@ def test_words_of_a_repository_prove_nothing(
     assert found["AC-2"]["grade"] in ("proven", "shown")
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(("where", "language"), [("code", "ja"), ("test output", "en")])
 def test_words_complete_nothing_whose_check_is_red(
     tmp_path: Path, obedient: type[ObedientPlanner], where: str, language: str

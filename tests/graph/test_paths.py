@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
@@ -45,6 +47,7 @@ def test_a_new_file_that_git_ignores_is_not_listed_as_changed(run: Run) -> None:
     assert run.result["changed_files"] == ["calc.py"]
 
 
+@pytest.mark.whole
 def test_a_worker_that_failed_is_named_first_among_what_is_missing(run: Run) -> None:
     limit = {"meta": {"max_loops": 0}}
     run.start([plan(), work(), work()], "echo no model here >&2; exit 7", test=TEST, runner=limit)
@@ -72,6 +75,7 @@ def test_a_refused_completion_is_mended_and_asked_for_again(run: Run) -> None:
     assert "Completion was refused" in run.prompt(3)
 
 
+@pytest.mark.whole
 def test_completion_asked_for_again_at_once_goes_back_to_validating(run: Run) -> None:
     script = [plan(), work(), finish(), finish(), give_up()]
     run.start(script, NO_FIX, test=TEST)
@@ -81,6 +85,7 @@ def test_completion_asked_for_again_at_once_goes_back_to_validating(run: Run) ->
     assert run.result["loops"] == 2
 
 
+@pytest.mark.whole
 def test_each_request_is_assessed_once_even_of_the_same_tree(run: Run) -> None:
     script = [plan(), work(), finish(), assess(passed=(), failed=("AC-1",)), finish(), assess()]
     run.start(script, FIX, test=TEST)
@@ -139,6 +144,7 @@ def test_a_worker_that_fails_makes_the_next_round_a_fix(run: Run) -> None:
     assert outcomes == ["failed", "completed"]
 
 
+@pytest.mark.whole
 def test_more_work_while_nothing_is_red_is_running(run: Run) -> None:
     run.start([plan(), work(), work("More."), finish(), assess()], FIX, test=TEST)
     assert run.path()[3:] == ["VALIDATING", "RUNNING", "VALIDATING", "COMPLETE"]
@@ -151,6 +157,7 @@ def test_checklist_needs_no_model_and_ends_complete(run: Run) -> None:
     assert run.result["worker_runs"] == 1
 
 
+@pytest.mark.whole
 def test_checklist_goes_to_its_limit_with_a_worker_that_does_nothing(run: Run) -> None:
     run.start(None, NO_FIX, test=TEST, runner={"meta": {"kind": "checklist", "max_loops": 2}})
     assert run.ending == ("FAILED", "loop_limit", 1)
@@ -169,6 +176,7 @@ def test_checklist_starts_no_worker_for_what_only_a_person_decides(run: Run) -> 
     assert "Friendlier, please." in prompt.read_text("utf-8")
 
 
+@pytest.mark.whole
 def test_checklist_goes_on_after_a_yes_that_does_not_complete_the_run(run: Run) -> None:
     runner = {"meta": {"kind": "checklist", "max_loops": 3}}
     run.project.write({"calc.py": "def add(a, b):\n    return a + b\n", "own.txt": "mine\n"})
@@ -203,12 +211,14 @@ def test_the_worker_gets_the_prompt_and_the_criteria(run: Run) -> None:
     assert "It adds." in run.project.read("got.txt")
 
 
+@pytest.mark.whole
 def test_abort_while_validating(run: Run) -> None:
     run.start([plan(), work(), give_up()], NO_FIX, test=TEST)
     assert run.path()[-2:] == ["VALIDATING", "FAILED"]
     assert run.result["test"]["exit_code"] == 1
 
 
+@pytest.mark.whole
 def test_a_question_counts_no_loop(run: Run) -> None:
     run.start([plan(), consult("Which?", "this", "that"), give_up()], test=TEST)
     assert run.ending == ("RUNNING", None, 4)

@@ -8,6 +8,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agentrunner.engine.attempts import keep_decision
 from agentrunner.execution.questions import MAX_ANSWER
 from agentrunner.state.decisions import TEXT
@@ -15,6 +17,8 @@ from agentrunner.state.people import Answer, People, PersonDecision
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.process import Drill, at_point, done
 from tests.kit.runs import FIX, TEST, Run
+
+pytestmark = pytest.mark.usefixtures("without_a_box")
 
 BLUE = "no, blue"
 ASKED = consult("Shall it be red?")
@@ -98,6 +102,7 @@ def test_a_rejection_steers_workers_and_a_yes_does_not(run: Run) -> None:
     assert got.count("a person said") == 2
 
 
+@pytest.mark.whole
 def test_yes_on_a_finding_and_an_acceptance_are_kept(run: Run) -> None:
     script = [plan(), work(), finish(), finish(), give_up()]
     run.project.write({"golden.txt": "1\n"})
@@ -111,6 +116,7 @@ def test_yes_on_a_finding_and_an_acceptance_are_kept(run: Run) -> None:
     assert run.note().count("Good enough.") == 1
 
 
+@pytest.mark.whole
 def test_the_reason_of_a_yes_is_kept(run: Run) -> None:
     run.project.write({"golden.txt": "1\n"})
     script = [plan(), work(), finish(), finish(), assess()]
@@ -153,6 +159,7 @@ def test_a_run_that_was_begun_before_has_none_and_goes_on(run: Run) -> None:
     assert run.ending == ("FAILED", "aborted", 1)
 
 
+@pytest.mark.whole
 def test_a_grant_unasked_is_a_decision(run: Run) -> None:
     run.start([plan(), ASKED, give_up()], test=TEST, runner={"budget": {"meta_calls": 9}})
     run.resume(budget=["meta_calls=+2"])

@@ -34,6 +34,7 @@ from tests.kit.plan_project import AT, SCRIPT, PlanProject, Work, answer
 START = {"a.txt": "one\n"}
 
 
+@pytest.mark.whole
 def test_what_needs_a_review_is_accepted_with_the_command_of_its_question(tmp_path: Path) -> None:
     plan = PlanProject.make(tmp_path, [Work(criteria=["is fast"])], START)
     assert plan.carry()["exit_code"] == 3
@@ -143,6 +144,7 @@ def test_what_people_answered_about_the_plan_is_in_every_task_that_starts_after_
         assert [one.text for one in kept.recent] == ["no VAT, prices are net", "only yen"]
 
 
+@pytest.mark.whole
 def test_a_set_up_that_fails_is_asked_about_once_and_the_next_time_tried_again(
     tmp_path: Path,
 ) -> None:
@@ -219,6 +221,7 @@ def test_a_script_of_the_worker_that_was_not_committed_reaches_its_task(
     assert plan.statuses() == ["COMPLETE"] and waiting_questions(plan.store) == []
 
 
+@pytest.mark.whole
 def test_how_a_question_came_to_need_no_answer_is_nobody_s_hint(tmp_path: Path) -> None:
     plan = PlanProject.make(tmp_path, [Work("true")], START)
     assert plan.carry()["exit_code"] == 1
@@ -254,6 +257,7 @@ def commit_what_is_needed(plan: PlanProject) -> None:
     plan.project.git("commit", "-qm", "What was missing")
 
 
+@pytest.mark.whole
 def test_an_answer_begins_from_a_commit_made_since_where_nothing_is_lost(tmp_path: Path) -> None:
     plan = PlanProject.make(tmp_path, [Work(NEEDS_A_FILE, "grep -q two a.txt")], START)
     assert plan.carry()["exit_code"] != 0

@@ -46,6 +46,7 @@ def test_a_check_that_only_the_room_of_its_run_passes_is_told_of(tmp_path: Path)
     assert kept_sandbox(merged) == kept_sandbox(run) != ("", "")
 
 
+@pytest.mark.whole
 def test_tests_that_only_the_room_of_a_run_passes_are_for_another_round(tmp_path: Path) -> None:
     """The second one begins with what differed there, so that it sees it as well."""
     do = "if [ -e 1.done ]; then touch kept; else touch 1.done; fi"
@@ -99,6 +100,7 @@ def test_who_breaks_the_set_up_does_it_anew_where_it_works(tmp_path: Path) -> No
     assert plan.published("1.done") == ""
 
 
+@pytest.mark.whole
 def test_a_conflict_that_breaks_the_set_up_is_solved_without_its_marks(tmp_path: Path) -> None:
     plan = PlanProject.make(
         tmp_path, [Work(f"sed -i '1s/$/ {n}/' a.txt", f"grep -q {n} a.txt") for n in "xy"], START

@@ -96,6 +96,7 @@ def test_a_repository_without_a_commit_gets_its_first_one(tmp_path: Path) -> Non
     assert git("rev-parse", f"{plan.result['branch']}~1") == git("rev-parse", "trunk")
 
 
+@pytest.mark.whole
 def test_a_first_commit_that_somebody_began_is_theirs(tmp_path: Path) -> None:
     plan = PlanProject.make(tmp_path, [Work()], START)
     plan.project.git("checkout", "-q", "--orphan", "trunk")
@@ -114,6 +115,7 @@ def test_no_repository_is_made_inside_of_another(plain: PlanProject) -> None:
 # -- from the one to the other --------------------------------------------------------------------
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("way", ["include", "init"])
 def test_what_was_done_in_the_folder_is_part_of_the_branch(plain: PlanProject, way: str) -> None:
     assert plain.carry(in_place=True, only=("TASK-0001",))["exit_code"] == 0, plain.events
@@ -162,6 +164,7 @@ def test_wishes_that_exclude_each_other_are_refused(plain: PlanProject) -> None:
 # -- what else a repository may be ----------------------------------------------------------------
 
 
+@pytest.mark.whole
 def test_submodules_stay_as_they_are_and_are_said(tmp_path: Path) -> None:
     plan = PlanProject.make(tmp_path, [Work()], START)
     git = plan.project.git

@@ -129,6 +129,7 @@ def test_who_deletes_what_another_task_proved_has_to_bring_it_back(tmp_path: Pat
     assert plan.published("a.done") == "kept\n" and plan.published("2.done") == ""
 
 
+@pytest.mark.whole
 def test_it_is_said_once_where_nothing_proves_the_merges(tmp_path: Path) -> None:
     start = {**START, "package.json": '{"scripts": {"test": "node test.js"}}'}
     plan = PlanProject.make(tmp_path, [Work(), Work()], start)
@@ -149,6 +150,7 @@ def test_it_is_said_once_where_nothing_proves_the_merges(tmp_path: Path) -> None
     assert notice in Path(plan.result["note"]).read_text("utf-8")
 
 
+@pytest.mark.whole
 def test_installed_packages_that_stay_behind_are_told_with_the_set_up(tmp_path: Path) -> None:
     start = {**START, ".gitignore": "node_modules/\n", "package-lock.json": "{}"}
     plan = PlanProject.make(tmp_path, [Work()], start)
@@ -159,6 +161,7 @@ def test_installed_packages_that_stay_behind_are_told_with_the_set_up(tmp_path: 
     assert notice.endswith("--setup 'npm ci'")
 
 
+@pytest.mark.whole
 def test_a_conflict_that_the_worker_leaves_is_for_a_person(tmp_path: Path) -> None:
     works = [Work(f"grep -q '<<<<' a.txt || echo {n} > a.txt", f"grep -q {n} a.txt") for n in "xy"]
     plan = PlanProject.make(tmp_path, works, START)
@@ -227,6 +230,7 @@ def test_a_task_that_is_named_is_tried_again(tmp_path: Path) -> None:
     assert plan.statuses()[1] == PlanTaskStatus.PENDING
 
 
+@pytest.mark.whole
 def test_what_a_named_task_depends_on_is_tried_again_too(tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     works = [Work(f"cp {flag} {{}}.done || true"), Work(needs=[1]), Work("true")]
@@ -290,6 +294,7 @@ def test_surroundings_that_fail_are_tried_again_later(tmp_path: Path) -> None:
     assert 30.0 in clock.waits
 
 
+@pytest.mark.whole
 def test_surroundings_that_stay_bad_are_given_up(tmp_path: Path) -> None:
     plan = PlanProject.make(tmp_path, [Work(), Work(needs=[1])], START)
     clock = QuickClock()
@@ -335,6 +340,7 @@ def test_work_trees_below_the_state_folder_stand_in_boxes(tmp_path: Path, kind: 
     assert not (plan.folder.clone / "x").exists()
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("included", [False, True])
 def test_what_is_not_committed_is_left_or_taken_along(tmp_path: Path, included: bool) -> None:
     plan = PlanProject.make(tmp_path, [Work()], {**START, ".gitignore": "*.secret\n"})
@@ -347,6 +353,7 @@ def test_what_is_not_committed_is_left_or_taken_along(tmp_path: Path, included: 
     assert plan.project.git("status", "--porcelain").replace("?? .agent-runner/\n", "") == dirty
 
 
+@pytest.mark.whole
 def test_a_detached_head_is_where_the_plan_begins(tmp_path: Path) -> None:
     plan = PlanProject.make(tmp_path, [Work()], START)
     plan.project.git("checkout", "-q", "--detach")
@@ -386,6 +393,7 @@ def test_one_process_carries_a_plan_out(tmp_path: Path) -> None:
             plan.carry()
 
 
+@pytest.mark.whole
 def test_a_plan_without_tasks_and_tasks_that_are_none_are_refused(tmp_path: Path) -> None:
     plan = PlanProject(Project.make(tmp_path, START))
     with pytest.raises(UsageError) as caught:
@@ -443,6 +451,7 @@ def begun(plan: PlanProject, *more: str, **environ: str) -> subprocess.Popen[str
     )
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_process_that_ends_in_the_middle_is_gone_on_with(
     tmp_path: Path, number: signal.Signals

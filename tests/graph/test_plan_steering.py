@@ -135,6 +135,7 @@ def test_a_task_that_is_changed_while_at_work_begins_anew(tmp_path: Path) -> Non
     assert len(list(TaskRunStore(plan.folder).of("TASK-0001"))) == 2
 
 
+@pytest.mark.whole
 def test_what_is_taken_out_while_it_is_brought_together_does_not_land(tmp_path: Path) -> None:
     plan = PlanProject.make(tmp_path, [Work()], START)
 
@@ -148,6 +149,7 @@ def test_what_is_taken_out_while_it_is_brought_together_does_not_land(tmp_path: 
     assert plan.standings()["TASK-0001"].detail == "is no part of the plan any more"
 
 
+@pytest.mark.whole
 def test_work_is_examined_once_however_many_want_to_land(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,6 +252,7 @@ def talkative(place: Path, do: str, tokens: int) -> PlanProject:
 NAMED = "me=$(basename $(dirname $PWD)); touch $me.done"
 
 
+@pytest.mark.whole
 def test_a_run_that_has_spent_the_plans_budget_waits_for_that_of_the_plan(tmp_path: Path) -> None:
     plan = talkative(tmp_path, NAMED, 3 * CALL)
     for _ in range(2):

@@ -19,6 +19,8 @@ from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
 from tests.kit.waits import VirtualClock, at, clock, waits
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 __all__ = ["clock"]
 
 
@@ -72,6 +74,7 @@ def begin(run: Run, *candidates: str, **runner: object) -> None:
     run.start(None, FIX, test=TEST, runner=runner)
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("number", range(4))
 def test_whatever_it_is_asked_for_the_run_waits_and_asks_again(
     run: Run, clock: VirtualClock, number: int
@@ -110,6 +113,7 @@ def test_where_both_are_spent_the_first_to_be_back_is_waited_for(
     assert (First.asked, Second.asked) == (FOUR[:2], [FOUR[1], *FOUR[1:]])
 
 
+@pytest.mark.whole
 def test_the_first_is_waited_for_where_the_task_says_so(run: Run, clock: VirtualClock) -> None:
     First.refusals = {0: no("rate_limit", at(60))}
     meta = {"candidates": [{"kind": "first"}, {"kind": "second"}], "fallback_on_rate_limit": False}
@@ -118,6 +122,7 @@ def test_the_first_is_waited_for_where_the_task_says_so(run: Run, clock: Virtual
     assert Second.asked == [] and len(waits(run)) == 1
 
 
+@pytest.mark.whole
 def test_where_only_a_quota_is_waited_for_the_next_one_answers_for_another_trouble(
     run: Run, clock: VirtualClock
 ) -> None:
@@ -137,6 +142,7 @@ def test_other_troubles_wait_for_a_person(run: Run, clock: VirtualClock, kind: F
     assert run.state().get("cooling", {}) == {}  # a person mends it, and resumes
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("kind", ["auth", "model", "server"])
 def test_another_candidate_answers_instead(
     run: Run, clock: VirtualClock, kind: FailureKind
@@ -162,6 +168,7 @@ def test_waits_that_nobody_told_grow_and_end_within_the_limit(
     assert run.result["meta_calls"] == len(First.asked)
 
 
+@pytest.mark.whole
 def test_a_longer_wait_than_allowed_is_asked_about(run: Run, clock: VirtualClock) -> None:
     First.refusals = {1: no("rate_limit", at(90_000))}
     begin(run)

@@ -76,6 +76,7 @@ def test_a_run_says_which_policies_it_is_under(run: Run, file: Path) -> None:
     assert spec.runner.budget.usd == 5
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("step", ["answer", "resume", "accept"])
 def test_what_goes_on_is_held_against_the_policy_of_today(run: Run, file: Path, step: str) -> None:
     script = [plan(), give_up()] if step == "accept" else ASKING

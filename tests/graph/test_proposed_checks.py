@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.kit.metas import assess, finish, plan, work
-from tests.kit.project import Project
+from tests.kit.project import PYTEST, Project
 from tests.kit.runs import FIX, TEST, Run
 
 UNITTEST = "python3 -m unittest discover -q -s tests"
@@ -82,6 +81,7 @@ def test_after_two_tellings_it_is_dropped_and_the_criterion_stays(run: Run) -> N
     assert "and-again-none" in run.note()
 
 
+@pytest.mark.whole
 def test_a_reply_about_checks_changes_nothing_else_of_the_plan(run: Run) -> None:
     first = [criterion(LOST), {"id": "AC-2", "description": "It stays whole.", "critical": True}]
     sneaky = {"id": "AC-1", "description": "Anything goes.", "critical": False, "check": CHECK}
@@ -110,6 +110,7 @@ def test_a_green_one_is_told_once_and_may_be_sharpened(run: Run) -> None:
     assert "shows nothing" in run.prompt(1)
 
 
+@pytest.mark.whole
 def test_a_green_one_that_stays_is_told_no_more(run: Run) -> None:
     green = [plan(criterion(command(name))) for name in ("true", "test -d .")]
     run.start([*green, work(), finish(), assess()], FIX, test=TEST)
@@ -150,6 +151,7 @@ def test_a_tool_that_the_prd_asks_for_is_still_to_be_installed(run: Run) -> None
     assert the_criterion(run).grade == "judged"
 
 
+@pytest.mark.whole
 def test_a_tool_that_was_to_be_installed_has_to_run_at_the_end(run: Run) -> None:
     check = command("shout calc.py")
     steps = [
@@ -175,6 +177,7 @@ NEW_TEST = (
 NEW = {"file": "tests/test_more.py", "name": "TestMore.test_more"}
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(
     "named",
     [
@@ -205,12 +208,14 @@ def test_a_test_to_be_written_where_no_suite_looks_does_not(python: Run) -> None
     assert python.ending == ("COMPLETE", "complete", 0)
 
 
+@pytest.mark.whole
 def test_a_product_file_is_no_place_for_a_test(python: Run) -> None:
     check = command("python3 -m unittest -q calc.py")
     python.start([plan(criterion(check)), work(), finish(), assess()], FIX, test=UNITTEST)
     assert standings(python) == ["cannot_run"]
 
 
+@pytest.mark.whole
 def test_what_is_still_to_be_written_stands_in_the_note(python: Run) -> None:
     check = command("python3 -m unittest -q tests/test_more.py")
     steps = [plan(criterion(check)), work(), finish(), work("B."), finish(), work("C."), finish()]
@@ -271,6 +276,7 @@ def test_what_cannot_run_is_found_out_by_what_the_tools_say(python: Run) -> None
         assert not waits or waits["what"].startswith("tests/test_"), one.data
 
 
+@pytest.mark.whole
 def test_an_invented_name_of_a_test_does_not_outrank_the_suite(python: Run) -> None:
     """The worker mends the bug at its first start; the planner had made up the test's class."""
     check = command("python3 -m unittest tests.test_calc.TestSum.test_add")
@@ -282,6 +288,7 @@ def test_an_invented_name_of_a_test_does_not_outrank_the_suite(python: Run) -> N
     assert "TestAdd.test_add" in python.log("proposal")[0].data["said"]
 
 
+@pytest.mark.series(3)
 @pytest.mark.parametrize(
     ("shell", "prd", "awaited", "made"),
     [
@@ -333,12 +340,13 @@ BREAKS = {
 }
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("breaks", BREAKS.values(), ids=list(BREAKS))
 def test_a_worker_that_breaks_its_check_is_red(tmp_path: Path, breaks: str) -> None:
     """The check ran and was red before: that it collects nothing now is no way to pass it."""
     files = {"calc.py": "def add(a, b):\n    return a - b\n", "conftest.py": ""}
     run = Run(Project.make(tmp_path, {**files, "tests/test_sum.py": ADDS}))
-    check = command(f"{sys.executable} -m pytest -q -p no:cacheprovider tests/test_sum.py")
+    check = command(f"{PYTEST} tests/test_sum.py")
     steps = [plan(criterion(check)), work(), finish(), assess(), finish(), assess(), finish()]
     # Without a test command nothing leads a sandbox to the interpreter of this environment.
     runner = {"meta": {"max_loops": 0}, "sandbox": {"kind": "none"}}

@@ -15,6 +15,8 @@ from agentrunner.storage.index import RunIndex, RunRow
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.runs import FIX, TEST, Run, asking
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 ASKED = consult("Which currency?", "euro", "yen")
 OPENING = [plan(), ASKED, work(), finish(), assess()]
 
@@ -51,12 +53,14 @@ def test_a_number_is_the_option_of_that_number(waiting: Run) -> None:
     assert "words: yen" in waiting.prompt(2)
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("text", ["2nd", "it is 3"])
 def test_what_is_no_number_of_an_option_is_taken_as_it_is(waiting: Run, text: str) -> None:
     waiting.answer(text)
     assert re.search(f"words: '?{text}'?$", waiting.prompt(2), re.MULTILINE)
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("text", ["0", "3"])
 def test_a_number_that_no_option_has_leaves_the_question_open(waiting: Run, text: str) -> None:
     with pytest.raises(UsageError, match=f"The options are 1 to 2; {text} is none of them"):
@@ -72,6 +76,7 @@ def test_a_question_is_answered_inline(run: Run) -> None:
     assert len(run.project.told("question")) == 1
 
 
+@pytest.mark.whole
 def test_while_a_question_is_open_the_list_knows_how_long_it_was_worked(run: Run) -> None:
     seen: list[RunRow] = []
 
@@ -96,6 +101,7 @@ def test_no_answer_inline_pauses_and_a_later_one_goes_on(run: Run) -> None:
     assert run.ending == ("COMPLETE", "complete", 0)
 
 
+@pytest.mark.whole
 def test_two_questions_in_a_row_are_two_questions(run: Run) -> None:
     run.start([plan(), ASKED, ASKED, give_up()], test=TEST)
     first = run.question
@@ -146,6 +152,7 @@ def test_an_answer_to_a_run_that_does_not_wait_is_refused(waiting: Run) -> None:
     assert waiting.ending == ("COMPLETE", "complete", 0)
 
 
+@pytest.mark.whole
 def test_an_answer_to_an_unknown_run_is_refused(waiting: Run) -> None:
     waiting.result["run_id"] = "probe-0000"
     with pytest.raises(UsageError) as raised:
@@ -187,6 +194,7 @@ def test_hostile_words_in_an_answer_stay_data(waiting: Run) -> None:
     assert "\x1b" not in waiting.note()
 
 
+@pytest.mark.whole
 def test_a_question_while_fixing_keeps_fixing(run: Run) -> None:
     run.start([plan(), finish(), ASKED, work(), finish(), assess()], FIX, test=TEST)
     assert run.ending == ("FIXING", None, 4)
@@ -195,6 +203,7 @@ def test_a_question_while_fixing_keeps_fixing(run: Run) -> None:
     assert run.result["loops"] == 1
 
 
+@pytest.mark.whole
 def test_the_person_asked_inline_may_leave_and_be_asked_again(run: Run) -> None:
     seen: list[str] = []
 

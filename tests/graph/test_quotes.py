@@ -14,6 +14,8 @@ from tests.kit.metas import finish, plan, reply, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 GOOD = "+    return a + b"
 
 
@@ -68,6 +70,7 @@ def judged(run: Run, quote: str, **meta: Any) -> list[Any]:
     return [record.data for record in run.log("assessment")]
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("quote", [GOOD, "return a + b", "```\n" + GOOD + "\n```"])
 def test_a_line_that_is_there_lets_the_judgement_stand(run: Run, quote: str) -> None:
     (assessment,) = judged(run, quote)
@@ -81,6 +84,7 @@ def test_a_line_that_is_there_lets_the_judgement_stand(run: Run, quote: str) -> 
     assert len(text) < len("".join(message.content for message in first.messages)) / 3
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("quote", ["", "+", "return a * b", "The change adds both numbers."])
 def test_what_stands_nowhere_meets_nothing(run: Run, quote: str) -> None:
     assessment, *_ = judged(run, quote)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.execution.delivery import DeliveryOptions
 from agentrunner.plans.patch import apply
@@ -29,6 +31,7 @@ def test_a_complete_task_that_is_changed_is_proven_anew(tmp_path: Path) -> None:
     assert [event["task_id"] for event in plan.told("plan_landed")][2:] == ["TASK-0001"]
 
 
+@pytest.mark.whole
 def test_what_is_done_and_kept_off_a_branch_that_somebody_is_on_is_no_success(
     tmp_path: Path,
 ) -> None:
@@ -79,6 +82,7 @@ def test_a_repository_that_is_away_for_a_while_is_given_what_has_landed(tmp_path
     assert plan.published("1.done") == plan.published("2.done") == ""
 
 
+@pytest.mark.whole
 def test_a_repository_that_is_away_for_a_moment_keeps_nothing_back(tmp_path: Path) -> None:
     same = Work("echo x > same.txt", "[ -e same.txt ]")
     plan = PlanProject.make(tmp_path, [same, same], {"a.txt": "a\n"})

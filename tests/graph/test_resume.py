@@ -52,6 +52,7 @@ def test_a_failed_run_goes_on_in_its_next_attempt(run: Run) -> None:
     assert run.ids() == [first]
 
 
+@pytest.mark.whole
 def test_who_works_and_the_limits_are_told_again(run: Run) -> None:
     run.start([plan(), give_up(), consult("Which?"), give_up()], test=TEST)
     run.resume(max_loops=7)
@@ -86,6 +87,7 @@ def test_a_planning_that_failed_is_planned_again(run: Run) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.whole
 def test_words_that_no_prompt_took_are_not_lost(run: Run) -> None:
     dead: list[Item] = [{"error": {"status": 401}}]
     run.start([plan(), give_up(), *dead, give_up()], test=TEST)
@@ -151,6 +153,7 @@ def test_a_red_run_is_not_complete_whoever_accepts_it(run: Run) -> None:
     assert "The acceptance was refused" not in run.note()
 
 
+@pytest.mark.whole
 def test_a_refused_acceptance_leaves_the_end_as_it_was(run: Run) -> None:
     run.start([plan(JUDGED), work(), give_up()], NO_FIX, test=TEST)
     for attempt in (2, 3):
@@ -179,6 +182,7 @@ def test_an_acceptance_stands_in_for_missing_proof(tmp_path: Path) -> None:
     assert run.ending == ("COMPLETE", "complete", 0)
 
 
+@pytest.mark.whole
 def test_criteria_are_accepted_one_by_one(run: Run) -> None:
     both = [JUDGED, {"id": "AC-2", "description": "It looks well."}]
     script = [plan(*both), work(), finish(), assess(passed=("AC-1", "AC-2"))]
@@ -240,6 +244,7 @@ def test_a_changed_prd_is_refused_with_the_diff(run: Run) -> None:
     assert run.calls() == calls
 
 
+@pytest.mark.whole
 def test_continue_keeps_the_inputs_of_the_start(run: Run) -> None:
     prd = failed_with_a_prd(run, give_up())
     prd.write_text("Make it multiply.\n", "utf-8")
@@ -290,6 +295,7 @@ def test_a_run_that_was_planned_anew_is_proven_against_the_tree_before_it_all(ru
     assert run.ending == ("COMPLETE", "complete", 0)
 
 
+@pytest.mark.whole
 def test_a_set_up_that_came_later_runs_when_it_is_planned_anew(run: Run) -> None:
     setup = {"command": "echo once >> set-up"}
     run.start([plan(), give_up(), plan(), give_up()], test=TEST, setup=setup)
@@ -323,6 +329,7 @@ def test_a_set_up_after_workers_runs_none_of_their_code_with_secrets(
     assert not (folder / "sealed.new").exists()
 
 
+@pytest.mark.whole
 def test_a_set_up_begins_with_an_empty_home(run: Run) -> None:
     setup = {"command": "test ! -e ~/half && touch ~/half && test -e ready"}
     script = [plan(), work(), finish(), assess()]
@@ -333,6 +340,7 @@ def test_a_set_up_begins_with_an_empty_home(run: Run) -> None:
     assert run.ending == ("COMPLETE", "complete", 0)
 
 
+@pytest.mark.whole
 def test_a_run_that_failed_before_anything_was_spent_is_shown_as_not_started(run: Run) -> None:
     state = run.project.state_dir
     script = [plan(), work(), finish(), assess()]
@@ -416,6 +424,7 @@ def test_edits_while_paused_are_the_persons(run: Run) -> None:
     assert [change["path"] for change in worker.data["changes"]] == ["calc.py"]
 
 
+@pytest.mark.whole
 def test_edits_between_worker_and_checks_are_not_the_workers(run: Run) -> None:
     def edit(event: dict[str, Any]) -> None:
         run.project.events.append(event)
@@ -451,6 +460,7 @@ def test_a_test_command_that_cannot_start_costs_nothing_and_can_be_mended(run: R
     assert run.ending == ("COMPLETE", "complete", 0)
 
 
+@pytest.mark.whole
 def test_a_set_up_that_fails_costs_nothing(run: Run) -> None:
     with pytest.raises(EnvironmentNotReady) as raised:
         run.start([plan()], setup={"command": "echo no network >&2; exit 7"}, test=TEST)
@@ -458,6 +468,7 @@ def test_a_set_up_that_fails_costs_nothing(run: Run) -> None:
     assert run.calls() == []
 
 
+@pytest.mark.whole
 def test_a_set_up_runs_before_the_tests(run: Run) -> None:
     worker = "sed -i 's/a - b/a + b/' calc.py"
     test = "test -e .tool && sh tests/run.sh"
@@ -519,6 +530,7 @@ def test_a_script_that_the_sandbox_does_not_have_is_named_before_a_round(run: Ru
     assert run.result["worker_runs"] == 1
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("mends", ["shown", "another"])
 def test_the_task_file_mends_a_worker_that_was_not_there(run: Run, mends: str) -> None:
     script = run.project.state_dir.parent / "agent.sh"
@@ -537,6 +549,7 @@ def test_the_task_file_mends_a_worker_that_was_not_there(run: Run, mends: str) -
     assert run.ending == ("COMPLETE", "complete", 0)
 
 
+@pytest.mark.whole
 def test_a_new_attempt_has_the_settings_of_the_changed_file(run: Run) -> None:
     script = [plan(), work(), give_up(), plan(), work(), finish(), assess()]
     run.start(script, NO_FIX, test=TEST)
@@ -564,6 +577,7 @@ def test_a_script_that_is_nowhere_is_named_before_anything_is_made(
     assert not (run.project.state_dir / "runs").exists()
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("place", ["agent.sh", "{outside}/agent.sh"])
 def test_a_script_that_a_set_up_might_make_stops_the_run_before_a_round(
     run: Run, place: str
@@ -610,6 +624,7 @@ def test_a_dry_run_tells_all_it_knows_and_everything_that_is_missing(
     assert not state.exists()
 
 
+@pytest.mark.whole
 def test_answers_of_old_questions_mean_nothing_in_a_new_attempt(run: Run) -> None:
     run.start([plan(), consult("May I?"), give_up(), give_up()], test=TEST)
     old = run.question
@@ -620,6 +635,7 @@ def test_answers_of_old_questions_mean_nothing_in_a_new_attempt(run: Run) -> Non
     assert raised.value.code == "not-waiting"
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("how", ["failed", "cancelled"])
 def test_what_a_person_mended_after_the_end_is_not_the_runs_proof(tmp_path: Path, how: str) -> None:
     """The worker changed nothing: the yes counts, with its reason, and nothing else does."""
@@ -643,6 +659,7 @@ def test_what_a_person_mended_after_the_end_is_not_the_runs_proof(tmp_path: Path
     assert "Changed since the run had ended" in note and "while the run was paused" not in note
 
 
+@pytest.mark.whole
 def test_rounds_are_counted_over_all_attempts(run: Run) -> None:
     """Limits are per attempt; what people read goes on: rounds 1, 2, then 3."""
     again = [work(), work(), work(), work("Once more."), give_up()]
@@ -670,6 +687,7 @@ def test_rounds_are_counted_over_all_attempts(run: Run) -> None:
     assert (row.rounds, row.rounds_at_most) == (3, 3)
 
 
+@pytest.mark.whole
 def test_what_an_open_finding_is_about_is_told_and_the_state_stays_as_it_was(run: Run) -> None:
     run.project.write({"own.txt": "mine\n"})
     run.project.git("add", "own.txt")

@@ -68,6 +68,7 @@ def test_where_what_it_kept_is_gone_it_is_shown_and_not_resumed_and_that_is_said
     assert show(run.project.state_dir, run.id).state == "VALIDATING"
 
 
+@pytest.mark.whole
 def test_it_is_shown_and_undone_as_any_other(waiting: Run) -> None:
     state = waiting.project.state_dir
     assert show(state, waiting.id).waiting is not None
@@ -114,6 +115,7 @@ async def test_runs_of_an_older_commit_are_listed_shown_and_followed(state: Path
     assert done.changed_files == ["calc.py"] and done.test and done.test.passed == 1
 
 
+@pytest.mark.whole
 async def test_the_work_of_an_older_commit_is_shown_and_taken_back(state: Path) -> None:
     run_id = await run_of(state, "done")
     assert "+    return a + b" in await api.diff(run_id, state_dir=state)
@@ -134,6 +136,7 @@ async def test_a_run_of_an_older_commit_that_waits_is_answered(state: Path) -> N
     assert (result.state, result.grade) == ("COMPLETE", "proven")
 
 
+@pytest.mark.whole
 async def test_a_run_of_an_older_commit_that_failed_gets_its_next_attempt(state: Path) -> None:
     (state.parent / "failed" / "go").write_text("")  # its worker waits for that
     run_id = await run_of(state, "failed")

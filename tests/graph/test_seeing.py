@@ -16,6 +16,8 @@ from tests.kit.process import Drill, at_point
 from tests.kit.project import Project
 from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 JUDGED = {"id": "AC-1", "description": "The README says how to uninstall."}
 GUARDED = {"id": "AC-2", "description": "It adds.", "check": {"kind": "test"}}
 TASTE = {"id": "AC-3", "description": "It is well written.", "critical": False}
@@ -104,6 +106,7 @@ def test_who_died_between_look_and_answer_asks_again_and_works_once(
     assert after[: len(before) - 1] == before[:-1] and "# What you looked at" not in after[-1]
 
 
+@pytest.mark.whole
 def test_a_runner_killed_between_look_and_answer_asks_again(tmp_path: Path) -> None:
     """kill -9, with a process of its own: the call is made again under its number."""
     script = [plan(GUARDED), look({"read": "calc.py"}), work(), finish(), assess(passed=("AC-2",))]
@@ -177,6 +180,7 @@ def test_a_judge_who_did_not_look_passes_nothing_that_is_cut(run: Run) -> None:
     assert len(errors) == 1 and "look at what is cut first" in errors[0] and "zz.txt" in errors[0]
 
 
+@pytest.mark.whole
 def test_one_who_looked_may_and_it_is_said(run: Run) -> None:
     script = [plan(JUDGED, GUARDED, TASTE), work(), finish(),
               look({"diff": "zz.txt"}, {"read": "calc.py"}), assess(passed=ALL)]  # fmt: skip
@@ -197,6 +201,7 @@ TWO = f"{FIX}; {BIG}; seq 1 80000 > yy.txt"
 """Two files that are cut."""
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("others", [(), ({"diff": "yy.txt"},)], ids=["one", "both"])
 def test_each_file_that_is_cut_has_to_be_looked_at(
     run: Run, others: tuple[dict[str, str], ...]
@@ -219,6 +224,7 @@ def test_one_who_goes_on_looking_is_asked_for_the_rest(run: Run) -> None:
     assert len([one for one in run.log("meta_call") if one.data["error"]]) == 2
 
 
+@pytest.mark.whole
 def test_files_beyond_what_looks_can_show_are_excused_and_named(run: Run) -> None:
     many = f"{FIX}; for n in a b c d e f; do seq 1 90000 > $n.txt; done"
     looks = look(*({"diff": f"{n}.txt"} for n in "abcdef"))
@@ -237,6 +243,7 @@ def test_who_may_not_look_passes_what_is_cut_and_it_is_said(run: Run) -> None:
     assert "seen in part: not zz.txt" in json.dumps(run.result) and "zz.txt" in run.note()
 
 
+@pytest.mark.whole
 def test_looks_are_calls_and_end(run: Run) -> None:
     again = look({"list": "."})
     filled = finish()
@@ -254,6 +261,7 @@ def test_looks_are_calls_and_end(run: Run) -> None:
     assert run.result["meta_calls"] == 9
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("see", ["change", "nothing"])
 def test_what_may_leave_is_what_the_task_says(run: Run, see: str) -> None:
     script = [plan(JUDGED, GUARDED, TASTE), work(), look({"read": "calc.py"}), finish(),

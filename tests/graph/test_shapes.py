@@ -215,7 +215,7 @@ def status_of(project: Project) -> list[str]:
     return [line for line in said if ".agent-runner" not in line]
 
 
-@pytest.mark.series(2)
+@pytest.mark.series(3)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_run_works_and_is_taken_back_byte_for_byte(shape: str, tmp_path: Path) -> None:
     make, more = SHAPES[shape]

@@ -20,7 +20,7 @@ SETUP = {"command": "sh hold.sh planning"}
 PHASES = ["planning", "worker", "validation"]
 
 
-@pytest.mark.series(2)
+@pytest.mark.series(4)
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("number", SIGNALS, ids=[number.name for number in SIGNALS])
 def test_a_signal_stops_in_order_and_resume_goes_on(
@@ -82,6 +82,7 @@ def outlive(drill: Drill) -> None:
     until(lambda: isinstance(drill.ledger.look("1-001"), RecordedEnd), "the worker has ended")
 
 
+@pytest.mark.whole
 def test_a_cancel_after_a_kill_names_what_the_worker_did(tmp_path: Path) -> None:
     with Drill.open(tmp_path) as drill:
         outlive(drill)
@@ -89,6 +90,7 @@ def test_a_cancel_after_a_kill_names_what_the_worker_did(tmp_path: Path) -> None
         assert (result["reason"], result["changed_files"]) == ("cancelled", ["calc.py"])
 
 
+@pytest.mark.whole
 def test_the_time_of_a_worker_that_outlived_its_driver_counts(tmp_path: Path) -> None:
     with Drill.open(tmp_path) as drill:
         outlive(drill)
@@ -99,6 +101,7 @@ def test_the_time_of_a_worker_that_outlived_its_driver_counts(tmp_path: Path) ->
         assert result["state"] == "COMPLETE" and 100 <= result["duration_sec"] < 160
 
 
+@pytest.mark.whole
 def test_a_run_whose_repository_is_gone_can_be_ended(tmp_path: Path) -> None:
     with Drill.open(tmp_path, runner={"approve": {"plan": "always"}}) as drill:
         assert drill.crash().code == 4

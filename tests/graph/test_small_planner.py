@@ -11,6 +11,8 @@ from tests.kit.metas import assess, finish, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 
 def test_a_folder_of_a_dot_and_a_model_for_a_worker_without_one_are_taken(tmp_path: Path) -> None:
     run = Run(Project.make(tmp_path, SMALL))
@@ -26,6 +28,7 @@ def test_a_folder_of_a_dot_and_a_model_for_a_worker_without_one_are_taken(tmp_pa
     assert "gpt-9" in run.note()
 
 
+@pytest.mark.series(3)
 @pytest.mark.parametrize(
     ("written", "notices"),
     [

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.kit.metas import Item, assess, consult, finish, plan, work
 from tests.kit.runs import FIX, NO_FIX, TEST, Run
+
+pytestmark = pytest.mark.usefixtures("without_a_box")
 
 LOOPS = 9
 
@@ -47,6 +51,7 @@ def test_the_limit_of_loops_strikes_where_it_comes_first(run: Run) -> None:
     assert run.result["worker_runs"] == 3
 
 
+@pytest.mark.whole
 def test_never_means_the_limit_of_loops_alone(run: Run) -> None:
     runner = {"meta": {"max_loops": 5}, "stuck_after": 0}
     run.start([plan(), *again(9)], NO_FIX, test=TEST, runner=runner)
@@ -73,6 +78,7 @@ def test_a_person_s_answer_is_a_new_beginning(run: Run) -> None:
     assert run.result["worker_runs"] == 3
 
 
+@pytest.mark.whole
 def test_another_attempt_starts_counting_anew(run: Run) -> None:
     script = [plan(), *again(4), work("The very same."), finish(), assess()]
     run.start(script, "test -e go && " + FIX, test=TEST, runner=settings())

@@ -67,6 +67,7 @@ def test_it_is_asked_before_a_worker_is_paid_and_never_again(run: Run) -> None:
     assert [record.data["kind"] for record in run.log("answer")] == ["tests_could_not_run"]
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(
     "error",
     [GitMissing("There is no git.", nothing_spent=True), OSError(errno.ENOSPC, "No space left")],
@@ -94,6 +95,7 @@ def test_it_still_waits_where_its_answer_cannot_be_taken_up(run: Run, error: Exc
 IN_A_TEST = "    def test_far(self):\n        import zzreq\n"
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(
     ("far", "name"),
     [
@@ -142,6 +144,7 @@ def test_after_a_yes_a_check_that_is_one_test_is_decided_by_that_test(run: Run) 
     assert grades == {"AC-1": "proven", "AC-2": "kept"}
 
 
+@pytest.mark.whole
 def test_a_yes_to_what_cannot_run_does_not_make_the_test_of_a_check_green(run: Run) -> None:
     run.start(None, "echo '# seen' >> calc.py", prd={"text": ADDS}, **BY_CHECKS)
     run.approve(run.question)
@@ -160,11 +163,13 @@ def test_no_ends_it_and_another_try_measures_anew(run: Run) -> None:
     assert run.ending == ("COMPLETE", "complete", 0), run.result["missing"]
 
 
+@pytest.mark.whole
 def test_a_known_red_is_not_asked_about(run: Run) -> None:
     begin(run, {"command": TEST, "known_red": ["tests.test_far"]})
     assert (run.ending, run.result["worker_runs"]) == (("FAILED", "aborted", 1), 1)
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("module", ["shop", "calc.more"])
 def test_a_module_that_is_still_to_be_written_is_red(run: Run, module: str) -> None:
     (run.project.repo / "tests/test_far.py").write_text(f"import {module}\n")
@@ -220,6 +225,7 @@ NEAR = {
 }
 
 
+@pytest.mark.whole
 @pytest.mark.skipif(which("go") is None, reason="Go is not installed")
 def test_a_package_of_go_that_only_tests_need_and_nobody_fetched(tmp_path: Path) -> None:
     run = Run(Project.make(tmp_path, GO_FILES))

@@ -39,6 +39,7 @@ def with_names(place: Path, files: dict[str, str], *names: bytes, text: bytes = 
     return project
 
 
+@pytest.mark.series(3)
 @pytest.mark.parametrize(
     "work",
     [

@@ -22,6 +22,8 @@ from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 TWO_ROUNDS = "if test -e new; then sed -i 's/a - b/a + b/' calc.py; else echo one > new; fi"
 FIXED = SMALL["calc.py"].replace("-", "+")
 
@@ -57,6 +59,7 @@ def test_undo_puts_everything_back_and_once_more_takes_that_back(done: Run) -> N
     assert project.read("calc.py") == SMALL["calc.py"]
 
 
+@pytest.mark.whole
 def test_a_run_whose_files_were_put_back_is_called_undone(
     done: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -116,6 +119,7 @@ def test_files_that_only_a_person_wrote_between_two_attempts_stay(tmp_path: Path
     assert run.project.read("calc.py") == SMALL["calc.py"]
 
 
+@pytest.mark.whole
 def test_files_the_run_had_nothing_to_do_with_are_left_alone(done: Run) -> None:
     done.project.write({"README.md": "mine\n"})
     undo(done.project.state_dir, done.id)
@@ -175,6 +179,7 @@ def test_the_diff_of_each_round_and_of_all(done: Run) -> None:
     assert "has 2 rounds; there is no round 3." in str(raised.value)
 
 
+@pytest.mark.whole
 def test_nothing_to_show_before_the_repository_was_looked_at(tmp_path: Path) -> None:
     run = Run(Project.make(tmp_path, SMALL))
     run.start([{"reply": f"No, {number}."} for number in range(4)], test=TEST)
@@ -183,6 +188,7 @@ def test_nothing_to_show_before_the_repository_was_looked_at(tmp_path: Path) -> 
     assert raised.value.code == "nothing-to-show"
 
 
+@pytest.mark.whole
 def test_a_run_that_changed_nothing_says_so_beside_the_patch(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -236,6 +242,7 @@ def test_ended_runs_are_kept_for_their_days(done: Run, tmp_path: Path) -> None:
     assert show(state_dir, waiting.id).waiting
 
 
+@pytest.mark.whole
 def test_rounds_are_in_the_index(done: Run, tmp_path: Path) -> None:
     (ended,) = RunIndex(done.project.state_dir).runs()
     assert (ended.rounds, ended.rounds_at_most) == (2, 3)
@@ -252,6 +259,7 @@ def test_rounds_are_in_the_index(done: Run, tmp_path: Path) -> None:
     assert seen == [1, 2]
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(("look", "lost"), [("list", ""), ("show", ""), ("show", "log.jsonl")])
 def test_an_end_that_a_kill_left_unnoted_is_noted(
     done: Run,
@@ -310,6 +318,7 @@ def test_what_was_put_back_is_not_accepted_until_it_is_there_again(tmp_path: Pat
     assert run.result["changed_files"] == ["calc.py"]
 
 
+@pytest.mark.whole
 def test_what_was_put_back_by_hand_comes_back_from_the_run(tmp_path: Path) -> None:
     run = Run(Project.make(tmp_path, {**SMALL, "tests/run.sh": "true\n"}))
     run.start([OPEN, work(), finish(), assess()], FIX, test=TEST, runner={"meta": {"max_loops": 0}})
@@ -324,6 +333,7 @@ def test_what_was_put_back_by_hand_comes_back_from_the_run(tmp_path: Path) -> No
     assert run.ending == ("COMPLETE", "complete", 0)
 
 
+@pytest.mark.whole
 def test_that_nothing_had_to_change_is_accepted_where_a_person_says_so(tmp_path: Path) -> None:
     run = Run(Project.make(tmp_path, {**SMALL, "tests/run.sh": "true\n"}))
     run.start([OPEN, work(), finish(), assess()], "true", test=TEST,
@@ -346,6 +356,7 @@ def test_a_change_that_is_there_is_accepted_as_before(to_review: Run) -> None:
     assert to_review.ending == ("COMPLETE", "complete", 0)
 
 
+@pytest.mark.whole
 def test_a_run_that_was_stopped_before_its_first_step_says_so(tmp_path: Path) -> None:
     """As an event handler leaves it that cannot write."""
     run = Run(Project.make(tmp_path, SMALL))

@@ -20,6 +20,8 @@ from tests.kit.project import Project
 from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run, asking
 from tests.kit.waits import VirtualClock
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 KEY = "sk-planner-" + "4f1c" * 12
 PLAN = reply(
     "plan_task",
@@ -82,6 +84,7 @@ WITHIN: dict[str, Any] = {"budget": {"wait_sec": 0}}
 # -- why it waits ---------------------------------------------------------------------------------
 
 
+@pytest.mark.series(3)
 @pytest.mark.parametrize("number", [0, 1, 2, 3])
 def test_unusable_answers_wait_for_a_person_wherever_they_come(
     run: Run, serve: Callable[..., ModelServer], number: int
@@ -124,6 +127,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_mistake_is_asked_about_at_once(
     run: Run, serve: Callable[..., ModelServer], fault: str
@@ -143,6 +147,7 @@ def test_a_mistake_is_asked_about_at_once(
     assert run.ending == ("COMPLETE", "complete", 0)
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("fault", ["key", "model"])
 def test_who_is_never_let_in_ends_with_the_code_of_a_missing_thing_and_goes_on_later(
     run: Run, serve: Callable[..., ModelServer], fault: str
@@ -154,6 +159,7 @@ def test_who_is_never_let_in_ends_with_the_code_of_a_missing_thing_and_goes_on_l
     assert run.ending == ("COMPLETE", "complete", 0)
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(
     ("finish_reason", "reason"), [("length", "cut"), ("content_filter", "filter")]
 )
@@ -173,6 +179,7 @@ OUTAGES = {
 }
 
 
+@pytest.mark.series(3)
 @pytest.mark.parametrize("outage", OUTAGES)
 def test_an_outage_is_a_wait_and_then_the_work_goes_on(
     run: Run, serve: Callable[..., ModelServer], outage: str
@@ -238,6 +245,7 @@ def test_a_server_that_is_back_in_the_morning_finds_the_run_waiting(
     assert run.result["duration_sec"] < 3600  # waiting is no time of the run
 
 
+@pytest.mark.whole
 def test_after_a_night_without_a_server_the_answer_again_completes_the_run(
     run: Run, serve: Callable[..., ModelServer]
 ) -> None:
@@ -262,6 +270,7 @@ def test_no_wait_is_allowed_so_it_is_asked_at_once(run: Run) -> None:
     assert "it cannot be reached" in text and "runner.meta.base_url" in text
 
 
+@pytest.mark.whole
 def test_a_run_that_is_to_fail_fails(run: Run, serve: Callable[..., ModelServer]) -> None:
     begin(run, serve(*GARBAGE).base_url, meta={"on_unusable": "fail"})
     assert run.ending == ("FAILED", "meta-garbage", 1)
@@ -280,6 +289,7 @@ def test_the_next_candidate_is_asked_before_a_person(
     assert "fail-over" in [code for code, _ in run.warnings()]
 
 
+@pytest.mark.whole
 def test_a_forced_candidate_has_no_next(run: Run, serve: Callable[..., ModelServer]) -> None:
     first, second = serve(*GARBAGE), serve()
     both = [
@@ -348,6 +358,7 @@ def test_a_plan_adds_nothing_where_people_gave_all_criteria(
     assert [one["id"] for one in run.result["acceptance_criteria"]] == ["AC-1"]
 
 
+@pytest.mark.whole
 def test_a_plan_without_any_criterion_is_asked_for_again(
     run: Run, serve: Callable[..., ModelServer]
 ) -> None:
@@ -356,6 +367,7 @@ def test_a_plan_without_any_criterion_is_asked_for_again(
     assert run.result["meta_calls"] == 5
 
 
+@pytest.mark.whole
 def test_complete_of_a_person_is_a_request_like_any_other(
     run: Run, serve: Callable[..., ModelServer]
 ) -> None:
@@ -381,6 +393,7 @@ def test_a_judge_is_not_stood_in_for_by_the_word_complete(
     assert run.ending == ("COMPLETE", "complete", 0)
 
 
+@pytest.mark.whole
 def test_another_model_answers_from_then_on(run: Run, serve: Callable[..., ModelServer]) -> None:
     server = serve(PLAN, Fault(404, "The model `m-1` does not exist"), WORK, DONE, YES)
     begin(run, server.base_url)
@@ -400,6 +413,7 @@ def test_another_planner_comes_with_resume(run: Run, serve: Callable[..., ModelS
     assert run.result["worker_runs"] == 1
 
 
+@pytest.mark.whole
 def test_a_model_named_with_resume_is_kept(run: Run, serve: Callable[..., ModelServer]) -> None:
     server = serve(PLAN, *GARBAGE, *GARBAGE, WORK, DONE, YES)
     begin(run, server.base_url)
@@ -410,6 +424,7 @@ def test_a_model_named_with_resume_is_kept(run: Run, serve: Callable[..., ModelS
     assert [request.body["model"] for request in server.requests][-4:] == ["m-2"] * 4
 
 
+@pytest.mark.series(4)
 @pytest.mark.parametrize(
     "text", ["maybe", "worker:", "worker: \0", "model:", "model: two words", "complete it", "TODO"]
 )
@@ -432,6 +447,7 @@ def test_orders_are_read_as_they_are_typed(text: str, what: str) -> None:
     assert read_order(text, "next_action").what == what
 
 
+@pytest.mark.whole
 def test_approvals_hold_for_a_persons_order_too(
     run: Run, serve: Callable[..., ModelServer]
 ) -> None:
@@ -443,6 +459,7 @@ def test_approvals_hold_for_a_persons_order_too(
     assert run.ending == ("COMPLETE", "complete", 0)
 
 
+@pytest.mark.whole
 def test_a_question_inline_is_asked_again_where_it_is_mistyped(
     run: Run, serve: Callable[..., ModelServer]
 ) -> None:

@@ -113,6 +113,7 @@ def test_a_complete_that_the_evidence_does_not_bear_is_contradicted(
     assert "CONTRADICTED" in said and TEST in said
 
 
+@pytest.mark.whole
 def test_a_criterion_is_called_as_show_calls_it(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -191,6 +192,7 @@ def test_mutants_do_not_die_of_a_dependency_that_the_set_up_did_not_install(
     assert (found["killed"], found["struck"]) == (1, 6), found
 
 
+@pytest.mark.whole
 def test_a_known_red_notices_no_mutant(
     sums: Callable[..., Run], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -220,6 +222,7 @@ def test_mutants_that_never_end_take_no_more_than_the_time(
     assert found["killed"] <= found["struck"], "one that was cut short was not noticed by a test"
 
 
+@pytest.mark.whole
 def test_no_test_that_was_tried_in_no_time_is_said(
     sums: Callable[..., Run], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -293,6 +296,7 @@ def test_one_that_is_killed_changes_nothing_and_the_next_one_clears_up(complete:
     assert (content(complete.folder.root), content(complete.project.repo)) == before
 
 
+@pytest.mark.whole
 def test_one_that_is_cancelled_while_its_folder_is_made_removes_it(
     complete: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,6 +326,7 @@ def test_one_that_is_cancelled_while_its_folder_is_made_removes_it(
     asyncio.run(cancelled())
 
 
+@pytest.mark.whole
 def test_no_time_for_mutants_is_refused(complete: Run, capsys: pytest.CaptureFixture[str]) -> None:
     assert verify(complete, "--mutants-sec", "0") == 2
     assert "above 0" in capsys.readouterr().err

@@ -23,6 +23,8 @@ from tests.kit.process import until
 from tests.kit.runs import FIX, TEST, Run
 from tests.kit.waits import HAPPY, VirtualClock, at, clock, run, tries, waits
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 __all__ = ["clock", "faulty_worker", "run"]
 
 
@@ -48,6 +50,7 @@ def test_a_reset_that_was_told_is_one_wait_in_the_same_session(
     assert state.get("wait") is None and state["cooling"] == {"worker:faulty": at(601)}
 
 
+@pytest.mark.whole
 def test_a_further_try_is_of_the_same_round_also_while_it_is_at_work(
     run: Run, clock: VirtualClock
 ) -> None:
@@ -67,6 +70,7 @@ def test_a_further_try_is_of_the_same_round_also_while_it_is_at_work(
     assert shown == [(1, 1), (1, 2)]
 
 
+@pytest.mark.whole
 def test_the_prompt_is_the_same_to_the_letter(run: Run, clock: VirtualClock) -> None:
     begin(run, says("rate_limit", reset_at=at(5)), does(FIX))
     folder = run.folder.sandbox_dir / "prompts"
@@ -74,6 +78,7 @@ def test_the_prompt_is_the_same_to_the_letter(run: Run, clock: VirtualClock) -> 
     assert first == again and "Do the task." in first
 
 
+@pytest.mark.whole
 def test_a_worker_that_never_had_a_session_starts_in_a_new_one(
     run: Run, clock: VirtualClock
 ) -> None:
@@ -145,6 +150,7 @@ def test_a_refused_key_is_asked_about_at_once_and_tried_again_after_repair(
     assert run.calls() == ["plan_task", "next_action", "next_action", "completion_assessment"]
 
 
+@pytest.mark.whole
 def test_a_key_that_stays_refused_is_asked_about_again(run: Run, clock: VirtualClock) -> None:
     begin(run, says("auth"), says("auth"), does(FIX))
     first = run.question
@@ -154,6 +160,7 @@ def test_a_key_that_stays_refused_is_asked_about_again(run: Run, clock: VirtualC
     assert run.ending == ("COMPLETE", "complete", 0)
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("failure", ["auth", "model"])
 def test_a_no_ends_the_run_with_the_reason(run: Run, clock: VirtualClock, failure: Any) -> None:
     begin(run, says(failure), does(FIX))
@@ -166,6 +173,7 @@ def test_a_no_ends_the_run_with_the_reason(run: Run, clock: VirtualClock, failur
     assert run.result["attempt"] == 2
 
 
+@pytest.mark.whole
 def test_a_model_that_is_not_there_is_named(run: Run, clock: VirtualClock) -> None:
     runner = {"worker": faulty(says("model"), does(FIX), model="gpt-none")}
     run.start(HAPPY, test=TEST, runner=runner)
@@ -185,6 +193,7 @@ def test_the_same_order_is_tried_with_another_model(run: Run, clock: VirtualCloc
     assert [order.data["worker_run_id"] for order in run.log("worker_run")] == ["1-001", "1-001w1"]
 
 
+@pytest.mark.whole
 def test_the_worker_that_waits_gets_the_other_model(run: Run, clock: VirtualClock) -> None:
     first = faulty(says("rate_limit", reset_at=at(90_000)), model="gpt-a", name="first")
     second = faulty(says("model"), does(FIX), model="gpt-b", name="second")
@@ -224,6 +233,7 @@ def test_what_is_counted_is_in_the_budget_of_worker_runs(run: Run, clock: Virtua
     assert run.result["worker_runs"] == 2
 
 
+@pytest.mark.whole
 def test_the_index_knows_while_it_waits(run: Run) -> None:
     class Looking(VirtualClock):
         """Looks at the list of runs at each breath."""
@@ -257,6 +267,7 @@ def test_a_laptop_that_was_asleep_does_not_wait_longer(run: Run, clock: VirtualC
     assert len(asleep.slept) == 1
 
 
+@pytest.mark.whole
 def test_a_clock_that_is_set_back_does_not_prolong_a_wait(run: Run) -> None:
     class SetBack(VirtualClock):
         """An hour earlier than before, at the first breath."""

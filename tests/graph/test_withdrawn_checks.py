@@ -66,6 +66,7 @@ def test_whoever_withdraws_all_of_them_ends_strict_with_a_person(run: Run) -> No
     assert any("rests on the planner's word" in one for one in run.result["missing"])
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("shell", ["true", "grep -q '# looked at' calc.py"])
 def test_one_that_any_change_makes_green_proves_nothing(run: Run, shell: str) -> None:
     """The planner has seen the change by then."""
@@ -78,6 +79,7 @@ def test_one_that_any_change_makes_green_proves_nothing(run: Run, shell: str) ->
     assert found.former[-1].replaced
 
 
+@pytest.mark.whole
 def test_before_the_work_a_replacement_is_a_proposal_like_any_other(run: Run) -> None:
     first = takes_back(work(), change(GOOD))
     run.start([plan(criterion(WRONG)), first, finish(), assess()], FIX, test=TEST)
@@ -140,6 +142,7 @@ def test_a_check_of_a_person_that_cannot_run_is_replaced_by_their_word(edited: R
     assert (found.check.run, found.check_origin, found.grade) == (GOOD["run"], "human", "proven")
 
 
+@pytest.mark.whole
 def test_it_may_be_tried_again_and_dropped(edited: Run) -> None:
     edited.respond_text("again")
     assert asked_about_a_check(edited)["output"]
@@ -149,6 +152,7 @@ def test_it_may_be_tried_again_and_dropped(edited: Run) -> None:
     assert the_criterion(edited).grade == "proven"  # by the suite: it was dropped before the work
 
 
+@pytest.mark.whole
 def test_a_person_may_end_it_there(edited: Run) -> None:
     edited.respond_text("end")
     assert edited.ending == ("FAILED", "check-cannot-run", 1)

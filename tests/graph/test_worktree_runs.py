@@ -83,6 +83,7 @@ def test_the_user_finds_the_run_and_its_note_at_home(project: Project) -> None:
     assert "a + b" in queries.diff(project.state_dir, run.id)
 
 
+@pytest.mark.whole
 def test_an_undo_says_what_it_leaves(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     run = outside(project)
     result = run.start()
@@ -111,6 +112,7 @@ def test_what_is_not_committed_goes_along_and_stays_out_of_the_commit(project: P
     assert "`new.txt` `old.txt` `tests/more.sh`" in run.note()
 
 
+@pytest.mark.whole
 def test_a_file_that_went_along_and_was_changed_is_committed(project: Project) -> None:
     project.write({"calc.py": SMALL["calc.py"] + "# mine\n", "new.txt": "new"})
     run = outside(project)
@@ -148,6 +150,7 @@ def test_setup_runs_in_the_work_tree(project: Project) -> None:
     assert not (project.repo / "node_modules").exists()
 
 
+@pytest.mark.whole
 def test_installed_packages_that_stay_behind_are_said(project: Project) -> None:
     project.write({".gitignore": "node_modules/\n", "node_modules/a.js": "1", "yarn.lock": ""})
     outside(project).start()
@@ -193,6 +196,7 @@ def test_what_cannot_be_is_refused_before_anything_is_there(
     assert places(project) == []
 
 
+@pytest.mark.whole
 def test_a_detached_head_is_a_fine_place_to_begin(project: Project) -> None:
     project.git("checkout", "-q", "--detach")
     assert outside(project).start()["commit"]["branch"] == "agentrunner/probe"
@@ -267,6 +271,7 @@ def test_a_commit_in_the_checkout_is_of_the_changed_files_alone(project: Project
     assert not (project.repo / "ran").exists()
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("code", ["detached-head", "staged-changes"])
 def test_a_checkout_that_takes_no_commit_is_refused_at_once(code: str, project: Project) -> None:
     if code == "detached-head":
@@ -298,6 +303,7 @@ def test_a_head_that_moved_meanwhile_gets_no_commit(project: Project) -> None:
 KILLED = [(point, how) for point in IN_COMMIT for how in ("--worktree", "--commit")]
 
 
+@pytest.mark.series(3)
 @pytest.mark.parametrize(("point", "how"), [*KILLED, ("mid_work", "--worktree")])
 def test_a_killed_run_ends_with_one_commit(point: str, how: str, tmp_path: Path) -> None:
     with Drill.open(tmp_path) as drill:

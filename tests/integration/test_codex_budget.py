@@ -57,6 +57,7 @@ def asked(server: ModelServer) -> int:
     return sum(request.path == "/v1/responses" for request in server.requests)
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(
     ("budget", "ending"),
     [

@@ -126,6 +126,7 @@ def test_the_box_shows_the_installation_of_codex(codex: Codex) -> None:
     assert shown and all(mount["read_only"] for mount in shown)
 
 
+@pytest.mark.series(2)
 def test_the_command_line_does_the_same(codex: Codex) -> None:
     with ModelServer(Scenario(TWO_ROUNDS), chat_script=SCRIPT) as server:
         codex.spec(server)
@@ -143,6 +144,7 @@ def test_the_command_line_does_the_same(codex: Codex) -> None:
     assert living(codex.place) == {}
 
 
+@pytest.mark.series(2)
 async def test_a_refused_key_is_told_and_not_repeated(codex: Codex) -> None:
     refusal = f"Incorrect API key provided: {KEYS['CODEX_API_KEY']}"
     model = Scenario([Turn(refusal, status=401)])
@@ -160,6 +162,7 @@ async def test_a_refused_key_is_told_and_not_repeated(codex: Codex) -> None:
     assert living(codex.place) == {}
 
 
+@pytest.mark.series(2)
 async def test_a_model_that_hangs_is_ended_by_the_idle_limit(codex: Codex) -> None:
     with ModelServer(
         Scenario([Turn("Thinking.", hang=True)]), chat_script=(PLAN, FIX, GIVE_UP)

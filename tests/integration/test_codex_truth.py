@@ -165,7 +165,7 @@ async def test_a_weakened_golden_file_and_an_empty_test_do_not_end_complete(
     assert "ana, bo and cy" in refusals[0]["message"]
 
 
-@pytest.mark.series(2)
+@pytest.mark.series(3)
 @pytest.mark.parametrize(
     ("box", "kind"),
     [

@@ -120,6 +120,7 @@ def test_the_user_s_settings_name_a_class_and_a_repository_s_may_not(
     assert "A repository may not add workers" in ran.stderr
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(
     ("place", "words"),
     [

@@ -124,12 +124,14 @@ def test_an_answer_that_is_lost_opens_no_second_one(desk: Desk) -> None:
     assert sum(method == "POST" and "api" in path for method, path in desk.forge.calls) == 1
 
 
+@pytest.mark.series(2)
 def test_a_connection_that_breaks_opens_no_second_one(desk: Desk) -> None:
     desk.forge.hang_up_after_post = 1
     assert desk.carry()["request"].endswith("/1")
     assert len(desk.forge.requests) == 1
 
 
+@pytest.mark.series(3)
 @pytest.mark.parametrize("point", ["push_after", "request_after"])
 def test_a_process_that_is_killed_in_between_is_gone_on_with(desk: Desk, point: str) -> None:
     desk.killed(point)
@@ -145,6 +147,7 @@ def test_a_process_that_is_killed_in_between_is_gone_on_with(desk: Desk, point: 
     assert opened == (point == "push_after")
 
 
+@pytest.mark.series(2)
 def test_onto_names_the_branch_that_it_is_to_go_into(desk: Desk) -> None:
     desk.plan.project.git("branch", "next")
     desk.carry(onto="next", squash=True)
@@ -164,6 +167,7 @@ def test_a_branch_of_somebody_else_is_left_alone(desk: Desk) -> None:
     assert desk.forge.requests == []
 
 
+@pytest.mark.series(2)
 def test_a_token_that_is_refused_is_told_of_and_not_shown(desk: Desk, tmp_path: Path) -> None:
     with pytest.raises(Exception, match="could not be pushed") as caught:
         desk.carry(token="wrong-0123456789")
@@ -182,6 +186,7 @@ def nowhere(place: Path, forge: Forge) -> None:
         assert not any(secret in data for secret in secrets), path
 
 
+@pytest.mark.series(2)
 def test_what_others_wrote_calls_nobody(desk: Desk) -> None:
     plan = desk.plan.store.load()
     desk.plan.store.save(

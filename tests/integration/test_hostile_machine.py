@@ -84,6 +84,7 @@ MODULES = (
 ).split()
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("how", ["command", "module", "stdin"])
 def test_modules_and_settings_of_the_working_folder_are_not_loaded(
     project: Project, how: str
@@ -147,6 +148,7 @@ def listening() -> Iterator[tuple[int, list[str]]]:
 ASKS = "from langsmith.utils import tracing_is_enabled; print(bool(tracing_is_enabled()))"
 
 
+@pytest.mark.series(3)
 @pytest.mark.parametrize("name", environment.TRACING[:3])
 def test_a_variable_that_switches_tracing_on_is_taken_away(name: str) -> None:
     def enabled(script: str, **more: str) -> bool:
@@ -230,6 +232,7 @@ def measured(*arguments: str, cwd: Path, env: dict[str, str]) -> tuple[Said, int
 # -- disks and folders -----------------------------------------------------------------------------
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("where", ["file", "read-only"])
 def test_a_state_folder_that_cannot_be_written_is_named(project: Project, where: str) -> None:
     place = project.state_dir.parent / "closed"
@@ -246,6 +249,7 @@ def test_a_state_folder_that_cannot_be_written_is_named(project: Project, where:
     assert b"--state-dir" in said.err and b"Traceback" not in said.err
 
 
+@pytest.mark.whole
 def test_a_read_only_note_folder_changes_no_result(project: Project) -> None:
     """The note is found where the result says, and a warning says why."""
     notes = project.repo / ".agent-runner"
@@ -286,6 +290,7 @@ def inside(wrap: list[str], *arguments: str, cwd: Path, env: dict[str, str]) -> 
     return Said(done.returncode, done.stdout, done.stderr)
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("name", ["a?mode=memory", "a#b", "100%25", "a b'\";--"])
 def test_a_state_folder_of_any_name(tmp_path: Path, name: str) -> None:
     project = Project.make(tmp_path, SMALL)

@@ -178,6 +178,7 @@ async def test_a_planner_that_is_away_is_waited_for_and_asked_about(
     assert (ended["state"], ended["verdict"]["reason"]) == ("COMPLETE", "complete"), ended
 
 
+@pytest.mark.whole
 async def test_what_the_planner_looks_at_is_shown(
     client: LangGraphClient, project: Project, state_dir: Path
 ) -> None:
@@ -277,6 +278,7 @@ async def test_a_task_that_cannot_be_read_is_told(client: LangGraphClient, tmp_p
     assert (await client.threads.get(thread))["status"] == "error"
 
 
+@pytest.mark.whole
 async def test_a_sandbox_that_cannot_be_had_is_told_and_blocks_nothing(
     client: LangGraphClient, project: Project
 ) -> None:

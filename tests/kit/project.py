@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
@@ -45,6 +45,8 @@ class Project:
     repo: Path
     state_dir: Path
     events: list[dict[str, Any]] = field(default_factory=list)
+    sandbox: ClassVar[str] = "bwrap"
+    """What a task gets that names none."""
 
     @classmethod
     def make(cls, place: Path, files: Mapping[str, str] = BROKEN) -> Project:
@@ -68,7 +70,7 @@ class Project:
         runner: dict[str, Any] = {
             "meta": {"kind": "liar", "max_loops": 2},
             "worker": {"kind": "command", "command": ["sh", "-c", worker]},
-            "sandbox": {"kind": "bwrap"},
+            "sandbox": {"kind": self.sandbox},
         }
         for name, value in task.pop("runner", {}).items():
             if isinstance(value, dict):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from agentrunner.verification.syntax.tokens import Token, Value, number, tokens, value_of
 
@@ -84,6 +85,10 @@ def signed(read: Sequence[Token], at: int) -> tuple[Value | None, int]:
     return number(f"-{value[1]}"), at - 1
 
 
+PARTS = (",", "|", "-")
+"""What stands between the patterns of an arm, or before one."""
+
+
 @dataclass(frozen=True)
 class _Comparisons:
     read: Sequence[Token]
@@ -141,20 +146,28 @@ class _Comparisons:
 
     def _is_arm(self, begin: int, at: int) -> bool:
         """Whether a literal is a pattern of `switch`, `match`, `case` or `when`, alone or not."""
-        patterns = (",", "|", "-")
-        while begin > 0 and (
-            self.read[begin - 1].kind in ("number", "string") or self._text(begin - 1) in patterns
-        ):
-            begin -= 1
+        begin, at = self._rows[begin][0], self._rows[at][1]
         if self._text(begin - 1) in ("case", "when"):
             return True
-        while at + 1 < len(self.read) and (
-            self.read[at + 1].kind in ("number", "string") or self._text(at + 1) in patterns
-        ):
-            at += 1
         return self._text(at + 1) in ARROWS.get(self.family, ()) and (
             self._text(self._opening(begin)) == "{"
         )
+
+    @cached_property
+    def _rows(self) -> list[tuple[int, int]]:
+        """Where the row of literals, and of what parts them, around each token begins and ends."""
+        rows: list[tuple[int, int]] = []
+        for begin in range(len(self.read)):
+            if begin < len(rows):
+                continue
+            end = begin
+            while end < len(self.read) and (
+                self.read[end].kind in ("number", "string") or self.read[end].text in PARTS
+            ):
+                end += 1
+            end = max(end, begin + 1)
+            rows += [(begin, end - 1)] * (end - begin)
+        return rows
 
     def _call(self, begin: int, at: int) -> tuple[str, str] | None:
         """Return the function that a literal is handed to directly, and what it is handed to.
@@ -240,16 +253,21 @@ class _Comparisons:
 
     def _opening(self, begin: int) -> int:
         """Return the place of the bracket around a token, -1 if there is none near."""
-        depth = 0
-        for at in range(begin - 1, max(begin - WIDEST, -1), -1):
-            text = self.read[at].text
-            if text in CLOSES:
-                depth += 1
-            elif text in OPENS:
-                if depth == 0:
-                    return at
-                depth -= 1
-        return -1
+        opened = self._openings[begin]
+        return opened if opened > begin - WIDEST else -1
+
+    @cached_property
+    def _openings(self) -> list[int]:
+        """The place of the bracket around each token, however far it is; -1 where there is none."""
+        places: list[int] = []
+        opened: list[int] = []
+        for at, token in enumerate(self.read):
+            places.append(opened[-1] if opened else -1)
+            if token.text in OPENS:
+                opened.append(at)
+            elif token.text in CLOSES and opened:
+                opened.pop()
+        return places
 
     def _closing(self, opened: int) -> int:
         depth = 0

@@ -135,6 +135,7 @@ async def test_a_budget_that_is_used_up_ends_codex_at_once(tmp_path: Path) -> No
     assert usage.last_error is not None and usage.last_error.error == "budget"
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(
     ("turn", "kind", "reset"),
     [

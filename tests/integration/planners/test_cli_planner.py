@@ -63,6 +63,7 @@ async def test_an_answer_and_what_it_cost(host: PlannerHost) -> None:
     assert living(host.place) == {}
 
 
+@pytest.mark.series(2)
 async def test_prose_is_handed_on_to_be_asked_for_again(host: PlannerHost) -> None:
     with PlannerServer(["I would rather not say."]) as server:
         reply = await host.ask(server)
@@ -92,6 +93,7 @@ async def test_a_refusal_is_told_and_hardly_repeated(
     assert host.kind in failure.message and REAL_KEY not in failure.message
 
 
+@pytest.mark.series(3)
 @pytest.mark.parametrize("item", [Turn(refusal="500"), Turn("A word.", cut=True)], ids=str)
 async def test_a_server_that_fails_is_worth_another_try(host: PlannerHost, item: Turn) -> None:
     with PlannerServer([item]) as server, pytest.raises(PlannerUnavailable) as caught:
@@ -146,6 +148,7 @@ async def test_a_time_out_leaves_nothing_running(host: PlannerHost) -> None:
     assert living(host.place) == {}
 
 
+@pytest.mark.series(2)
 async def test_without_a_repository_it_has_no_tools(host: PlannerHost) -> None:
     with PlannerServer([DONE]) as server:
         await host.ask(server, model="gpt-5.5")
@@ -179,6 +182,7 @@ async def test_it_may_read_the_repository_and_never_write(host: PlannerHost) -> 
     assert [path.name for path in host.repo.iterdir()] == ["secret.txt"]
 
 
+@pytest.mark.series(2)
 async def test_a_recording_is_played_without_a_key(host: PlannerHost, tmp_path: Path) -> None:
     tape = tmp_path / "run.cassette"
     with PlannerServer([DONE]) as server:

@@ -22,6 +22,7 @@ def filled_in(payload: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]
     return {**answer, **payload, "looks": looks} if looks else payload
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("kind", ["codex-cli", "claude-code"])
 async def test_a_cli_plays_scenes(kind: str, tmp_path: Path) -> None:
     host = PlannerHost(kind, "bwrap", tmp_path, require(kind, "bwrap"))

@@ -49,8 +49,8 @@ SEARCH = (
 )
 WHOLE = pytest.mark.whole
 IN_BWRAP = (
-    *(go, cargo, maven, npm, pnpm, uv, yarn, berry),
-    *(pytest.param(make, marks=WHOLE) for make in (gem, gem_home, pip, gradle)),
+    *(go, cargo, npm, pnpm, uv, yarn, berry),
+    *(pytest.param(make, marks=WHOLE) for make in (maven, gem, gem_home, pip, gradle)),
 )
 IN_DOCKER = (go, cargo, npm, pytest.param(gem, marks=WHOLE), pytest.param(maven, marks=WHOLE))
 
@@ -127,7 +127,7 @@ BESIDE = {
 """Where people have their credentials for an ecosystem."""
 
 
-@pytest.mark.series(2)
+@pytest.mark.series(4)
 @pytest.mark.parametrize(
     "row", [row for row in CACHES if row.ecosystem in BESIDE], ids=lambda row: row.below_home
 )
@@ -161,6 +161,7 @@ async def test_no_credential_is_seen_of_a_tool_that_is_not_here(
     assert lines == []
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("make", [cargo, npm], ids=lambda make: make.__name__)
 async def test_so_are_they_where_a_layer_is_a_copy(place: Place, make: Make) -> None:
     await works_offline_and_hides("copy", place, make)
@@ -239,7 +240,7 @@ def writable_again(place: Place) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("writable_again")
-@pytest.mark.series(2)
+@pytest.mark.series(3)
 @pytest.mark.parametrize(
     ("damage", "runs", "green"),
     [

@@ -67,6 +67,7 @@ async def test_the_index_can_be_written_and_no_ref(box: Sandbox, place: Place, r
     assert (repo / "moved.txt").exists()
 
 
+@pytest.mark.series(2)
 async def test_repositories_that_a_command_makes_are_not_touched_by_it(
     box: Sandbox, place: Place, repo: Path
 ) -> None:

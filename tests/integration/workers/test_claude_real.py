@@ -43,6 +43,7 @@ def test_the_installed_version_is_the_tested_one(binary: Path) -> None:
     assert (probe.version, probe.problem) == (TESTED, "")
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("sandboxed", [True, False])
 def test_an_edit_is_made_and_read(claude: PlainRun, sandboxed: bool) -> None:
     claude.sandboxed = sandboxed

@@ -19,7 +19,7 @@ TABLE = [
 ]
 
 
-@pytest.mark.series(6)
+@pytest.mark.series(9)
 @pytest.mark.parametrize(("kind", "cell"), TABLE)
 async def test_a_run_comes_to_what_it_was(kind: str, cell: Cell, tmp_path: Path) -> None:
     program = program_of(kind)

@@ -179,6 +179,7 @@ async def test_without_a_sandbox_the_access_token_enters_with_a_warning(desk: De
     assert desk.tokens_in(desk.project.state_dir, desk.project.repo) == []
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(
     ("worker", "code"),
     [

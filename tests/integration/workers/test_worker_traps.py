@@ -120,7 +120,7 @@ TRAPS = (
 )  # fmt: skip
 
 
-@pytest.mark.series(2)
+@pytest.mark.series(3)
 @pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: f"{trap.kind}: {trap.name}")
 async def test_nobody_is_misled(trap: Trap, tmp_path: Path) -> None:
     require_bwrap()

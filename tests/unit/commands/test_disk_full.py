@@ -26,6 +26,7 @@ exec "$PYTHON" -m agentrunner run -g 'Do it' --planner mock --worker mock --sand
 """
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(
     ("size", "folder"),
     [("16k", "state."), ("48k", "state."), ("100k", "/snapshots.")],

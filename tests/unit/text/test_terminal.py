@@ -171,6 +171,7 @@ def test_one_line_fits(text: str, width: int) -> None:
     assert "\n" not in shown and not UNSAFE.search(shown)
 
 
+@pytest.mark.series(3)
 @pytest.mark.parametrize(
     "unit", [ESC, f"{ESC}]", f"{ESC}[", "\x9d", "\r", "\x9b1", f"{ESC}[1;", f"{ESC} ", "\u202e"]
 )

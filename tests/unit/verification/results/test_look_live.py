@@ -124,6 +124,7 @@ def what(tree: Path, shell: str) -> tuple[int, list[str], int]:
     return seen.exit_code, [one.what for one in seen.results.exchanged], seen.results.looked
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("tool", ["-m unittest test_shop", "-m pytest -q test_shop.py"])
 @pytest.mark.parametrize(
     ("product", "expected"),
@@ -456,6 +457,7 @@ exports.total = () => 0;
 """
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("shell", ["node --test", "node shop.test.js"])
 @pytest.mark.parametrize(
     ("product", "expected"),
@@ -667,6 +669,7 @@ def inherited(tree: Path, test: str, tool: str, member: str, kind: str = "") -> 
     return found
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("tool", ["-m unittest test_shop", "-m pytest -q test_shop.py"])
 @pytest.mark.parametrize(
     ("member", "name"),
@@ -779,6 +782,7 @@ DISGUISES = [
 ]
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize("member", DISGUISES)
 def test_what_says_that_it_is_from_elsewhere_is_named(tree: Path, member: str) -> None:
     shop = "import unittest.mock\n" + LOGGED.format(member=member, kind="")

@@ -189,6 +189,7 @@ class TestOld(unittest.TestCase):
     ]
 
 
+@pytest.mark.series(2)
 @pytest.mark.parametrize(
     ("shell", "env"),
     [

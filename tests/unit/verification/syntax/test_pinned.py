@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from agentrunner.verification.syntax.edits import applied
-from agentrunner.verification.syntax.pinned import KnownToTests, mentions, pinned
+from agentrunner.verification.syntax.pinned import (
+    KnownToTests,
+    compared_anew,
+    mentions,
+    pinned,
+)
 from agentrunner.verification.syntax.tokens import content, number, tokens
 
 ASKED = "It refuses what it should."
@@ -160,3 +167,11 @@ def test_a_number_and_its_text_are_one_value_and_data_of_tests_counts() -> None:
     tested = KnownToTests.of([("rows.json", b'[{"in": 42, "text": "a b"}]')])
     assert ("number", "42") in tested
     assert ("string", "a b") in tested
+
+
+@pytest.mark.parametrize("between", [b"\n", b", "], ids=["lines", "list"])
+def test_a_table_of_numbers_is_read_at_once(between: bytes) -> None:
+    table = between.join(b"%d" % number for number in range(20_000))
+    began = time.process_time()
+    assert not compared_anew("table.py", None, b"TABLE = [" + table + b"]")
+    assert time.process_time() - began < 3
