@@ -33,7 +33,7 @@ def event_line(event: Mapping[str, Any], *, chat: bool = False, before: str = ""
                 return ""  # the next event says it: another round, or merged
             when = f", again at {_local(event['retry_at']):%H:%M}" if event.get("retry_at") else ""
             new = detail and detail not in before
-            line = f"{task} {status_word(event['status'], '')}{when}"
+            line = f"{task} {status_word(event['status'], '', driven=True)}{when}"
             return f"{line}: {detail}" if new else line if line != before else ""
         case "plan_question":
             command = "/answer" if chat else "agentrunner plan answer"

@@ -102,7 +102,11 @@ def _tree(
     doing: Mapping[str, str],
 ) -> list[str]:
     plan, lines = look.plan, []
-    left_out = [task.status for task in look.tasks.values() if task.status in hidden]
+    left_out = [
+        status_word(task.status, driven=look.driven)
+        for task in look.tasks.values()
+        if task.status in hidden
+    ]
     asides = {task_id: _aside(look, task_id, width // 2) for task_id in look.tasks}
     aside_width = max(map(cell_width, asides.values()), default=0)
     room = max(width - aside_width - 2, 12)
@@ -128,7 +132,7 @@ def _tree(
         if task.at_work and (words := doing.get(node.task_id)):
             lines.append(paint.dim(shorten(f"{lead}           {flat(words)}", width)))
     if left_out:
-        counts = [f"{left_out.count(one)} {status_word(one)}" for one in dict.fromkeys(left_out)]
+        counts = [f"{left_out.count(word)} {word}" for word in dict.fromkeys(left_out)]
         lines.append(paint.dim(f"… {', '.join(counts)}"))
     return lines
 
