@@ -187,7 +187,8 @@ def _drive(order: PlanInstructions, output: Output, begun: Callable[[], None] | 
         from agentrunner.results import PlanResult
 
         ended = PlanResult.of_event(console.result) if console.result else None
-        show_status(order.options.state_dir, order.repo, result=ended)
+        shown = view.asked if view is not None and sys.stdout.isatty() else ()
+        show_status(order.options.state_dir, order.repo, result=ended, asked=shown)
     return code
 
 

@@ -99,6 +99,8 @@ class PlanView:
         self._held: list[str] = []
         self._latest: tuple[PlanStatus, dict[str, str]] | None = None
         self.asking = False
+        self.asked: set[int] = set()
+        """Questions that were shown here whole."""
 
     def say(self, lines: Sequence[str]) -> None:
         if self.asking:
@@ -234,6 +236,7 @@ class PlanQuestions:
             lines += wrap(text, width, "    ")
             lines += pasteable(below, width, "    ") if below else []
             _write("\n" + "\n".join(lines) + "\n")
+            self._view.asked.add(question.id)
             watching = asyncio.create_task(self._watch(question.id))
             try:
                 await self._typed_answer(question)

@@ -67,7 +67,8 @@ def watch_plan(repo: str | None, output: Output) -> int:
         console.close()
     result = _result(folder)
     if not output.json:
-        show_status(state_dir, repository(repo), result=result)
+        shown = view.asked if view is not None and sys.stdout.isatty() else ()
+        show_status(state_dir, repository(repo), result=result, asked=shown)
     return result.exit_code if result else 0
 
 

@@ -476,6 +476,11 @@ class TaskSpec(BaseModel):
         return "\n\n".join(parts)
 
     @property
+    def texts(self) -> tuple[str | None, ...]:
+        """What files say that the settings name: the planner's script, patterns, the template."""
+        return (self.script_text, self.patterns_text, self.template_text)
+
+    @property
     def shown_repo(self) -> str:
         """The repository as people know it: the run is listed and its note is left there."""
         return self.landing.repo if self.landing else self.plan_repo or self.repo

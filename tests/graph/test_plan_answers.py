@@ -254,17 +254,23 @@ def commit_what_is_needed(plan: PlanProject) -> None:
     plan.project.git("commit", "-qm", "What was missing")
 
 
-def test_an_answer_begins_from_a_commit_made_since_where_nothing_is_lost(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", ["It is there now.", ""])
+def test_a_task_tried_again_begins_from_a_commit_made_since_where_nothing_is_lost(
+    words: str, tmp_path: Path
+) -> None:
+    """With an answer, or named by --only, which asks for no further answer."""
     plan = PlanProject.make(tmp_path, [Work(NEEDS_A_FILE, "grep -q two a.txt")], START)
     assert plan.carry()["exit_code"] != 0
     (asked,) = waiting_questions(plan.store)
     assert "afresh" not in asked.text
     commit_what_is_needed(plan)
-    answer(plan.store, asked.task_id, "It is there now.", AT)
-    assert plan.carry()["exit_code"] == 0, plan.events
-    assert plan.published("a.txt") == "one\ntwo\n"
+    if words:
+        answer(plan.store, asked.task_id, words, AT)
+    only = () if words else (asked.task_id,)
+    assert plan.carry(only=only)["exit_code"] == 0, plan.events
+    assert plan.published("a.txt") == "one\ntwo\n" and not waiting_questions(plan.store)
     turn = TaskRunStore(plan.folder).latest(asked.task_id)
-    assert turn is not None and (turn.number, turn.words) == (2, "It is there now.")
+    assert turn is not None and (turn.number, turn.words) == (2, words)
 
 
 def test_where_something_would_be_lost_the_question_says_how_to_begin_afresh(

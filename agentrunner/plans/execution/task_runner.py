@@ -223,13 +223,15 @@ class TaskRuns:
         return await self._open(TaskRun(task_run.task_id, task_run.number + 1))
 
     async def _afresh(self, task_run: TaskRun) -> TaskRun | None:
-        """Return a new run from the branch's head, with a person's answer about one that ended.
+        """Return a new run from the branch's head where a person wants one that ended tried again.
 
-        None where nobody has answered, where the head is the same, and where its workers changed
-        something and the person does not say that it is to begin afresh.
+        With their answer, if any. None where nobody wants that, where the head is the same, and
+        where its workers changed something and the person does not say that it is to begin afresh.
         """
-        answer = self._questions.answer(task_run)
-        if not answer or task_run.asked or not await self._workspaces.is_behind(task_run):
+        answer = self._questions.answer(task_run) or ""
+        if not answer and task_run.task_id not in self._again:
+            return None
+        if task_run.asked or not await self._workspaces.is_behind(task_run):
             return None
         result = (await saved_run(self._options.state_dir, task_run.run_id)).result
         words = afresh(answer)
@@ -241,8 +243,9 @@ class TaskRuns:
             task_run.task_id,
             task_run.number + 1,
             words=answer if words is None else words,
-            words_for=self._questions.asked(task_run),
+            words_for=self._questions.asked(task_run) if answer else "",
         )
+        self._again.discard(task_run.task_id)
         self._questions.settle(task_run, TRIED_AGAIN)
         opened = await self._open(fresh)
         await self._workspaces.close(task_run)
@@ -354,12 +357,13 @@ class TaskRuns:
         return await runs.resume(task_run.run_id, options, **arguments)
 
     async def _changed_spec(self, task_run: TaskRun, plan: Plan) -> TaskSpec | None:
-        """Return the task if its settings differ from those its run began with, else None."""
-        kept = load_spec(RunFolder.open(self._options.state_dir, task_run.run_id)).plan_settings
+        """Return the task if its settings, or files that they name, differ from those its run began
+        with, else None.
+        """
+        kept = load_spec(RunFolder.open(self._options.state_dir, task_run.run_id))
         spec = self._spec_of(plan, task_run.task_id, task_run)
-        return (
-            None if kept in ("", spec.plan_settings) else await self._with_earlier(spec, task_run)
-        )
+        same = kept.plan_settings in ("", spec.plan_settings) and kept.texts == spec.texts
+        return None if same else await self._with_earlier(spec, task_run)
 
     async def _with_earlier(self, spec: TaskSpec, task_run: TaskRun) -> TaskSpec:
         """Return the task with what other workers wrote before its run."""

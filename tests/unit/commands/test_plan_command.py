@@ -223,7 +223,7 @@ def test_a_task_of_a_killed_process_has_the_same_word_on_every_screen(shell: She
     assert shell("make a page", *SCRIPT, "--yes") == 0
     store, folder = shell.talks.store, shell.talks.folder
     store.note(StoredTask("TASK-0001", PlanTaskStatus.RUNNING, "TASK-0001-ab12"), AT)
-    screens = ([], ["show", "1"], ["status"])
+    screens: list[list[str]] = [[], ["show", "1"], ["status"]]
 
     def words() -> list[str]:
         shown = []
