@@ -161,13 +161,24 @@ def _last_answer(waiting: InboxItem, width: int) -> list[str]:
 
 
 def _approval_text(
-    waiting: InboxItem, prompt: str, width: int, result: Result | None = None, left_out: int = 0
+    waiting: InboxItem,
+    prompt: str,
+    width: int,
+    result: Result | None = None,
+    left_out: int = 0,
+    *,
+    folded: bool = False,
 ) -> list[str]:
-    """Show the subject first and the question last, where a reader of a long text ends."""
+    """Show the subject first and the question last, where a reader of a long text ends.
+
+    The question of a worker's order is its reason, and comes first.
+    """
     value = _UNTOLD[waiting.kind](waiting) if waiting.kind in _UNTOLD else waiting.subject
-    subject = subject_lines(waiting.kind, value, prompt, width, result, left_out)
-    lines = [*subject, ""] if subject else []
-    return [*lines, *wrap(waiting.text, width, "  "), f"  id {flat(waiting.id)}"]
+    subject = subject_lines(waiting.kind, value, prompt, width, result, left_out, folded=folded)
+    text, end = wrap(waiting.text, width, "  "), f"  id {flat(waiting.id)}"
+    if waiting.kind == "worker":
+        return [*text, "", *subject, end]
+    return [*subject, *[""] * bool(subject), *text, end]
 
 
 def _order_untold(waiting: InboxItem) -> str:
@@ -286,10 +297,12 @@ def approval_screen(
     so that all else fits, with the letters to answer by.
     """
     head = [f"  {about(waiting) or waiting.kind}", ""]
-    text = _approval_text(waiting, prompt, width, result)
+    folded = height > 0
+    text = _approval_text(waiting, prompt, width, result, folded=folded)
     room = height - len(head) - 1 - len(wrap(approval_prompt(waiting.kind), width - 4))
     if height and len(text) > room:
-        text = _approval_text(waiting, prompt, width, result, left_out=len(text) - room)
+        left_out = len(text) - room
+        text = _approval_text(waiting, prompt, width, result, left_out, folded=folded)
     return "\n".join([*head, *text, ""])
 
 
