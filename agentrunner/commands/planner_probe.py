@@ -74,8 +74,8 @@ def connection_item(settled: TaskSpec, environ: Mapping[str, str]) -> DoctorItem
         socket.create_connection(place, CONNECT_SEC).close()
     except OSError as error:
         why = error.strerror or str(error) or type(error).__name__
-        cure = f"start the server, or correct its address ({url}); then {TRY_PLANNER}"
-        return DoctorItem("FAIL", "planner server", f"{where} takes no connection: {why}", cure)
+        cure = f"start its server, or correct its address {url}, then agentrunner doctor --planner"
+        return DoctorItem("FAIL", "planner", f"its server {where} takes no connection: {why}", cure)
     text = f"{where} takes a connection; nothing was sent to its model"
     return DoctorItem("", NOT_ASKED, text, TRY_PLANNER)
 
