@@ -102,6 +102,13 @@ def spread(left: str, right: str, width: int) -> str:
     return f"{fit(left, room)}  {right}".rstrip() if right else shorten(left, width)
 
 
+def headed(word: str, names: str, right: str, width: int) -> list[str]:
+    """Return a head of state, names and facts; where a name would be cut, all have lines below."""
+    if len(word) + cell_width(names) + cell_width(right) + 4 <= width:
+        return [spread(f"{word}  {names}", right, width)]
+    return [spread(word, right, width), *wrap(names, width, "  ")]
+
+
 def wrap(text: str, width: int, indent: str = "") -> list[str]:
     """Return sanitised lines of at most `width` cells, each after `indent`.
 

@@ -13,8 +13,8 @@ from agentrunner.screens.layout import (
     Paint,
     count,
     flat,
+    headed,
     hung,
-    spread,
     worked_and_waited,
     wrap,
 )
@@ -105,7 +105,7 @@ def paused_screen(
     """
     waiting = result.waiting
     assert waiting is not None, "a run that waits"
-    lines = [_head(result, waiting.kind, width, paint), ""]
+    lines = [*_head(result, waiting.kind, width, paint), ""]
     if not brief and waiting.kind in IN_WORDS:
         lines += [*_question_text(waiting, width), *_options(waiting, width), ""]
     elif not brief:
@@ -130,14 +130,14 @@ def about(waiting: InboxItem) -> str:
     return _FINDINGS.get(code) or _NAMES.get(waiting.kind, "")
 
 
-def _head(result: Result, kind: str, width: int, paint: Paint) -> str:
+def _head(result: Result, kind: str, width: int, paint: Paint) -> list[str]:
     waiting = result.waiting
     subject = (about(waiting) if waiting else _NAMES.get(kind)) or result.title or ""
     names = " · ".join(flat(text) for text in (str(result.run_id), subject) if text)
     rounds = count(result.rounds_done, "round")
     right = ", ".join([rounds, *worked_and_waited(result.duration_sec, result.waited_sec)])
-    line = spread(f"WAITING FOR YOU  {names}", right, width)
-    return line.replace("WAITING FOR YOU", paint.warn("WAITING FOR YOU"), 1)
+    first, *below = headed("WAITING FOR YOU", names, right, width)
+    return [first.replace("WAITING FOR YOU", paint.warn("WAITING FOR YOU"), 1), *below]
 
 
 def _question_text(waiting: InboxItem, width: int) -> list[str]:
