@@ -130,9 +130,18 @@ def wrap(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def _pieces(paragraph: str, room: int) -> Iterable[str]:
-    """Yield words with the blanks after them, none wider than `room`."""
-    start = 0
+    """Yield words with the blanks after them, none wider than `room`.
+
+    What stands between back-ticks is one word where it fits a line: it can be copied.
+    """
+    start, closes, fits = 0, -1, False
     for index, character in enumerate(paragraph):
+        if character == "`" and index > closes:
+            closes = paragraph.find("`", index + 1)
+            fits = cell_width(paragraph[index : closes + 1]) <= room
+            closes = closes if closes > 0 else len(paragraph)
+        if fits and index < closes < len(paragraph):
+            continue
         ends_word = character == " " and paragraph[index + 1 : index + 2] != " "
         if ends_word or _may_break(paragraph, index):
             yield from _split_word(paragraph[start : index + 1], room)

@@ -160,13 +160,15 @@ def question_lines(questions: Sequence[OpenQuestion], width: int, *, chat: bool)
     if not questions:
         return []
     command = "/answer" if chat else "agentrunner plan answer"
-    lines = ["", *wrap(f"Questions for you ({command} N TEXT):", width)]
+    head = f"Questions for you ({command} N TEXT):"
+    below = ["Questions for you:", f"  {command} N TEXT"]
+    lines = ["", *([head] if len(head) <= width else below)]
     for one in questions:
         about = f"{one.task_id}: " if one.task_id else ""
-        text, below = apart_from_command(about + one.text, width - 6)
+        text, last = apart_from_command(about + one.text, width - 6)
         first, *rest = wrap(text, width, "      ")
         lines += [f"{one.id:>4}  {first.strip()}", *rest]
-        lines += pasteable(below, width, "    ") if below else []
+        lines += pasteable(last, width, "    ") if last else []
     return lines
 
 

@@ -106,6 +106,9 @@ def test_a_command_at_the_end_of_a_question_can_be_copied(width: int) -> None:
     for shown in (screen, "\n".join(question_lines(asked, width, chat=False))):
         assert max(map(cell_width, shown.split("\n"))) <= width
         assert command in shown.replace(" \\\n    ", " ")
+        assert "agentrunner plan answer N TEXT" in "\n".join(
+            question_lines(asked, width, chat=False)
+        )
 
 
 def test_why_a_task_waits_is_shown_once() -> None:
