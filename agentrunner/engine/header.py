@@ -127,7 +127,7 @@ def _landing(spec: TaskSpec) -> HeaderLanding | None:
     landing = spec.landing
     if landing is None:
         return None
-    fields = landing.model_dump(include={"branch", "base", "carried", "carried_more", "left"})
+    fields = landing.model_dump(exclude={"repo", "outside", "clean"})
     fields["branch"] = landing.branch or (f"agentrunner/{spec.task_id}" if landing.outside else "")
     return HeaderLanding(**fields, worktree=spec.repo if landing.outside else None)
 

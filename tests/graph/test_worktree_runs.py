@@ -126,7 +126,21 @@ def test_clean_takes_nothing_along(project: Project) -> None:
     run = outside(project, clean=True)
     run.start(worker=f"{FIX}; test ! -e new.txt")
     assert run.result["state"] == "COMPLETE"
-    assert project.told("run_started")[0]["header"]["landing"]["carried"] == []
+    landing = project.told("run_started")[0]["header"]["landing"]
+    assert (landing["carried"], landing["without"]) == ([], ["new.txt"])
+
+
+def test_a_commit_in_the_checkout_says_before_what_is_uncommitted_there(project: Project) -> None:
+    """What the run changes is committed whole; all else stays as it was."""
+    project.write({"calc.py": SMALL["calc.py"] + "# mine\n", "new.txt": "new"})
+    run = inside(project)
+    run.start()
+    assert run.ending == ("COMPLETE", "complete", 0)
+    landing = project.told("run_started")[0]["header"]["landing"]
+    assert (landing["carried"], landing["without"]) == ([], ["calc.py", "new.txt"])
+    assert "# mine" in project.git("show", "main:calc.py")
+    status = project.git("status", "--porcelain").split("\n")
+    assert "?? new.txt" in status and not [line for line in status if "calc.py" in line]
 
 
 def test_a_submodule_is_left_and_said(project: Project, tmp_path: Path) -> None:
