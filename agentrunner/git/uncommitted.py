@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
+from collections.abc import Mapping
 
 from agentrunner.errors.repositories import GitFailed
 from agentrunner.git.borrow import LOW, git_mode
-from agentrunner.git.export import list_tree
+from agentrunner.git.export import differing
 from agentrunner.git.own_checkout import commit_of
 from agentrunner.git.process import Git, git_dir_of, shared_dir_of
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.git.stat_cache import KEY
-from agentrunner.git.user_index import IndexDamaged, UserIndex, read_index
+from agentrunner.git.user_index import IndexDamaged, read_index
 from agentrunner.text.unicode import to_bytes, to_text
 
 
@@ -33,10 +33,16 @@ def uncommitted(snapshots: Snapshots, tree: str) -> list[str]:
     new = {to_text(name) for name in here.keys() - index.tracked}
     found = {to_bytes(path) for path in new - snapshots.ignored_paths(new)}
     for name, entry in index.entries.items():
-        blob = entry[KEY.size :].hex()
-        if here.get(name) != blob and not _as_git_saw_it(os.fsencode(repo), name, entry):
+        if here.get(name) != _blob(entry) and not _as_git_saw_it(os.fsencode(repo), name, entry):
             found.add(name)
-    return sorted(map(to_text, found | _staged(snapshots, index)))
+    if head := _committed(snapshots, tree, here):
+        found |= {n for n, entry in index.entries.items() if head.get(n) != _blob(entry)}
+        found |= {name for name in head if name not in index.tracked and name not in here}
+    return sorted(map(to_text, found))
+
+
+def _blob(entry: bytes) -> str:
+    return entry[KEY.size :].hex()
 
 
 def _as_git_saw_it(repo: bytes, name: bytes, entry: bytes) -> bool:
@@ -55,16 +61,21 @@ def _as_git_saw_it(repo: bytes, name: bytes, entry: bytes) -> bool:
     return entry.startswith(key)
 
 
-def _staged(snapshots: Snapshots, index: UserIndex) -> set[bytes]:
-    """Return the files that the index has otherwise than the commit that is checked out."""
-    repo, head = snapshots.work_tree, dict[bytes, str]()
+def _committed(snapshots: Snapshots, tree: str, here: Mapping[bytes, str]) -> dict[bytes, str]:
+    """Return the blobs of the commit that is checked out, by path; {} where that is not known.
+
+    Only what differs from the snapshot is asked for: the commit may have 100,000 files.
+    """
+    repo, head = snapshots.work_tree, dict(here)
     reader = Git(snapshots.git.git_dir, snapshots.git.binary)
     reader.borrows_from(os.fsencode(shared_dir_of(git_dir_of(repo)) / "objects"))
-    with contextlib.suppress(GitFailed):  # its objects may lie where our own git finds none
-        if commit := commit_of(repo):
-            listed = list_tree(reader, commit)
-            head = {to_bytes(path): entry[1] for path, entry in listed.items()}
-    if not head:
-        return set()
-    staged = {n for n, entry in index.entries.items() if head.get(n) != entry[KEY.size :].hex()}
-    return staged | (head.keys() - index.tracked)
+    commit = commit_of(repo)
+    try:
+        found = differing(reader, tree, commit) if commit else {}
+    except GitFailed:  # its objects may lie where our own git finds none
+        return {}
+    for path, (_, entry) in found.items():
+        head.pop(to_bytes(path), None)
+        if entry is not None:
+            head[to_bytes(path)] = entry[1]
+    return head if commit else {}
