@@ -245,6 +245,19 @@ def test_a_worker_that_the_sandbox_lacks_is_asked_about_at_once(tmp_path: Path) 
     assert not [e for e in plan.told("plan_task") if e["status"] == "RETRY_WAIT"]
 
 
+def test_a_script_that_is_not_committed_is_named_as_it_is_in_the_repository(
+    tmp_path: Path,
+) -> None:
+    """Its work tree is removed with the task: nobody can put the script there."""
+    plan = PlanProject.make(tmp_path, [Work()], START)
+    settings = plan.settings()
+    overrides = {**settings.overrides, "command": "runner.worker.command=[sh, tools/agent.sh]"}
+    assert plan.carry(settings=settings.model_copy(update={"overrides": overrides}))["exit_code"]
+    (asked,) = waiting_questions(plan.store)
+    assert "commit tools/agent.sh: a task of a plan" in asked.text
+    assert str(plan.folder.work) not in asked.text
+
+
 NEEDS_A_FILE = "test ! -e needed.txt || echo two >> a.txt"
 
 
