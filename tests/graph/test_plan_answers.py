@@ -286,6 +286,27 @@ def test_a_task_tried_again_begins_from_a_commit_made_since_where_nothing_is_los
     assert turn is not None and (turn.number, turn.words) == (2, words)
 
 
+def test_a_worker_that_could_not_start_is_tried_again_with_what_was_committed(
+    tmp_path: Path,
+) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], START)
+    settings = plan.settings()
+    overrides = {**settings.overrides, "command": 'runner.worker.command="true && exec ./agent.sh"'}
+    settings = settings.model_copy(update={"overrides": overrides})
+    assert plan.carry(settings=settings)["exit_code"] == 4
+    (asked,) = waiting_questions(plan.store)
+    assert (
+        "its command fails: exit code 127" in asked.text and len(plan.told("worker_started")) == 1
+    )
+    plan.project.write({"agent.sh": "#!/bin/sh\ntouch 1.done\n"})
+    (plan.project.repo / "agent.sh").chmod(0o755)
+    plan.project.git("add", "agent.sh")
+    plan.project.git("commit", "-qm", "The agent")
+    answer(plan.store, asked.task_id, "yes", AT)
+    assert plan.carry(settings=settings)["exit_code"] == 0, plan.events
+    assert plan.published("1.done") == ""
+
+
 def test_where_something_would_be_lost_the_question_says_how_to_begin_afresh(
     tmp_path: Path,
 ) -> None:
