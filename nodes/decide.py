@@ -17,7 +17,7 @@ from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.planner_checks import without
 from agentrunner.execution.questions import answered, question, remark
 from agentrunner.execution.stuck import forgotten, leads_nowhere, ordered, stuck_end
-from agentrunner.prompts import choose, worker_prompt
+from agentrunner.prompts import choose, own_part, worker_prompt
 from agentrunner.protocol import Decision, Message, NextAction, WorkerCall
 from agentrunner.state.decisions import shown
 from agentrunner.state.lifecycle import LOOPS, TaskState
@@ -215,12 +215,15 @@ def _order(state: TaskContext, deps: Deps, chosen: NextAction, counters: Counter
         deps.warn(state, "reply-taken", remark)
     people = shown(state.get("people"), steering=True, most=PEOPLE_CHARS)
     text = worker_prompt(call.prompt, state["criteria"], patterns, deps.spec.language, people)
+    begins, ends = own_part(text, patterns, deps.spec.language)
     return WorkerOrder(
         worker_run_id=run_id,
         worker=member.worker.kind,
         member=member.name,
         mode="resume" if call.mode == "resume" else "exec",
         prompt=deps.folder.write(f"prompts/{run_id}.md", text, new=True),
+        own_begins=begins,
+        own_ends=ends,
         model=model or member.spec.runner.worker.model,
         flags=list(call.flags),
         env=dict(call.env),

@@ -18,7 +18,7 @@ from agentrunner.prompts.assembly import (
     fixed_tokens,
 )
 from agentrunner.prompts.context_budget import ContextBudget, budget_for
-from agentrunner.prompts.patterns import Pattern, choose, load_patterns, worker_prompt
+from agentrunner.prompts.patterns import Pattern, choose, load_patterns, own_part, worker_prompt
 from agentrunner.prompts.rounds import Round
 from agentrunner.prompts.templates import Language, render
 
@@ -39,6 +39,7 @@ __all__ = [
     "choose",
     "fixed_tokens",
     "load_patterns",
+    "own_part",
     "render",
     "worker_prompt",
 ]

@@ -72,6 +72,22 @@ def choose(
     return chosen, sorted({name for name in names if name not in library})
 
 
+def own_part(prompt: str, patterns: Mapping[str, Pattern], language: Language) -> tuple[int, int]:
+    """Return the characters of a worker's prompt that are about its order: from, up to.
+
+    The others frame every order with these patterns.
+    """
+    frame = worker_prompt("", [], patterns, language)
+    begins = _alike(prompt, frame)
+    return begins, len(prompt) - _alike(prompt[begins:][::-1], frame[begins:][::-1])
+
+
+def _alike(one: str, other: str) -> int:
+    """Return how many characters two texts begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
 def worker_prompt(
     body: str,
     criteria: Sequence[Criterion],

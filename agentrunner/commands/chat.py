@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import form_of, paint_for, show, width_of
-from agentrunner.commands.plan_place import Setting, task_called
+from agentrunner.commands.plan_place import Setting, is_driven, task_called
 from agentrunner.errors import AgentRunnerError, UsageError
 
 if TYPE_CHECKING:
@@ -114,8 +114,8 @@ def _plan_screen(talk: Conversation) -> str:
     from agentrunner.screens.plan_tree import plan_screen
 
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
-    asked = waiting_questions(talk.store)
-    return plan_screen(talk.store.load(), asked, width=width, paint=paint, chat=True)
+    asked, driven = waiting_questions(talk.store), is_driven(talk.store)
+    return plan_screen(talk.store.load(), asked, driven=driven, width=width, paint=paint, chat=True)
 
 
 class Chat:
@@ -248,7 +248,10 @@ class Chat:
         plan = store.load()
         task_id = task_called(plan, task)
         answered = answered_questions(store, task_id)
-        show(task_screen(plan, task_id, store.standings(), answered, width=width, paint=paint))
+        standings, driven = store.standings(), is_driven(store)
+        show(
+            task_screen(plan, task_id, standings, answered, driven=driven, width=width, paint=paint)
+        )
 
     def _undo(self, _: str) -> None:
         from agentrunner.commands.talking import undone

@@ -46,9 +46,19 @@ class Taken:
 
 
 def chosen(
-    repo: Path, environ: Mapping[str, str], state_dir: Path, provable: bool, policy: Path | None
+    repo: Path,
+    environ: Mapping[str, str],
+    state_dir: Path,
+    provable: bool,
+    policy: Path | None,
+    *,
+    connect: bool = False,
 ) -> Taken:
-    """Return the planner and worker of a task that names none, settled as `run` settles them."""
+    """Return the planner and worker of a task that names none, settled as `run` settles them.
+
+    With `connect` a planner's server on this machine is looked for, and whether a model was asked
+    is told. Blocks.
+    """
     from agentrunner.commands.planner_settings import repository_or_empty
     from agentrunner.config.agents import AUTO
     from agentrunner.config.load import TaskSource, load_task
@@ -83,6 +93,10 @@ def chosen(
             where = asked.places.get(f"runner.{section}.kind")
             reason = tilde(where or _implicit_source(asked, section), home)
         found.append(_taken_item(name, f"{kind}: {reason}", lacks.get(section, [])))
+    if connect and "meta" in taken and not lacks.get("meta"):
+        from agentrunner.commands.planner_probe import connection_item
+
+        found += [item for item in [connection_item(settled, environ)] if item]
     found.append(_sight_item(settled.runner.meta, settled.places, policies))
     by_image = [isinstance(error, WorkerMissing) for error in lacks.get("worker", [])]
     return Taken(found, taken, "worker" in taken and bool(by_image) and all(by_image))

@@ -74,9 +74,6 @@ PolicyFile = Annotated[
     typer.Option("--policy", metavar="FILE", help="Limit tasks by this policy file, too."),
 ]
 Test = Annotated[
-    str | None, typer.Option("--test", metavar="CMD", help="The test command, or `auto`.")
-]
-RunTest = Annotated[
     str | None,
     typer.Option(
         "--test", metavar="CMD", help="The test command; `auto` finds it, `none` runs none."

@@ -16,7 +16,7 @@ from agentrunner import api
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
 from agentrunner.commands.index import CONTEXT, Entries, Index, index_app
-from agentrunner.commands.plan_place import Setting, repository, store_of, task_called
+from agentrunner.commands.plan_place import Setting, is_driven, repository, store_of, task_called
 from agentrunner.environment import user_name
 from agentrunner.errors import UsageError
 from agentrunner.plans.control_words import control_word
@@ -178,14 +178,15 @@ def show_plan(
 
     store = store_of(repo, state_dir)
     plan = store.load()
-    width, paint = width_of(sys.stdout), paint_for(sys.stdout)
+    width, paint, driven = width_of(sys.stdout), paint_for(sys.stdout), is_driven(store)
     if task is None:
         if as_json:
             _show_json(plan, store)
             return 0
         from agentrunner.commands.talking import show_kept
 
-        show(plan_screen(plan, waiting_questions(store), width=width, paint=paint))
+        asked = waiting_questions(store)
+        show(plan_screen(plan, asked, driven=driven, width=width, paint=paint))
         show_kept(plan, store)
         return 0
     task_id = task_called(plan, task)
@@ -193,7 +194,8 @@ def show_plan(
         _show_json(plan, store, task_id)
         return 0
     answered = answered_questions(store, task_id)
-    show(task_screen(plan, task_id, store.standings(), answered, width=width, paint=paint))
+    standings = store.standings()
+    show(task_screen(plan, task_id, standings, answered, driven=driven, width=width, paint=paint))
     return 0
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from agentrunner.commands.notify import Notifier
     from agentrunner.commands.plan_live import PlanView
     from agentrunner.plans.execution.instructions import PlanInstructions
+    from agentrunner.plans.store import OpenQuestion
     from agentrunner.results import PlanResult
 
 
@@ -48,6 +49,10 @@ class PlanConsole:
         """Warnings already shown: each run repeats those about the whole plan."""
         self._before: dict[object, str] = {}
         """By task, the line that was written last."""
+        self._asked: set[int] = set()
+        """Questions that were asked since this began."""
+        self._waiting: set[str] | None = None
+        """Tasks that waited for an answer when the work began; None before."""
         self.result: Mapping[str, Any] | None = None
         """The latest `plan_result`; it is printed once, and last."""
 
@@ -63,12 +68,19 @@ class PlanConsole:
             self._begun()
             self._begun = None
         self._lines.write(event)
-        if event["event"] == "plan_question":
+        if event["event"] == "plan_started":
+            self._waiting = {*event.get("waiting", ()), "budget"}
+        asks = event["event"] == "plan_question"
+        if asks:
+            self._asked.add(event["question"])
             self._ring(f"{event.get('task_id') or 'the plan'} needs you")
             command = f"agentrunner plan answer {event.get('question')} TEXT"
             facts = {"task_id": event.get("task_id"), "question": event.get("question")}
             self._send("needs_you", event.get("text"), command, **facts)
         line = event_line(event, before=self._before.get(event.get("task_id"), ""))
+        if self._view is not None and asks:  # the tree shows it, and the prompt asks it
+            self._before[event.get("task_id")] = line
+            return
         drawn = self._view and event["event"] == "plan_task" and not event.get("detail")
         known = event["event"] == "warning" and event["message"] in self._warned
         if self.output.json or self.output.quiet or not line or known or drawn:
@@ -77,6 +89,12 @@ class PlanConsole:
             self._warned.add(event["message"])
         self._before[event.get("task_id")] = line
         self.write(timed(line))
+
+    def waits(self, question: OpenQuestion) -> bool:
+        """Whether a question needs an answer: that of a task that is tried again may need none."""
+        if self._waiting is None:
+            return False
+        return question.id in self._asked or question.task_id in self._waiting
 
     def write(self, lines: list[str]) -> None:
         """Write permanent lines for people."""
@@ -187,7 +205,8 @@ def _drive(order: PlanInstructions, output: Output, begun: Callable[[], None] | 
         from agentrunner.results import PlanResult
 
         ended = PlanResult.of_event(console.result) if console.result else None
-        show_status(order.options.state_dir, order.repo, result=ended)
+        shown = view.asked if view is not None and sys.stdout.isatty() else ()
+        show_status(order.options.state_dir, order.repo, result=ended, asked=shown)
     return code
 
 
@@ -215,7 +234,8 @@ async def _execute_attended(
     from agentrunner.commands.plan_live import PlanQuestions, answering
 
     keep = answering(str(order.repo), str(order.options.state_dir))
-    questions = PlanQuestions(view, keep, stop, ask=interactive(console.output))
+    ask = interactive(console.output)
+    questions = PlanQuestions(view, keep, stop, ask=ask, waits=console.waits)
     while True:
         work = asyncio.create_task(api.execute_plan(order, console.hear))
         async with _polling(console):

@@ -99,6 +99,8 @@ class PlanView:
         self._held: list[str] = []
         self._latest: tuple[PlanStatus, dict[str, str]] | None = None
         self.asking = False
+        self.asked: set[int] = set()
+        """Questions that were shown here whole."""
 
     def say(self, lines: Sequence[str]) -> None:
         if self.asking:
@@ -194,11 +196,13 @@ class PlanQuestions:
         stop: asyncio.Event,
         *,
         ask: bool = True,
+        waits: Callable[[OpenQuestion], bool] = lambda question: True,
     ) -> None:
         """`answer` keeps an answer and returns a message; it raises for one that does not fit.
 
-        Without `ask` the tree is drawn and nobody is asked.
+        Without `ask` the tree is drawn and nobody is asked; else what `waits` for an answer.
         """
+        self._waits = waits
         self._asks_person = ask
         self._view, self._answer, self._stop = view, answer, stop
         self._typed = Typed()
@@ -214,7 +218,7 @@ class PlanQuestions:
             status = await self._view.look()
             self._open = {question.id for question in status.questions}
             asked = [q for q in status.questions if q.task_id and q.id not in self.left]
-            asked = asked if self._asks_person else []
+            asked = [q for q in asked if self._waits(q)] if self._asks_person else []
             if self._stop.is_set() or (ended(status) and not asked):
                 return status
             if asked:
@@ -234,6 +238,7 @@ class PlanQuestions:
             lines += wrap(text, width, "    ")
             lines += pasteable(below, width, "    ") if below else []
             _write("\n" + "\n".join(lines) + "\n")
+            self._view.asked.add(question.id)
             watching = asyncio.create_task(self._watch(question.id))
             try:
                 await self._typed_answer(question)

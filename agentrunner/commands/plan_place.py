@@ -63,6 +63,13 @@ def store_of(repo: str | None, state_dir: str | None) -> PlanStore:
     return PlanStore(folder.plan)
 
 
+def is_driven(store: PlanStore) -> bool:
+    """Whether a process executes the plan of this store now."""
+    from agentrunner.storage.plan_folder import PlanFolder
+
+    return PlanFolder(store.path.parent).driven
+
+
 def task_called(plan: Plan, name: str) -> str:
     """Return a task's id; the number alone is enough. Raises UsageError (`unknown-task`)."""
     wanted = task_id_of(name)

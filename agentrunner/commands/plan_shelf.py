@@ -105,8 +105,7 @@ def list_plans(
     state_dir: opt.StateDir = None,
 ) -> int:
     """The plans of this repository: the current one first."""
-    from agentrunner.screens.layout import flat
-    from agentrunner.text.terminal import shorten
+    from agentrunner.screens.run_table import plans_table
 
     rows = _rows(environment.state_dir(state_dir), repository(repo), everything)
     if as_json:
@@ -115,12 +114,7 @@ def list_plans(
     if not rows:
         tell(f"This repository has no plan.\n{NEXT}")
         return 0
-    most = max(len(row["name"]) for row in rows)
-    for row in rows:
-        mark = "*" if row["current"] else " "
-        progress = f"{row['done']} of {row['tasks']} done" + ", archived" * row["archived"]
-        line = f"{mark} {row['name']:<{most}}  {progress:<16}  {flat(row['goal'])}"
-        show(shorten(line.rstrip(), width_of(sys.stdout)))
+    show(plans_table(rows, width=width_of(sys.stdout)))
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -46,8 +47,12 @@ def show_status(
     *,
     as_json: bool = False,
     result: PlanResult | None = None,
+    asked: Collection[int] = (),
 ) -> None:
-    """Print the plan's status; `result` is that of a process that has just ended."""
+    """Print the plan's status; `result` is that of a process that has just ended.
+
+    `asked` are questions that this terminal has just shown whole.
+    """
     from agentrunner.screens.plan_status import status_screen
     from agentrunner.storage.plan_folder import plan_folder
 
@@ -56,7 +61,7 @@ def show_status(
         show(json.dumps(found.as_dict()))
         return
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
-    show(status_screen(found, width=width, paint=paint, result=result))
+    show(status_screen(found, width=width, paint=paint, result=result, asked=asked))
     if plan_folder(state_dir, repo).proposal.exists() and result is None:
         tell("A change is proposed and waits:  agentrunner plan   shows it")
 

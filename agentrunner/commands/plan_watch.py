@@ -67,7 +67,8 @@ def watch_plan(repo: str | None, output: Output) -> int:
         console.close()
     result = _result(folder)
     if not output.json:
-        show_status(state_dir, repository(repo), result=result)
+        shown = view.asked if view is not None and sys.stdout.isatty() else ()
+        show_status(state_dir, repository(repo), result=result, asked=shown)
     return result.exit_code if result else 0
 
 
@@ -133,13 +134,13 @@ def _followed(folder: PlanFolder) -> Iterator[EventLine]:
     """Yield the events since the latest `plan run` began, and further ones."""
     from agentrunner.storage.events import read_from
 
-    driven = folder.lock().taken()
+    driven = folder.driven
     past, offset = read_from(folder.log, 0)
     begins = [index for index, one in enumerate(past) if one.get("event") == "plan_started"]
     yield from past[begins[-1] if begins else 0 :]
     while driven:
         # Checked before reading, so that everything written before a "no" is still read.
-        driven = folder.lock().taken()
+        driven = folder.driven
         events, offset = read_from(folder.log, offset)
         yield from events
         if driven:

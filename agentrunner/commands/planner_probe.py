@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,9 @@ PROMPT_TOKENS = 4000
 ROOM_TOKENS = 16_384
 """A context that is large enough for a run of several rounds."""
 SLOW_SEC = 120
+CONNECT_SEC = 2.0
+"""Longest wait for a connection to a server on this machine or in its network."""
+NOT_ASKED, TRY_PLANNER = "planner asked", "agentrunner doctor --planner   asks it once"
 SCENE = "first-step.en"
 """Played by planners that are programs: it is their smallest possible call."""
 CURES: Mapping[str, str] = {
@@ -53,6 +57,38 @@ def probe_planner(environ: Mapping[str, str], state_dir: Path, policy: Path | No
     return DoctorReport(
         head, [("Planner (requests were sent to it)", findings)], verdict, ready, next=after
     )
+
+
+def connection_item(settled: TaskSpec, environ: Mapping[str, str]) -> DoctorItem | None:
+    """Return whether the planner's server takes a connection, if it is on this machine or near it,
+    and that nothing was sent to it; None for a planner without a model. Blocks.
+    """
+    if not planner_kind(settled.runner.meta.kind).calls_model:
+        return None
+    url, near = _address(settled, environ)
+    place = _host_and_port(url) if near else None
+    if place is None:
+        return DoctorItem("", NOT_ASKED, "nothing was sent to its model", TRY_PLANNER)
+    where = f"{place[0]}:{place[1]}"
+    try:
+        socket.create_connection(place, CONNECT_SEC).close()
+    except OSError as error:
+        why = error.strerror or str(error) or type(error).__name__
+        cure = f"start its server, or correct its address {url}, then agentrunner doctor --planner"
+        return DoctorItem("FAIL", "planner", f"its server {where} takes no connection: {why}", cure)
+    text = f"{where} takes a connection; nothing was sent to its model"
+    return DoctorItem("", NOT_ASKED, text, TRY_PLANNER)
+
+
+def _host_and_port(url: str) -> tuple[str, int] | None:
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    try:
+        port = parts.port or {"https": 443}.get(parts.scheme, 80)
+    except ValueError:
+        return None
+    return (parts.hostname, port) if parts.hostname else None
 
 
 def _failed(error: AgentRunnerError) -> DoctorItem:

@@ -26,7 +26,7 @@ from agentrunner.commands.announced import announced_trial
 from agentrunner.commands.chosen import Taken, chosen
 from agentrunner.commands.console import Output, form_of, interactive, show, tell
 from agentrunner.commands.obstacles import obstacles
-from agentrunner.commands.planner_probe import probe_planner
+from agentrunner.commands.planner_probe import NOT_ASKED, probe_planner
 from agentrunner.commands.policy_findings import login_findings, policy_findings
 from agentrunner.commands.sandboxes import SandboxProbe, probe_sandboxes
 from agentrunner.commands.trying import SandboxTrial
@@ -142,7 +142,7 @@ def examine(
 
     part = part_of(repo, Path.cwd())
     candidates = candidates_of(repo / part)
-    taken = chosen(repo, environ, state_dir, bool(candidates), policy)
+    taken = chosen(repo, environ, state_dir, bool(candidates), policy, connect=True)
     worker = taken.kinds.get("worker") or USUAL_WORKER
     trial = announced_trial(
         repo, candidates, state_dir,
@@ -153,7 +153,9 @@ def examine(
     home = environ.get("HOME", "")
     workers, planners = available_workers(repo), available_planners(environ, repo)
     people = [
-        DoctorItem("ok" if not offer.needs else "--", offer.kind, offer.needs or "can plan")
+        DoctorItem(
+            "ok" if not offer.needs else "--", offer.kind, offer.needs or "has what it needs"
+        )
         for offer in planners
     ]
     policies = policy_findings(policy, environ, repo)
@@ -196,6 +198,8 @@ def examine(
         who = " or ".join(offer.kind for offer in planners if not offer.needs)
         works = " or ".join([*ready, "command"])
         report.verdict = f"Ready: planner {who}; worker {works}; sandbox {trial.kind}."
+        if any(item.name == NOT_ASKED for item in taken.items):
+            report.verdict += " No model was asked yet: agentrunner doctor --planner"
         report.next = "agentrunner run FILE.md"
     return report
 

@@ -48,7 +48,7 @@ def run(
         str | None, typer.Option("--goal", "-g", metavar="TEXT", help="The requirements, in words.")
     ] = None,
     prd: Annotated[str | None, typer.Option("--prd", metavar="FILE", help="A PRD.")] = None,
-    test: opt.RunTest = None,
+    test: opt.Test = None,
     repo: Annotated[
         str | None, typer.Option("--repo", metavar="DIR", help="The repository to work in.")
     ] = None,
@@ -245,13 +245,12 @@ def load_to_run(source: TaskSource, overrides: Sequence[str], named: Mapping[str
 
     That is the one of the current part of the repository, if it has its own.
 
-    `--test none` means that none is run, whatever a file says. A task file and a PRD define
-    themselves what is run. Raises UsageError.
+    A task file and a PRD define themselves what is run. Raises UsageError.
     """
-    if named.get("test") == "none":
-        return load(source, [*overrides, "task.test=null"], {**named, "test": None})
+    from agentrunner.config.layers import NO_TEST
+
     spec = load(source, overrides, named)
-    if source.kind != "goal" or spec.task.test is not None:
+    if source.kind != "goal" or spec.task.test is not None or named.get("test") == NO_TEST:
         return spec
     from agentrunner.config.spec import TestSpec
     from agentrunner.discovery.part import part_of

@@ -26,6 +26,9 @@ _NAMED: dict[str, KeyPath] = {
     "base_url": ("runner", "meta", "base_url"),
 }
 
+NO_TEST = "none"
+"""The test command that stands for none, whatever a file says."""
+
 
 def apply_overrides(tree: YamlTree, overrides: Sequence[str]) -> None:
     """Apply `key.path=VALUE` texts, VALUE in YAML; raises UsageError (`bad-option`)."""
@@ -46,6 +49,9 @@ def apply_options(tree: YamlTree, options: Mapping[str, Any], cwd: Path) -> None
     """Apply the named options of `run`; None and False are skipped. `repo` is relative to `cwd`."""
     if _choose_from_list(tree, options.get("worker")):
         options = {**options, "worker": None}
+    if options.get("test") == NO_TEST:
+        _put(tree, ("task", "test"), None, Place(option_name("test")))
+        options = {**options, "test": None}
     for name, path in _NAMED.items():
         value = options.get(name)
         if value is not None:

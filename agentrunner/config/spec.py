@@ -412,6 +412,11 @@ class Landing(BaseModel):
     """How many more were."""
     left: list[str] = []
     """Submodules and other repositories below the top that were not taken along."""
+    without: list[str] = []
+    """Files with changes that are not committed and were not taken along, or that are in the
+    checkout in which the run works; the first of them."""
+    without_more: int = 0
+    """How many more are."""
 
 
 class TaskSpec(BaseModel):
@@ -474,6 +479,11 @@ class TaskSpec(BaseModel):
         """Everything that was asked for, as text: the PRD, and criteria with their details."""
         parts = [self.prd_text, *(f"{one.description}\n{one.detail}" for one in self.criteria)]
         return "\n\n".join(parts)
+
+    @property
+    def texts(self) -> tuple[str | None, ...]:
+        """What files say that the settings name: the planner's script, patterns, the template."""
+        return (self.script_text, self.patterns_text, self.template_text)
 
     @property
     def shown_repo(self) -> str:

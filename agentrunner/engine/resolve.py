@@ -45,9 +45,7 @@ def resolve(
     notices: list[str] = []
     missing: list[InfraError] = []
     members = make_members(spec)
-    keys, lacks = _keys_and_lacks(members, environ, tape)
-    for one in members if begins else ():
-        lacks[one.name] += _lost_script(one)
+    keys, lacks = _keys_and_lacks(members, environ, tape, begins=begins)
     if able := tuple(one for one in members if not lacks[one.name]):
         members = able
         left_out = [(name, problems[0]) for name, problems in lacks.items() if problems]
@@ -74,11 +72,11 @@ def resolve(
 
 def lacking(spec: TaskSpec, environ: Mapping[str, str]) -> dict[str, list[InfraError]]:
     """Return what keeps the planner (`meta`) and the workers (`worker`) of a settled task from
-    starting here: what `resolve` would miss. A section that lacks nothing is left out.
+    starting a run here: what `resolve` would miss. A section that lacks nothing is left out.
     """
     found: dict[str, list[InfraError]] = {}
     members = make_members(spec)
-    _, lacks = _keys_and_lacks(members, environ, Cassette())
+    _, lacks = _keys_and_lacks(members, environ, Cassette(), begins=True)
     if all(lacks.values()):
         found["worker"] = lacks[members[0].name]
     try:
@@ -89,11 +87,14 @@ def lacking(spec: TaskSpec, environ: Mapping[str, str]) -> dict[str, list[InfraE
 
 
 def _keys_and_lacks(
-    members: Sequence[Member], environ: Mapping[str, str], tape: Cassette
+    members: Sequence[Member], environ: Mapping[str, str], tape: Cassette, *, begins: bool
 ) -> tuple[dict[str, str], dict[str, list[InfraError]]]:
     """Return the variable of each candidate's key, and what keeps it from working; by name."""
     keys = {member.name: _key_name(member, environ) for member in members}
-    return keys, {one.name: _lacking(one, keys[one.name], environ, tape) for one in members}
+    lacks = {one.name: _lacking(one, keys[one.name], environ, tape) for one in members}
+    for one in members if begins else ():
+        lacks[one.name] += _lost_script(one)
+    return keys, lacks
 
 
 def check_test_folder(spec: TaskSpec) -> None:

@@ -69,6 +69,18 @@ class WorkerMissing(InfraError):
     """
 
 
+class WorkerCannotWork(TaskFailed):
+    """The worker's command could not be started, or it failed twice with the same error and did
+    nothing: each further round would have ended so. A person was asked, and gave up.
+    """
+
+    code = "worker-cannot-work"
+    advice = """
+    Put right what `runner.worker.command` starts, or what the worker lacks in its sandbox, then
+    `agentrunner resume`. `agentrunner logs` shows what it wrote.
+    """
+
+
 class WorkerModelRefused(TaskFailed):
     """The provider does not know the model that a worker was told to use, or its account may
     not use it. A person was asked, and gave up.

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from agentrunner.config.agents import WorkerRoleSpec
 from agentrunner.errors.workers import (
     WorkerAuthRefused,
+    WorkerCannotWork,
     WorkerModelRefused,
     WorkerQuotaSpent,
     WorkerServerFailed,
@@ -45,8 +46,12 @@ TROUBLES: Mapping[Outcome, FailureCause] = {
     "rate_limit": FailureCause(code=WorkerQuotaSpent.code, words="its quota is spent"),
     "server": FailureCause(code=WorkerServerFailed.code, words="its provider fails"),
     "network": FailureCause(code=WorkerUnreachable.code, words="its provider cannot be reached"),
+    "failed": FailureCause(code=WorkerCannotWork.code, words="its command fails"),
 }
 """The cause by the outcome of the worker run."""
+NOT_STARTED = (126, 127)
+"""Exit codes by which a shell, and what starts programs as one does, says that there is no program
+or none that can be executed."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,8 @@ class FailureFacts:
     """The order that the run was started for."""
     earlier: Sequence[WorkerRun]
     """Earlier tries of the order, the latest last."""
+    before: WorkerRun | None
+    """The run before this one, of whatever order."""
     candidates: Sequence[str]
     """All candidates for the worker, in order of preference."""
     cooling: Mapping[str, str]
@@ -118,7 +125,30 @@ def next_step(facts: FailureFacts) -> NextStep:
         return _after_spent_quota(facts)
     if run.outcome in FAULTS:
         return _after_fault(facts)
-    return Continue()
+    return AskPerson(_why(facts)) if _cannot_work(facts) else Continue()
+
+
+def _cannot_work(facts: FailureFacts) -> bool:
+    """Whether the worker would fail in every further round, whatever it is told to do.
+
+    It could not be started, or it did nothing and wrote the same error as the time before.
+    """
+    run, before = facts.run, facts.before
+    if not _did_nothing(run):
+        return False
+    if run.exit_code in NOT_STARTED:
+        return True
+    if before is None or not _did_nothing(before) or run.errors is None:
+        return False
+    return _failure(run) == _failure(before)
+
+
+def _did_nothing(run: WorkerRun) -> bool:
+    return run.outcome == "failed" and not run.changed_files and not run.commands
+
+
+def _failure(run: WorkerRun) -> tuple[object, ...]:
+    return (run.member, run.exit_code, run.errors.sha256 if run.errors else "")
 
 
 def waits_in_a_row(facts: FailureFacts) -> int:

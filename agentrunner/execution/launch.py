@@ -98,13 +98,17 @@ def script_lost(
     spec: TaskSpec, program: str, script: Path, *, nothing_spent: bool = False
 ) -> WorkerMissing:
     """Return the error for a worker's script that is nowhere, with where it has to lie."""
-    inside = script.is_relative_to(Path(spec.repo))
+    inside, shown = script.is_relative_to(Path(spec.repo)), script
+    remedy = f"put it into the repository, or where the sandbox has it; it has no {script}"
+    if inside and spec.part_of:  # the work tree of a plan's task is no place of a person's
+        shown = script.relative_to(spec.repo)
+        remedy = f"commit {shown}: a task of a plan has what is committed"
+    elif inside:
+        remedy = f"put it at {script}"
     return WorkerMissing(
-        f"{script} is not there, and the worker is to run it ({program}).",
+        f"{shown} is not there, and the worker is to run it ({program}).",
         path=spec.places.get("runner.worker.command", "runner.worker.command"),
-        remedy=f"put it at {script}; a task of a plan has what is committed"
-        if inside
-        else f"put it into the repository, or where the sandbox has it; it has no {script}",
+        remedy=remedy,
         nothing_spent=nothing_spent,
     )
 

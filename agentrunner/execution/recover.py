@@ -146,6 +146,10 @@ def cure_of(deps: Deps, order: WorkerOrder, run: WorkerRun) -> str:
         )
     if run.outcome == "rate_limit":
         return "Raise the quota, or wait; then approve, and it is tried again."
+    if run.outcome == "failed":
+        place = member.spec.places.get("runner.worker.command", "")
+        what = f"what its command starts ({place})" if place else "what it needs in its sandbox"
+        return f"Put right {what}, then approve, and it is tried again."
     what = member.worker.provider_url or "its provider"
     return f"See whether {what} is up; then approve, and it is tried again."
 
@@ -168,6 +172,7 @@ def _facts(state: TaskContext, deps: Deps, order: WorkerOrder, run: WorkerRun) -
         run=run,
         order=order,
         earlier=earlier_tries(state.get("recent", []), order),
+        before=next(iter(state.get("recent", [])[-1:]), None),
         candidates=[member.name for member in deps.members],
         cooling=state.get("cooling", {}),
         profile=deps.spec.runner.profiles.worker,

@@ -31,7 +31,8 @@ DROP, ACCEPT = "drop", "accept"
 ABOUT_CHECK = re.compile(r"(check|accept)\s*[:\uff1a]\s*(.*)", re.IGNORECASE | re.DOTALL)
 FOR_CHECK = 'one of: again, "check: COMMAND", drop, end; after work also "accept: REASON"'
 ORDER = re.compile(r"(worker|model)\s*[:\uff1a]\s*(.*)", re.IGNORECASE | re.DOTALL)
-HOW = 'one of: again, "worker: PROMPT", complete, "model: NAME", end'
+HOW = 'one of: again, "worker: PROMPT", "model: NAME", end'
+HOW_BEFORE_COMPLETION = HOW.replace(", end", ", complete, end")
 NAME = re.compile(r"[!-~]{1,200}")
 """Pattern of a model's name."""
 
@@ -143,7 +144,9 @@ def read_order(text: str, asked_for: str) -> PlannerOrder:
         return PlannerOrder(plain)  # type: ignore[arg-type]
     found = ORDER.fullmatch(text.strip())
     if found is None:
-        raise _wrong("This is no answer in the planner's place.", HOW)
+        judged = asked_for == "completion_assessment"
+        how = HOW if judged else HOW_BEFORE_COMPLETION
+        raise _wrong("This is no answer in the planner's place.", how)
     what, words = found[1].lower(), found[2].strip()
     if what == "model":
         if not NAME.fullmatch(words):

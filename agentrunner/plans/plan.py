@@ -52,9 +52,7 @@ FELL_SHORT = ENDED - {PlanTaskStatus.COMPLETE}
 """The task's run has ended, and not COMPLETE."""
 
 
-def status_word(
-    status: PlanTaskStatus | str, behind: str = "others", *, driven: bool = True
-) -> str:
+def status_word(status: PlanTaskStatus | str, behind: str = "others", *, driven: bool) -> str:
     """Return the status of a task as people read it, in the words of runs.
 
     `behind` names the tasks that a BLOCKED one waits for; "" where it waits for a person. A task at

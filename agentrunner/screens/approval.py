@@ -37,11 +37,14 @@ def subject_lines(
     width: int,
     result: Result | None = None,
     left_out: int = 0,
+    *,
+    folded: bool = False,
 ) -> list[str]:
     """Return the subject of an approval of this kind as lines.
 
     `prompt` is the text that a worker's order names, shown with so many lines `left_out` as are too
-    many; `result` is the present state of the run, if known.
+    many, and `folded` without what stands in every prompt; `result` is the present state of the
+    run, if known.
     """
     if not subject:
         return []
@@ -53,7 +56,7 @@ def subject_lines(
         rest = {key: item for key, item in value.items() if key != "criteria"}
         return [*_plan(value["criteria"], width), *value_lines(rest, width, "  ")]
     if kind in ("worker", "worker_failed") and isinstance(value, dict):
-        return _worker_order(kind, value, prompt, width, left_out)
+        return _worker_order(kind, value, prompt, width, left_out, folded=folded)
     if kind == "complete" and isinstance(value, dict):
         return _completion(value, result, width)
     if isinstance(value, dict) and value.get("diff"):
@@ -124,8 +127,12 @@ def _is_shown(item: Any, line: str) -> bool:
     return all(str(part) in line for part in parts)
 
 
-def _worker_order(kind: str, value: Fields, prompt: str, width: int, left_out: int) -> list[str]:
-    """Show a worker's order: its prompt, then who gets it, since the end is read first."""
+def _worker_order(
+    kind: str, value: Fields, prompt: str, width: int, left_out: int, *, folded: bool
+) -> list[str]:
+    """Show a worker's order: what its prompt says of it, then who gets it, then what stands in
+    every prompt.
+    """
     order = dict(value.get("order") or {})
     rest = {key: item for key, item in value.items() if key not in ("order", "why", "code")}
     who = [escape(str(order.pop("worker", "")))]
@@ -138,9 +145,14 @@ def _worker_order(kind: str, value: Fields, prompt: str, width: int, left_out: i
     reason, loop = order.pop("reason", ""), order.pop("loop", 0)
     number = order.pop("round", 0) or int(loop) + 1
     run_id = order.pop("worker_run_id", "")
+    own, standing = _parted(prompt, order.pop("own_begins", 0), order.pop("own_ends", 0))
     lines: list[str] = []
     if prompt and kind == "worker":
-        lines += ["  Its prompt:", *beginning(verbatim(prompt, width, "    "), left_out), ""]
+        own_lines = beginning(verbatim(own, width, "    "), left_out)
+        if folded and standing and left_out <= 0:
+            framing = count(len(verbatim(standing, width, "    ")), "line")
+            own_lines += [f"    … and {framing} of every prompt: [p] shows it whole"]
+        lines += ["  Its prompt:", *own_lines, ""]
     lines += labelled("worker", ", ".join(filter(None, who)), width)
     run = f", run {escape(str(run_id))}" if run_id else ""
     lines += labelled("round", f"{number}{run}", width)
@@ -153,7 +165,18 @@ def _worker_order(kind: str, value: Fields, prompt: str, width: int, left_out: i
         lines += labelled("tried", f"{count(int(tries), 'time')} without a result", width)
     more = {key: item for key, item in file.items() if key not in known}
     order = {key: item for key, item in order.items() if item}
-    return [*lines, *value_lines({**more, **order, **rest}, width, "  ")]
+    lines += value_lines({**more, **order, **rest}, width, "  ")
+    if standing and kind == "worker" and not folded:
+        lines += ["", "  What every prompt says:", *verbatim(standing, width, "    ")]
+    return lines
+
+
+def _parted(prompt: str, begins: int, ends: int) -> tuple[str, str]:
+    """Return what a prompt says of its order, and what stands around that in every prompt."""
+    if not 0 <= begins < ends <= len(prompt):
+        return prompt, ""
+    around = (prompt[:begins].strip("\n"), prompt[ends:].strip("\n"))
+    return prompt[begins:ends].strip("\n"), "\n…\n".join(filter(None, around))
 
 
 def beginning(lines: list[str], left_out: int) -> list[str]:

@@ -102,6 +102,13 @@ def spread(left: str, right: str, width: int) -> str:
     return f"{fit(left, room)}  {right}".rstrip() if right else shorten(left, width)
 
 
+def headed(word: str, names: str, right: str, width: int) -> list[str]:
+    """Return a head of state, names and facts; where a name would be cut, all have lines below."""
+    if len(word) + cell_width(names) + cell_width(right) + 4 <= width:
+        return [spread(f"{word}  {names}", right, width)]
+    return [spread(word, right, width), *wrap(names, width, "  ")]
+
+
 def wrap(text: str, width: int, indent: str = "") -> list[str]:
     """Return sanitised lines of at most `width` cells, each after `indent`.
 
@@ -123,9 +130,18 @@ def wrap(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def _pieces(paragraph: str, room: int) -> Iterable[str]:
-    """Yield words with the blanks after them, none wider than `room`."""
-    start = 0
+    """Yield words with the blanks after them, none wider than `room`.
+
+    What stands between back-ticks is one word where it fits a line: it can be copied.
+    """
+    start, closes, fits = 0, -1, False
     for index, character in enumerate(paragraph):
+        if character == "`" and index > closes:
+            closes = paragraph.find("`", index + 1)
+            fits = cell_width(paragraph[index : closes + 1]) <= room
+            closes = closes if closes > 0 else len(paragraph)
+        if fits and index < closes < len(paragraph):
+            continue
         ends_word = character == " " and paragraph[index + 1 : index + 2] != " "
         if ends_word or _may_break(paragraph, index):
             yield from _split_word(paragraph[start : index + 1], room)

@@ -13,8 +13,8 @@ from agentrunner.screens.layout import (
     Paint,
     count,
     flat,
+    headed,
     hung,
-    spread,
     worked_and_waited,
     wrap,
 )
@@ -105,7 +105,7 @@ def paused_screen(
     """
     waiting = result.waiting
     assert waiting is not None, "a run that waits"
-    lines = [_head(result, waiting.kind, width, paint), ""]
+    lines = [*_head(result, waiting.kind, width, paint), ""]
     if not brief and waiting.kind in IN_WORDS:
         lines += [*_question_text(waiting, width), *_options(waiting, width), ""]
     elif not brief:
@@ -130,14 +130,14 @@ def about(waiting: InboxItem) -> str:
     return _FINDINGS.get(code) or _NAMES.get(waiting.kind, "")
 
 
-def _head(result: Result, kind: str, width: int, paint: Paint) -> str:
+def _head(result: Result, kind: str, width: int, paint: Paint) -> list[str]:
     waiting = result.waiting
     subject = (about(waiting) if waiting else _NAMES.get(kind)) or result.title or ""
     names = " · ".join(flat(text) for text in (str(result.run_id), subject) if text)
     rounds = count(result.rounds_done, "round")
     right = ", ".join([rounds, *worked_and_waited(result.duration_sec, result.waited_sec)])
-    line = spread(f"WAITING FOR YOU  {names}", right, width)
-    return line.replace("WAITING FOR YOU", paint.warn("WAITING FOR YOU"), 1)
+    first, *below = headed("WAITING FOR YOU", names, right, width)
+    return [first.replace("WAITING FOR YOU", paint.warn("WAITING FOR YOU"), 1), *below]
 
 
 def _question_text(waiting: InboxItem, width: int) -> list[str]:
@@ -161,13 +161,24 @@ def _last_answer(waiting: InboxItem, width: int) -> list[str]:
 
 
 def _approval_text(
-    waiting: InboxItem, prompt: str, width: int, result: Result | None = None, left_out: int = 0
+    waiting: InboxItem,
+    prompt: str,
+    width: int,
+    result: Result | None = None,
+    left_out: int = 0,
+    *,
+    folded: bool = False,
 ) -> list[str]:
-    """Show the subject first and the question last, where a reader of a long text ends."""
+    """Show the subject first and the question last, where a reader of a long text ends.
+
+    The question of a worker's order is its reason, and comes first.
+    """
     value = _UNTOLD[waiting.kind](waiting) if waiting.kind in _UNTOLD else waiting.subject
-    subject = subject_lines(waiting.kind, value, prompt, width, result, left_out)
-    lines = [*subject, ""] if subject else []
-    return [*lines, *wrap(waiting.text, width, "  "), f"  id {flat(waiting.id)}"]
+    subject = subject_lines(waiting.kind, value, prompt, width, result, left_out, folded=folded)
+    text, end = wrap(waiting.text, width, "  "), f"  id {flat(waiting.id)}"
+    if waiting.kind == "worker":
+        return [*text, "", *subject, end]
+    return [*subject, *[""] * bool(subject), *text, end]
 
 
 def _order_untold(waiting: InboxItem) -> str:
@@ -286,10 +297,12 @@ def approval_screen(
     so that all else fits, with the letters to answer by.
     """
     head = [f"  {about(waiting) or waiting.kind}", ""]
-    text = _approval_text(waiting, prompt, width, result)
+    folded = height > 0
+    text = _approval_text(waiting, prompt, width, result, folded=folded)
     room = height - len(head) - 1 - len(wrap(approval_prompt(waiting.kind), width - 4))
     if height and len(text) > room:
-        text = _approval_text(waiting, prompt, width, result, left_out=len(text) - room)
+        left_out = len(text) - room
+        text = _approval_text(waiting, prompt, width, result, left_out, folded=folded)
     return "\n".join([*head, *text, ""])
 
 

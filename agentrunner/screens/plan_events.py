@@ -33,14 +33,19 @@ def event_line(event: Mapping[str, Any], *, chat: bool = False, before: str = ""
                 return ""  # the next event says it: another round, or merged
             when = f", again at {_local(event['retry_at']):%H:%M}" if event.get("retry_at") else ""
             new = detail and detail not in before
-            line = f"{task} {status_word(event['status'], '')}{when}"
+            if detail and not new and event["status"] == PlanTaskStatus.BLOCKED:
+                return ""  # its question is the line above
+            line = f"{task} {status_word(event['status'], '', driven=True)}{when}"
             return f"{line}: {detail}" if new else line if line != before else ""
         case "plan_question":
             command = "/answer" if chat else "agentrunner plan answer"
             answer = f"{command} {event['question']} TEXT"
             if event["status"] in FELL_SHORT:  # the next event says how it ended
                 return f"{task} waits for you: {answer}"
-            return f"{task} asks: {flat(str(event['text']))}  ({answer})"
+            text = str(event["text"]).strip()
+            # Elsewhere the end of it, or the prompt, shows the question whole.
+            asked = flat(text) if chat else shorten(flat(text.partition("\n")[0]), EVIDENCE_CELLS)
+            return f"{task} asks: {asked}  ({answer})"
         case "plan_fixing":
             why = flat(str(event["evidence"]).strip().partition("\n")[0])
             return f"{task} goes into another round: {shorten(why, EVIDENCE_CELLS)}"

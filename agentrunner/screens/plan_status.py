@@ -46,17 +46,19 @@ def status_screen(
     chat: bool = False,
     result: PlanResult | None = None,
     doing: Mapping[str, str] | None = None,
+    asked: Collection[int] = (),
 ) -> str:
     """Show the tree, pending questions, and next steps; `chat`: with a chat's commands.
 
     `result` is that of a just finished execution and says where the work is. `doing` says by task
-    who works on it and what they do. If the screen exceeds `height` lines, finished tasks are
-    hidden, then those not begun; 0 is any height.
+    who works on it and what they do. `asked` are questions that were just shown whole in the same
+    terminal. If the screen exceeds `height` lines, finished tasks are hidden, then those not begun;
+    0 is any height.
     """
     if not look.plan.tasks:
         return 'There is no plan yet. Say what you want: agentrunner plan "make a page"'
     for hidden in _HIDDEN:
-        lines = _screen(look, hidden, width, paint, doing, chat=chat)
+        lines = _screen(look, hidden, width, paint, doing, asked, chat=chat)
         if not height or len(lines) <= height:
             break
     return "\n".join([*lines, *_handed_over(look, result)])
@@ -68,13 +70,14 @@ def _screen(
     width: int,
     paint: Paint,
     doing: Mapping[str, str] | None,
+    asked: Collection[int],
     *,
     chat: bool,
 ) -> list[str]:
     lines = [paint.bold(line) for line in wrap(look.plan.goal.partition("\n")[0], width)[:2]]
     lines += [*map(paint.dim, wrap(_summary(look), width)), ""]
     lines += _tree(look, hidden, width, paint, doing or {})
-    lines += _question_lines(look, width)
+    lines += _question_lines(look, width, asked)
     after = _next(look, width, chat=chat, followed=doing is not None)
     return [*lines, "", *after] if after else lines
 
@@ -102,8 +105,13 @@ def _tree(
     doing: Mapping[str, str],
 ) -> list[str]:
     plan, lines = look.plan, []
-    left_out = [task.status for task in look.tasks.values() if task.status in hidden]
+    left_out = [
+        status_word(task.status, driven=look.driven)
+        for task in look.tasks.values()
+        if task.status in hidden
+    ]
     asides = {task_id: _aside(look, task_id, width // 2) for task_id in look.tasks}
+    questioned = {question.task_id for question in look.questions}
     aside_width = max(map(cell_width, asides.values()), default=0)
     room = max(width - aside_width - 2, 12)
     todo = [(child, 0) for child in reversed(plan.nodes[ROOT].children)]
@@ -124,11 +132,12 @@ def _tree(
         text = fit(f"{lead}{node.task_id}  {title}", room)
         aside = coloured(asides[node.task_id], paint)
         lines.append(f"{text}  {aside}".rstrip())
-        lines += _detail_lines(task, lead, width, paint)
+        if node.task_id not in questioned:  # its question says it, below
+            lines += _detail_lines(task, lead, width, paint)
         if task.at_work and (words := doing.get(node.task_id)):
             lines.append(paint.dim(shorten(f"{lead}           {flat(words)}", width)))
     if left_out:
-        counts = [f"{left_out.count(one)} {status_word(one)}" for one in dict.fromkeys(left_out)]
+        counts = [f"{left_out.count(word)} {word}" for word in dict.fromkeys(left_out)]
         lines.append(paint.dim(f"… {', '.join(counts)}"))
     return lines
 
@@ -167,14 +176,17 @@ def _asked(who: str, text: str, width: int, label: int) -> list[str]:
     return [*lines, *pasteable(command, width, "    ")] if command else lines
 
 
-def _question_lines(look: PlanStatus, width: int) -> list[str]:
+def _question_lines(look: PlanStatus, width: int, asked: Collection[int]) -> list[str]:
     if not look.questions:
         return []
     label = max(cell_width(q.task_id or "the plan") for q in look.questions) + 6
     lines = ["", "Waits for you"]
     for question in look.questions:
         who = f"{question.id}  {question.task_id or 'the plan'}"
-        lines += _asked(who, question.text, width, label)
+        text = question.text
+        if question.id in asked:
+            text = shorten(flat(text.strip().partition("\n")[0]), width - label - 2)
+        lines += _asked(who, text, width, label)
     return lines
 
 

@@ -56,13 +56,14 @@ def plan_screen(
     plan: Plan,
     questions: Sequence[OpenQuestion] = (),
     *,
+    driven: bool,
     width: int,
     paint: Paint = PLAIN,
     chat: bool = False,
 ) -> str:
     """Show the goal, the tree with the state of each task, and pending questions.
 
-    In a chat, commands are not needed and not shown.
+    `driven` is whether a process executes it now. In a chat, commands are not needed and not shown.
     """
     if len(plan.nodes) == 1:
         say = "" if chat else ': agentrunner plan "make a page"'
@@ -70,9 +71,9 @@ def plan_screen(
         return "\n".join(lines + question_lines(questions, width, chat=chat))
     lines = wrap(_first_line(plan.goal) or "Plan", width)[:2]
     lines = [paint.bold(line) for line in lines]
-    facts = wrap(f"version {plan.version}, {_task_counts(plan)}", width)
+    facts = wrap(f"version {plan.version}, {_task_counts(plan, driven=driven)}", width)
     lines += [*map(paint.dim, facts), ""]
-    rows = list(_tree(plan))
+    rows = list(_tree(plan, driven=driven))
     lines += [drawn(row, width, paint) for row in rows[:MOST_TASKS]]
     if len(rows) > MOST_TASKS:
         lines.append(f"… {len(rows) - MOST_TASKS} more; agentrunner plan show TASK has each")
@@ -81,21 +82,20 @@ def plan_screen(
     return "\n".join(lines)
 
 
-def _task_counts(plan: Plan) -> str:
+def _task_counts(plan: Plan, *, driven: bool) -> str:
     shown = sorted(map(plan.shown_status, plan.tasks), key=list(PlanTaskStatus).index)
-    words = [status_word(status) for status in shown]
+    words = [status_word(status, driven=driven) for status in shown]
     counts = [f"{words.count(word)} {word}" for word in dict.fromkeys(words)]
     return f"{count(len(plan.tasks), 'task')}: {', '.join(counts)}" if counts else "no tasks"
 
 
-def _tree(plan: Plan) -> Iterator[TreeRow]:
+def _tree(plan: Plan, *, driven: bool) -> Iterator[TreeRow]:
     todo = [(child, "", place) for child, place in in_reverse(plan.nodes[ROOT].children)]
     while todo:
         node_id, lead, last = todo.pop()
         below = lead + (GAP if last else LINE)
-        yield TreeRow(
-            lead + (LAST if last else BRANCH), named(plan, node_id), _aside(plan, node_id)
-        )
+        aside = _aside(plan, node_id, driven=driven)
+        yield TreeRow(lead + (LAST if last else BRANCH), named(plan, node_id), aside)
         todo += [(c, below, place) for c, place in in_reverse(plan.nodes[node_id].children)]
 
 
@@ -111,16 +111,16 @@ def named(plan: Plan, node_id: str) -> str:
     return f"{task_id}  {title}" if task_id else title
 
 
-def _aside(plan: Plan, node_id: str) -> str:
+def _aside(plan: Plan, node_id: str, *, driven: bool) -> str:
     task_id = plan.nodes[node_id].task_id
     if task_id is None:
         return ""
-    return task_word(plan, task_id)
+    return task_word(plan, task_id, driven=driven)
 
 
-def task_word(plan: Plan, task_id: str) -> str:
+def task_word(plan: Plan, task_id: str, *, driven: bool) -> str:
     """Return the status of a task as people read it, with the tasks that it waits for."""
-    return status_word(plan.shown_status(task_id), few(plan.waits_for(task_id)))
+    return status_word(plan.shown_status(task_id), few(plan.waits_for(task_id)), driven=driven)
 
 
 def few(ids: Sequence[str], most: int = 2) -> str:
@@ -160,13 +160,15 @@ def question_lines(questions: Sequence[OpenQuestion], width: int, *, chat: bool)
     if not questions:
         return []
     command = "/answer" if chat else "agentrunner plan answer"
-    lines = ["", *wrap(f"Questions for you ({command} N TEXT):", width)]
+    head = f"Questions for you ({command} N TEXT):"
+    below = ["Questions for you:", f"  {command} N TEXT"]
+    lines = ["", *([head] if len(head) <= width else below)]
     for one in questions:
         about = f"{one.task_id}: " if one.task_id else ""
-        text, below = apart_from_command(about + one.text, width - 6)
+        text, last = apart_from_command(about + one.text, width - 6)
         first, *rest = wrap(text, width, "      ")
         lines += [f"{one.id:>4}  {first.strip()}", *rest]
-        lines += pasteable(below, width, "    ") if below else []
+        lines += pasteable(last, width, "    ") if last else []
     return lines
 
 
@@ -179,13 +181,14 @@ def task_screen(
     standings: Mapping[str, StoredTask],
     answered: Sequence[OpenQuestion] = (),
     *,
+    driven: bool,
     width: int,
     paint: Paint = PLAIN,
 ) -> str:
     """Show everything that the plan says about an existing task, and what people have answered."""
     design = plan.design_of(task_id)
     standing = standings.get(task_id, StoredTask(task_id, PlanTaskStatus.PENDING))
-    status = task_word(plan, task_id)
+    status = task_word(plan, task_id, driven=driven)
     lines = [paint.bold(line) for line in wrap(f"{task_id}  {design.title}", width)]
     facts = {
         "status": f"{status}: {standing.detail}" if standing.detail else status,

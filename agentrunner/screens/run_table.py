@@ -6,7 +6,18 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from agentrunner.screens.layout import PLAIN, WIDTH, Paint, cell, clock, count, flat, sentence_lines
+from agentrunner.screens.layout import (
+    PLAIN,
+    WIDTH,
+    Paint,
+    cell,
+    clock,
+    count,
+    fit,
+    flat,
+    sentence_lines,
+    wrap,
+)
 from agentrunner.screens.states import ago, coloured, moment
 from agentrunner.state.lifecycle import NOT_STARTED, UNDONE, state_word
 from agentrunner.text.terminal import cell_width
@@ -227,9 +238,30 @@ def overview_screen(
             lines.append(f"  {count(more, 'more', 'more')}: agentrunner list")
         lines.append("")
     if plan:
-        lines += [paint.bold("Plan"), f"  {cell(plan, width - 2).rstrip()}",
+        lines += [paint.bold("Plan"), *_plan_lines(plan, width),
                   "    agentrunner plan status", ""]  # fmt: skip
     return "\n".join([*lines, *_closing_lines(width)])
+
+
+def _plan_lines(text: str, width: int) -> list[str]:
+    """Return how the plan stands in at most two lines: its goal, at the end, may be cut."""
+    first, *rest = wrap(flat(text), width, "  ")
+    return [first, fit(f"  {' '.join(map(str.strip, rest))}", width).rstrip()] if rest else [first]
+
+
+def plans_table(rows: Sequence[Row], *, width: int) -> str:
+    """Format the plans of a repository, the goal of each below it where a name would be cut."""
+    most = max(cell_width(row["name"]) for row in rows)
+    lines = []
+    for row in rows:
+        progress = f"{row['done']} of {row['tasks']} done" + ", archived" * row["archived"]
+        mark, name = "*" if row["current"] else " ", cell(row["name"], most)
+        if 4 + most + len(progress) + 2 + _LEAST_TITLE <= width:
+            lines.append(fit(f"{mark} {name}  {progress:<16}  {flat(row['goal'])}".rstrip(), width))
+            continue
+        lines += [f"{mark} {row['name']}", f"    {progress}"]
+        lines.append(fit(f"    {flat(row['goal'])}".rstrip(), width))
+    return "\n".join(filter(str.strip, lines))
 
 
 def _row_lines(row: Row, now: datetime, width: int, paint: Paint) -> list[str]:

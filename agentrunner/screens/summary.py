@@ -17,6 +17,7 @@ from agentrunner.screens.layout import (
     clamped,
     count,
     flat,
+    headed,
     labelled,
     spread,
     tilde,
@@ -66,7 +67,7 @@ def summary_screen(
     not the newest. `all_rows` lifts the limit of 24 lines (`show`). `git` is how git
     is called for this repository; "" where there is none.
     """
-    lines = [_head(result, width, paint, driven), ""]
+    lines = [*_head(result, width, paint, driven), ""]
     lines += _wait_lines(result, width, timezone, driven)
     if at_work:
         lines += [*labelled("worker", AT_WORK, width), ""]
@@ -153,7 +154,7 @@ def headline(result: Result, driven: bool = False) -> str:
     return end.word.upper() + (" (UNPROVEN)" if unproven else "")
 
 
-def _head(result: Result, width: int, paint: Paint, driven: bool) -> str:
+def _head(result: Result, width: int, paint: Paint, driven: bool) -> list[str]:
     word = headline(result, driven)
     names = " · ".join(flat(name) for name in (result.task_id, result.title) if name)
     right = worked_and_waited(result.duration_sec, result.waited_sec)
@@ -169,10 +170,10 @@ def _head(result: Result, width: int, paint: Paint, driven: bool) -> str:
         word += f" ({result.grade})"
     while len(right) > 1 and len(word) + len(", ".join(right)) + SOME_NAME > width:
         del right[1 if right[1].startswith("waited") else 0]
-    line = spread(f"{word}  {names}", ", ".join(right), width)
+    first, *below = headed(word, names, ", ".join(right), width)
     end = end_of(result.state)
     tone = end.tone if end and headline(result, driven) == end.word.upper() else "warn"
-    return line.replace(word, paint.toned(tone, word), 1)
+    return [first.replace(word, paint.toned(tone, word), 1), *below]
 
 
 def _wait_lines(result: Result, width: int, timezone: tzinfo | None, driven: bool) -> list[str]:

@@ -20,6 +20,10 @@ class WorkerOrder(StateModel):
     mode: Literal["exec", "resume"] = "exec"
     prompt: FileRef
     """The prompt as it will be given, in the run's folder."""
+    own_begins: int = 0
+    own_ends: int = 0
+    """Which characters of the prompt are about this order; the others stand in every prompt. Both 0
+    where that is not known."""
     model: str | None = None
     flags: list[str] = []
     env: dict[str, str] = {}

@@ -72,6 +72,11 @@ class PlanFolder:
         """Make the folder, for its owner only."""
         make_private(self.root)
 
+    @property
+    def driven(self) -> bool:
+        """Whether a process executes the plan now."""
+        return self.root.is_dir() and self.lock().taken()
+
     def lock(self) -> FileLock:
         """Return the lock of the process that executes the plan; the folder must exist."""
         remedy = "wait until it ends, or stop it: agentrunner plan stop"

@@ -130,8 +130,11 @@ class CommandWorker(PlainWorker):
 
 
 def _words(command: str) -> list[str]:
+    """Return the words of a shell string, with `;`, `&&` and the like as words of their own."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
     try:
-        return shlex.split(command)
+        return list(lexer)
     except ValueError:
         return []
 

@@ -248,6 +248,19 @@ def test_a_worker_that_the_sandbox_lacks_is_asked_about_at_once(tmp_path: Path) 
     assert not [e for e in plan.told("plan_task") if e["status"] == "RETRY_WAIT"]
 
 
+def test_a_script_that_is_not_committed_is_named_as_it_is_in_the_repository(
+    tmp_path: Path,
+) -> None:
+    """Its work tree is removed with the task: nobody can put the script there."""
+    plan = PlanProject.make(tmp_path, [Work()], START)
+    settings = plan.settings()
+    overrides = {**settings.overrides, "command": "runner.worker.command=[sh, tools/agent.sh]"}
+    assert plan.carry(settings=settings.model_copy(update={"overrides": overrides}))["exit_code"]
+    (asked,) = waiting_questions(plan.store)
+    assert "commit tools/agent.sh: a task of a plan" in asked.text
+    assert str(plan.folder.work) not in asked.text
+
+
 NEEDS_A_FILE = "test ! -e needed.txt || echo two >> a.txt"
 
 
@@ -257,18 +270,44 @@ def commit_what_is_needed(plan: PlanProject) -> None:
     plan.project.git("commit", "-qm", "What was missing")
 
 
-@pytest.mark.whole
-def test_an_answer_begins_from_a_commit_made_since_where_nothing_is_lost(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", ["It is there now.", ""])
+def test_a_task_tried_again_begins_from_a_commit_made_since_where_nothing_is_lost(
+    words: str, tmp_path: Path
+) -> None:
+    """With an answer, or named by --only, which asks for no further answer."""
     plan = PlanProject.make(tmp_path, [Work(NEEDS_A_FILE, "grep -q two a.txt")], START)
     assert plan.carry()["exit_code"] != 0
     (asked,) = waiting_questions(plan.store)
     assert "afresh" not in asked.text
     commit_what_is_needed(plan)
-    answer(plan.store, asked.task_id, "It is there now.", AT)
-    assert plan.carry()["exit_code"] == 0, plan.events
-    assert plan.published("a.txt") == "one\ntwo\n"
+    if words:
+        answer(plan.store, asked.task_id, words, AT)
+    only = () if words else (asked.task_id,)
+    assert plan.carry(only=only)["exit_code"] == 0, plan.events
+    assert plan.published("a.txt") == "one\ntwo\n" and not waiting_questions(plan.store)
     turn = TaskRunStore(plan.folder).latest(asked.task_id)
-    assert turn is not None and (turn.number, turn.words) == (2, "It is there now.")
+    assert turn is not None and (turn.number, turn.words) == (2, words)
+
+
+def test_a_worker_that_could_not_start_is_tried_again_with_what_was_committed(
+    tmp_path: Path,
+) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], START)
+    settings = plan.settings()
+    overrides = {**settings.overrides, "command": 'runner.worker.command="true && exec ./agent.sh"'}
+    settings = settings.model_copy(update={"overrides": overrides})
+    assert plan.carry(settings=settings)["exit_code"] == 4
+    (asked,) = waiting_questions(plan.store)
+    assert (
+        "its command fails: exit code 127" in asked.text and len(plan.told("worker_started")) == 1
+    )
+    plan.project.write({"agent.sh": "#!/bin/sh\ntouch 1.done\n"})
+    (plan.project.repo / "agent.sh").chmod(0o755)
+    plan.project.git("add", "agent.sh")
+    plan.project.git("commit", "-qm", "The agent")
+    answer(plan.store, asked.task_id, "yes", AT)
+    assert plan.carry(settings=settings)["exit_code"] == 0, plan.events
+    assert plan.published("1.done") == ""
 
 
 def test_where_something_would_be_lost_the_question_says_how_to_begin_afresh(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from agentrunner.plans.execution.plan_settings import PlanSettings
 from agentrunner.plans.plan import PlanTaskStatus
-from tests.kit.plan_project import PlanProject, Work
+from tests.kit.metas import Item, assess, finish, item, work
+from tests.kit.plan_project import AT, PlanProject, Work, answer
 
 WRONG = {
     "command": 'runner.worker.command="touch wrong; exit 3"',
@@ -38,6 +40,24 @@ def test_a_question_that_another_setting_answers_is_asked_no_more(tmp_path: Path
     assert plan.carry(settings=settings)["exit_code"] == 0, plan.events
     assert plan.result["questions"] == [] and asked["task_id"] == "TASK-0001"
     assert plan.published("1.done") == ""
+
+
+def test_each_task_has_the_script_from_its_first_item_and_as_it_is_now(tmp_path: Path) -> None:
+    """A script that was wrong is corrected; what was made from the wrong one is begun anew."""
+    plan = PlanProject.make(tmp_path, [Work(), Work(needs=[1])], {"a.txt": "a\n"})
+    settings = plan.settings(meta="script")
+    script = {**settings.overrides, "script": "runner.meta.script=replies.yaml"}
+    settings = settings.model_copy(update={"overrides": script})
+
+    def replies(*items: Item) -> None:
+        plan.project.write({"replies.yaml": json.dumps(items)})
+
+    work_on = work("> DO: if [ -e 1.done ]; then touch 2.done; fi; touch 1.done")
+    replies(work_on)
+    assert plan.carry(settings=settings)["exit_code"] == 1, "its first item is no plan"
+    replies(item("plan_task", {"acceptance_criteria": []}), work_on, finish(), assess())
+    answer(plan.store, "TASK-0001", "The script is put right.", AT)
+    assert plan.carry(settings=settings)["exit_code"] == 0, plan.events
 
 
 def test_what_may_be_spent_is_no_other_setting() -> None:

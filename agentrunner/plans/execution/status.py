@@ -103,7 +103,7 @@ def look(state_dir: Path, folder: PlanFolder, now: datetime) -> PlanStatus:
         if task_run.run_id:
             runs.setdefault(task_run.task_id, []).append(task_run.run_id)
     tasks = {}
-    driven = folder.root.is_dir() and folder.lock().taken()
+    driven = folder.driven
     for task_id in plan.task_order():
         run_ids = runs.get(task_id, [])
         spent = total(spent_by(state_dir, run_id) for run_id in run_ids)

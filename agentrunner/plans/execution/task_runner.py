@@ -223,26 +223,33 @@ class TaskRuns:
         return await self._open(TaskRun(task_run.task_id, task_run.number + 1))
 
     async def _afresh(self, task_run: TaskRun) -> TaskRun | None:
-        """Return a new run from the branch's head, with a person's answer about one that ended.
+        """Return a new run from the branch's head where a person wants one tried again that ended,
+        or whose worker could not work.
 
-        None where nobody has answered, where the head is the same, and where its workers changed
-        something and the person does not say that it is to begin afresh.
+        With their answer, if any. None where nobody wants that, where the head is the same, and
+        where its workers changed something and the person does not say that it is to begin afresh.
         """
-        answer = self._questions.answer(task_run)
-        if not answer or task_run.asked or not await self._workspaces.is_behind(task_run):
+        answer = self._questions.answer(task_run) or ""
+        if not answer and task_run.task_id not in self._again:
             return None
-        result = (await saved_run(self._options.state_dir, task_run.run_id)).result
-        words = afresh(answer)
-        if result is None or result.state not in TERMINAL - {TaskState.COMPLETE}:
+        if not await self._workspaces.is_behind(task_run):
+            return None
+        saved = await saved_run(self._options.state_dir, task_run.run_id)
+        waits, result, words = saved.question is not None, saved.result, afresh(answer)
+        if result is None or not (_unable(saved, answer) if waits else _ended(task_run, result)):
             return None
         if words is None and result.changed_files:
             return None
+        if waits:
+            answer = "" if is_yes(answer) else answer
+            await self._cancel(task_run)
         fresh = TaskRun(
             task_run.task_id,
             task_run.number + 1,
             words=answer if words is None else words,
-            words_for=self._questions.asked(task_run),
+            words_for=self._questions.asked(task_run) if answer else "",
         )
+        self._again.discard(task_run.task_id)
         self._questions.settle(task_run, TRIED_AGAIN)
         opened = await self._open(fresh)
         await self._workspaces.close(task_run)
@@ -260,14 +267,17 @@ class TaskRuns:
 
     async def _leave(self, task_run: TaskRun) -> TaskOutcome:
         """End a run that the plan no longer wants; what it made stays in its run's folder."""
-        options = replace(self._options, stop=asyncio.Event())
-        with contextlib.suppress(AgentRunnerError, OSError):  # it is dropped in any case
-            if is_begun(self._options.state_dir, task_run.run_id):
-                await runs.cancel(task_run.run_id, options)
+        await self._cancel(task_run)
         self._questions.settle(task_run, SETTLED)
         await self._workspaces.close(task_run)
         detail = CHANGED if task_run.task_id in self._plan().tasks else GONE
         return TaskOutcome(PlanTaskStatus.PENDING, detail, task_run.run_id)
+
+    async def _cancel(self, task_run: TaskRun) -> None:
+        options = replace(self._options, stop=asyncio.Event())
+        with contextlib.suppress(AgentRunnerError, OSError):  # it is dropped in any case
+            if is_begun(self._options.state_dir, task_run.run_id):
+                await runs.cancel(task_run.run_id, options)
 
     async def _next(
         self, task_run: TaskRun, refused: MergeConflict | TestsRed, words: str | None = None
@@ -354,12 +364,13 @@ class TaskRuns:
         return await runs.resume(task_run.run_id, options, **arguments)
 
     async def _changed_spec(self, task_run: TaskRun, plan: Plan) -> TaskSpec | None:
-        """Return the task if its settings differ from those its run began with, else None."""
-        kept = load_spec(RunFolder.open(self._options.state_dir, task_run.run_id)).plan_settings
+        """Return the task if its settings, or files that they name, differ from those its run began
+        with, else None.
+        """
+        kept = load_spec(RunFolder.open(self._options.state_dir, task_run.run_id))
         spec = self._spec_of(plan, task_run.task_id, task_run)
-        return (
-            None if kept in ("", spec.plan_settings) else await self._with_earlier(spec, task_run)
-        )
+        same = kept.plan_settings in ("", spec.plan_settings) and kept.texts == spec.texts
+        return None if same else await self._with_earlier(spec, task_run)
 
     async def _with_earlier(self, spec: TaskSpec, task_run: TaskRun) -> TaskSpec:
         """Return the task with what other workers wrote before its run."""
@@ -503,6 +514,18 @@ class TaskRuns:
     def _run_of(self, task_id: str) -> str:
         task_run = self._task_runs.latest(task_id)
         return task_run.run_id if task_run else ""
+
+
+def _ended(task_run: TaskRun, result: Result) -> bool:
+    """Whether a run ended otherwise than COMPLETE, and nothing else is asked about it."""
+    return not task_run.asked and result.state in TERMINAL - {TaskState.COMPLETE}
+
+
+def _unable(saved: SavedRun, answer: str) -> bool:
+    """Whether a run waits as its worker could not work, and a person wants that tried again."""
+    assert saved.question is not None
+    again = not answer or is_yes(answer) or afresh(answer) is not None
+    return again and saved.question.kind == "worker_failed"
 
 
 def _title(plan: Plan, task_id: str) -> str:

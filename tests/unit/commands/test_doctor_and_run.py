@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from agentrunner.commands.chosen import chosen
+from agentrunner.commands.chosen import Taken, chosen
 from agentrunner.commands.obstacles import obstacles
+from agentrunner.commands.planner_probe import NOT_ASKED
 from tests.unit.commands.test_workers_and_settings import Shell, shell
 
 __all__ = ["shell"]  # a fixture
@@ -45,6 +47,7 @@ def refused(shell: Shell) -> bool:
         ("runner: {worker: {kind: codex-cli}}\n", {"CODEX_API_KEY": "sk-" + "1" * 30}, ""),
         ("runner: {worker: {kind: claude-code}}\n", {}, "claude"),
         ("runner: {worker: {kind: mock}}\n", {}, ""),
+        ("runner: {worker: {kind: command, command: [sh, no/agent.sh]}}\n", {}, "is not there"),
         ("runner: {worker: {kind: mock}, meta: {kind: openai-chat}}\n", {}, "OPENAI_API_KEY"),
         ("{}\n", {}, "nothing that may be used has a way to its model"),
     ],
@@ -117,3 +120,29 @@ def test_doctor_says_what_the_planner_sees_and_who_says_so(
     [item] = [one for one in taken.items if one.name == "planner sees"]
     assert item.text.startswith(words)
     assert "default" in item.text or "config.yaml" in item.text
+
+
+def test_a_planner_that_was_not_asked_is_not_called_good(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server on this machine is connected to, and nothing is sent to any model."""
+    settings(shell, "runner: {worker: {kind: mock}, meta: {kind: openai-chat}}\n")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-" + "1" * 30)
+
+    def looks() -> Taken:
+        place = shell.place / "state"
+        return chosen(Path.cwd(), os.environ, place, True, None, connect=True)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        host, port = server.getsockname()
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://{host}:{port}/v1")
+        told = next(item for item in looks().items if item.name == NOT_ASKED)
+        assert "takes a connection; nothing was sent" in told.text
+        assert (
+            "agentrunner doctor --planner" in told.cure and looks().lacking(in_image=False) is None
+        )
+    lack = looks().lacking(in_image=False)
+    assert lack is not None and f"{port} takes no connection" in lack.text
+    assert "doctor --planner" in lack.cure
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    assert any(item.name == NOT_ASKED and item.cure for item in looks().items), "nothing is tried"

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 
 import jsonschema
 import pytest
 
 from agentrunner import events, results
+from agentrunner.plans.plan import PlanTaskStatus
+from agentrunner.plans.store import StoredTask
+from agentrunner.storage.locks import me
 from tests.kit.plan_project import AT, Work, plan_of
 from tests.kit.plan_shell import SCRIPT, WISH, Shell, shell
 from tests.kit.talks import change, create, decompose, patch
@@ -211,3 +215,24 @@ def test_plan_run_has_one_json_result_also_where_nothing_is_begun(
     assert shell.told["error"]["code"] == error and f"error[{error}]" in shell.err
     jsonschema.validate(shell.told, events.event_schema())
     assert set(results.PlanResult.model_fields) < shell.told.keys()
+
+
+def test_a_task_of_a_killed_process_has_the_same_word_on_every_screen(shell: Shell) -> None:
+    """What nothing drives any more is stopped, and it runs where something does."""
+    shell.talks.script([WISH])
+    assert shell("make a page", *SCRIPT, "--yes") == 0
+    store, folder = shell.talks.store, shell.talks.folder
+    store.note(StoredTask("TASK-0001", PlanTaskStatus.RUNNING, "TASK-0001-ab12"), AT)
+    screens: list[list[str]] = [[], ["show", "1"], ["status"]]
+
+    def words() -> list[str]:
+        shown = []
+        for arguments in screens:
+            shell(*arguments)
+            shown += [word for word in ("running", "stopped") if f"{word}\n" in f"{shell.out}\n"]
+        return shown
+
+    assert words() == ["stopped"] * 3
+    with closing(folder.lock()) as lock:
+        lock.acquire(me("", AT))
+        assert words() == ["running"] * 3

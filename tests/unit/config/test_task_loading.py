@@ -453,6 +453,12 @@ def test_set_comes_first_and_the_named_options_win(load: Load) -> None:
     assert spec.completion == "strict"
 
 
+def test_none_in_place_of_a_test_command_runs_none(load: Load) -> None:
+    """Whoever gives it: `run`, a plan's settings, the API."""
+    text = "version: 1\ntask: {prd: {text: x}, test: {command: make test}}\n"
+    assert load(text, options={"test": "none"}).task.test is None
+
+
 def test_a_short_test_can_be_given_settings(load: Load) -> None:
     spec = load(MINIMAL_TASK + "  test: a\n", overrides=["task.test.cwd=web"])
     assert spec.task.test is not None

@@ -51,6 +51,7 @@ def facts(
     cooling: dict[str, str] | None = None,
     wait_sec: float = 3600,
     profile: WorkerRoleSpec | None = None,
+    before: WorkerRun | None = None,
     **order: Any,
 ) -> FailureFacts:
     fixed = {"worker_run_id": "1-001", "worker": "codex-cli", "member": run.member, **order}
@@ -58,6 +59,7 @@ def facts(
         run=run,
         order=WorkerOrder(prompt=FileRef(path="p"), **fixed),
         earlier=earlier,
+        before=before,
         candidates=candidates,
         cooling=cooling or {},
         profile=profile or WorkerRoleSpec(),
@@ -211,3 +213,34 @@ def test_what_is_no_time_is_none(text: str) -> None:
 def test_times_are_kept_in_utc() -> None:
     assert stamp(NOW) == "2026-11-21T12:00:00.000Z"
     assert moment("2026-11-21T21:00:00+09:00") == moment("2026-11-21T12:00:00") == NOW
+
+
+NOT_THERE = "exit code 127: sh: 1: ./agent.sh: not found"
+
+
+def test_a_command_that_cannot_be_started_is_asked_about_at_once() -> None:
+    step = next_step(facts(ended("failed", exit_code=127, error=NOT_THERE)))
+    assert isinstance(step, AskPerson) and NOT_THERE in step.why
+    worked = ended("failed", exit_code=127, error=NOT_THERE, changed_files=1)
+    assert next_step(facts(worked)) == Continue()
+
+
+def test_what_writes_the_same_error_twice_and_does_nothing_is_asked_about() -> None:
+    """Once may be the prompt's fault; that, what differs and what says nothing is the planner's."""
+
+    def failed(text: str, member: str = "codex", **more: Any) -> WorkerRun:
+        errors = FileRef(path="stderr", sha256=text) if text else None
+        return ended("failed", member, exit_code=1, errors=errors, **more)
+
+    lacks, silent = failed("No module named agent"), failed("")
+    assert next_step(facts(lacks)) == Continue()
+    assert isinstance(next_step(facts(lacks, before=lacks)), AskPerson)
+    others = (
+        failed("out of ideas"),
+        failed("No module named agent", changed_files=1),
+        failed("No module named agent", "other"),
+        ended("completed"),
+    )
+    for other in others:
+        assert next_step(facts(lacks, before=other)) == Continue()
+    assert next_step(facts(silent, before=silent)) == Continue()

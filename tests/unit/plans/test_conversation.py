@@ -107,10 +107,10 @@ async def held(talks: Talks, language: str) -> str:
             plan = talk.accept(proposal)
             asked = waiting_questions(talk.store)
             seen += [f"> {text}", proposal_screen(proposal, asked, width=80)]
-            seen += ["", plan_screen(plan, width=80), ""]
+            seen += ["", plan_screen(plan, driven=True, width=80), ""]
     async with talks.open() as talk:
         _, plan, _ = talk.undo()
-    return "\n".join([*seen, "> /undo", plan_screen(plan, width=80), ""])
+    return "\n".join([*seen, "> /undo", plan_screen(plan, driven=True, width=80), ""])
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])

@@ -223,7 +223,9 @@ def test_a_conflict_with_tasks_of_elsewhere_is_kept_and_one_of_deleted_tasks_is_
     ours = PotentialConflict("a.ts", ("b",), "both")
     plan = apply(Plan(), make, conflicts=[elsewhere, ours])
     assert plan.conflicts == (elsewhere, replace(ours, tasks=("TASK-0002",)))
-    assert "page.svelte (TASK-001): may be under change" in plan_screen(plan, (), width=80)
+    assert "page.svelte (TASK-001): may be under change" in plan_screen(
+        plan, (), driven=True, width=80
+    )
     later = apply(plan, [PlanEdit("delete", "TASK-0002")])
     assert later.conflicts == (elsewhere,)
 

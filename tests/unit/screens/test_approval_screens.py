@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
+from agentrunner.prompts import Language, choose, load_patterns, own_part, worker_prompt
 from agentrunner.results import DecisionEntry, InboxItem, PeopleSummary
 from agentrunner.screens.approval import subject_lines
 from agentrunner.screens.layout import wrap
@@ -62,10 +63,29 @@ def test_nothing_of_a_plan_is_left_out() -> None:
         assert value in shown
 
 
-def test_a_worker_is_its_prompt_and_then_who_gets_it(golden: Golden) -> None:
+def test_a_worker_is_why_it_starts_then_its_prompt_and_who_gets_it(golden: Golden) -> None:
     shown = screen("worker", ORDER, "Start codex-cli.", prompt="Do this.\nThen that.")
     golden("screens/approve-worker.txt", shown + "\n")
-    assert shown.index("Do this.") < shown.index("codex-cli, model gpt-5.5") < shown.index("Start")
+    assert shown.index("Start") < shown.index("Do this.") < shown.index("codex-cli, model gpt-5.5")
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_what_is_particular_to_an_order_is_seen_first_and_on_one_screen(language: Language) -> None:
+    """What every prompt says is folded where the whole can be paged, and else comes last."""
+    chosen, _ = choose(load_patterns(None, language), ["implement_feature"])
+    prompt = worker_prompt("Do this.\n\nThen that.", [], chosen, language)
+    begins, ends = own_part(prompt, chosen, language)
+    assert prompt[begins:ends].strip() == "Do this.\n\nThen that."
+    order = {**ORDER["order"], "own_begins": begins, "own_ends": ends}
+    asked: dict[str, Any] = {"prompt": prompt, "width": 80}
+    folded = screen("worker", {"order": order}, "Start it.", **asked, height=24)
+    assert folded.index("Start it.") < folded.index("Do this.") < folded.index("Then that.")
+    assert "of every prompt: [p] shows it whole" in folded and len(folded.split("\n")) < 24
+    frame = next(line for line in prompt.split("\n") if line)[:12]
+    assert frame not in folded
+    whole = screen("worker", {"order": order}, "Start it.", **asked)
+    assert whole.index("Do this.") < whole.index(frame) and "[p]" not in whole
+    assert "own_" not in whole + folded
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (100, 30)])
@@ -82,6 +102,7 @@ def test_a_long_prompt_is_cut_so_that_all_else_of_a_worker_fits_the_terminal(
     shown = " ".join(" ".join(lines).split())
     for words in ("Its prompt: Do this. Do this.", "codex-cli, model gpt-5.5", "--fast", text):
         assert words in shown
+    assert shown.index(text) < shown.index("Do this.")
     assert shown.count(reason) == 1 and "id 3fa91c0aa1b2" in shown
     assert f"… and {300 + 1 - shown.count('Do this.')} more lines: [p] shows it whole" in shown
     assert screen("worker", subject, text, **asked).count("Do this.") == 300

@@ -104,3 +104,16 @@ def test_sentences_fit_the_terminal_and_commands_can_be_pasted(
 def test_words_and_quoted_commands_stay_whole(text: str, lines: list[str]) -> None:
     assert layout.hanging("  cure: ", text, 44) == lines
     assert layout.hanging("  cure: ", text, 0) == [f"  cure: {text}"]
+
+
+def test_what_stands_between_back_ticks_is_not_broken_where_it_fits_a_line() -> None:
+    text = "The answer `afresh` begins anew; what it made stays in `agentrunner diff TASK-0001-qj`."
+    for width in (80, 60, 44, 36):
+        lines = layout.wrap(text, width)
+        assert any("`agentrunner diff TASK-0001-qj`" in line for line in lines)
+        assert " ".join(lines) == text and max(map(len, lines)) <= width
+    assert len(layout.wrap("a `b c and no end of it, which goes on and on", 20)) == 3
+    assert (
+        max(map(len, layout.wrap("`one command that is far wider than the line` and `b`", 20)))
+        <= 20
+    )

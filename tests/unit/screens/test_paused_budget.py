@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from agentrunner.errors.runs import WrongAnswer
 from agentrunner.execution.silence import read_order
 from agentrunner.results import InboxItem, Result
 from agentrunner.screens.paused import asked_screen, paused_screen
@@ -71,9 +72,18 @@ AFTER_WORK = CHECK.model_copy(
 )
 
 
+JUDGED = REFUSED.model_copy(
+    update={
+        "options": ["again", "end"],
+        "subject": json.dumps({"asked_for": "completion_assessment", "last_answer": ""}),
+    }
+)
+
+
 @pytest.mark.parametrize(
     ("waiting", "taken"),
     [
+        (JUDGED, ["again", "end", "model: NAME", "worker: PROMPT"]),
         (REFUSED, ["again", "complete", "end", "model: NAME", "worker: PROMPT"]),
         (CHECK, ["again", "drop", "end", "check: COMMAND"]),
         (AFTER_WORK, ["again", "drop", "end", "check: COMMAND", "accept: REASON"]),
@@ -86,3 +96,12 @@ def test_inline_every_answer_that_is_taken_is_in_the_menu(
     for number, (words, line) in enumerate(zip(taken, menu, strict=True), start=1):
         assert line.startswith(f"      {number if words in waiting.options else ' '}  {words}  ")
         read_order(words, json.loads(waiting.subject)["asked_for"])
+
+
+@pytest.mark.parametrize("waiting", [REFUSED, JUDGED])
+def test_a_wrong_answer_is_told_the_answers_of_the_menu(waiting: InboxItem) -> None:
+    with pytest.raises(WrongAnswer) as raised:
+        read_order("well", json.loads(waiting.subject)["asked_for"])
+    listed = raised.value.remedy.removeprefix("one of: ").replace('"', "").split(", ")
+    taken = [*waiting.options, "model: NAME", "worker: PROMPT"]
+    assert sorted(listed) == sorted(taken)

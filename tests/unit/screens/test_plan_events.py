@@ -36,13 +36,17 @@ def test_work_in_the_folder_itself_is_part_of_no_branch() -> None:
     assert "branch" in event_line({**event, "commit": "f" * 40})
 
 
-def test_how_a_task_ended_is_said_once_and_what_it_asks_whole() -> None:
+def test_how_a_task_ended_and_what_it_asks_is_said_once() -> None:
     asks = {"event": "plan_question", "task_id": "TASK-0001", "question": 2}
     ended = {**asks, "text": "FAILED: no", "status": "FAILED"}
     assert event_line(ended) == "TASK-0001 waits for you: agentrunner plan answer 2 TEXT"
     assert event_line(ended, chat=True) == "TASK-0001 waits for you: /answer 2 TEXT"
     asked = event_line({**asks, "text": "FAILED: why?\n1. a", "status": "BLOCKED"})
-    assert asked == "TASK-0001 asks: FAILED: why? 1. a  (agentrunner plan answer 2 TEXT)"
+    assert asked == "TASK-0001 asks: FAILED: why?  (agentrunner plan answer 2 TEXT)"
+    blocked = {"event": "plan_task", "task_id": "TASK-0001", "status": "BLOCKED"}
+    assert event_line({**blocked, "detail": "FAILED: why?"}, before=asked) == ""
+    whole = event_line({**asks, "text": "FAILED: why?\n1. a", "status": "BLOCKED"}, chat=True)
+    assert whole == "TASK-0001 asks: FAILED: why? 1. a  (/answer 2 TEXT)"
     landed = {"event": "plan_task", "task_id": "TASK-0001", "status": "COMPLETE", "detail": ""}
     assert event_line(landed) == "", "that it has landed says it"
     fixing = {"task_id": "TASK-0001", "evidence": "Both changed a.txt.\n\na.txt:\n..."}

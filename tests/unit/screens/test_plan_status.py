@@ -106,3 +106,18 @@ def test_a_command_at_the_end_of_a_question_can_be_copied(width: int) -> None:
     for shown in (screen, "\n".join(question_lines(asked, width, chat=False))):
         assert max(map(cell_width, shown.split("\n"))) <= width
         assert command in shown.replace(" \\\n    ", " ")
+        assert "agentrunner plan answer N TEXT" in "\n".join(
+            question_lines(asked, width, chat=False)
+        )
+
+
+def test_why_a_task_waits_is_shown_once() -> None:
+    """A question says why its task cannot start; what this terminal asked is only named."""
+    why = "It cannot run: no agent."
+    blocked = TaskStatus(S.BLOCKED, detail=why)
+    asked = [OpenQuestion(4, "", f"{why}\ntry: install one", "TASK-0001")]
+    found = replace(look_at([S.PENDING]), tasks={"TASK-0001": blocked}, questions=asked)
+    screen = status_screen(found, width=80)
+    assert screen.count(why) == 1 and "try: install one" in screen
+    again = status_screen(found, width=80, asked={4})
+    assert again.count(why) == 1 and "try: install one" not in again

@@ -69,7 +69,7 @@ def test_a_tree_with_how_each_task_stands(golden: Golden) -> None:
         "src/list.ts", ("TASK-0002", "TASK-0003"), "同じページを変更する。"
     )
     plan = replace(standing(BASE), conflicts=(conflict,))
-    golden("screens/plan-standing.txt", plan_screen(plan, asked, width=80) + "\n")
+    golden("screens/plan-standing.txt", plan_screen(plan, asked, driven=True, width=80) + "\n")
 
 
 def test_a_change_of_every_kind(golden: Golden) -> None:
@@ -157,10 +157,10 @@ def test_nothing_is_wider_than_the_screen_and_nothing_is_hidden_or_moved(width: 
     known = {"TASK-0001": StoredTask("TASK-0001", PlanTaskStatus.FAILED, EVIL, detail=EVIL)}
     text = "\n".join(
         [
-            plan_screen(evil, asked, width=width),
+            plan_screen(evil, asked, driven=True, width=width),
             *diff_lines(Plan(), evil, width=width),
             *diff_lines(evil, after, width=width),
-            task_screen(evil, "TASK-0001", known, asked, width=width),
+            task_screen(evil, "TASK-0001", known, asked, driven=True, width=width),
         ]
     )
     assert not any(character in text for character in "\x1b\x9b\r\x07\u202e")
@@ -169,16 +169,16 @@ def test_nothing_is_wider_than_the_screen_and_nothing_is_hidden_or_moved(width: 
 
 def test_a_task_shows_what_people_answered() -> None:
     answered = [OpenQuestion(1, "", "Are prices net?", answer="no VAT, prices are net")]
-    shown = task_screen(BASE, "TASK-0001", {}, answered, width=80)
+    shown = task_screen(BASE, "TASK-0001", {}, answered, driven=True, width=80)
     assert shown.endswith(
         "Decisions of people:\n  - “Are prices net?” answered: no VAT, prices are net"
     )
-    assert "Decisions" not in task_screen(BASE, "TASK-0001", {}, width=80)
+    assert "Decisions" not in task_screen(BASE, "TASK-0001", {}, driven=True, width=80)
 
 
 def test_colours_change_no_width() -> None:
-    plain = plan_screen(standing(BASE), width=80)
-    painted = plan_screen(standing(BASE), width=80, paint=Paint(enabled=True))
+    plain = plan_screen(standing(BASE), driven=True, width=80)
+    painted = plan_screen(standing(BASE), driven=True, width=80, paint=Paint(enabled=True))
     assert "\x1b[1;32mcomplete\x1b[0m" in painted
     for code in ("1;32", "1;31", "1;33", "1", "2", "0"):
         painted = painted.replace(f"\x1b[{code}m", "")
@@ -190,7 +190,7 @@ def test_a_huge_plan_is_cut() -> None:
     for start in range(0, 600, 200):
         edits = [create(f"t{n}", f"T{n}", "node-root") for n in range(start, start + 200)]
         plan = planned(edits, plan)
-    lines = plan_screen(plan, width=80).split("\n")
+    lines = plan_screen(plan, driven=True, width=80).split("\n")
     assert lines[-1].startswith(f"… {600 - MOST_TASKS} more;")
     assert len(lines) == MOST_TASKS + 4
 
@@ -198,10 +198,10 @@ def test_a_huge_plan_is_cut() -> None:
 def test_no_screen_of_a_plan_shows_a_stored_state() -> None:
     """One word per state: what `list` and the overview call a run, the tree calls its task."""
     for status in PlanTaskStatus:
-        word = status_word(status)
+        word = status_word(status, driven=True)
         assert word == word.lower() and "_" not in word
-    at_work = {status_word(status) for status in AT_WORK}
+    at_work = {status_word(status, driven=True) for status in AT_WORK}
     assert at_work == {state_word({"state": "RUNNING"})}
     assert {status_word(status, driven=False) for status in AT_WORK} == {"stopped"}
-    assert status_word("BLOCKED", "") == "waiting for you"
-    assert status_word("BLOCKED", "TASK-0001") == "behind TASK-0001"
+    assert status_word("BLOCKED", "", driven=True) == "waiting for you"
+    assert status_word("BLOCKED", "TASK-0001", driven=True) == "behind TASK-0001"

@@ -11,7 +11,7 @@ import pytest
 
 from agentrunner.screens.diff import coloured, stat_screen
 from agentrunner.screens.layout import PLAIN, Paint
-from agentrunner.screens.run_table import overview_screen, runs_table
+from agentrunner.screens.run_table import overview_screen, plans_table, runs_table
 from agentrunner.text.terminal import cell_width
 from tests.kit.screen_samples import EVIL, NOW, ROWS, row
 
@@ -127,3 +127,21 @@ def test_stat_fits(golden: Golden) -> None:
     for screen, width in zip(screens, (80, 44), strict=True):
         assert max(map(cell_width, screen.split("\n"))) <= width
     golden("screens/diff-stat.txt", "\n\n".join(screens) + "\n")
+
+
+@pytest.mark.parametrize("width", [80, 43])
+def test_no_plan_s_name_and_no_count_of_it_is_cut(width: int) -> None:
+    goal = "A shop that lists its products and sells them to whoever has an account"
+    name = "a-shop-that-lists-its-products-and-3"
+    plans = [
+        {"name": one, "current": one == "current", "archived": False, "tasks": 12, "done": 3,
+         "goal": goal} for one in ("current", name)
+    ]  # fmt: skip
+    table = plans_table(plans, width=width)
+    assert name in table and table.count("3 of 12 done") == 2 and table.count("A shop that") == 2
+    assert max(map(cell_width, table.split("\n"))) <= width
+    screen = overview_screen(
+        ALL, NOW, width=width, plan=f"3 of 12 tasks complete, 11 questions to answer: {goal}"
+    )
+    assert "11 questions to answer" in " ".join(screen.split())
+    assert max(map(cell_width, screen.split("\n"))) <= width

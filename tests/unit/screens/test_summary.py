@@ -383,3 +383,16 @@ def test_what_a_command_printed_is_a_step_where_no_test_is_red(failed: int, name
     test = ended.test.model_copy(update={"exit_code": 1, "failed": failed, "red": []})
     screen = summary_screen(ended.model_copy(update={"test": test}))
     assert ("agentrunner logs --tests" in screen) is named
+
+
+@pytest.mark.parametrize("width", [80, 43])
+def test_no_name_at_the_head_of_a_run_is_cut(width: int) -> None:
+    title = "Refuse what an account may not see, with a sentence that says why it may not"
+    ended = summary_screen(result(title=title), width=width)
+    name = "refuse-what-an-account-may-not-see-a1b2"
+    fields = {"state": "PLANNING", "exit_code": 4, "reason": None, "waiting": PLAN}
+    waits = paused_screen(result(**fields, run_id=name), where="hana@devbox", width=width)
+    assert title in " ".join(ended.split()) and f"{name} ·" in waits
+    for screen in (ended, waits):
+        head = screen.split("\n\n")[0].split("\n")
+        assert max(map(cell_width, head)) <= width

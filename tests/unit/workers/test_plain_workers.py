@@ -100,6 +100,8 @@ def test_a_prompt_too_long_for_an_argument_is_refused() -> None:
         ("LOG=1 python agent.py", "python"),
         (["{repo}/agent"], "sh"),
         ("echo 'unbalanced", "sh"),
+        ("true; exec ./agent.sh", "true"),
+        ("./agent.sh&&true", "./agent.sh"),
     ],
 )
 def test_the_program_is_the_first_word(command: object, program: str) -> None:

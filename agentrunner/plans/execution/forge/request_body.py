@@ -80,7 +80,9 @@ def _tree(plan: Plan, shown: Callable[[str], str]) -> Iterator[str]:
             continue
         status = plan.shown_status(node.task_id)
         tick = "x" if status == PlanTaskStatus.COMPLETE else " "
-        word = "" if status == PlanTaskStatus.COMPLETE else f" ({status_word(status)})"
+        word = (
+            "" if status == PlanTaskStatus.COMPLETE else f" ({status_word(status, driven=False)})"
+        )
         yield f"{indent}- [{tick}] {node.task_id} {title}{word}"
 
 
