@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -180,15 +179,18 @@ def uncommitted_news(deps: Deps) -> list[str]:
     if spec.landing is not None or spec.part_of:
         return []
     own = {file.path for file in (spec.task_file, spec.prd_file) if file is not None}
-    with contextlib.suppress(AgentRunnerError, OSError):
-        found = uncommitted(deps.snapshots, deps.snapshots.take().tree)
-        names = [path for path in found if str(Path(spec.repo, path)) not in own]
-        if names:
-            some = " ".join(clean(name) for name in names[:NAMED]) + " …" * (len(names) > NAMED)
-            what = "1 file is" if len(names) == 1 else f"{len(names)} files are"
-            then = "The run works on what is here; undo takes back only what the run changes"
-            return [f"{what} not committed: {some}. {then}"]
-    return []
+    tree = deps.snapshots.take().tree  # whatever fails here would fail the run's first step
+    try:
+        found = uncommitted(deps.snapshots, tree)
+    except (AgentRunnerError, OSError):
+        return []
+    names = [path for path in found if str(Path(spec.repo, path)) not in own]
+    if not names:
+        return []
+    some = " ".join(clean(name) for name in names[:NAMED]) + " …" * (len(names) > NAMED)
+    what = "1 file is" if len(names) == 1 else f"{len(names)} files are"
+    then = "The run works on what is here; undo takes back only what the run changes"
+    return [f"{what} not committed: {some}. {then}"]
 
 
 def _tests_where(spec: TaskSpec) -> str | None:
