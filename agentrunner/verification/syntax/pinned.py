@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from agentrunner.verification.syntax.comparisons import Comparison, comparisons, literals
 from agentrunner.verification.syntax.edits import Edit, changed_lines
@@ -57,6 +58,11 @@ class KnownToTests:
             values.update(literals(source, lexical_family(path, source) or "script"))
         words = {word for kind, text in values if kind == "string" for word in text.split()}
         return cls(frozenset(values), frozenset(filter(AS_NUMBER.fullmatch, words)))
+
+    @cached_property
+    def strings(self) -> str:
+        """All their strings, one after another."""
+        return "\0".join(text for kind, text in self.values if kind == "string")
 
     def __contains__(self, value: Value) -> bool:
         if value[1] in self.parts:

@@ -62,9 +62,9 @@ def taken_literals(
         value, begin = signed(read, at)
         if value is None or token.line not in lines or is_common(value):
             continue
-        if any(region.holds(token.start) for region in inside) or mentions(known, value):
+        if not _is_of_tests(value, tested) or mentions(known, value):
             continue
-        if _is_of_tests(value, tested):
+        if not any(region.holds(token.start) for region in inside):
             start = read[begin].start
             text = after[start : token.end].decode("latin-1")
             edit = Edit(start, token.end, other_literal(text, value, tested.values))
@@ -78,7 +78,7 @@ def _is_of_tests(value: Value, tested: KnownToTests) -> bool:
         return value in tested or not tested.values.isdisjoint(neighbours(text))
     if not any(char.isdigit() for char in text) or "\n" in text:
         return False
-    if value in tested or any(kind == "string" and text in one for kind, one in tested.values):
+    if value in tested or text in tested.strings:
         return True
     numbers = _numbers_in(text)
     return len(numbers) > 1 and all(("number", one) in tested for one in numbers)
