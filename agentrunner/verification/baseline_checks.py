@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from agentrunner.config.spec import TaskSpec
 from agentrunner.state.run_state import Awaited, Baseline, CheckOutcome, Criterion
 from agentrunner.text.mentions import alone, speaks_of, speaks_of_place
 from agentrunner.text.unicode import to_bytes
@@ -39,6 +40,8 @@ MOST_OUTPUT = 600
 MOST_MEANT = 5
 """Tests that a wrong name may have meant and that are listed for its author."""
 ASKED_FOR_TESTS = re.compile(r"(?i)\btests?\b|テスト")
+OWN_TEXT = "{} says what is wanted, not whether it is done"
+"""Of a check that reads the requirements."""
 EMPTY_TEST: Mapping[str, str] = {
     "python": "def test_there_is_a_test_here():\n    assert False\n",
 }
@@ -87,6 +90,8 @@ class _Seen:
     """What the suite said before the run."""
     cwd: str
     """The folder in which the suite runs."""
+    own: frozenset[str]
+    """The files of the repository that the task was read from."""
 
     def has_tests(self, file: str) -> bool:
         """Whether the suite has run a test of this file."""
@@ -125,7 +130,7 @@ async def try_checks(
     collected = await _collected(verifier, baseline, wanted, read)
     before = await asyncio.to_thread(verifier.before, baseline)
     cwd = verifier.test.cwd if verifier.test is not None else "."
-    seen = _Seen(asked, read, absent, wrong, collected, before, cwd)
+    seen = _Seen(asked, read, absent, wrong, collected, before, cwd, _own_files(verifier.spec))
     checks = [_as_it_stands(one, seen) for one in tried]
     outcomes = [_believed(one, made) for one, made in zip(tried, checks, strict=True)]
     ids = {one.id for one in mine}
@@ -154,6 +159,8 @@ def _believed(tried: Tried, check: BaselineCheck) -> CheckOutcome:
 def _as_it_stands(tried: Tried, seen: _Seen) -> BaselineCheck:
     outcome, text = tried.outcome, f"{seen.asked}\n{tried.criterion.description}"
     check = BaselineCheck(tried.criterion.id, "red", outcome.what, _shortened_output(tried))
+    if path := _own_text(tried.criterion, seen.own):
+        return replace(check, standing="cannot_run", output=OWN_TEXT.format(path))
     if looks_at_changes(tried.criterion):
         return check  # nothing has changed before the run, whatever it asks
     if outcome.outcome == "passed":
@@ -182,6 +189,22 @@ def _as_it_stands(tried: Tried, seen: _Seen) -> BaselineCheck:
     if what:
         return replace(check, standing="to_write", awaits=Awaited(kind="test", what=what))
     return replace(check, standing="cannot_run")
+
+
+def _own_files(spec: TaskSpec) -> frozenset[str]:
+    sources = (spec.task_file, spec.prd_file)
+    places = [Path(one.path) for one in sources if one is not None and one.path]
+    repo = Path(spec.repo)
+    return frozenset(one.relative_to(repo).as_posix() for one in places if one.is_relative_to(repo))
+
+
+def _own_text(criterion: Criterion, own: Collection[str]) -> str:
+    """The file of the task's that a planner's check looks for a text in, "" where it does not."""
+    check = criterion.check
+    if check is None or criterion.check_origin != "model" or check.kind != "file":
+        return ""
+    path = posixpath.normpath(check.path)
+    return path if path in own else ""
 
 
 def _wrong(check: BaselineCheck, wrong: WrongCommand, text: str, seen: _Seen) -> BaselineCheck:

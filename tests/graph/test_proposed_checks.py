@@ -81,6 +81,18 @@ def test_after_two_tellings_it_is_dropped_and_the_criterion_stays(run: Run) -> N
     assert "and-again-none" in run.note()
 
 
+def test_a_check_that_reads_the_requirements_is_told_and_dropped(run: Run) -> None:
+    (run.project.repo / "prd.md").write_text("add() has to add.\n")
+    looks = [{"kind": "file", "path": path, "contains": "adds"} for path in ("prd.md", "./prd.md")]
+    steps = [plan(criterion(one)) for one in (*looks, looks[0])]
+    prd = {"path": str(run.project.repo / "prd.md")}
+    run.start([*steps, work(), finish(), assess()], FIX, test=TEST, prd=prd)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert standings(run)[:2] == ["cannot_run"] * 2
+    assert "prd.md says what is wanted, not whether it is done" in run.prompt(1)
+    assert the_criterion(run).check is None
+
+
 @pytest.mark.whole
 def test_a_reply_about_checks_changes_nothing_else_of_the_plan(run: Run) -> None:
     first = [criterion(LOST), {"id": "AC-2", "description": "It stays whole.", "critical": True}]
