@@ -24,7 +24,7 @@ from agentrunner.execution.stuck import after_worker
 from agentrunner.execution.unchanged import why_not_acceptable
 from agentrunner.git.user_config import git_settings
 from agentrunner.planners.base import answers_from_facts
-from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.lifecycle import REFUSED_COMPLETION, TaskState
 from agentrunner.state.people import QuestionKind
 from agentrunner.state.run_state import (
     Acceptance,
@@ -350,7 +350,7 @@ def _refused(
     """
     counters = update.get("counters", state["counters"])
     update = {**update, "wants_completion": False, "criteria": _settled(state, deps)}
-    deps.emit("warning", code="completion-refused", message=in_a_row(reasons)[:1000])
+    deps.emit("warning", code=REFUSED_COMPLETION, message=in_a_row(reasons)[:1000])
     accepting = state["run"].accepting
     if accepting or idle or counters.loops >= state["run"].max_loops:
         verdict = end_at_limit(

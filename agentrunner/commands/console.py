@@ -204,11 +204,6 @@ class Console:
         width, paint = width_of(self._progress), paint_for(self._progress)
         return LiveView(width=width, paint=paint, home=home, words=True, watched=watched)
 
-    @property
-    def warnings(self) -> list[str]:
-        """Warnings of this run, for the last screen."""
-        return self._view.story.warnings if self._view else []
-
     def on_event(self, event: Event, *, silently: bool = False) -> None:
         """Handle an event of the engine. The result is held back, to be printed once and last."""
         if self._result is not None:  # the result of a pause after which the run continued

@@ -73,8 +73,21 @@ def test_a_cancelled_run_is_taken_only_where_it_is_named(
     shell.add_run("totals-c21e", state="COMPLETE", **DONE)
     assert shell(verb, *more) == 2
     assert asked(shell) == [] and "error[unknown-run]" in shell.err
+    words = " ".join(shell.err.split())
+    assert "users-api-7f3a was cancelled" in words
+    assert f"try: agentrunner {' '.join([verb, 'users-api-7f3a', *more])}" in words
     shell(verb, "users-api-7f3a", *more)
     assert asked(shell) == ["users-api-7f3a"]
+
+
+def test_several_that_fit_are_named_in_the_command_as_it_was_typed(shell: Shell) -> None:
+    for name in ("users-api-7f3a", "totals-c21e"):
+        shell.add_run(name, state="NEEDS_REVIEW", **DONE)
+    options = ["--known-red", "test_net", "--reason", "no network here"]
+    assert shell("accept", *options) == 2
+    words = " ".join(shell.err.split())
+    assert "error[ambiguous-run]" in words
+    assert "agentrunner accept totals-c21e --known-red test_net --reason 'no network here'" in words
 
 
 def test_a_task_of_a_plan_that_was_put_aside_is_not_offered(shell: Shell) -> None:
