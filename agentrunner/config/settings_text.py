@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from agentrunner.config.spec import whole_path
 from agentrunner.config.yaml_text import Path as KeyPath
 from agentrunner.config.yaml_text import YamlTree, read_yaml
 from agentrunner.errors import UsageError
@@ -23,7 +24,7 @@ def key_path(name: str) -> KeyPath:
             f'"{name}" names no setting.',
             remedy="agentrunner config set runner.worker.kind codex-cli",
         )
-    return parts if parts[0] in ("runner", "version", "notify") else ("runner", *parts)
+    return whole_path(parts)
 
 
 def with_setting(text: str, path: KeyPath, value: str, name: str) -> str:
