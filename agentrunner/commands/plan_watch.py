@@ -37,6 +37,7 @@ def watch_plan(repo: str | None, output: Output) -> int:
     from agentrunner.commands.notify import notifier_of
     from agentrunner.commands.plan_live import PlanView
     from agentrunner.storage.plan_folder import plan_folder
+    from agentrunner.storage.plan_shelf import way_to_a_plan
 
     environment.quiet_libraries()
     state_dir = environment.state_dir(output.state_dir)
@@ -44,7 +45,7 @@ def watch_plan(repo: str | None, output: Output) -> int:
     if not folder.root.is_dir():
         raise NoPlan(
             "There is no plan of this repository yet.",
-            remedy='agentrunner plan "what you want"',
+            remedy=way_to_a_plan(state_dir, repository(repo)),
         )
     notifier = notifier_of(output.notify, settings=False)
     drawn = sys.stderr.isatty() and not (output.json or output.quiet)

@@ -21,6 +21,7 @@ from agentrunner.storage.plan_folder import plan_folder
 from agentrunner.storage.plan_shelf import put_aside
 from agentrunner.text.terminal import cell_width
 from tests.kit.plan_project import AT, Work, plan_of
+from tests.kit.screen_samples import result
 from tests.kit.terminals import Terminal
 from tests.unit.commands.shell import Shell
 
@@ -133,10 +134,22 @@ def test_a_run_that_is_undone_is_taken_only_where_no_other_can_be_undone(shell: 
 
 
 @pytest.mark.parametrize("name", ["users-api-7f3a", "users-api"])
-def test_the_name_of_a_waiting_run_alone_is_no_answer_to_it(name: str, shell: Shell) -> None:
+def test_the_name_of_a_waiting_run_alone_shows_what_it_asks(
+    name: str, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `list` and --notify say of it; without a terminal nobody is asked."""
+    question = {"id": "3fa91c0aa1b2", "kind": "ask_human", "text": "Same?", "options": []}
+    asks = result(state="PLANNING", exit_code=4, reason=None, waiting=question)
+    monkeypatch.setattr("agentrunner.api.look_sync", lambda *_, **__: asks)
     shell.add_run("users-api-7f3a", waiting="ask_human")
-    assert shell("answer", name) == 2
-    assert asked(shell) == [] and "the answer is missing" in shell.err
+    assert shell("answer", name) == 4
+    assert asks.waiting is not None
+    assert asked(shell) == [] and asks.waiting.text in " ".join(shell.out.split())
+    assert "agentrunner answer" in shell.out
+    assert shell("answer", name, "--json") == 4
+    assert shell.lines[-1]["waiting"]["text"] == asks.waiting.text
+    monkeypatch.setattr("agentrunner.api.look_sync", lambda *_, **__: result())
+    assert shell("answer", name) == 2 and "error[not-waiting]" in shell.err
 
 
 @pytest.mark.parametrize(
@@ -174,7 +187,7 @@ def test_none_is_an_error_too(verb: str, shell: Shell) -> None:
 
 def test_without_words_and_a_terminal_it_says_what_is_missing(shell: Shell) -> None:
     shell.add_run("users-api-7f3a", waiting="plan")
-    for arguments in (["answer"], ["approve"], ["reject", "--id", "a"]):
+    for arguments in (["answer", ""], ["approve"], ["reject", "--id", "a"]):
         assert shell(*arguments) == 2
         assert "error[usage]" in shell.err and "agentrunner show users-api-7f3a" in shell.err
         assert shell(*arguments, "--json") == 2
