@@ -51,7 +51,8 @@ def runs_table(
     `left_out` is the number of older runs not shown; `state` is the filter, if any.
     """
     if not rows:
-        which = f"No runs are {state}" if state else "No runs yet"
+        stand = "need a review" if state == "review" else f"are {state}"
+        which = f"No runs {stand}" if state else "No runs yet"
         return which + ("." if all_repositories else " in this repository.")
     repos = _repositories(rows) if all_repositories else {}
     lines = _table(rows, now, width, paint, repos)
