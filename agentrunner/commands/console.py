@@ -228,20 +228,23 @@ class Console:
             self._send("needs_you", event.get("text"), question=event.get("id"))
 
     def catch_up(self, events: Sequence[Event], most: int, *, goes_on: bool) -> None:
-        """Show what happened before: header and the last `most` lines; nothing rings."""
+        """Show what happened before: header and the last events, in at most `most` lines where the
+        last one is no longer; nothing rings.
+        """
         view, self._view = self._view, None
         now, wall = time.monotonic(), datetime.now(UTC)
-        lines: list[str] = []
+        told: list[list[str]] = []
         for event in events:
             self.on_event(event, silently=True)
             if view is not None:
-                lines += view.replay(event, now, wall)
+                told.append(view.replay(event, now, wall))
         self._view = view
         if view is None:
             return
-        left_out = len(lines) - most if self._progress.isatty() else 0
-        if left_out > 0:
-            lines = [f"… {left_out} lines before: agentrunner logs {self.run_id}", *lines[-most:]]
+        shown = last_whole(told, most) if self._progress.isatty() else told
+        left_out = sum(map(len, told)) - sum(map(len, shown))
+        lines = [f"… {left_out} lines before: agentrunner logs {self.run_id}"] if left_out else []
+        lines += [line for one in shown for line in one]
         self.write([*view.head(), *lines], last=not goes_on)
 
     def _know(self, run_id: str | None) -> None:
@@ -332,6 +335,17 @@ def _may_spend(event: Event) -> bool:
     """Whether with this event a planner or a worker is about to be asked."""
     name = event.get("event")
     return name == "worker_started" or (name == "awaiting" and event.get("who") == "planner")
+
+
+def last_whole(told: Sequence[list[str]], most: int) -> Sequence[list[str]]:
+    """Return the last events in at most `most` lines: none is cut, and the last is always there."""
+    number, room = 0, most
+    for lines in reversed(told):
+        room -= len(lines)
+        if room < 0 and number and any(told[len(told) - number :]):
+            break
+        number += 1
+    return told[len(told) - number :]
 
 
 def _end_text(result: Result) -> str:
