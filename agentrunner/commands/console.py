@@ -233,16 +233,16 @@ class Console:
         """
         view, self._view = self._view, None
         now, wall = time.monotonic(), datetime.now(UTC)
-        told: list[list[str]] = []
+        by_event: list[list[str]] = []
         for event in events:
             self.on_event(event, silently=True)
             if view is not None:
-                told.append(view.replay(event, now, wall))
+                by_event.append(view.replay(event, now, wall))
         self._view = view
         if view is None:
             return
-        shown = last_whole(told, most) if self._progress.isatty() else told
-        left_out = sum(map(len, told)) - sum(map(len, shown))
+        shown = last_whole(by_event, most) if self._progress.isatty() else by_event
+        left_out = sum(map(len, by_event)) - sum(map(len, shown))
         lines = [f"… {left_out} lines before: agentrunner logs {self.run_id}"] if left_out else []
         lines += [line for one in shown for line in one]
         self.write([*view.head(), *lines], last=not goes_on)
@@ -337,15 +337,15 @@ def _may_spend(event: Event) -> bool:
     return name == "worker_started" or (name == "awaiting" and event.get("who") == "planner")
 
 
-def last_whole(told: Sequence[list[str]], most: int) -> Sequence[list[str]]:
+def last_whole(by_event: Sequence[list[str]], most: int) -> Sequence[list[str]]:
     """Return the last events in at most `most` lines: none is cut, and the last is always there."""
     number, room = 0, most
-    for lines in reversed(told):
+    for lines in reversed(by_event):
         room -= len(lines)
-        if room < 0 and number and any(told[len(told) - number :]):
+        if room < 0 and number and any(by_event[len(by_event) - number :]):
             break
         number += 1
-    return told[len(told) - number :]
+    return by_event[len(by_event) - number :]
 
 
 def _end_text(result: Result) -> str:

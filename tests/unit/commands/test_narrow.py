@@ -41,5 +41,5 @@ def test_an_answer_given_elsewhere_is_told_in_whole_words(
     [(12, "abcde"), (4, "cde"), (3, "cde"), (2, "de"), (1, "de"), (0, "de")],
 )
 def test_the_past_of_a_watched_run_begins_with_a_whole_event(most: int, shown: str) -> None:
-    told = [["a", "b"], ["c"], [], ["d", "e"], []]
-    assert "".join(line for one in last_whole(told, most) for line in one) == shown
+    by_event = [["a", "b"], ["c"], [], ["d", "e"], []]
+    assert "".join(line for one in last_whole(by_event, most) for line in one) == shown
