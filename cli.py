@@ -24,7 +24,7 @@ import typer
 from typer.main import get_command
 
 from agentrunner import __version__
-from agentrunner.commands.command_line import COMPLETE_VARIABLE, TASK_FILES, is_goal
+from agentrunner.commands.command_line import COMPLETE_VARIABLE, TASK_FILES, TYPED, is_goal
 from agentrunner.commands.index import (
     CONTEXT,
     DocumentedCommand,
@@ -317,6 +317,7 @@ def call(application: typer.Typer, arguments: list[str], name: str) -> int:
     """Run a command line; its exit code. Whatever is raised is told in the one form."""
     if application is app:
         arguments = understood(arguments)
+    typed = TYPED.set(tuple(arguments))
     try:
         code = application(
             arguments, prog_name=name, standalone_mode=False, terminal_width=help_width()
@@ -331,6 +332,8 @@ def call(application: typer.Typer, arguments: list[str], name: str) -> int:
         promised = "--json" in arguments and (of_plan or arguments[0] in DRIVERS)
         state = _value_of("--state-dir", arguments)
         return tell(raised, as_json=promised, state_dir=state, of_plan=of_plan)
+    finally:
+        TYPED.reset(typed)
     return int(code or 0)
 
 

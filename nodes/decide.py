@@ -181,7 +181,7 @@ def _run_worker(
         asked = updated(state, {"state": target})
         update["question"] = question(
             "worker",
-            f"Start {order.worker}: {order.reason}",
+            f"Start the worker {order.worker}? Why: {order.reason}",
             {"order": order.model_dump(mode="json")},
             asked,
         )

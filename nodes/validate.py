@@ -24,7 +24,7 @@ from agentrunner.execution.stuck import after_worker
 from agentrunner.execution.unchanged import why_not_acceptable
 from agentrunner.git.user_config import git_settings
 from agentrunner.planners.base import answers_from_facts
-from agentrunner.state.lifecycle import TaskState
+from agentrunner.state.lifecycle import REFUSED_COMPLETION, TaskState
 from agentrunner.state.people import QuestionKind
 from agentrunner.state.run_state import (
     Acceptance,
@@ -53,6 +53,8 @@ from agentrunner.verification.outside_work import with_outside_work, without_cre
 from agentrunner.verification.trees import WorkerChange
 from agentrunner.verification.verdict import Judgement, complete, end_at_limit, judge, not_accepted
 
+MOST_APPROVED = 20
+"""Findings that are remembered as allowed."""
 KEPT = ("evidence", "tree", "acceptances", "baseline")
 """What is kept of this step where the assessing planner is unavailable, so that it is measured
 once."""
@@ -103,7 +105,7 @@ async def _answer_request(state: TaskContext, deps: Deps, update: Update) -> Com
     state = updated(state, update)
     judgement = _judged(state, deps)
     if judgement.open:
-        return await _open_finding(state, deps, update, judgement.open[0])
+        return await _open_finding(state, deps, update, judgement)
     if not _assessed(state, evidence):
         with keeping(cast("Update", {name: update.get(name) for name in KEPT if name in update})):
             asking = updated(state, {"criteria": _settled(state, deps)})
@@ -130,8 +132,8 @@ def _replied(state: TaskContext) -> tuple[Update, str]:
     if answer.decision == "reject":
         return {"answer": None}, f"A person said no: {answer.text or 'no reason given'}"
     subject = subject_of(state)
-    name = str(subject.get("finding") or answer.id)
-    return {"answer": None, "approved": [*state.get("approved", []), name][-5:]}, ""
+    names = [str(subject.get("finding") or answer.id), *map(str, subject.get("others", []))]
+    return {"answer": None, "approved": [*state.get("approved", []), *names][-MOST_APPROVED:]}, ""
 
 
 def _date_acceptances(state: TaskContext, deps: Deps, evidence: Evidence) -> list[Acceptance]:
@@ -350,7 +352,7 @@ def _refused(
     """
     counters = update.get("counters", state["counters"])
     update = {**update, "wants_completion": False, "criteria": _settled(state, deps)}
-    deps.emit("warning", code="completion-refused", message=in_a_row(reasons)[:1000])
+    deps.emit("warning", code=REFUSED_COMPLETION, message=in_a_row(reasons)[:1000])
     accepting = state["run"].accepting
     if accepting or idle or counters.loops >= state["run"].max_loops:
         verdict = end_at_limit(
@@ -373,29 +375,48 @@ def _refused(
 
 
 async def _open_finding(
-    state: TaskContext, deps: Deps, update: Update, finding: Finding
+    state: TaskContext, deps: Deps, update: Update, judgement: Judgement
 ) -> Command[str]:
-    """Report a finding to the planner once; if it asks again with the same one, ask a person."""
+    """Report a finding to the planner once; if it asks again with the same one, ask a person.
+
+    A person who accepts is asked at once, about all that is open, and hears what else is missing.
+    """
+    finding, *others = judgement.open
+    accepting = bool(state["run"].accepting)
+    others = others if accepting else []
     name = fingerprint(finding)
     known = state.get("told", [])
-    if name not in known:
+    if name not in known and not accepting:
         update["told"] = [*known, name][-20:]
         return _refused(state, deps, update, [finding.message])
-    kind: QuestionKind = "protected_path" if finding.code == "protected_path" else "tests_changed"
+    asked_about = [finding, *others]
+    protected = any(one.code == "protected_path" for one in asked_about)
+    kind: QuestionKind = "protected_path" if protected else "tests_changed"
     evidence = state["evidence"]
     assert evidence is not None
+    paths = list(dict.fromkeys(path for one in asked_about for path in one.paths))
+    whole = finding.model_copy(update={"paths": paths})
     subject = {
         "finding": approval_of(finding, evidence.tree),
         "code": finding.code,
-        "paths": finding.paths,
-        "tests": finding.tests,
+        "paths": paths,
+        "tests": list(dict.fromkeys(test for one in asked_about for test in one.tests)),
         "tree": evidence.tree,
-        "diff": await asyncio.to_thread(diff_of, state, deps, finding),
+        "diff": await asyncio.to_thread(diff_of, state, deps, whole),
     }
-    settles = f" {finding.remedy}." if finding.remedy else ""
-    asked = question(kind, f"{finding.message}. {question_about(finding)}{settles}", subject, state)
+    if others:
+        subject["others"] = [approval_of(one, evidence.tree) for one in others]
+    text = " ".join(map(_question_text, asked_about))
+    if accepting and (lacks := [one.text for one in judgement.unproven]):
+        text += f" With your yes this is still missing: {in_a_row(lacks)}"
+    asked = question(kind, text, subject, state)
     update["criteria"] = _settled(state, deps)
     return Command(update={**update, "question": asked}, goto="approve")
+
+
+def _question_text(finding: Finding) -> str:
+    settles = f" {finding.remedy}." if finding.remedy else ""
+    return f"{finding.message}. {question_about(finding)}{settles}"
 
 
 async def _granted(state: TaskContext, deps: Deps, update: Update) -> Command[str]:

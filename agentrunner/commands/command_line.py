@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import os
+import shlex
 import unicodedata
+from contextvars import ContextVar
 
 COMPLETE_VARIABLE = "_AGENTRUNNER_COMPLETE"
 """Set by the scripts of `agentrunner completion` to the name of the shell."""
 TASK_FILES = (".md", ".yaml", ".yml")
+TYPED: ContextVar[tuple[str, ...]] = ContextVar("TYPED", default=())
+"""The words of the command line that is carried out."""
+
+
+def with_run(verb: str, run_id: str) -> str:
+    """Return the command that was typed, with the run's name put in behind its verb."""
+    words = TYPED.get()
+    at = words.index(verb) + 1 if verb in words else 0
+    before, after = (words[:at], words[at:]) if at else ((verb,), ())
+    return shlex.join(["agentrunner", *before, run_id, *after])
 
 
 def is_goal(word: str) -> bool:

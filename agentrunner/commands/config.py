@@ -32,17 +32,29 @@ class SettingsAction(StrEnum):
 
     show = "show"
     set = "set"
+    unset = "unset"
     edit = "edit"
+
+
+_TAKES = {
+    SettingsAction.show: ("at most a FILE", 0, 1),
+    SettingsAction.set: ("KEY and VALUE", 2, 2),
+    SettingsAction.unset: ("KEY", 1, 1),
+    SettingsAction.edit: ("nothing", 0, 0),
+}
+"""By action: what it takes, in words, and the least and most of that."""
 
 
 @opt.with_file
 def config(
-    action: Annotated[SettingsAction, typer.Argument(metavar="show|set|edit", help="What to do.")],
+    action: Annotated[
+        SettingsAction, typer.Argument(metavar="show|set|unset|edit", help="What to do.")
+    ],
     rest: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FILE | KEY VALUE]",
-            help="With show a task file or PRD; with set a setting and its value in YAML.",
+            metavar="[FILE | KEY [VALUE]]",
+            help="show: a task file or PRD; set: a setting, its value in YAML; unset: a setting.",
         ),
     ] = None,
     everything: Annotated[
@@ -50,7 +62,7 @@ def config(
     ] = False,
     project: Annotated[
         bool,
-        typer.Option("--project", help="set, edit: agentrunner.yaml of this repository."),
+        typer.Option("--project", help="set, unset, edit: agentrunner.yaml of this repository."),
     ] = False,
     as_json: opt.OneJson = False,
 ) -> int:
@@ -59,17 +71,16 @@ def config(
     That is ~/.config/agentrunner/config.yaml, or with --project agentrunner.yaml of the repository.
     """
     words = list(rest or [])
-    most = {SettingsAction.show: 1, SettingsAction.set: 2, SettingsAction.edit: 0}[action]
-    if len(words) > most or (action is SettingsAction.set and len(words) < most):
-        raise UsageError(
-            f"config {action} takes {('nothing', 'at most a FILE', 'KEY and VALUE')[most]}.",
-            remedy="agentrunner config --help",
-        )
+    takes, least, most = _TAKES[action]
+    if not least <= len(words) <= most:
+        raise UsageError(f"config {action} takes {takes}.", remedy="agentrunner config --help")
     if action is SettingsAction.show:
         return _show(words[0] if words else None, everything, as_json)
     file = _file(project)
     if action is SettingsAction.set:
         return _set(file, words[0], words[1], as_json)
+    if action is SettingsAction.unset:
+        return _unset(file, words[0], as_json)
     return _edit(file)
 
 
@@ -133,6 +144,24 @@ def _set(file: Path, key: str, value: str, as_json: bool) -> int:
         show(json.dumps({"key": name, "value": value, "file": str(file)}))
     else:
         tell(f"{name} is {value} from now on, in {file}.")
+    return 0
+
+
+def _unset(file: Path, key: str, as_json: bool) -> int:
+    from agentrunner.config.settings_text import key_path, without_setting
+
+    path = key_path(key)
+    before = _text_of(file)
+    name = ".".join(map(str, path))
+    after = without_setting(before, path, str(file))
+    if after != before:
+        _write_checked(file, after, before)
+    if as_json:
+        show(json.dumps({"key": name, "removed": after != before, "file": str(file)}))
+    elif after != before:
+        tell(f"{name} is not set any more in {file}.")
+    else:
+        tell(f"{name} is not set in {file}.")
     return 0
 
 

@@ -204,11 +204,6 @@ class Console:
         width, paint = width_of(self._progress), paint_for(self._progress)
         return LiveView(width=width, paint=paint, home=home, words=True, watched=watched)
 
-    @property
-    def warnings(self) -> list[str]:
-        """Warnings of this run, for the last screen."""
-        return self._view.story.warnings if self._view else []
-
     def on_event(self, event: Event, *, silently: bool = False) -> None:
         """Handle an event of the engine. The result is held back, to be printed once and last."""
         if self._result is not None:  # the result of a pause after which the run continued
@@ -233,20 +228,23 @@ class Console:
             self._send("needs_you", event.get("text"), question=event.get("id"))
 
     def catch_up(self, events: Sequence[Event], most: int, *, goes_on: bool) -> None:
-        """Show what happened before: header and the last `most` lines; nothing rings."""
+        """Show what happened before: header and the last events, in at most `most` lines where the
+        last one is no longer; nothing rings.
+        """
         view, self._view = self._view, None
         now, wall = time.monotonic(), datetime.now(UTC)
-        lines: list[str] = []
+        by_event: list[list[str]] = []
         for event in events:
             self.on_event(event, silently=True)
             if view is not None:
-                lines += view.replay(event, now, wall)
+                by_event.append(view.replay(event, now, wall))
         self._view = view
         if view is None:
             return
-        left_out = len(lines) - most if self._progress.isatty() else 0
-        if left_out > 0:
-            lines = [f"… {left_out} lines before: agentrunner logs {self.run_id}", *lines[-most:]]
+        shown = last_whole(by_event, most) if self._progress.isatty() else by_event
+        left_out = sum(map(len, by_event)) - sum(map(len, shown))
+        lines = [f"… {left_out} lines before: agentrunner logs {self.run_id}"] if left_out else []
+        lines += [line for one in shown for line in one]
         self.write([*view.head(), *lines], last=not goes_on)
 
     def _know(self, run_id: str | None) -> None:
@@ -337,6 +335,17 @@ def _may_spend(event: Event) -> bool:
     """Whether with this event a planner or a worker is about to be asked."""
     name = event.get("event")
     return name == "worker_started" or (name == "awaiting" and event.get("who") == "planner")
+
+
+def last_whole(by_event: Sequence[list[str]], most: int) -> Sequence[list[str]]:
+    """Return the last events in at most `most` lines: none is cut, and the last is always there."""
+    number, room = 0, most
+    for lines in reversed(by_event):
+        room -= len(lines)
+        if room < 0 and number and any(by_event[len(by_event) - number :]):
+            break
+        number += 1
+    return by_event[len(by_event) - number :]
 
 
 def _end_text(result: Result) -> str:

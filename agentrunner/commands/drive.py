@@ -201,7 +201,7 @@ def show_end(result: Result, console: Console) -> None:
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     screen = summary_screen(
         result,
-        warnings=console.warnings,
+        warnings=warnings_of(state_dir, str(result.run_id)),
         width=width,
         paint=paint,
         home=home,
@@ -210,6 +210,15 @@ def show_end(result: Result, console: Console) -> None:
     )
     show(screen)
     _say_size(state_dir)
+
+
+def warnings_of(state_dir: Path, run_id: str) -> list[str]:
+    """Return the warnings that every last screen of a run has."""
+    from agentrunner.screens.story import warnings_in
+    from agentrunner.storage.events import read_events
+    from agentrunner.storage.run_folder import runs_root
+
+    return warnings_in(read_events(runs_root(state_dir) / run_id / "events.jsonl"))
 
 
 def _say_size(state_dir: Path) -> None:

@@ -220,6 +220,22 @@ class Index(TyperGroup):
         options = [(written_option(one), about_option(one)) for one in shown]
         with formatter.section("Options"):
             write_rows(formatter, options)
+        self.format_otherwise(ctx, formatter)
+
+    def format_otherwise(self, ctx: Any, formatter: Any) -> None:
+        """Write the options that may stand where no command is named."""
+        command = self.get_command(ctx, self.otherwise) if self.otherwise else None
+        known = CONTEXT["help_option_names"]
+        shown = [
+            one
+            for one in (command.params if command else ())
+            if one.param_type_name == "option"
+            and not getattr(one, "hidden", False)
+            and not set(one.opts) & set(known)
+        ]
+        if shown:
+            with formatter.section(f"Options without a command, as those of {self.otherwise}"):
+                write_rows(formatter, [(written_option(one), about_option(one)) for one in shown])
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of `--help` without importing the commands."""

@@ -220,7 +220,7 @@ def _facts(
 def test_rows(trial: SandboxTrial) -> list[tuple[str, str, str]]:
     """The three best commands with their trial results, and the tests that are already red."""
     if trial.best is None:
-        return [("tests", "not found", "write them in")]
+        return [("tests", "not found", "write their command into the file, at test:")]
     rows = [
         ("or" if index else "tests", seen.found.command, seen.summary or seen.found.where)
         for index, seen in enumerate(trial.seen[:3])

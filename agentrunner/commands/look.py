@@ -118,9 +118,12 @@ def show_run(
 
         show_waiting(result, folder, target)
         return 0
+    from agentrunner.commands.drive import warnings_of
+
     driven = is_driven(folder, run_id)
     screen = summary_screen(
         result,
+        warnings=warnings_of(folder, run_id),
         width=width_of(sys.stdout),
         paint=paint_for(sys.stdout),
         home=os.environ.get("HOME", ""),

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from agentrunner import api, environment
+from agentrunner.commands.command_line import with_run
 from agentrunner.commands.console import Output, interactive, show, tell, width_of
 from agentrunner.commands.which_run import here
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import AmbiguousRun, UnknownRun
 from agentrunner.screens.layout import fit, flat
 from agentrunner.screens.run_table import facts_of
-from agentrunner.state.lifecycle import NextStep, end_of
+from agentrunner.state.lifecycle import NextStep, end_of, only_by_name
 from agentrunner.text.terminal import cell_width, shorten
 
 if TYPE_CHECKING:
@@ -56,8 +57,12 @@ def _needs_review(row: ListedRun) -> bool:
 
 
 def _failed(row: ListedRun) -> bool:
-    # Somebody ended a cancelled one on purpose: it goes on only where it is named.
-    return _next_step(row) == "retry" and row.reason != "cancelled"
+    return _next_step(row) == "retry" and not _cancelled(row)
+
+
+def _cancelled(row: ListedRun) -> bool:
+    """Whether somebody ended it on purpose: then it goes on only where it is named."""
+    return only_by_name(row.reason)
 
 
 def _is_driven(row: ListedRun) -> bool:
@@ -93,6 +98,8 @@ FITS: Mapping[str, tuple[str, tuple[Fits, ...]]] = {
 """By command: the requirement in words, and the groups to search in turn: runs that stopped in the
 middle come before ended ones.
 """
+_CONTINUING = ("resume", "accept")
+"""Commands that take a run that has ended further."""
 _CONFIRMED = ("cancel", "undo", "accept", "resume")
 """Commands that confirm a single fitting run; the others first show what they are about."""
 
@@ -126,7 +133,7 @@ def run_for(
         if found:
             break
     else:
-        raise _none(rows, words)
+        raise _none(verb, rows, words)
     if interactive(output):
         return _ask(verb, found, about)
     if len(found) > 1:
@@ -136,10 +143,16 @@ def run_for(
     return found[0].run_id
 
 
-def _none(rows: list[ListedRun], words: str) -> UsageError:
+def _none(verb: str, rows: list[ListedRun], words: str) -> UsageError:
+    if not rows:
+        return UnknownRun(f"there is no run of {here()}", remedy="agentrunner list --all")
+    ended = [row for row in rows if _cancelled(row)] if verb in _CONTINUING else []
+    if not ended:
+        return UnknownRun(f"no run of {here()} {words}", remedy="agentrunner list")
+    name = ended[0].run_id
     return UnknownRun(
-        f"no run of {here()} {words}" if rows else f"there is no run of {here()}",
-        remedy="agentrunner list" if rows else "agentrunner list --all",
+        f"no run of {here()} {words} unless it is named; {name} was cancelled",
+        remedy=with_run(verb, name),
     )
 
 
@@ -151,7 +164,7 @@ def _several(verb: str, found: list[ListedRun]) -> UsageError:
     return AmbiguousRun(
         f"several runs fit, and {verb} takes none of them unasked",
         details=details,
-        remedy=f"name one, e.g. agentrunner {verb} {found[0].run_id}",
+        remedy=f"name one, e.g. {with_run(verb, found[0].run_id)}",
     )
 
 

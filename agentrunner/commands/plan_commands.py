@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agentrunner import api
+from agentrunner import api, environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
 from agentrunner.commands.index import CONTEXT, Entries, Index, index_app
@@ -175,6 +175,7 @@ def show_plan(
     from agentrunner.plans.execution.answers import answered_questions
     from agentrunner.plans.execution.waiting_questions import waiting_questions
     from agentrunner.screens.plan_tree import plan_screen, task_screen
+    from agentrunner.storage.plan_shelf import way_to_a_plan
 
     store = store_of(repo, state_dir)
     plan = store.load()
@@ -186,7 +187,8 @@ def show_plan(
         from agentrunner.commands.talking import show_kept
 
         asked = waiting_questions(store)
-        show(plan_screen(plan, asked, driven=driven, width=width, paint=paint))
+        way = way_to_a_plan(environment.state_dir(state_dir), repository(repo))
+        show(plan_screen(plan, asked, driven=driven, width=width, paint=paint, way=way))
         show_kept(plan, store)
         return 0
     task_id = task_called(plan, task)

@@ -18,12 +18,15 @@ from agentrunner.commands.console import EventLines, Output, form_of, interactiv
 from agentrunner.commands.fail import failed_plan, named
 from agentrunner.commands.log_lines import logging_to
 from agentrunner.commands.plan_status import show_status
+from agentrunner.errors import LockHeld
 from agentrunner.screens.errors import error_screen
+from agentrunner.storage.locks import me
+from agentrunner.text.times import stamp_now
 
 if TYPE_CHECKING:
     from agentrunner.api import PlanStatus
     from agentrunner.commands.notify import Notifier
-    from agentrunner.commands.plan_live import PlanView
+    from agentrunner.commands.plan_live import PlanQuestions, PlanView
     from agentrunner.plans.execution.instructions import PlanInstructions
     from agentrunner.plans.store import OpenQuestion
     from agentrunner.results import PlanResult
@@ -236,6 +239,18 @@ async def _execute_attended(
     keep = answering(str(order.repo), str(order.options.state_dir))
     ask = interactive(console.output)
     questions = PlanQuestions(view, keep, stop, ask=ask, waits=console.waits)
+    attending = order.folder.attending()
+    with contextlib.suppress(LockHeld):
+        attending.acquire(me("", stamp_now()))
+    try:
+        return await _execute_and_ask(order, console, questions, stop)
+    finally:
+        attending.close()
+
+
+async def _execute_and_ask(
+    order: PlanInstructions, console: PlanConsole, questions: PlanQuestions, stop: asyncio.Event
+) -> PlanResult:
     while True:
         work = asyncio.create_task(api.execute_plan(order, console.hear))
         async with _polling(console):

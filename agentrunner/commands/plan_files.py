@@ -8,12 +8,13 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from agentrunner import environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import tell
 from agentrunner.commands.plan_place import repository, store_of
@@ -36,13 +37,14 @@ def export(
     """Write the plan as JSON files: its tree, designs, tasks and history."""
     from agentrunner.plans.serialization import files_of
     from agentrunner.screens.layout import count
+    from agentrunner.storage.plan_shelf import way_to_a_plan
 
     store = store_of(repo, state_dir)
     plan = store.load()
     if not plan.version:
         raise NoPlan(
             "There is no plan yet, so there is nothing to export.",
-            remedy='agentrunner plan "what you want"',
+            remedy=way_to_a_plan(environment.state_dir(state_dir), repository(repo)),
         )
     history: list[Mapping[str, Any]] = [asdict(change) for change in store.changes()]
     write_folder(folder, files_of(plan, history), force=force)
@@ -56,10 +58,9 @@ def import_plan(
     state_dir: opt.StateDir = None,
 ) -> int:
     """Take the plan in a folder in place of this one; plan undo takes that back."""
-    from agentrunner import environment
     from agentrunner.plans.plan import PlanTaskStatus
     from agentrunner.plans.replacement import take_over
-    from agentrunner.plans.serialization import plan_from_files
+    from agentrunner.plans.serialization import plan_from_files, unread_edits
     from agentrunner.plans.store import PlanStore, StoredTask
     from agentrunner.screens.layout import count
     from agentrunner.storage.locks import me
@@ -72,16 +73,28 @@ def import_plan(
     lock.acquire(me("", stamp_now()))  # held by the process that executes the plan
     with contextlib.closing(lock):
         store = PlanStore(place.plan)
-        taken = take_over(store.load(), found)
+        current = store.load()
+        unread = unread_edits(folder, found, current)
+        taken = take_over(current, found)
+        if replace(taken.plan, version=current.version) == current:
+            _tell_unread(unread)
+            tell(f"Nothing changed: the plan is as it was, version {current.version}.")
+            return 0
         # Before saving: if we are killed, a task that is now another one must not count as done.
         for task_id in store.standings().keys() & set(taken.anew):
             detail = "It came with another plan."
             store.note(StoredTask(task_id, PlanTaskStatus.PENDING, detail=detail), stamp_now())
         message = f"Imported from {folder}"
         store.save(taken.plan, at=stamp_now(), kind="import", author=user_name(), message=message)
+    _tell_unread(unread)
     tell(f"Version {taken.plan.version}, {count(len(taken.plan.tasks), 'task')}.")
     tell("Next:  agentrunner plan show   |   agentrunner plan undo")
     return 0
+
+
+def _tell_unread(unread: list[tuple[str, str]]) -> None:
+    for name, design in unread:
+        tell(f"{name} was edited and is not read; what counts is in {design}.")
 
 
 def write_folder(folder: Path, files: Iterable[tuple[str, str]], *, force: bool) -> None:

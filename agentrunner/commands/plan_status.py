@@ -55,13 +55,15 @@ def show_status(
     """
     from agentrunner.screens.plan_status import status_screen
     from agentrunner.storage.plan_folder import plan_folder
+    from agentrunner.storage.plan_shelf import way_to_a_plan
 
     found = api.plan_status_sync(repo, state_dir=state_dir)
     if as_json:
         show(json.dumps(found.as_dict()))
         return
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
-    show(status_screen(found, width=width, paint=paint, result=result, asked=asked))
+    way = way_to_a_plan(state_dir, repo)
+    show(status_screen(found, width=width, paint=paint, result=result, asked=asked, way=way))
     if plan_folder(state_dir, repo).proposal.exists() and result is None:
         tell("A change is proposed and waits:  agentrunner plan   shows it")
 

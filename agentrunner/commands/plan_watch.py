@@ -30,13 +30,14 @@ INTERRUPTED = 130
 
 
 def watch_plan(repo: str | None, output: Output) -> int:
-    """Follow the plan until no process executes it any more; return the exit code of the execution.
+    """Follow the plan until no process executes it or asks what stopped it; return its exit code.
 
     Raises UsageError (`no-plan`) if there is none.
     """
     from agentrunner.commands.notify import notifier_of
     from agentrunner.commands.plan_live import PlanView
     from agentrunner.storage.plan_folder import plan_folder
+    from agentrunner.storage.plan_shelf import way_to_a_plan
 
     environment.quiet_libraries()
     state_dir = environment.state_dir(output.state_dir)
@@ -44,7 +45,7 @@ def watch_plan(repo: str | None, output: Output) -> int:
     if not folder.root.is_dir():
         raise NoPlan(
             "There is no plan of this repository yet.",
-            remedy='agentrunner plan "what you want"',
+            remedy=way_to_a_plan(state_dir, repository(repo)),
         )
     notifier = notifier_of(output.notify, settings=False)
     drawn = sys.stderr.isatty() and not (output.json or output.quiet)
@@ -87,7 +88,7 @@ async def _show_tree(
     questions.left = left
     hearing = asyncio.create_task(_pass_on_events(folder, console))
     try:
-        await questions.attend(lambda status: not status.driven)
+        await questions.attend(lambda status: not (status.driven or folder.attended))
     finally:
         hearing.cancel()
         view.close()
@@ -134,16 +135,16 @@ def _followed(folder: PlanFolder) -> Iterator[EventLine]:
     """Yield the events since the latest `plan run` began, and further ones."""
     from agentrunner.storage.events import read_from
 
-    driven = folder.driven
+    attended = folder.attended
     past, offset = read_from(folder.log, 0)
     begins = [index for index, one in enumerate(past) if one.get("event") == "plan_started"]
     yield from past[begins[-1] if begins else 0 :]
-    while driven:
+    while attended:
         # Checked before reading, so that everything written before a "no" is still read.
-        driven = folder.driven
+        attended = folder.attended
         events, offset = read_from(folder.log, offset)
         yield from events
-        if driven:
+        if attended:
             time.sleep(LOOK_SEC)
 
 

@@ -12,7 +12,7 @@ import typer
 
 from agentrunner import api, environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import Output, interactive, tell
+from agentrunner.commands.console import Console, Output, interactive, tell
 from agentrunner.commands.drive import drive
 from agentrunner.commands.pick import run_for
 from agentrunner.commands.which_run import here, resolve
@@ -100,9 +100,7 @@ def answer(
     output = opt.detached(output, detach)
     if not words or _is_run(words, output):
         run = words[0] if words else None
-        if interactive(output):
-            return dialog("answer", run, output)
-        raise _missing_error("answer", run, "the answer is missing.", output)
+        return dialog("answer", run, output) if interactive(output) else _show_asked(run, output)
     *names, text = words
     if not text:
         raise _missing_error("answer", None, "the answer is missing.", output)
@@ -113,6 +111,30 @@ def answer(
         )
     run_id = run_for("answer", names[0] if names else None, output.state_dir, output)
     return give(run_id, _answer(identifier, text=text), output)
+
+
+def _show_asked(run: str | None, output: Output) -> int:
+    """Show what a run asks and how it is answered; return the exit code of a run that waits."""
+    from agentrunner.commands.drive import show_waiting
+    from agentrunner.commands.which_run import name_needed
+
+    run_id = run_for("answer", run, output.state_dir, output)
+    state = environment.state_dir(output.state_dir)
+    standing = api.look_sync(run_id, state_dir=state)
+    if standing.waiting is None:
+        raise _not_waiting(run_id)
+    if output.json:
+        Console(output).finish(standing)
+    else:
+        show_waiting(standing, state, name_needed(state, run_id))
+    return standing.exit_code
+
+
+def _not_waiting(run_id: str) -> NotWaiting:
+    return NotWaiting(
+        f"{run_id} does not wait for anyone.",
+        remedy=f"agentrunner show {run_id}",
+    )
 
 
 def _answer(
@@ -277,10 +299,7 @@ def dialog(
     _, seen = read_from(folder.events_file, 0)
     waiting = api.look_sync(run_id, state_dir=state).waiting
     if waiting is None:
-        raise NotWaiting(
-            f"{run_id} does not wait for anyone.",
-            remedy=f"agentrunner show {run_id}",
-        )
+        raise _not_waiting(run_id)
     if reason and waiting.kind in IN_WORDS:
         raise WrongAnswer(
             f"{run_id} asks something that is answered in words: there is nothing to {verb}.",

@@ -80,7 +80,7 @@ def _find_run(name: str | None, output: Output) -> str:
         return RunIndex(state).find(name, here())
     folder = plan_folder(state, here())
     rows = api.listed_runs_sync(here(), state_dir=state)
-    if folder.driven:
+    if folder.attended:
         if not any(row.running for row in rows if not row.part_of):
             return ""
         if not interactive(output):

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.config.mistakes import suggestion
-from agentrunner.config.spec import ApproveSpec, Moment
+from agentrunner.config.spec import ApproveSpec, Moment, whole_path
 from agentrunner.config.yaml_text import Path as KeyPath
 from agentrunner.config.yaml_text import Place, YamlTree, read_yaml
 from agentrunner.errors.command_line import BadOption
@@ -35,14 +35,20 @@ def apply_overrides(tree: YamlTree, overrides: Sequence[str]) -> None:
     for text in overrides:
         key, equals, value = text.partition("=")
         place = Place(f"--set {key}")
-        path: KeyPath = tuple(part.strip() for part in key.split("."))
-        if not equals or not all(path):
+        parts = tuple(part.strip() for part in key.split("."))
+        if not equals or not all(parts):
             raise BadOption(
                 f'--set "{text}" is not of the form key.path=VALUE.',
                 path="--set",
                 remedy="--set runner.meta.max_loops=3",
             )
-        _put(tree, path, read_yaml(value, place.where).value, place)
+        _put(tree, whole_path(parts), read_yaml(value, place.where).value, place)
+
+
+def key_of(override: str) -> str:
+    """Return the whole name of the setting that a `--set` text is about."""
+    name = override.partition("=")[0]
+    return ".".join(whole_path(tuple(part.strip() for part in name.split("."))))
 
 
 def apply_options(tree: YamlTree, options: Mapping[str, Any], cwd: Path) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from agentrunner.config.spec import whole_path
 from agentrunner.config.yaml_text import Path as KeyPath
 from agentrunner.config.yaml_text import YamlTree, read_yaml
 from agentrunner.errors import UsageError
@@ -23,7 +24,7 @@ def key_path(name: str) -> KeyPath:
             f'"{name}" names no setting.',
             remedy="agentrunner config set runner.worker.kind codex-cli",
         )
-    return parts if parts[0] in ("runner", "version", "notify") else ("runner", *parts)
+    return whole_path(parts)
 
 
 def with_setting(text: str, path: KeyPath, value: str, name: str) -> str:
@@ -46,6 +47,46 @@ def with_setting(text: str, path: KeyPath, value: str, name: str) -> str:
 
     # A layout into which no line can be inserted, such as {worker: {kind: x}}.
     return str(yaml.safe_dump(expected, sort_keys=False, allow_unicode=True))
+
+
+def without_setting(text: str, path: KeyPath, name: str) -> str:
+    """Return a settings file's text without one setting and the sections that hold nothing then;
+    the same text where it does not set it.
+
+    Lines are taken out one by one, so that comments stay where the layout allows that.
+    """
+    tree = read_yaml(text, name)
+    if _at(tree.value, path) is None:
+        return text
+    expected = json.loads(json.dumps(tree.value))
+    kept, gone = path, path
+    while kept:
+        gone, kept = kept, kept[:-1]
+        del _at(expected, kept)[gone[-1]]
+        if _at(expected, kept):
+            break
+    changed = _without_lines(text, tree, gone)
+    if changed is not None and _reads_as(changed, expected or None, name):
+        return changed
+    import yaml
+
+    return str(yaml.safe_dump(expected, sort_keys=False, allow_unicode=True)) if expected else ""
+
+
+def _without_lines(text: str, tree: YamlTree, path: KeyPath) -> str | None:
+    """Return the text without the lines of a key and of what stands deeper below it; or None."""
+    place = tree.places.get(path)
+    if place is None or place.line is None:
+        return None
+    lines = text.split("\n")
+    first = place.line - 1
+    depth = len(lines[first]) - len(lines[first].lstrip())
+    end = first + 1
+    while end < len(lines) and lines[end].strip():
+        if len(lines[end]) - len(lines[end].lstrip()) <= depth:
+            break
+        end += 1
+    return "\n".join([*lines[:first], *lines[end:]])
 
 
 def _put(value: Any, path: KeyPath, wanted: Any) -> Any:

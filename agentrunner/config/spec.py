@@ -326,6 +326,14 @@ class TaskFile(ConfigModel):
     """How, by whom and within which limits it is done."""
 
 
+def whole_path(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the path of a setting in a task file; `worker.kind` is short for
+    `runner.worker.kind`.
+    """
+    short = parts[0] in RunnerSection.model_fields and parts[0] not in TaskFile.model_fields
+    return ("runner", *parts) if short else parts
+
+
 class Source(BaseModel):
     """A text the run was made from, so that a later change is noticed."""
 

@@ -281,7 +281,7 @@ def _access(
                 return f"{name} is set", "key", ""
         if not worker.key_names:
             return "it needs no key", "key", ""
-        cures.append("export " + "=…, or ".join(worker.key_names) + "=…")
+        cures.append(", or ".join(f"export {name}=…" for name in worker.key_names))
     home = home_of(environ)
     if auth != "key" and login and (found := login_for(worker.kind, environ, home, given=own)):
         state = found.describe()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
@@ -13,7 +14,7 @@ from agentrunner.engine.attempts import first_state
 from agentrunner.engine.header import header_of, reach_of_all
 from agentrunner.engine.policies import capped_as_far
 from agentrunner.engine.resolve import resolve
-from agentrunner.engine.resources import sandbox_order, with_caches
+from agentrunner.engine.resources import lacking_in_sandbox, sandbox_order, with_caches
 from agentrunner.environment import home_of
 from agentrunner.gateway.order import GATEWAY_PORT
 from agentrunner.sandboxes.base import Mount, SandboxOrder
@@ -66,6 +67,8 @@ def preview(spec: TaskSpec, options: Options) -> Preview:
         state_root=state_dir,
     )
     first = resolved.members[0]
+    missing = missing or list(resolved.missing)
+    missing = missing or asyncio.run(lacking_in_sandbox(resolved, order, state_dir))
     state = first_state(spec, folder.run_id, options.clock)
     name = ", else ".join(AUTO) if kind == "auto" else sandbox.describe()
     return {
@@ -87,7 +90,7 @@ def preview(spec: TaskSpec, options: Options) -> Preview:
         ],
         "network": resolved.network,
         "reach": reach_of_all(spec, resolved.members),
-        "missing": [error.as_dict() for error in missing or resolved.missing],
+        "missing": [error.as_dict() for error in missing],
     }
 
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from agentrunner.state.lifecycle import TERMINAL, state_word
 from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.locks import is_driven
-from agentrunner.storage.run_folder import RunFolder
+from agentrunner.storage.run_folder import RunFolder, runs_root
 from agentrunner.storage.run_log import RunLog
+from agentrunner.text.times import stamp
 
 
 @dataclass(frozen=True)
 class ListedRun(RunRow):
-    """The row of a run, and whether a process drives it now."""
+    """The row of a run, whether a process drives it now, and when it last did anything."""
 
     running: bool = False
+    latest_at: str = ""
+    """Of its latest event, UTC, ISO 8601; "" where it has none."""
 
     @property
     def stands(self) -> str:
@@ -36,9 +40,20 @@ def listed_runs(state_dir: Path, repo: Path | None = None) -> list[ListedRun]:
         with contextlib.suppress(Exception):
             _record_end(index, row)
     return [
-        ListedRun(**asdict(row), running=not row.finished_at and _is_running(state_dir, row))
+        ListedRun(
+            **asdict(row),
+            running=not row.finished_at and _is_running(state_dir, row),
+            latest_at=_latest(RunFolder(runs_root(state_dir) / row.run_id)),
+        )
         for row in index.runs(repo)
     ]
+
+
+def _latest(folder: RunFolder) -> str:
+    """Return when the run's latest event was written."""
+    with contextlib.suppress(OSError):
+        return stamp(datetime.fromtimestamp(folder.events_file.stat().st_mtime, UTC))
+    return ""
 
 
 def _is_running(state_dir: Path, row: RunRow) -> bool:

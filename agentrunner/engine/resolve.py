@@ -247,7 +247,7 @@ def _check_model_access(member: Member, key: str, replays: bool) -> None:
         raise WorkerKeyMissing(
             f"{worker.kind} needs a key for its model, and {_unset(worker.key_names)}.",
             path="runner.worker.env",
-            remedy="export " + "=…, or ".join(worker.key_names) + "=…",
+            remedy=", or ".join(f"export {name}=…" for name in worker.key_names),
             nothing_spent=True,
         )
 

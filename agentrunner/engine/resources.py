@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -17,6 +18,7 @@ from agentrunner.discovery.versions import CACHE, sandbox_version
 from agentrunner.engine.known_reds import accepted_reds
 from agentrunner.engine.resolve import script_hidden, worker_missing
 from agentrunner.environment import home_of
+from agentrunner.errors import InfraError
 from agentrunner.errors.sandboxes import BadImageName
 from agentrunner.execution.deps import Clock, Deps
 from agentrunner.execution.resolved import ResolvedRun
@@ -142,6 +144,43 @@ def check_sandbox(resolved: ResolvedRun, state_dir: Path) -> None:
         home_of(environ),
         state_root=state_dir,
     )
+
+
+async def lacking_in_sandbox(
+    resolved: ResolvedRun, order: SandboxOrder, state_dir: Path
+) -> list[InfraError]:
+    """Return what keeps every worker from working in the sandbox, which is opened for that only
+    where a worker can lack something there. No image is fetched for it.
+    """
+    if not any(map(_may_be_hidden, resolved.members)):
+        return []
+    settings, environ = resolved.spec.runner.sandbox, resolved.environ
+    if settings.pull in ("missing", "always"):
+        return []
+    with tempfile.TemporaryDirectory(prefix="agentrunner-") as root:
+        folder = RunFolder(Path(root))
+        await asyncio.to_thread(folder.sandbox_dir.mkdir)
+        here = replace(order, home=folder.sandbox_dir, sockets=folder.sock_dir)
+        try:
+            sandbox = await open_sandbox(
+                settings.kind, here, environ, home_of(environ), state_root=state_dir
+            )
+        except InfraError as error:
+            return [error]
+        try:
+            await _workers_in(sandbox, resolved.members, state_dir)
+        except InfraError as error:
+            return [error]
+        finally:
+            await sandbox.close()
+    return []
+
+
+def _may_be_hidden(member: Member) -> bool:
+    """Whether only the sandbox can tell that it has what this worker is made of."""
+    worker = member.worker
+    script = worker.script() if isinstance(worker, RunsScript) else None
+    return script is not None or member.probe.path is None
 
 
 async def _workers_in(

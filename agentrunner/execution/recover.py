@@ -88,7 +88,7 @@ def _approved(state: TaskContext, deps: Deps, order: WorkerOrder, working: Updat
     assert again is not None
     if deps.spec.runner.approve.worker != "always" or again.member == order.member:
         return Command(update=working, goto="run_worker")
-    text = f"Start {again.member} in place of {order.member}: {order.reason}"
+    text = f"Start the worker {again.member} in place of {order.member}? Why: {order.reason}"
     subject = {"order": again.model_dump(mode="json")}
     asked = question("worker", text, subject, _after(state, working))
     return Command(update={**working, "question": asked}, goto="approve")

@@ -107,6 +107,32 @@ def plan_from_files(folder: Path) -> Plan:
     return plan
 
 
+def unread_edits(folder: Path, found: Plan, current: Plan) -> list[tuple[str, str]]:
+    """Return the files of `tasks/` that say something else than the design that counts, each with
+    the file of that design.
+
+    Where the design itself was edited it is no wonder that its copy for readers is older.
+    """
+    edited = []
+    for name, text in files_of(found, []):
+        path = folder / name
+        if not name.startswith("tasks/") or not path.is_file():
+            continue
+        node_id = found.tasks[path.stem].node_id
+        design = current.designs.get(node_id)
+        if (design is None or design == found.designs[node_id]) and _differs(path, text):
+            edited.append((name, f"{DESIGNS}/{node_id}.json"))
+    return edited
+
+
+def _differs(path: Path, text: str) -> bool:
+    try:
+        there, wanted = json.loads(path.read_bytes()), json.loads(text)
+        return {**there, "status": ""} != {**wanted, "status": ""}
+    except (OSError, ValueError, TypeError):
+        return True
+
+
 def _check_designs(plan: Plan) -> Iterator[str]:
     """Yield faults that `check_tree` does not look for: designs, dependencies, counters."""
     root = next(iter(plan.nodes))

@@ -24,6 +24,8 @@ _LABEL = 9
 _SOURCES = {"task": "your task", "human": "you", "model": "the planner"}
 HASH_SHOWN = 7
 """Digits shown of a tree's hash, as in the note."""
+_OF_A_CHANGE = ("tests_changed", "protected_path")
+"""Questions about what was found in the work."""
 _LEAST_OF_PROMPT = 3
 """Lines of a worker's prompt that are shown in the lowest terminal."""
 _FILES = 12
@@ -59,7 +61,7 @@ def subject_lines(
         return _worker_order(kind, value, prompt, width, left_out, folded=folded)
     if kind == "complete" and isinstance(value, dict):
         return _completion(value, result, width)
-    if isinstance(value, dict) and value.get("diff"):
+    if isinstance(value, dict) and (value.get("diff") or kind in _OF_A_CHANGE):
         return _change(value, width)
     return value_lines(value, width, "  ")
 
@@ -218,9 +220,12 @@ def _latest_no(result: Result | None) -> DecisionEntry | None:
 
 
 def _change(value: Fields, width: int) -> list[str]:
-    """Show a doubtful change: its files and tests, and the whole diff."""
-    rest = dict(value)
-    diff, tree = str(rest.pop("diff")), rest.pop("tree", "")
+    """Show a doubtful change: its files and tests, and the whole diff.
+
+    Its code and ids are for programs; the question says in words what they stand for.
+    """
+    rest = {key: item for key, item in value.items() if key not in ("code", "finding", "others")}
+    diff, tree = str(rest.pop("diff", "")), rest.pop("tree", "")
     lines: list[str] = []
     for label, key in (("files", "paths"), ("tests", "tests")):
         found = rest.pop(key, None) or []
@@ -229,7 +234,7 @@ def _change(value: Fields, width: int) -> list[str]:
     lines += value_lines(rest, width, "  ")
     if diff:
         lines += ["", *verbatim(diff.rstrip("\n"), width, "    "), ""]
-    return [*lines, *labelled("tree", escape(str(tree)[:HASH_SHOWN]), width)]
+    return [*lines, *(labelled("tree", escape(str(tree)[:HASH_SHOWN]), width) if tree else ())]
 
 
 def value_lines(value: Any, width: int, indent: str) -> list[str]:

@@ -16,6 +16,7 @@ from agentrunner.screens.layout import (
     hanging,
     hung,
     sentence_lines,
+    ways_lines,
     wrap,
 )
 from agentrunner.text.terminal import cell_width
@@ -71,7 +72,7 @@ def doctor_screen(
         column = min(max(longest, _SHORTEST), _LONGEST)
         for finding in findings:
             lines += _finding(finding, column, width, paint, columns)
-    after = sentence_lines(f"Next:  {report.next}", columns) if report.next else []
+    after = ways_lines("Next:  ", report.next, columns) if report.next else []
     if width < _NARROW:
         after += sentence_lines("All of it:  agentrunner doctor | less", width)
     return "\n".join([*lines, "", *wrap(report.verdict, width), *after])
@@ -87,7 +88,7 @@ def _finding(finding: DoctorItem, column: int, width: int, paint: Paint, columns
     lines = [lead + first, *(indent + more for more in rest)]
     if finding.cure:
         beside = not columns or columns - len(indent) >= 2 * LEAST_BESIDE
-        lines += hanging(f"{indent if beside else ' ' * 8}cure: ", finding.cure, columns)
+        lines += ways_lines(f"{indent if beside else ' ' * 8}cure: ", finding.cure, columns)
     return lines
 
 

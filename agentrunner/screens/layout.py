@@ -218,6 +218,44 @@ def hanging(lead: str, text: str, columns: int) -> list[str]:
     return [*lines, row]
 
 
+_ANOTHER_WAY = re.compile(r"`[^`]*`|\([^()]*\)|[,;] (?P<link>or|then) ")
+
+
+def ways_of(remedy: str) -> list[tuple[str, str]]:
+    """Return the ways that a remedy names, each with what joins it to the one before: "or", "then".
+
+    What stands in back quotes or brackets is one piece.
+    """
+    text, begin, link = flat(remedy), 0, ""
+    found: list[tuple[str, str]] = []
+    for hit in _ANOTHER_WAY.finditer(text):
+        if hit["link"]:
+            found.append((link, text[begin : hit.start()].strip()))
+            begin, link = hit.end(), str(hit["link"])
+    return [*found, (link, text[begin:].strip())]
+
+
+def ways_lines(lead: str, remedy: str, columns: int) -> list[str]:
+    """Format a remedy after `lead`, each of its ways on a line of its own, where a command stands
+    alone and can be copied.
+
+    Prose is broken at words, and what is nothing but a command in back quotes is not, and loses
+    them. Where `columns` is 0 nothing is broken.
+    """
+    label, lines = lead.rstrip(), []
+    indent = lead[: len(lead) - len(lead.lstrip())]
+    for link, way in ways_of(remedy):
+        if not link:
+            begin = lead
+        elif label.endswith(":"):
+            begin = f"{f'{link}:':>{len(label)}}{lead[len(label) :]}"
+        else:  # in a column of labels
+            begin = f"{indent}{link}".ljust(len(lead))
+        command = re.fullmatch(r"`([^`]*)`", way)
+        lines += [begin + command[1]] if command else hanging(begin, way, columns)
+    return lines
+
+
 def sentence_lines(text: str, columns: int) -> list[str]:
     """Return lines of `SENTENCE  COMMAND  WHAT IT DOES`, the parts set apart by two blanks.
 

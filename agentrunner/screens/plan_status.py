@@ -21,7 +21,7 @@ from agentrunner.screens.layout import (
     thousands,
     wrap,
 )
-from agentrunner.screens.plan_tree import few
+from agentrunner.screens.plan_tree import few, no_plan_text
 from agentrunner.screens.states import coloured
 from agentrunner.text.terminal import cell_width, shorten
 
@@ -47,16 +47,17 @@ def status_screen(
     result: PlanResult | None = None,
     doing: Mapping[str, str] | None = None,
     asked: Collection[int] = (),
+    way: str = "",
 ) -> str:
     """Show the tree, pending questions, and next steps; `chat`: with a chat's commands.
 
     `result` is that of a just finished execution and says where the work is. `doing` says by task
     who works on it and what they do. `asked` are questions that were just shown whole in the same
     terminal. If the screen exceeds `height` lines, finished tasks are hidden, then those not begun;
-    0 is any height.
+    0 is any height. `way` is the command by which there will be a plan, where there is none.
     """
     if not look.plan.tasks:
-        return 'There is no plan yet. Say what you want: agentrunner plan "make a page"'
+        return no_plan_text(way)
     for hidden in _HIDDEN:
         lines = _screen(look, hidden, width, paint, doing, asked, chat=chat)
         if not height or len(lines) <= height:

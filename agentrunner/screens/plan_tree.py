@@ -52,6 +52,14 @@ class TreeRow:
 # -- the tree -------------------------------------------------------------------------------------
 
 
+_NO_PLAN = "There is no plan yet."
+
+
+def no_plan_text(way: str) -> str:
+    """Return that there is no plan, and the command by which there will be one."""
+    return f"{_NO_PLAN}\nNext:  {way}" if way else _NO_PLAN
+
+
 def plan_screen(
     plan: Plan,
     questions: Sequence[OpenQuestion] = (),
@@ -60,14 +68,16 @@ def plan_screen(
     width: int,
     paint: Paint = PLAIN,
     chat: bool = False,
+    way: str = "",
 ) -> str:
     """Show the goal, the tree with the state of each task, and pending questions.
+
+    `way` is the command by which there will be a plan, where there is none.
 
     `driven` is whether a process executes it now. In a chat, commands are not needed and not shown.
     """
     if len(plan.nodes) == 1:
-        say = "" if chat else ': agentrunner plan "make a page"'
-        lines = wrap(f"There is no plan yet. Say what you want{say}.", width)
+        lines = no_plan_text(way).split("\n") if way else [f"{_NO_PLAN} Say what you want."]
         return "\n".join(lines + question_lines(questions, width, chat=chat))
     lines = wrap(_first_line(plan.goal) or "Plan", width)[:2]
     lines = [paint.bold(line) for line in lines]

@@ -51,7 +51,8 @@ def runs_table(
     `left_out` is the number of older runs not shown; `state` is the filter, if any.
     """
     if not rows:
-        which = f"No runs are {state}" if state else "No runs yet"
+        stand = "need a review" if state == "review" else f"are {state}"
+        which = f"No runs {stand}" if state else "No runs yet"
         return which + ("." if all_repositories else " in this repository.")
     repos = _repositories(rows) if all_repositories else {}
     lines = _table(rows, now, width, paint, repos)
@@ -150,9 +151,10 @@ def facts_of(row: Row, now: datetime) -> dict[str, str]:
         rounds = f"{rounds} of {most}"
     last = ago(finished, now) if finished else "now" if goes_on else ""
     worked = worked_of(row, now)
+    latest = row.get("latest_at") or row.get("driven_at") or row.get("started_at")
     return {
         "STATE": state,
-        "LAST": last or ago(moment(row.get("driven_at") or row.get("started_at")), now),
+        "LAST": last or ago(moment(latest), now),
         "ROUNDS": str(rounds),
         "WORKED": clock(worked) if worked >= 1 else "",
     }
@@ -179,7 +181,7 @@ def _wait_of(row: Row, now: datetime) -> str:
 
 _NEXT_COMMAND = {
     "waiting for you": ("answer", "shows what is asked"),
-    "needs review": ("show", "then accept, or resume"),
+    "needs review": ("show", "what is missing, and next steps"),
     "stopped": ("resume", "continues it"),
     NOT_STARTED: ("resume", "tries it again"),
     "running": ("watch", "see it work"),

@@ -7,13 +7,14 @@ Checks and baselines of one round share a line, so a line may come one event lat
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from agentrunner.screens.layout import count, duration
 from agentrunner.screens.red_tests import red_entry
+from agentrunner.state.lifecycle import REFUSED_COMPLETION
 from agentrunner.state.red_tests import MOST
 from agentrunner.state.rounds import round_of
 from agentrunner.text.server_errors import in_words
@@ -74,7 +75,6 @@ class Story:
     """The reason of that wait."""
     asks: str = ""
     """The question to a person, until it is answered."""
-    warnings: list[str] = field(default_factory=list)
     statuses: dict[str, str] = field(default_factory=dict)
     """Latest outcome by check target."""
     _reason: str = ""
@@ -297,9 +297,24 @@ class Story:
 
     def _on_warning(self, event: Event) -> list[StoryLine]:
         message = str(event.get("message"))
-        self.warnings.append(message)
         fields = {"code": event.get("code"), "is": message}
         return [_line(event, "warning", self._shortened_if_repeated(message), fields=fields)]
+
+
+def warnings_in(events: Iterable[Event]) -> list[str]:
+    """Return the warnings of the latest attempt that still stand at its end.
+
+    A refused completion was worked on, or granted later; what is left of it is what is missing.
+    """
+    found: list[str] = []
+    attempt: object = 1
+    for event in events:
+        if event.get("event") == "run_resumed" and event.get("attempt") != attempt:
+            attempt = event.get("attempt")
+            found.clear()
+        elif event.get("event") == "warning" and event.get("code") != REFUSED_COMPLETION:
+            found.append(str(event.get("message")))
+    return found
 
 
 def moment(text: object) -> datetime | None:

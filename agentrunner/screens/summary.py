@@ -26,7 +26,7 @@ from agentrunner.screens.layout import (
 from agentrunner.screens.next_steps import result_steps
 from agentrunner.screens.red_tests import red_lines
 from agentrunner.state.evidence_words import LESS_THAN_PROVEN
-from agentrunner.state.lifecycle import NOT_STARTED, UNDONE, end_of
+from agentrunner.state.lifecycle import NOT_STARTED, UNDONE, end_of, only_by_name
 from agentrunner.state.red_tests import MOST
 
 if TYPE_CHECKING:  # looking at runs must not load the models
@@ -67,6 +67,8 @@ def summary_screen(
     not the newest. `all_rows` lifts the limit of 24 lines (`show`). `git` is how git
     is called for this repository; "" where there is none.
     """
+    if only_by_name(result.reason):
+        target = target or str(result.run_id)
     lines = [*_head(result, width, paint, driven), ""]
     lines += _wait_lines(result, width, timezone, driven)
     if at_work:

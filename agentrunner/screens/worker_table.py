@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentrunner.screens.layout import WIDTH, cell, flat, labelled, sentence_lines, tilde, wrap
+from agentrunner.screens.layout import (
+    WIDTH,
+    cell,
+    flat,
+    labelled,
+    sentence_lines,
+    tilde,
+    ways_lines,
+    wrap,
+)
 from agentrunner.text.terminal import cell_width
 
 Row = Mapping[str, Any]
@@ -19,6 +28,7 @@ _REPORTS = {
     "schema": "answers by a schema",
 }
 """In words for people; capabilities that are not listed here are not shown."""
+_CURE = f"  {'cure':<9}"
 _VALUE_WIDTH = 32
 
 
@@ -28,7 +38,8 @@ def workers_screen(rows: Sequence[Row], home: str, width: int = WIDTH) -> str:
     for row in rows:
         about = _paragraph if "verified" in row else _obstacle
         lines += [_title(row, home), *_origin(row, width), *about(row, width), ""]
-    return "\n".join([*lines, "Further kinds: command (any command line), mock (does nothing)."])
+    others = "Further kinds: command (any command line), mock (does nothing)."
+    return "\n".join([*lines, *wrap(others, width)])
 
 
 def _title(row: Row, home: str) -> str:
@@ -46,7 +57,7 @@ def _origin(row: Row, width: int) -> list[str]:
 
 def _obstacle(row: Row, width: int) -> list[str]:
     """Say why a kind that others add does not load."""
-    cure = [f"  {cell('cure', 9)}{flat(str(row['cure']))}"] if row["cure"] else []
+    cure = ways_lines(_CURE, str(row["cure"]), 0) if row["cure"] else []
     return [*labelled("problem", str(row["problem"]), width), *cure]
 
 
@@ -69,7 +80,7 @@ def _paragraph(row: Row, width: int) -> list[str]:
     # Not wrapped, so that they can be copied.
     cures = [row["cure"]] if row["path"] is None else []
     cures += [login["cure"]] if login is not None and not login["usable"] else []
-    return lines + [f"  {cell('cure', 9)}{flat(str(cure))}" for cure in cures if cure]
+    return lines + [line for cure in cures if cure for line in ways_lines(_CURE, str(cure), 0)]
 
 
 def _needs(needs: Row) -> str:

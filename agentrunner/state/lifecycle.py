@@ -80,6 +80,17 @@ def end_of(state: object) -> EndState | None:
     return next((end for name, end in END_STATES.items() if name == state), None)
 
 
+REFUSED_COMPLETION = "completion-refused"
+"""The code of the warning that a request for completion was refused."""
+CANCELLED = "cancelled"
+"""Why a run ended that a person ended on purpose."""
+
+
+def only_by_name(reason: str | None) -> bool:
+    """Whether a run that ended for this reason is taken further only where it is named."""
+    return reason == CANCELLED
+
+
 UNDONE = "undone"
 """The word for a run that has ended, and whose files a person put back."""
 

@@ -42,6 +42,15 @@ class Holder:
     """UTC, ISO 8601."""
 
 
+def _has_ended(holder: Holder) -> bool:
+    """Whether the process that wrote its name was killed on this machine, and a child has the lock.
+
+    In doubt it is alive.
+    """
+    known = holder.pid > 0 and holder.boot_id == boot_id() and holder.host == platform.node()
+    return known and start_time(holder.pid) != holder.start_time
+
+
 UNKNOWN = Holder(run_id="", pid=0, start_time=0, boot_id="", host="", at="")
 """A holder that has not written its name yet."""
 
@@ -135,13 +144,17 @@ class FileLock:
         return LockHeld(
             f"{self.what} {doing}",
             details=details if holder.pid else (),
-            remedy=self._remedy(holder.run_id or self.run_id),
+            remedy=self._remedy(holder.run_id or self.run_id, left=_has_ended(holder)),
             nothing_spent=True,
         )
 
-    def _remedy(self, run_id: str) -> str:
-        """Return commands that look at the run that holds it or end it, and our own advice."""
-        ways = f"agentrunner watch {run_id}, or agentrunner cancel {run_id}" if run_id else ""
+    def _remedy(self, run_id: str, *, left: bool) -> str:
+        """Return commands that look at the run that holds it or end it, and our own advice.
+
+        Where it was `left` to its worker, that is taken over, as nothing else drives the run.
+        """
+        look = f"agentrunner {'resume' if left else 'watch'} {run_id}"
+        ways = f"{look}, or agentrunner cancel {run_id}" if run_id else ""
         return "; or ".join(filter(None, (ways, self.remedy))) or "wait until it ends"
 
     def probe(self) -> Holder | None:

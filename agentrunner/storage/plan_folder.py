@@ -77,6 +77,17 @@ class PlanFolder:
         """Whether a process executes the plan now."""
         return self.root.is_dir() and self.lock().taken()
 
+    @property
+    def attended(self) -> bool:
+        """Whether a process executes the plan now, or goes on with it once its questions are
+        answered.
+        """
+        return self.driven or (self.root.is_dir() and self.attending().taken())
+
+    def attending(self) -> FileLock:
+        """Return the lock of the terminal that executes the plan, and then asks what stopped it."""
+        return FileLock(self.root / "attend.lock", "this plan")
+
     def lock(self) -> FileLock:
         """Return the lock of the process that executes the plan; the folder must exist."""
         remedy = "wait until it ends, or stop it: agentrunner plan stop"

@@ -64,6 +64,18 @@ def runs_aside(state_dir: Path, repo: Path) -> dict[str, str]:
     }
 
 
+def way_to_a_plan(state_dir: Path, repo: Path) -> str:
+    """Return the command by which a repository that has no current plan gets one: what is proposed
+    and waits comes before what was put aside, and that before a new wish.
+    """
+    if plan_folder(state_dir, repo).proposal.exists():
+        return "agentrunner plan accept"
+    aside = [plan.name for plan in plans_aside(state_dir, repo) if not plan.archived]
+    if len(aside) == 1:
+        return f"agentrunner plan switch {aside[0]}"
+    return "agentrunner plan list" if aside else 'agentrunner plan "what you want"'
+
+
 def put_aside(
     state_dir: Path, repo: Path, name: str, holder: Holder, *, archived: bool = False
 ) -> PlanAside:
@@ -74,7 +86,7 @@ def put_aside(
     current = plan_folder(state_dir, repo)
     target = _free(state_dir, repo, name)
     if not current.plan.is_file():
-        raise NoPlan("There is no current plan.", remedy='agentrunner plan "what you want"')
+        raise NoPlan("There is no current plan.", remedy=way_to_a_plan(state_dir, repo))
     make_private(target.parent)
     with _held(current, holder):
         _note(current.root, name, archived)

@@ -23,6 +23,7 @@ from agentrunner.state.run_state import (
 )
 from agentrunner.state.worker_runs import WorkerRun
 from agentrunner.text.sentences import ended
+from agentrunner.text.terminal import sanitize, shorten
 from agentrunner.verification.criterion_status import is_mapped_by_planner
 from agentrunner.verification.findings import approval_of, first_few
 from agentrunner.verification.grades import headline
@@ -30,6 +31,8 @@ from agentrunner.verification.grades import headline
 Mode = Literal["evidence", "strict", "judged"]
 STRICT: frozenset[Grade] = frozenset({"proven", "accepted", "kept"})
 """Grades that `completion: strict` accepts."""
+LAST_LINE = 200
+"""Cells of the last line of a test command that names no test."""
 SHOWN = 10
 """Names of tests listed in one sentence, of each kind."""
 NO_PROOF = "Nothing that was red before this run is green now: there is no proof of work."
@@ -149,9 +152,8 @@ def _red(criteria: Sequence[Criterion], evidence: Evidence, *, vouched: bool) ->
     believed = vouched and evidence.test is not None and evidence.test.disbelieved
     if evidence.test is not None and not evidence.test.green and not believed:
         why = evidence.test.finding or f"exits {evidence.test.exit_code}"
-        red.append(
-            f"`{evidence.test.command}` {why}{_red_names(evidence.test)}{_advice(evidence.test)}"
-        )
+        names = _red_names(evidence.test) or _last_line(evidence.test)
+        red.append(f"`{evidence.test.command}` {why}{names}{_advice(evidence.test)}")
     doubted = {one.criterion_id for one in evidence.checks if one.disbelieved}
     red += [
         f"{criterion.id} failed: {criterion.proof}{BELIEVE * (criterion.id in doubted)}"
@@ -173,6 +175,12 @@ def _red_names(test: TestOutcome) -> str:
     )
     parts = [f"{word}: {first_few(names, SHOWN, number)}" for word, names, number in rows if names]
     return f": {'; '.join(parts)}"
+
+
+def _last_line(test: TestOutcome) -> str:
+    """The last line that a command printed which names no test; "" where a finding says more."""
+    lines = [line.strip() for line in sanitize(test.tail).splitlines() if line.strip()]
+    return f": {shorten(lines[-1], LAST_LINE)}" if lines and not test.finding else ""
 
 
 def _advice(test: TestOutcome) -> str:

@@ -105,7 +105,8 @@ def test_a_candidate_that_was_not_approved_is_asked_about(run: Run, clock: Virtu
     begin(run, (says("rate_limit", reset_at=at(9000)),), (does(FIX),), **always)
     run.approve(run.question)
     assert (
-        run.kind == "worker" and "Start second in place of first" in run.result["waiting"]["text"]
+        run.kind == "worker"
+        and "Start the worker second in place of first?" in run.result["waiting"]["text"]
     )
     assert run.subject["order"]["member"] == "second" and members(run) == ["first"]
     run.approve(run.question)

@@ -197,6 +197,26 @@ def test_criteria_are_accepted_one_by_one(run: Run) -> None:
     assert run.result["attempt"] == 3
 
 
+def test_one_question_covers_all_that_an_acceptance_has_to(run: Run) -> None:
+    """Nothing of it is for the planner to hear first: the person who accepts is there."""
+    run.project.write({"golden.txt": "1\n"})
+    both = [JUDGED, {"id": "AC-2", "description": "It looks well."}]
+    runner = {"meta": {"max_loops": 0}}
+    worker = "echo true > tests/run.sh; echo x >> golden.txt"
+    script = [plan(*both), work(), finish(), assess()]
+    run.start(script, worker, test=TEST, protect=["golden.txt"], runner=runner)
+    assert run.ending == ("NEEDS_REVIEW", "loop_limit", 3)
+    run.accept("AC-1")
+    assert run.ending == ("VALIDATING", None, 4)
+    assert sorted(run.subject["paths"]) == ["golden.txt", "tests/run.sh"]
+    text = run.result["waiting"]["text"]
+    assert "golden.txt" in text and "tests/run.sh" in text and "this is still missing: AC-2" in text
+    run.approve(run.question)
+    assert run.ending == ("NEEDS_REVIEW", "loop_limit", 3)
+    run.accept("AC-2")
+    assert run.ending == ("COMPLETE", "complete", 0)
+
+
 def test_what_cannot_be_accepted_is_refused(run: Run) -> None:
     judged(run)
     for criteria, reason, code in [

@@ -18,6 +18,7 @@ from agentrunner.plans.execution.task_spec import task_spec
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.schedule import with_dependencies
 from agentrunner.storage.plan_folder import PlanFolder, plan_folder
+from agentrunner.storage.plan_shelf import way_to_a_plan
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def check_order(order: PlanInstructions, plan: Plan) -> tuple[list[str], TaskSpe
     if not plan.tasks:
         raise NoPlan(
             "There is no plan of this repository yet.",
-            remedy='agentrunner plan "what you want"',
+            remedy=way_to_a_plan(order.options.state_dir, order.repo),
         )
     if unknown := [name for name in order.only if name not in plan.tasks]:
         raise UnknownTask(

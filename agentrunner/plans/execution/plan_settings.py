@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from agentrunner.config.layers import key_of
 from agentrunner.errors.plans import BadCommitAuthor, PlanDamaged
 from agentrunner.git.identity import identity_of
 from agentrunner.git.private_clone import CloneStore, Identity
@@ -60,7 +61,7 @@ class PlanSettings(BaseModel):
             for name, value in self.options.items()
             if given.get(owner := MODEL_OF.get(name, ""), "") in ("", self.options.get(owner))
         }
-        more = {text.partition("=")[0].strip(): text for text in overrides}
+        more = {key_of(text): text for text in overrides}
         return self.model_copy(
             update={
                 "base_dir": str(base_dir.absolute()),

@@ -104,9 +104,6 @@ class Project:
     programs: tuple[str, ...]
     says: str
     files: tuple[str, ...]
-    sources: str
-    """Endings of the sources that such a project holds. Where the repository has neither these nor
-    such a project, both are still to be written, and the command is red."""
 
 
 @dataclass(frozen=True)
@@ -118,63 +115,57 @@ class Unknown:
 
 
 NODE_FILES = ("package.json", "package.json5", "package.yaml")
-NODE = "js mjs cjs jsx ts mts cts tsx"
-JVM = "java kt kts groovy scala"
+CODE = frozenset(
+    f".{ending}"
+    for ending in "js mjs cjs jsx ts mts cts tsx java kt kts groovy scala rs go py rb cs fs vb"
+    " ex exs php".split()
+)
+"""Endings of the sources that such projects hold. A repository without any has its project still to
+be written, and the command is red."""
 
 PROJECTS = (
     Project(
         ("cargo",),
         r"error: (?:could not find `Cargo\.toml` in .*|manifest path `.*` does not exist)",
         ("Cargo.toml",),
-        "rs",
     ),
     Project(
         ("go", "gotestsum"),
         r"go: (?:go\.mod file not found|cannot find main module).*"
         r"|pattern \S+: directory prefix \S+ does not contain (?:main module|modules listed).*",
         ("go.mod", "go.work"),
-        "go",
     ),
-    Project(("mvn", "mvnw", "mvnd"), r".*\bthere is no POM in this directory.*", ("pom.xml",), JVM),
-    Project(
-        ("yarn", "yarnpkg"), r"error Couldn't find a package\.json file in .*", NODE_FILES, NODE
-    ),
-    Project(("yarn",), r"Usage Error: No project found in .*", NODE_FILES, NODE),
-    Project(("pnpm",), r".*?(?P<words>No package\.json\b.* was found) in .*", NODE_FILES, NODE),
+    Project(("mvn", "mvnw", "mvnd"), r".*\bthere is no POM in this directory.*", ("pom.xml",)),
+    Project(("yarn", "yarnpkg"), r"error Couldn't find a package\.json file in .*", NODE_FILES),
+    Project(("yarn",), r"Usage Error: No project found in .*", NODE_FILES),
+    Project(("pnpm",), r".*?(?P<words>No package\.json\b.* was found) in .*", NODE_FILES),
     Project(
         ("gradle", "gradlew"),
         r"Directory '.*' does not contain a Gradle build\.|Task '.*' not found in root project .*",
         GRADLE_FILES,
-        JVM,
     ),
     Project(
         ("tox",),
         r"ERROR: tox config file .* not found",
         ("tox.ini", "pyproject.toml", "setup.cfg"),
-        "py",
     ),
     Project(
         ("tox",),
         r"ERROR: No pyproject\.toml or setup\.py file found\..*",
         ("pyproject.toml", "setup.py"),
-        "py",
     ),
     Project(
         ("bundle", "rspec", "rake", "ruby"),
         r"Could not locate Gemfile.*",
         ("Gemfile", "gems.rb"),
-        "rb",
     ),
     Project(
         ("dotnet",),
         r"MSBUILD : error MSB1003: .*",
         ("*.csproj", "*.fsproj", "*.vbproj", "*.sln", "*.slnx", "*.proj"),
-        "cs fs vb",
     ),
-    Project(("mix",), r"\*\* \(Mix\) Could not find a Mix\.Project.*", ("mix.exs",), "ex exs"),
-    Project(
-        ("composer",), r"Composer could not find a composer\.json file.*", ("composer.json",), "php"
-    ),
+    Project(("mix",), r"\*\* \(Mix\) Could not find a Mix\.Project.*", ("mix.exs",)),
+    Project(("composer",), r"Composer could not find a composer\.json file.*", ("composer.json",)),
 )
 
 UNKNOWN = (
@@ -221,7 +212,7 @@ def misused(
 
     `cwd` is the folder of the repository in which the command runs. What `wanted`, the text of the
     PRD, names may still be written, and so may everything in a repository that holds nothing but
-    texts, and a project of which it holds no source: there the command is red.
+    texts, or that holds no code yet: there the command is red.
     """
     found = complaint_of(shell, exit_code, output, repo, cwd)
     if found is None or holds_only_texts(repo):
@@ -240,13 +231,12 @@ def complaint_of(
 ) -> Complaint | None:
     """What the tool says of its call, with the names that it lacks; None where it says nothing.
 
-    `anywhere` also takes a missing project for wrong where the repository has no source of its
-    language.
+    `anywhere` also takes a missing project for wrong where the repository has no code yet.
     """
     runs = runs_of(shell, cwd, partial(read_plain, repo, most=MOST_READ))
     words = _pytest(runs, exit_code, output) or _npm(exit_code, output)
     manifest = MANIFEST in words and not (repo / cwd / MANIFEST).exists()
-    if manifest and not anywhere and not has_sources(repo, NODE):
+    if manifest and not anywhere and not has_code(repo):
         words = ""
     if words:
         names = [*_named(words, shell), *([MANIFEST] if manifest else [])]
@@ -341,7 +331,7 @@ def _no_project(
         if not any(name in text for name in project.files):
             text = f"{text} ({project.files[0]})"
         elsewhere = next(_below(repo, project.files), "")
-        if not elsewhere and not anywhere and not has_sources(repo, project.sources):
+        if not elsewhere and not anywhere and not has_code(repo):
             continue
         name, place = posixpath.basename(elsewhere), posixpath.dirname(elsewhere)
         yield Complaint(f"{text}; {name} is in {place}" if place else text, project.files)
@@ -377,13 +367,12 @@ def _is_project(repo: Path, folder: str, files: tuple[str, ...]) -> bool:
     return any(next(one.glob(name), None) for one in above for name in files)
 
 
-def has_sources(repo: Path, endings: str) -> bool:
-    """Whether a repository holds a source with one of these endings, as far as it is looked at."""
-    wanted = tuple(f".{ending}" for ending in endings.split())
+def has_code(repo: Path) -> bool:
+    """Whether a repository holds a source of any language, as far as it is looked at."""
     looked = 0
     for place, folders, names in os.walk(repo):
         folders[:] = sorted(name for name in folders if _is_own(Path(place, name)))
-        if any(name.endswith(wanted) for name in names):
+        if any(posixpath.splitext(name)[1] in CODE for name in names):
             return True
         looked += 1 + len(names)
         if looked > MOST_LOOKED_AT:

@@ -12,6 +12,7 @@ import pytest
 from agentrunner.commands.chosen import Taken, chosen
 from agentrunner.commands.obstacles import obstacles
 from agentrunner.commands.planner_probe import NOT_ASKED
+from tests.kit.bwrap import require_bwrap
 from tests.unit.commands.test_workers_and_settings import Shell, shell
 
 __all__ = ["shell"]  # a fixture
@@ -146,3 +147,19 @@ def test_a_planner_that_was_not_asked_is_not_called_good(
     assert "doctor --planner" in lack.cure
     monkeypatch.delenv("OPENAI_BASE_URL")
     assert any(item.name == NOT_ASKED and item.cure for item in looks().items), "nothing is tried"
+
+
+def test_a_dry_run_misses_a_script_that_only_the_sandbox_hides(
+    shell: Shell, tmp_path: Path
+) -> None:
+    require_bwrap()
+    script = shell.place / "elsewhere" / "agent.sh"
+    script.parent.mkdir()
+    script.write_text("true\n")
+    hidden = f"runner: {{worker: {{kind: command, command: [sh, {script}]}}}}\n"
+    settings(shell, hidden)
+    assert refused(shell)
+    assert "not in the sandbox" in " ".join(shell.out.split())
+    shown = ("--set", f"runner.sandbox.read_paths=[{script.parent}]")
+    words = ("-g", "x", "--test", "true", "--sandbox", "bwrap", "--dry-run", *shown)
+    assert shell("run", *words) == 0

@@ -375,3 +375,13 @@ def test_help_fits_into_a_narrow_terminal(
         _, _, more = capsys.readouterr().out.rpartition("More:")
         assert f"agentrunner explain {PAGES[name]}" in more.replace(" \\\n", " ")
         assert max(map(len, more.splitlines())) <= 44
+
+
+def test_options_that_stand_without_a_command_are_shown_with_the_group(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.call(cli.app, ["plan", "--help"], "agentrunner") == 0
+    group = capsys.readouterr().out
+    cli.call(cli.app, ["plan", "say", "--help"], "agentrunner")
+    own = re.findall(r"(?m)^  (?:-\w, )?(--[\w-]+)", capsys.readouterr().out)
+    assert len(own) > 5 and all(name in group for name in own if name != "--help")

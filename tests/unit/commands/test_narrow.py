@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.commands import detach, elsewhere
-from agentrunner.commands.console import Output
+from agentrunner.commands.console import Output, last_whole
 from agentrunner.text.terminal import cell_width
 
 RUN = "asks-ty56"
@@ -34,3 +34,12 @@ def test_an_answer_given_elsewhere_is_told_in_whole_words(
     words = " ".join(" ".join(lines).split())
     assert f"{RUN} continues in the other terminal." in words
     assert f"agentrunner watch {RUN} see it work" in words
+
+
+@pytest.mark.parametrize(
+    ("most", "shown"),
+    [(12, "abcde"), (4, "cde"), (3, "cde"), (2, "de"), (1, "de"), (0, "de")],
+)
+def test_the_past_of_a_watched_run_begins_with_a_whole_event(most: int, shown: str) -> None:
+    by_event = [["a", "b"], ["c"], [], ["d", "e"], []]
+    assert "".join(line for one in last_whole(by_event, most) for line in one) == shown

@@ -21,6 +21,7 @@ from agentrunner.storage.plan_folder import plan_folder
 from agentrunner.storage.plan_shelf import put_aside
 from agentrunner.text.terminal import cell_width
 from tests.kit.plan_project import AT, Work, plan_of
+from tests.kit.screen_samples import result
 from tests.kit.terminals import Terminal
 from tests.unit.commands.shell import Shell
 
@@ -73,8 +74,21 @@ def test_a_cancelled_run_is_taken_only_where_it_is_named(
     shell.add_run("totals-c21e", state="COMPLETE", **DONE)
     assert shell(verb, *more) == 2
     assert asked(shell) == [] and "error[unknown-run]" in shell.err
+    words = " ".join(shell.err.split())
+    assert "users-api-7f3a was cancelled" in words
+    assert f"try: agentrunner {' '.join([verb, 'users-api-7f3a', *more])}" in words
     shell(verb, "users-api-7f3a", *more)
     assert asked(shell) == ["users-api-7f3a"]
+
+
+def test_several_that_fit_are_named_in_the_command_as_it_was_typed(shell: Shell) -> None:
+    for name in ("users-api-7f3a", "totals-c21e"):
+        shell.add_run(name, state="NEEDS_REVIEW", **DONE)
+    options = ["--known-red", "test_net", "--reason", "no network here"]
+    assert shell("accept", *options) == 2
+    words = " ".join(shell.err.split())
+    assert "error[ambiguous-run]" in words
+    assert "agentrunner accept totals-c21e --known-red test_net --reason 'no network here'" in words
 
 
 def test_a_task_of_a_plan_that_was_put_aside_is_not_offered(shell: Shell) -> None:
@@ -120,10 +134,22 @@ def test_a_run_that_is_undone_is_taken_only_where_no_other_can_be_undone(shell: 
 
 
 @pytest.mark.parametrize("name", ["users-api-7f3a", "users-api"])
-def test_the_name_of_a_waiting_run_alone_is_no_answer_to_it(name: str, shell: Shell) -> None:
+def test_the_name_of_a_waiting_run_alone_shows_what_it_asks(
+    name: str, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `list` and --notify say of it; without a terminal nobody is asked."""
+    question = {"id": "3fa91c0aa1b2", "kind": "ask_human", "text": "Same?", "options": []}
+    asks = result(state="PLANNING", exit_code=4, reason=None, waiting=question)
+    monkeypatch.setattr("agentrunner.api.look_sync", lambda *_, **__: asks)
     shell.add_run("users-api-7f3a", waiting="ask_human")
-    assert shell("answer", name) == 2
-    assert asked(shell) == [] and "the answer is missing" in shell.err
+    assert shell("answer", name) == 4
+    assert asks.waiting is not None
+    assert asked(shell) == [] and asks.waiting.text in " ".join(shell.out.split())
+    assert "agentrunner answer" in shell.out
+    assert shell("answer", name, "--json") == 4
+    assert shell.lines[-1]["waiting"]["text"] == asks.waiting.text
+    monkeypatch.setattr("agentrunner.api.look_sync", lambda *_, **__: result())
+    assert shell("answer", name) == 2 and "error[not-waiting]" in shell.err
 
 
 @pytest.mark.parametrize(
@@ -161,7 +187,7 @@ def test_none_is_an_error_too(verb: str, shell: Shell) -> None:
 
 def test_without_words_and_a_terminal_it_says_what_is_missing(shell: Shell) -> None:
     shell.add_run("users-api-7f3a", waiting="plan")
-    for arguments in (["answer"], ["approve"], ["reject", "--id", "a"]):
+    for arguments in (["answer", ""], ["approve"], ["reject", "--id", "a"]):
         assert shell(*arguments) == 2
         assert "error[usage]" in shell.err and "agentrunner show users-api-7f3a" in shell.err
         assert shell(*arguments, "--json") == 2

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.storage.locks import me
+from agentrunner.storage.plan_folder import plan_folder
+from agentrunner.storage.run_log import append_line
 from tests.kit.plan_project import AT, Work, plan_of
 from tests.kit.talks import Talks, decompose, phase, task
 from tests.kit.terminals import Terminal
@@ -62,3 +65,29 @@ def test_one_of_several_open_questions_is_picked(word: str, tmp_path: Path) -> N
         terminal.until("leave them > ")
         terminal.type("q\r")
         assert terminal.end() == 4
+
+
+def test_who_watches_waits_for_the_terminal_that_asks_once_another_has_answered(
+    tmp_path: Path,
+) -> None:
+    """Between an answer from elsewhere and its going on, the plan is executed by nobody."""
+    talks = Talks(tmp_path)
+    (talks.repo / ".git").mkdir(parents=True)
+    talks.store.save(plan_of([Work()]), at=AT, kind="decompose", author="hana", message="make it")
+    number = talks.store.ask("Net or gross?", AT, "TASK-0001")
+    folder = plan_folder(talks.state_dir, talks.repo)
+    asking = folder.attending()
+    asking.acquire(me("", AT))
+    inherited = {
+        name: value for name, value in os.environ.items() if name not in ("CI", "NO_COLOR")
+    }
+    own = {"TERM": "dumb", "HOME": str(talks.place), "AGENTRUNNER_STATE_DIR": str(talks.state_dir)}
+    argv = [sys.executable, "-m", "agentrunner", "watch", "--plan"]
+    with Terminal(argv, talks.repo, {**inherited, **own}) as terminal:
+        terminal.until("empty leaves it waiting) > ")
+        talks.store.answer(number, "net", AT)
+        terminal.until("Answered in another terminal")
+        append_line(folder.log, {"event": "warning", "message": "it goes on"}, sync=False)
+        terminal.until("it goes on")
+        asking.close()
+        assert terminal.end() == 0

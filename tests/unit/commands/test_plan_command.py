@@ -217,6 +217,24 @@ def test_plan_run_has_one_json_result_also_where_nothing_is_begun(
     assert set(results.PlanResult.model_fields) < shell.told.keys()
 
 
+def test_where_there_is_no_plan_the_command_is_named_by_which_there_will_be_one(
+    shell: Shell,
+) -> None:
+    def named() -> list[str]:
+        shown = []
+        for words in ([], ["status"], ["run"]):
+            shell(*words)
+            shown.append(" ".join(f"{shell.out} {shell.err}".split()))
+        return shown
+
+    assert all('agentrunner plan "what you want"' in text for text in named())
+    shell.talks.script([WISH, WISH])
+    assert shell("make a page", *SCRIPT) == 4
+    assert all("agentrunner plan accept" in text for text in named()[1:])
+    assert shell("accept") == 0 and shell("new", "first") == 0
+    assert all("agentrunner plan switch first" in text for text in named())
+
+
 def test_a_task_of_a_killed_process_has_the_same_word_on_every_screen(shell: Shell) -> None:
     """What nothing drives any more is stopped, and it runs where something does."""
     shell.talks.script([WISH])

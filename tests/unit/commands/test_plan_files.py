@@ -109,6 +109,21 @@ def test_an_import_is_a_change_that_can_be_undone(desk: Desk) -> None:
     assert desk.store.conversation()[-1].text == 'Taken back: "plan import"'  # no path is told
 
 
+def test_an_edit_of_what_is_for_readers_only_is_told_and_changes_nothing(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.export()
+    desk.edit("tasks/TASK-0001.json", lambda task: task.update(title="Other"))
+    desk.take()
+    shown = capsys.readouterr().out
+    assert "tasks/TASK-0001.json was edited and is not read" in shown
+    assert "design/node-0001.json" in shown and "Nothing changed" in shown
+    assert desk.store.load() == PLAN
+    desk.edit("design/node-0001.json", lambda design: design.update(title="Other"))
+    desk.take()
+    assert "not read" not in capsys.readouterr().out and desk.store.load().version == 2
+
+
 def test_only_what_was_proven_here_is_complete(desk: Desk) -> None:
     desk.export()
     for task_id in ("TASK-0001", "TASK-0002"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.config.settings_text import key_path, with_setting
+from agentrunner.config.settings_text import key_path, with_setting, without_setting
 from agentrunner.config.yaml_text import read_yaml
 from agentrunner.errors import UsageError
 from tests.unit.commands.shell import Shell
@@ -115,3 +115,30 @@ def test_init_can_keep_the_notes_out_of_git(shell: Shell) -> None:
     assert place.read_text().count("agent-runner") == 1
     place.write_text("/.agent-runner\n")
     assert is_ignored(shell.repo)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "after"),
+    [
+        ("runner:\n  # mine\n  budget:\n    usd: 5\n    tokens: 9\n", "budget.usd",
+         "runner:\n  # mine\n  budget:\n    tokens: 9\n"),
+        ("# all\nrunner:\n  budget:\n    usd: 5\nnotify: beep\n", "budget.usd",
+         "# all\nnotify: beep\n"),
+        ("# all\nnotify: beep\n", "notify", "# all\n"),
+        ("notify: beep\n", "worker.kind", "notify: beep\n"),
+        ("runner: {worker: {kind: mock, model: x}}\n", "worker.kind",
+         "runner:\n  worker:\n    model: x\n"),
+    ],
+)  # fmt: skip
+def test_a_setting_is_taken_out_with_the_sections_that_held_it_alone(
+    text: str, key: str, after: str
+) -> None:
+    assert without_setting(text, key_path(key), "c.yaml") == after
+
+
+def test_config_unset_takes_back_what_set_wrote(shell: Shell) -> None:
+    assert shell("config", "set", "worker.kind", "claude-code") == 0
+    assert shell("config", "unset", "worker.kind") == 0 and "not set any more" in shell.out
+    assert shell("config", "show") == 0 and "claude-code" not in shell.out
+    assert shell("config", "unset", "worker.kind") == 0 and "is not set in" in shell.out
+    assert shell("config", "unset") == 2

@@ -465,9 +465,17 @@ def test_a_short_test_can_be_given_settings(load: Load) -> None:
     assert (spec.task.test.command, spec.task.test.cwd) == ("a", "web")
 
 
+def test_what_belongs_to_the_runner_may_be_named_without_it(load: Load) -> None:
+    spec = load(MINIMAL, overrides=["worker.kind=mock", "budget.usd=3", "task.test.command=a"])
+    assert spec.runner.worker.kind == "mock" and spec.runner.budget.usd == 3
+    assert spec.task.test is not None and spec.task.test.command == "a"
+
+
 @pytest.mark.parametrize(
     ("override", "code", "path"),
     [
+        ("tsk.test.cwd=web", "unknown-key", "--set tsk.test.cwd"),
+        ("worker.knd=mock", "unknown-key", "--set worker.knd"),
         ("runner.meta.max_loops", "bad-option", "--set"),
         ("=3", "bad-option", "--set"),
         ("runner..x=3", "bad-option", "--set"),

@@ -236,7 +236,9 @@ def test_what_is_installed_and_what_has_a_key(machine: Machine) -> None:
         ("claude-code", False), ("codex-cli", True),
     ]  # fmt: skip
     codex = facts.workers[0]
-    assert codex.cure.startswith("export CODEX_API_KEY=…, or OPENAI_API_KEY=…, or `codex login")
+    assert codex.cure.startswith(
+        "export CODEX_API_KEY=…, or export OPENAI_API_KEY=…, or `codex login"
+    )
 
 
 def test_a_program_of_the_repository_is_not_taken(

@@ -42,3 +42,4 @@ def test_a_run_that_cannot_be_read_hides_no_other(
         index.record(RunRow(name, "t", "T", "/src/shop", "RUNNING"))
     damage(run)
     assert {row.run_id for row in listed_runs(tmp_path)} == {"t-7f3a", "t-c21e"}
+    assert all(row.latest_at == "" for row in listed_runs(tmp_path))

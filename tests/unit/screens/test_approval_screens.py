@@ -211,3 +211,22 @@ def test_a_question_is_shown_whatever_its_subject_is(kind: QuestionKind, subject
     assert "May it?" in asked_screen(item)
     waits = result(state="PLANNING", exit_code=4, waiting=item)
     assert "May it?" in paused_screen(waits, where="hana@devbox")
+
+
+@pytest.mark.parametrize("kind", ["tests_changed", "protected_path"])
+@pytest.mark.parametrize("diff", ["", "--- a/t.py\n+++ b/t.py\n"])
+def test_a_change_is_shown_without_the_codes_and_ids_that_programs_read(
+    kind: str, diff: str
+) -> None:
+    subject = {
+        "code": "tests_changed",
+        "finding": "6f88750e990f-f49dfe0fe660",
+        "others": ["1f88750e990f-f49dfe0fe660"],
+        "paths": ["t.py"],
+        "tests": ["test_a"],
+        "tree": "f49dfe0fe660",
+        "diff": diff,
+    }
+    shown = screen(kind, subject, "It passes only as it was left. Is this wanted?")
+    assert "t.py" in shown and "test_a" in shown and "f49dfe0" in shown
+    assert not any(word in shown for word in ("code:", "finding:", "others", "88750e990f"))

@@ -117,3 +117,24 @@ def test_what_stands_between_back_ticks_is_not_broken_where_it_fits_a_line() -> 
         max(map(len, layout.wrap("`one command that is far wider than the line` and `b`", 20)))
         <= 20
     )
+
+
+@pytest.mark.parametrize("columns", [0, 44])
+def test_each_way_of_a_remedy_has_a_line_and_a_command_stands_alone(columns: int) -> None:
+    remedy = (
+        'export KEY=…, or `codex login -c store="file" --somewhere-that-is-long`, then (a, or b)'
+    )
+    assert layout.ways_lines("  cure: ", remedy, columns) == [
+        "  cure: export KEY=…",
+        '    or: codex login -c store="file" --somewhere-that-is-long',
+        "  then: (a, or b)",
+    ]
+    assert layout.ways_lines("  cure     ", "one, then two", columns)[1] == "  then     two"
+
+
+def test_a_way_in_prose_is_broken_at_words_without_backslashes() -> None:
+    lines = layout.ways_lines(
+        "Next:  ", "start its server, or correct its address, which is far away", 30
+    )
+    assert lines[0] == "Next:  start its server" and lines[1].startswith("  or:  correct its")
+    assert len(lines) == 3 and not any("\\" in line for line in lines)

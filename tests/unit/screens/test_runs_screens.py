@@ -11,7 +11,7 @@ import pytest
 
 from agentrunner.screens.diff import coloured, stat_screen
 from agentrunner.screens.layout import PLAIN, Paint
-from agentrunner.screens.run_table import overview_screen, plans_table, runs_table
+from agentrunner.screens.run_table import facts_of, overview_screen, plans_table, runs_table
 from agentrunner.text.terminal import cell_width
 from tests.kit.screen_samples import EVIL, NOW, ROWS, row
 
@@ -145,3 +145,11 @@ def test_no_plan_s_name_and_no_count_of_it_is_cut(width: int) -> None:
     )
     assert "11 questions to answer" in " ".join(screen.split())
     assert max(map(cell_width, screen.split("\n"))) <= width
+
+
+def test_the_last_thing_of_a_waiting_run_is_its_question_and_not_its_start() -> None:
+    begun = (NOW - timedelta(hours=9)).isoformat()
+    asked = (NOW - timedelta(minutes=2)).isoformat()
+    one = {**row("users-api-7f3a", "Users", "PLANNING", 9, None), "waiting": "plan"}
+    facts = facts_of({**one, "started_at": begun, "driven_at": begun, "latest_at": asked}, NOW)
+    assert facts["LAST"].startswith("2 min")

@@ -396,3 +396,11 @@ def test_no_name_at_the_head_of_a_run_is_cut(width: int) -> None:
     for screen in (ended, waits):
         head = screen.split("\n\n")[0].split("\n")
         assert max(map(cell_width, head)) <= width
+
+
+def test_a_cancelled_run_is_named_in_the_commands_as_they_take_it_no_other_way() -> None:
+    ended = result(state="FAILED", exit_code=1, reason="cancelled")
+    shown = " ".join(summary_screen(ended).split())
+    assert f'agentrunner resume {ended.run_id} -m "..."' in shown
+    other = result(state="FAILED", exit_code=1, reason="loop_limit")
+    assert 'agentrunner resume -m "..."' in " ".join(summary_screen(other).split())

@@ -10,7 +10,7 @@ from agentrunner.screens.layout import PLAIN, Paint
 from agentrunner.screens.live import LiveView, header_lines
 from agentrunner.screens.log import LogView
 from agentrunner.screens.plain import PlainView
-from agentrunner.screens.story import Story
+from agentrunner.screens.story import Story, warnings_in
 from agentrunner.text.terminal import cell_width
 from tests.kit.screen_samples import EVIL, story_events
 
@@ -209,3 +209,18 @@ def test_where_the_head_is_too_narrow_the_title_stands_and_not_the_id_twice() ->
     assert head.startswith("Spaces become dashes ")
     assert head.endswith("run spaces-become-dashes-mxt3")
     assert header_lines(story, 100, PLAIN, "")[1].startswith("spaces-become-dashes · Spaces")
+
+
+def test_what_a_last_screen_warns_of_is_of_its_attempt_and_no_refusal() -> None:
+    def warning(code: str, message: str) -> dict[str, object]:
+        return {"event": "warning", "code": code, "message": message}
+
+    events = [
+        warning("edited", "one"),
+        {"event": "run_resumed", "attempt": 1},
+        warning("completion-refused", "A person said no: also handle days"),
+        warning("edited", "two"),
+    ]
+    assert warnings_in(events) == ["one", "two"]
+    again = [*events, {"event": "run_resumed", "attempt": 2}, warning("edited", "three")]
+    assert warnings_in(again) == ["three"]

@@ -198,3 +198,30 @@ def test_who_holds_a_lock_is_looked_at_or_ended_or_worked_beside(
             FileLock(held.path, held.what, run_id=held.run_id, remedy=held.remedy).acquire(here())
         assert caught.value.remedy == remedy
         held.close()
+
+
+def test_a_run_whose_process_was_killed_is_taken_over_from_the_worker_that_holds_its_lock(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "lock"
+    hold = (
+        "import subprocess, sys; from pathlib import Path;"
+        "from agentrunner.storage.locks import FileLock, me;"
+        "lock = FileLock(Path(sys.argv[1])); lock.acquire(me('other-1', ''));"
+        "child = subprocess.Popen(['cat'], stdin=0, stdout=subprocess.DEVNULL, pass_fds=[lock.fd]);"
+        "print('held', flush=True); child.wait()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", hold, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None and process.stdin is not None
+    assert process.stdout.readline() == b"held\n"
+    process.kill()
+    process.wait()
+    try:
+        with pytest.raises(LockHeld) as caught:
+            FileLock(path, "the repository").acquire(here())
+        assert caught.value.remedy == "agentrunner resume other-1, or agentrunner cancel other-1"
+    finally:
+        process.stdin.close()  # the child reads to its end
+        process.stdout.close()

@@ -505,3 +505,13 @@ def test_a_proof_is_told_once_where_several_rest_on_the_same_tests_or_command() 
     proofs = [told("test", "a"), told("AC-1", "a"), told("AC-2", "b")]
     assert texts_of(proofs) == ["a turned", "AC-2: b turned"]
     assert texts_of([told("test"), told("AC-1")]) == ["`make test` turned"]
+
+
+def test_a_command_without_test_names_is_quoted_with_its_last_line() -> None:
+    silent = TestOutcome(command="sh t.sh", exit_code=3, tail="building\nno such table: shop\n\n")
+    found = judge([criterion()], evidence(test=silent), "evidence")
+    assert found.red[0] == "`sh t.sh` exits 3: no such table: shop"
+    named = judge(
+        [criterion()], evidence(test=RED.model_copy(update={"tail": "1 failed"})), "evidence"
+    )
+    assert named.red[0] == "`pytest -q` exits 1: test_x"

@@ -183,7 +183,14 @@ class TestNoProject:
         assert misused("./run-tests", code, output, repo, "Charge for every piece") == ""
         assert misused(shell, 0, output, repo, "Charge for every piece") == ""
 
-    def test_a_project_of_which_there_is_no_source_is_to_be_written(
+    def test_code_of_another_language_makes_no_such_project(
+        self, tmp_path: Path, shell: str, code: int, output: str, lacks: str
+    ) -> None:
+        (tmp_path / "cart.py").write_text("")
+        said = misused(shell, code, output, tmp_path, "Charge for every piece")
+        assert said.startswith(MISUSED) and lacks in said
+
+    def test_a_project_where_there_is_no_code_is_to_be_written(
         self, tmp_path: Path, shell: str, code: int, output: str, lacks: str
     ) -> None:
         (tmp_path / "build.sh").write_text("true")

@@ -68,6 +68,16 @@ def test_the_tool_says_that_it_was_called_wrongly(
     assert misused(shell, code, output, repo, "Charge for every piece").startswith(MISUSED + said)
 
 
+@pytest.mark.parametrize("shell", ["npm test", "npm run nope"])
+def test_npm_in_a_repository_of_another_language_was_called_wrongly(
+    tmp_path: Path, shell: str
+) -> None:
+    (tmp_path / "cart.py").write_text("")
+    words = misused(shell, 254, NO_MANIFEST, tmp_path, "Charge for every piece")
+    assert words.startswith(f"{MISUSED}Could not read package.json")
+    assert not misused(shell, 254, NO_MANIFEST, tmp_path, "Write package.json")
+
+
 def test_the_code_is_read_through_make(repo: Path) -> None:
     (repo / "Makefile").write_text("test:\n\tpytest -q nope_dir\n")
     output = f"{NO_FOLDER}make: *** [Makefile:2: test] Error 4\n"
