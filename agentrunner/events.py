@@ -60,11 +60,6 @@ class HeaderLanding(Part):
     """How many more."""
     left: list[str]
     """Submodules and other repositories that were not taken along."""
-    without: list[str] = []
-    """Files with changes that are not committed and were not taken along, or that are in the
-    checkout in which the run works; the first of them."""
-    without_more: int = 0
-    """How many more."""
     worktree: str | None
 
 

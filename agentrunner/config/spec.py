@@ -420,11 +420,6 @@ class Landing(BaseModel):
     """How many more were."""
     left: list[str] = []
     """Submodules and other repositories below the top that were not taken along."""
-    without: list[str] = []
-    """Files with changes that are not committed and were not taken along, or that are in the
-    checkout in which the run works; the first of them."""
-    without_more: int = 0
-    """How many more are."""
 
 
 class TaskSpec(BaseModel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from agentrunner.execution.deps import Clock
 from agentrunner.git.checkout import Checkout
 from agentrunner.git.private_clone import CloneStore
 from agentrunner.git.snapshots import Snapshots
-from agentrunner.git.worktree import WorktreePlace, prepare, uncommitted, worktree_place
+from agentrunner.git.worktree import WorktreePlace, prepare, worktree_place
 from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.plan_shelf import runs_aside
 from agentrunner.storage.run_folder import RunFolder, load_spec, make_private
@@ -57,7 +57,6 @@ def _outside(spec: TaskSpec, place: WorktreePlace) -> TaskSpec:
         "carried": [clean(path) for path in done.carried[:MAX_CARRIED]],
         "carried_more": max(0, len(done.carried) - MAX_CARRIED),
         "left": [clean(path) for path in done.left],
-        **_not_carried(done.without),
     }
     landing = landing.model_copy(update=update)
     return spec.model_copy(update={"repo": str(place.work.resolve()), "landing": landing})
@@ -66,18 +65,9 @@ def _outside(spec: TaskSpec, place: WorktreePlace) -> TaskSpec:
 def _in_checkout(spec: TaskSpec, place: WorktreePlace) -> TaskSpec:
     landing = spec.landing
     assert landing is not None
-    repo = Path(landing.repo)
-    there = Checkout(CloneStore(place.clone, repo)).standing()
-    beside = uncommitted(place, repo, spec.runner.note.dir, there.commit)
-    update = {"branch": there.branch, "base": there.commit, **_not_carried(beside)}
-    landing = landing.model_copy(update=update)
+    there = Checkout(CloneStore(place.clone, Path(landing.repo))).standing()
+    landing = landing.model_copy(update={"branch": there.branch, "base": there.commit})
     return spec.model_copy(update={"landing": landing})
-
-
-def _not_carried(paths: Sequence[str]) -> dict[str, object]:
-    """Return the fields of a landing for uncommitted files that are not carried over."""
-    shown = [clean(path) for path in paths[:MAX_CARRIED]]
-    return {"without": shown, "without_more": max(0, len(paths) - MAX_CARRIED)}
 
 
 def load_task_of(folder: RunFolder) -> TaskSpec:

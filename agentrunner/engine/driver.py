@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from pathlib import Path
 from agentrunner.config.load import changed_sources
 from agentrunner.engine import attempts
 from agentrunner.engine.attempt_run import Drive, Options
-from agentrunner.engine.header import header_of, news_of_sight, uncommitted_news
+from agentrunner.engine.header import header_of, news_of_sight
 from agentrunner.engine.indexing import Indexer
 from agentrunner.engine.memory import be_frugal
 from agentrunner.engine.resources import open_workshop
@@ -132,9 +132,7 @@ class Driver:
                 config = thread_config(folder.run_id, attempt)
                 drive = Drive(graph_for(saver), config, deps, options)
                 state = fresh or (await drive.standing())[0]
-                begins = fresh is not None and attempt == 1
-                news = await asyncio.to_thread(uncommitted_news, deps) if begins else []
-                self._announce(deps, resolved, state, news, begins=begins)
+                self._announce(deps, resolved, state, begins=fresh is not None and attempt == 1)
                 yield drive, saver
         except Exception as error:
             why = Redactor(self.resolved.secrets).redact(str(error))
@@ -142,19 +140,13 @@ class Driver:
             raise
 
     def _announce(
-        self,
-        deps: Deps,
-        resolved: ResolvedRun,
-        state: TaskContext,
-        news: Sequence[str],
-        *,
-        begins: bool,
+        self, deps: Deps, resolved: ResolvedRun, state: TaskContext, *, begins: bool
     ) -> None:
         run, spec, verdict = state["run"], resolved.spec, state.get("verdict")
         if verdict and verdict.reason == "cancelled":  # it is only ended
             return
         sandbox = deps.sandbox.describe()
-        news = [*news, *(news_of_sight(spec, self.folder) if begins else [])]
+        news = news_of_sight(spec, self.folder) if begins else []
         header = header_of(resolved, sandbox=sandbox, state=state, begins=begins, news=news)
         if begins:
             deps.emit("run_started", task_id=spec.task_id, title=spec.title, header=header)

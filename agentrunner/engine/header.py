@@ -15,23 +15,16 @@ from agentrunner.discovery.git import read_branch
 from agentrunner.discovery.outside import filters_of, not_taken_along
 from agentrunner.discovery.proof import MOST_FILES_AT_START, ProofInputs, proof_inputs
 from agentrunner.discovery.protected import asked_protected
-from agentrunner.errors import AgentRunnerError
 from agentrunner.events import Header, HeaderInputs, HeaderLanding, HeaderLimits
-from agentrunner.execution.deps import Deps
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.execution.seeing import CONTEXT_FILE, no_provider
-from agentrunner.git.uncommitted import uncommitted
 from agentrunner.state.rounds import rounds_at_most
 from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.run_folder import RunFolder
-from agentrunner.text.unicode import clean
 from agentrunner.workers.member import Member
 
 MOST_LISTED = 50
 """Entries shown of each list of what counts as tests; `validate --json` shows all of them."""
-
-NAMED = 4
-"""Uncommitted files that a notice names."""
 
 
 def header_of(
@@ -134,7 +127,7 @@ def _landing(spec: TaskSpec) -> HeaderLanding | None:
     landing = spec.landing
     if landing is None:
         return None
-    fields = landing.model_dump(exclude={"repo", "outside", "clean"})
+    fields = landing.model_dump(include={"branch", "base", "carried", "carried_more", "left"})
     fields["branch"] = landing.branch or (f"agentrunner/{spec.task_id}" if landing.outside else "")
     return HeaderLanding(**fields, worktree=spec.repo if landing.outside else None)
 
@@ -168,29 +161,6 @@ def news_of_sight(spec: TaskSpec, folder: RunFolder) -> list[str]:
     less = "change sends no files, nothing no code" if sight == "repo" else "nothing sends no code"
     news = f"New here: the planner's provider is shown {SIGHTS[sight]}. To stop it: "
     return [f"{news}--set runner.meta.see=nothing ({less}), or the same in your own settings"]
-
-
-def uncommitted_news(deps: Deps) -> list[str]:
-    """Return a notice of files in the checkout that are not committed, besides the task's own.
-
-    Where a commit is made, or the run is a plan's, header and plan name them otherwise. Blocks.
-    """
-    spec = deps.spec
-    if spec.landing is not None or spec.part_of:
-        return []
-    own = {file.path for file in (spec.task_file, spec.prd_file) if file is not None}
-    tree = deps.snapshots.take().tree  # whatever fails here would fail the run's first step
-    try:
-        found = uncommitted(deps.snapshots, tree)
-    except (AgentRunnerError, OSError):
-        return []
-    names = [path for path in found if str(Path(spec.repo, path)) not in own]
-    if not names:
-        return []
-    some = " ".join(clean(name) for name in names[:NAMED]) + " …" * (len(names) > NAMED)
-    what = "1 file is" if len(names) == 1 else f"{len(names)} files are"
-    then = "The run works on what is here; undo takes back only what the run changes"
-    return [f"{what} not committed: {some}. {then}"]
 
 
 def _tests_where(spec: TaskSpec) -> str | None:

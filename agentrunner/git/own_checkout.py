@@ -15,12 +15,7 @@ LARGEST = 10_000_000
 
 
 def own_commit(root: Path = ROOT) -> str:
-    """Return the first digits of the commit that is checked out at `root`; "" for none. Blocks."""
-    return commit_of(root)[:DIGITS]
-
-
-def commit_of(root: Path) -> str:
-    """Return the commit that is checked out at `root`; "" for none. Blocks.
+    """Return the first digits of the commit that is checked out at `root`; "" for none. Blocks.
 
     Nothing is run: whoever asks may stand in a repository that brings a `git` of its own.
     """
@@ -48,4 +43,4 @@ def described(version: str) -> str:
 
 
 def _commit(text: str) -> str:
-    return text if re.fullmatch(r"[0-9a-f]{40,64}", text) else ""
+    return text[:DIGITS] if re.fullmatch(r"[0-9a-f]{40,64}", text) else ""

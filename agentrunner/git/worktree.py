@@ -56,8 +56,6 @@ class Prepared:
     """Files with uncommitted changes, copied from the checkout; sorted."""
     left: tuple[str, ...]
     """Submodules and other repositories below the top, which were not taken along; sorted."""
-    without: tuple[str, ...] = ()
-    """Files with uncommitted changes that were not taken along; sorted."""
 
 
 def worktree_place(state_dir: Path, repo: Path, run_id: str) -> WorktreePlace:
@@ -101,41 +99,18 @@ def prepare(
     if branch:
         store.check_branch(branch)
     store.check_out(place.work, base)
-    found, left = _compared(place, store, base, note_dir)
-    carried = () if clean else found
-    store.carry_over(place.work, carried)
-    return Prepared(base, carried, left, found if clean else ())
-
-
-def uncommitted(place: WorktreePlace, repo: Path, note_dir: str, commit: str) -> tuple[str, ...]:
-    """Return the files of the user's checkout with uncommitted changes; sorted.
-
-    They are found out beside a fresh checkout of its commit, which is removed again.
-    """
-    store = CloneStore(place.clone, repo)
-    store.check_out(place.work, commit)
-    try:
-        return _compared(place, store, commit, note_dir)[0]
-    finally:
-        store.remove(place.work)
-
-
-def _compared(
-    place: WorktreePlace, store: CloneStore, base: str, note_dir: str
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the files that differ between the checkout and the work tree at its commit, and the
-    repositories in it that are not compared.
-    """
-    theirs = Snapshots(place.root / "theirs", store.repo, note_dir)
+    theirs = Snapshots(place.root / "theirs", repo, note_dir)
     ours = Snapshots(place.root / "ours", place.work, note_dir)
     try:
         taken = theirs.take()
         embedded = {str(PurePosixPath(path).parent) for path in taken.embedded}
         left = tuple(sorted(embedded | set(store.submodules(base))))
-        return tuple(sorted(_uncommitted(theirs, ours, left))), left
+        carried = () if clean else tuple(sorted(_uncommitted(theirs, ours, left)))
     finally:
         for part in (theirs.git_dir, ours.git_dir):
             shutil.rmtree(part, ignore_errors=True)
+    store.carry_over(place.work, carried)
+    return Prepared(base, carried, left)
 
 
 def _uncommitted(theirs: Snapshots, ours: Snapshots, left: Iterable[str]) -> Iterator[str]:

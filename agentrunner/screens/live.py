@@ -8,7 +8,7 @@ colours, and the notification of `commands.console`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, tzinfo
 from typing import Any
 
@@ -297,24 +297,12 @@ def _landing_rows(landing: Mapping[str, Any], home: str) -> list[tuple[str, str]
     carried = [flat(str(name)) for name in landing.get("carried") or []]
     if carried:
         number = len(carried) + int(landing.get("carried_more") or 0)
-        rows.append(("takes", f"{count(number, 'uncommitted file')}: {_some(carried, number)}"))
-    if without := [flat(str(name)) for name in landing.get("without") or []]:
-        number = len(without) + int(landing.get("without_more") or 0)
-        what = f"{count(number, 'uncommitted file')}: {_some(without, number)}"
-        label, then = ("leaves", "") if place else ("beside", _WITH_THE_COMMIT)
-        rows.append((label, f"{what}{then}"))
+        shown = " ".join(carried[:_NAMED]) + (" …" if number > _NAMED else "")
+        rows.append(("takes", f"{count(number, 'uncommitted file')}: {shown}"))
     if left := landing.get("left"):
         names = " ".join(flat(str(name)) for name in left[:_NAMED])
         rows.append(("leaves", f"repositories of their own, not taken along: {names}"))
     return rows
-
-
-_WITH_THE_COMMIT = "; they stay uncommitted, but those that the run changes are committed whole"
-
-
-def _some(names: Sequence[str], number: int) -> str:
-    """Return the first of so many names."""
-    return " ".join(names[:_NAMED]) + (" …" if number > _NAMED else "")
 
 
 def _named(header: Mapping[str, Any], key: str) -> list[str]:

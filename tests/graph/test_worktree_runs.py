@@ -128,35 +128,7 @@ def test_clean_takes_nothing_along(project: Project) -> None:
     run = outside(project, clean=True)
     run.start(worker=f"{FIX}; test ! -e new.txt")
     assert run.result["state"] == "COMPLETE"
-    landing = project.told("run_started")[0]["header"]["landing"]
-    assert (landing["carried"], landing["without"]) == ([], ["new.txt"])
-
-
-def test_a_commit_in_the_checkout_says_before_what_is_uncommitted_there(project: Project) -> None:
-    """What the run changes is committed whole; all else stays as it was."""
-    project.write({"calc.py": SMALL["calc.py"] + "# mine\n", "new.txt": "new"})
-    run = inside(project)
-    run.start()
-    assert run.ending == ("COMPLETE", "complete", 0)
-    landing = project.told("run_started")[0]["header"]["landing"]
-    assert (landing["carried"], landing["without"]) == ([], ["calc.py", "new.txt"])
-    assert "# mine" in project.git("show", "main:calc.py")
-    status = project.git("status", "--porcelain").split("\n")
-    assert "?? new.txt" in status and not [line for line in status if "calc.py" in line]
-
-
-@pytest.mark.parametrize("dirty", [True, False])
-def test_a_run_without_a_commit_says_before_what_is_uncommitted(
-    dirty: bool, project: Project
-) -> None:
-    if dirty:
-        project.write({"calc.py": SMALL["calc.py"] + "# mine\n", "new.txt": "new"})
-    plain = Run(project)
-    plain.start(SCRIPT, FIX, test=TEST)
-    assert plain.result["state"] == "COMPLETE"
-    notices = project.told("run_started")[0]["header"]["notices"]
-    said = [text for text in notices if text.startswith("2 files are not committed: calc.py new.t")]
-    assert len(said) == dirty and "not committed" not in " ".join(set(notices) - set(said))
+    assert project.told("run_started")[0]["header"]["landing"]["carried"] == []
 
 
 def test_a_submodule_is_left_and_said(project: Project, tmp_path: Path) -> None:

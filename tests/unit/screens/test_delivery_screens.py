@@ -57,12 +57,6 @@ def test_a_commit_in_the_checkout_is_announced() -> None:
     text = "\n".join(LiveView().feed(started, 0.0))
     assert "on main, from 0123456789, in this checkout" in text
     assert "are committed when it is COMPLETE" in text
-    landing |= {"without": ["a.py", "b.py"], "without_more": 1}
-    rows = dict(header_rows({"landing": landing}, "/home/hana"))
-    assert rows["beside"].startswith("3 uncommitted files: a.py b.py")
-    assert "those that the run changes are committed whole" in rows["beside"]
-    rows = dict(header_rows({"landing": {**LANDING, **landing, "worktree": "/w"}}, "/home/hana"))
-    assert rows["leaves"] == "3 uncommitted files: a.py b.py"
 
 
 def test_lines_tell_it_too() -> None:
