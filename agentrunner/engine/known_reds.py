@@ -19,7 +19,7 @@ from agentrunner.storage.run_log import RunLog
 from agentrunner.verification.claims import Picked, pick, red_names
 from agentrunner.verification.measure import kept_results
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.wanted import mapped_by, wanted_by
+from agentrunner.verification.wanted import mapped_by, named_by, wanted_by
 
 MOST_SHOWN = 10
 """Candidates that a refusal lists."""
@@ -54,7 +54,7 @@ def known_reds(
             remedy="task.test.command: a tool whose tests are reported by name",
         )
     criteria = state["criteria"]
-    found = pick(names, before, wanted_by(spec, criteria), mapped_by(criteria))
+    found = pick(names, before, wanted_by(spec, criteria), mapped_by(criteria), named_by(criteria))
     if found.unknown or found.green or found.claimed:
         raise _refused(run_id, found, red_names(before))
     return list(found.names)

@@ -117,7 +117,7 @@ def as_answered(state: TaskContext, deps: Deps, order: WorkerOrder) -> WorkerOrd
     if edited is not None and edited.edit:
         # The node may run again: the same text under the same name.
         prompt = deps.folder.write(f"prompts/{order.worker_run_id}-edited.md", edited.edit)
-        return order.model_copy(update={"prompt": prompt})
+        return order.model_copy(update={"prompt": prompt, "own_begins": 0, "own_ends": 0})
     answer = answered(state, "worker_failed")
     model = deps.member(order.member).spec.runner.worker.model
     if answer is None or model is None or answer.text != tries_model(model):

@@ -47,30 +47,32 @@ def claims_of(
     *,
     listed: Sequence[str] = (),
     mapped: Collection[str] = (),
+    named: Collection[str] = (),
     only_listed: bool = False,
 ) -> Claims:
     """Divide the tests that were red before the run into claimed tests and known reds.
 
     `wanted` is all that was asked for: PRD, criteria, checks. `listed` are names or globs that a
-    person calls known reds; `mapped` are tests that stand for a criterion. With `only_listed`
-    (mode strict) nothing else is a known red. Where nothing names any red test, all are claimed.
+    person calls known reds; `mapped` are tests that stand for a criterion, `named` those that a
+    person named for one, as people write them. With `only_listed` (mode strict) nothing else is a
+    known red. Where nothing names any red test, all are claimed.
     """
     if before is None:
         return Claims()
     red = {test.name: test for test in before.red}
-    meant = {name for name, test in red.items() if _is_mapped(test, mapped)}
+    meant = _stand_for_criteria(red, mapped, named)
     listed_red = {name for name in red if any(_matches(name, one) for one in listed)} - meant
     rest = {name: test for name, test in red.items() if name not in listed_red}
     if only_listed or before.weak:
         return Claims(frozenset(rest), frozenset(listed_red), frozenset(listed_red))
-    named = asked_for(rest, wanted, mapped) or rest.keys()
-    named |= {name for name, test in rest.items() if test.unloaded}
-    others = rest.keys() - named
-    return Claims(frozenset(named), frozenset(listed_red | others), frozenset(listed_red))
+    asked = asked_for(rest, wanted, meant) or rest.keys()
+    asked |= {name for name, test in rest.items() if test.unloaded}
+    others = rest.keys() - asked
+    return Claims(frozenset(asked), frozenset(listed_red | others), frozenset(listed_red))
 
 
 def asked_for(
-    red: Mapping[str, TestResult], wanted: Sequence[str], mapped: Collection[str]
+    red: Mapping[str, TestResult], wanted: Sequence[str], meant: Collection[str]
 ) -> set[str]:
     """The red tests that stand for a criterion, or that a text names by test, file or subject.
 
@@ -80,11 +82,7 @@ def asked_for(
     for sentence in filter(TELLS_TO_IGNORE.search, sentences(text, points=False, brackets=True)):
         text = text.replace(sentence, " ")
     words = content_words(text)
-    return {
-        name
-        for name, test in red.items()
-        if _is_mapped(test, mapped) or _is_named_in(test, text, words)
-    }
+    return {name for name, test in red.items() if name in meant or _is_named_in(test, text, words)}
 
 
 @dataclass(frozen=True)
@@ -102,15 +100,19 @@ class Picked:
 
 
 def pick(
-    marks: Sequence[str], before: Results, wanted: Sequence[str], mapped: Collection[str]
+    marks: Sequence[str],
+    before: Results,
+    wanted: Sequence[str],
+    mapped: Collection[str],
+    named: Collection[str] = (),
 ) -> Picked:
     """Find which red tests these names or globs (`marks`) mean, and which cannot be known reds.
 
-    `wanted` and `mapped` are as for `claims_of`. A red test that is claimed only because nothing
-    that was asked for names any red test may be called a known red.
+    `wanted`, `mapped` and `named` are as for `claims_of`. A red test that is claimed only because
+    nothing that was asked for names any red test may be called a known red.
     """
     red = {test.name: test for test in before.red}
-    asked = asked_for(red, wanted, mapped)
+    asked = asked_for(red, wanted, _stand_for_criteria(red, mapped, named))
     names: list[str] = []
     green: list[str] = []
     unknown: list[str] = []
@@ -166,9 +168,14 @@ def _matches(name: str, pattern: str) -> bool:
     return name == pattern or name.endswith(short) or fnmatchcase(name, pattern)
 
 
-def _is_mapped(test: TestResult, mapped: Collection[str]) -> bool:
-    """Whether a test stands for a criterion, by its name or as people write that."""
-    return test.name in mapped or any(belongs_to(test, one) for one in mapped)
+def _stand_for_criteria(
+    red: Mapping[str, TestResult], mapped: Collection[str], named: Collection[str]
+) -> set[str]:
+    return {
+        name
+        for name, test in red.items()
+        if name in mapped or any(belongs_to(test, one) for one in named)
+    }
 
 
 def _is_named_in(test: TestResult, text: str, words: Collection[str]) -> bool:

@@ -72,7 +72,7 @@ from agentrunner.verification.stages import is_one_stage
 from agentrunner.verification.target import Measured, Target, target_of, test_target
 from agentrunner.verification.task_set_up import TaskSetUp
 from agentrunner.verification.trees import Changes, Trees, WorkerChange
-from agentrunner.verification.wanted import mapped_by, wanted_by
+from agentrunner.verification.wanted import mapped_by, named_by, wanted_by
 
 MOST_KNOWN = 50
 ONCE_MORE = "once more"
@@ -155,7 +155,7 @@ class Verifier:
             test, writes = await self._first_test(room, read, criteria)
             reach("during_baseline")
             results = await asyncio.to_thread(self.measurer.kept, test.results) if test else None
-            listed = self.claims(results, criteria).listed
+            listed = (await asyncio.to_thread(self.claims, results, criteria)).listed
             checks = await self._first_checks(criteria, room, read, listed)
         return self.measurer.remember(baseline).model_copy(
             update={
@@ -346,7 +346,7 @@ class Verifier:
             room, failed = await self.set_up.in_room(room, total)
             findings += failed
             results = await asyncio.to_thread(self.before, baseline)
-            claims = self.claims(results, criteria)
+            claims = await asyncio.to_thread(self.claims, results, criteria)
             test = await self._test_now(
                 room, read, baseline, results, claims, total, careful=careful
             )
@@ -484,6 +484,7 @@ class Verifier:
             wanted_by(self.spec, criteria),
             listed=[*(self.test.known_red if self.test else ()), *map(escape, self.accepted_red)],
             mapped=mapped_by(criteria),
+            named=named_by(criteria),
             only_listed=self.spec.completion == "strict" or not criteria,
         )
 

@@ -40,3 +40,8 @@ def wanted_by(spec: TaskSpec, criteria: Sequence[Criterion]) -> list[str]:
 def mapped_by(criteria: Sequence[Criterion]) -> set[str]:
     """Names of tests that criteria are mapped to."""
     return {name for criterion in criteria for name in criterion.tests}
+
+
+def named_by(criteria: Sequence[Criterion]) -> set[str]:
+    """Names of tests that people named for criteria, as they wrote them."""
+    return {name for criterion in criteria for name in criterion.tests_of_person}

@@ -10,6 +10,7 @@ ask, it knows just these values. Where other literals in the work harm no test, 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -31,6 +32,8 @@ from agentrunner.verification.syntax.taken_literals import (
 from agentrunner.verification.target import Target
 from agentrunner.verification.trees import with_edits
 
+VALUE, CALL = re.compile(r"\d|['\"`]"), re.compile(r"\w\([^)\s]")
+OF_CALLS = re.compile(r"(?:E\s)?\s*\+\s*(?:where|and) ")
 STEPS = (1, -1)
 """So far the values lie from those of the tests."""
 Taken = Sequence[tuple[str, TakenLiteral]]
@@ -105,14 +108,30 @@ async def _answered_alone(
 
 
 def _is_alone(name: str, asked: Sequence[_Asked], values: NearValues) -> bool:
-    """Whether a test fails as on the code before, or with one answer that is not its value."""
-    if all(one.now[name] == one.old.get(name) for one in asked):
-        return True
+    """Whether a test fails as on the code before, or with one answer that is not its value.
+
+    Only where its words say what the answer was.
+    """
     texts = {values.restored(one.now[name], one.step) for one in asked}
+    shows = all(_shows_values(one.now[name]) for one in asked)
+    if all(one.now[name] == one.old.get(name) for one in asked):
+        return shows or len(texts) > 1
     echoes = any(
         mentions(one.now[name], ("number", own)) for one in asked for own in values.numbers
     )
-    return len(texts) == 1 and not echoes
+    return shows and len(texts) == 1 and not echoes
+
+
+def _shows_values(message: str) -> bool:
+    """Whether a failing test says what it got: `0 != 6912`, and not `assertion failed: f(1) == 2`.
+
+    A call with arguments in it is the test's own text. Of pytest's words those on the lines of the
+    error count, without what it says of calls.
+    """
+    lines = message.split("\n")
+    marked = [line for line in lines if line.startswith("E ")] or lines
+    text = "\n".join(line for line in marked if not OF_CALLS.match(line))
+    return VALUE.search(text) is not None and CALL.search(text) is None
 
 
 async def _failures(
@@ -128,8 +147,11 @@ async def _failures(
     made = await asyncio.to_thread(_asking_near, exam, texts, values, step, tree)
     if made == tree:
         return {}
-    ran = await exam.run(target, made, names)
-    return _messages(ran.results, names) if ran.results is not None else {}
+    found = _messages((await exam.run(target, made, names)).results, names, values, step)
+    if len(found) == len(names):
+        return found
+    # Names that are made of the values are others now: the tool cannot be asked for them.
+    return _messages((await exam.run(target, made)).results, names, values, step)
 
 
 def _asking_near(
@@ -150,6 +172,13 @@ def _asking_near(
     return with_edits(exam.verifier.snapshots, tree, edits) if edits else tree
 
 
-def _messages(results: Results, names: Sequence[str]) -> dict[str, str]:
-    red = ((name, test) for name in names for test in results.named(name) if test.red)
-    return {name: CHANGING_PART.sub("", test.message) for name, test in red if test.message}
+def _messages(
+    results: Results | None, names: Sequence[str], values: NearValues, step: int
+) -> dict[str, str]:
+    """What claimed tests fail with, which may be called by the values that they ask with."""
+    found = {}
+    for test in results.tests if results is not None else ():
+        name = test.name if test.name in names else values.restored(test.name, step)
+        if name in names and test.red and test.message:
+            found[name] = CHANGING_PART.sub("", test.message)
+    return found

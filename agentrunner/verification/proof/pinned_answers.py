@@ -147,7 +147,7 @@ def _places(exam: Examination, target: Target, test_files: set[str]) -> list[Pla
     always = [
         Place(path, one.line, one.edits, f"always gives {one.text} whatever it is handed")
         for path, one in fixed
-        if _is_unasked(one, tested, asked, known)
+        if _is_unasked(one, texts)
     ]
     found = [
         (path, one)
@@ -163,13 +163,17 @@ def _places(exam: Examination, target: Target, test_files: set[str]) -> list[Pla
     ]
 
 
-def _is_unasked(one: FixedAnswer, tested: KnownToTests, asked: str, known: str) -> bool:
+def _is_unasked(one: FixedAnswer, texts: KnownTexts) -> bool:
     """Whether nobody asked for a fixed answer: only tests have it, or nothing speaks of one."""
-    if one.is_new and one.function not in identifiers(asked):
-        return False  # others call it, as they do a handler, with what it may not need
-    if one.value is None or is_common(one.value):
-        return not (one.is_new or one.reads or wants_one_answer(asked))
-    return one.value in tested and not mentions(asked + known, one.value)
+    common = one.value is None or is_common(one.value)
+    if one.is_new and one.function not in identifiers(texts.asked):
+        # Others call it, as they do a handler, with what it may not need.
+        called = any(one.function.encode() in source for _, source in texts.sources)
+        if common or not called:
+            return False
+    if one.value is None or common:
+        return not (one.is_new or one.reads or wants_one_answer(texts.asked))
+    return one.value in texts.tested and not mentions(texts.asked + texts.code, one.value)
 
 
 def _test_sources(

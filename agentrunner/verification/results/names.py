@@ -36,8 +36,8 @@ CASE_OF_TEST = re.compile(r"^((?:\S+\.py::\S+|\w+(?:\.\w+)+)) (?:\[.*\](?: \(.*\
 PARAMETERS = re.compile(r"(?<=\w)\[.*\]$|(?<=\w)\[[^\[\]]*\](?= \[|\s*\()", re.DOTALL)
 TITLES = re.compile(r"\s[>›]\s")
 """Between titles: our own sign and Jest's."""
-OF_CRATE = re.compile(r"^\S+ (?:\S+\.rs (?=\S+$)|\S+ (?=\S+::\S+$))")
-"""The package and the file or target that a name of Cargo's begins with."""
+OF_CRATE = re.compile(r"^\S+ \S+\.rs (?=\S+$)")
+"""The package and the file that a name of Cargo's begins with."""
 INNERMOST = re.compile(r"\[[^\[\]()]*\]|\([^\[\]()]*\)")
 CASE = re.compile(r"(?<=\w)[\[(]")
 """Where the parameters of a case begin."""
@@ -121,8 +121,9 @@ def belongs_to(test: TestResult, short: str) -> bool:
     if is_path or is_called(test.name, short):
         return True
     words_of, titles = parts_of if _is_case(short) else _words_of, _has_titles(test.name)
-    wanted = TITLES.split(short) if titles else words_of(short)
-    own = words_of(_within_crate(test.name, short))
+    wanted, own = TITLES.split(short) if titles else words_of(short), words_of(test.name)
+    if not titles:  # Cargo's names begin with a package and a target, each where it is known.
+        wanted[:1], own[:1] = wanted[0].split(" "), own[0].split(" ")
     outside, stem = 0, posixpath.splitext(test.file)[0]
     if test.file and test.name.startswith(test.file):
         outside = 1 if titles else len(words_of(test.file))

@@ -122,7 +122,7 @@ def _python_call(parsed: Parsed, call: Node) -> Stated | None:
     turned: tuple[Edit, ...] = ()
     if called in _TURNED and name is not None:
         turned = (replaced(name, _TURNED[called]),)
-    words = ("not", "assertno", "less", "greater", "instance", "false", "true")
+    words = ("not", "assertno", "less", "greater", "instance", "false", "true", "isnone")
     if any(word in lower for word in words):
         inner = _compared(parsed, plain[0]) if called == "assertTrue" and plain else ()
         return Stated(call, inner, turned, tuple(plain[:1]))

@@ -63,6 +63,20 @@ def comparisons(source: bytes, family: str) -> list[Comparison]:
     return list(_Comparisons(tokens(source, family), family).all())
 
 
+def lists_of(source: bytes, family: str) -> list[tuple[int, int]]:
+    """Return for each token where the list, set, table or `match` opens that it is in.
+
+    And the one around that, for rows of a table. -1 stands for none.
+    """
+    read = _Comparisons(tokens(source, family), family)
+    found = []
+    for at, opened in enumerate(read.openings):
+        around = read.openings[opened] if opened >= 0 else -1
+        inner = opened if read.is_no_call(opened) or read.is_key(at, opened) else -1
+        found.append((inner, around if inner >= 0 and read.is_no_call(around) else -1))
+    return found
+
+
 def literals(source: bytes, family: str) -> list[Value]:
     """Return the values of all literals of a source; a number after a minus has that sign."""
     read = tokens(source, family)
@@ -109,14 +123,21 @@ class _Comparisons:
         opened = self._opening(begin)
         if subject is not None or opened < 0 or self.family == "shell":
             return subject
-        closed = self._closing(opened)
-        inner = self.read[opened + 1 : closed]
-        before = self._text(opened - 1)
-        if before in CLOSES or (self.read[opened - 1].kind == "name" and before not in BEFORE_PAIR):
-            return None  # handed to a function, or an index
-        if not all(one.kind in ("number", "string") or one.text in ",-" for one in inner):
+        if not (self.is_no_call(opened) and self._has_only_literals(opened)):
             return None
-        return self._subject(opened, closed)
+        return self._subject(opened, self._closing(opened))
+
+    def is_key(self, at: int, opened: int) -> bool:
+        """Whether a literal is a key or an arm in braces."""
+        return self._text(opened) == "{" and self._text(at + 1) in (":", "=>", "->", "|")
+
+    def is_no_call(self, opened: int) -> bool:
+        """Whether a bracket is that of a pair, a list or a table, and of no call or index."""
+        if opened < 1:
+            return opened == 0
+        before = self._text(opened - 1)
+        is_name = self.read[opened - 1].kind == "name" and before not in BEFORE_PAIR
+        return before not in CLOSES and not is_name
 
     def _text(self, at: int) -> str:
         return self.read[at].text if 0 <= at < len(self.read) else ""
@@ -253,11 +274,11 @@ class _Comparisons:
 
     def _opening(self, begin: int) -> int:
         """Return the place of the bracket around a token, -1 if there is none near."""
-        opened = self._openings[begin]
+        opened = self.openings[begin]
         return opened if opened > begin - WIDEST else -1
 
     @cached_property
-    def _openings(self) -> list[int]:
+    def openings(self) -> list[int]:
         """The place of the bracket around each token, however far it is; -1 where there is none."""
         places: list[int] = []
         opened: list[int] = []
@@ -270,12 +291,33 @@ class _Comparisons:
         return places
 
     def _closing(self, opened: int) -> int:
-        depth = 0
-        for at in range(opened, min(opened + WIDEST, len(self.read))):
-            depth += (self.read[at].text in OPENS) - (self.read[at].text in CLOSES)
-            if depth == 0:
-                return at
-        return opened
+        """Return the place where a bracket closes, its own if that is not near."""
+        closed = self._closings.get(opened, opened)
+        return closed if closed < opened + WIDEST else opened
+
+    @cached_property
+    def _closings(self) -> dict[int, int]:
+        """Where brackets close, by where they open."""
+        places: dict[int, int] = {}
+        opened: list[int] = []
+        for at, token in enumerate(self.read):
+            if token.text in OPENS:
+                opened.append(at)
+            elif token.text in CLOSES and opened:
+                places[opened.pop()] = at
+        return places
+
+    def _has_only_literals(self, opened: int) -> bool:
+        """Whether there is nothing but literals in a bracket."""
+        if opened not in self._plain:
+            inner = self.read[opened + 1 : self._closing(opened)]
+            plain = (one.kind in ("number", "string") or one.text in ",-" for one in inner)
+            self._plain[opened] = all(plain)
+        return self._plain[opened]
+
+    @cached_property
+    def _plain(self) -> dict[int, bool]:
+        return {}
 
     def _operand_before(self, end: int) -> str:
         """Return the operand whose last token this is."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from tree_sitter import Node
 
@@ -19,7 +20,7 @@ from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.emptied_functions import changed_functions
 from agentrunner.verification.syntax.functions import Function, functions_of
 from agentrunner.verification.syntax.languages import language_of, parse, walk
-from agentrunner.verification.syntax.pinned import other_literal
+from agentrunner.verification.syntax.pinned import is_common, other_literal
 from agentrunner.verification.syntax.text_functions import TextFunction, text_functions
 from agentrunner.verification.syntax.tokens import Value, lexical_family, tokens, value_of
 from agentrunner.verification.syntax.values import NOTHINGS, TRUTHS, another, is_literal, leaf
@@ -49,7 +50,8 @@ class FixedAnswer:
 def fixed_answers(before: bytes | None, after: bytes, path: str) -> list[FixedAnswer]:
     """Return the fixed answers of functions that the work has added or changed.
 
-    A function that gave only literals before has none: the work may well give others.
+    A function that gave only literals before has none, for the work may well give others, but
+    where these were stubs: nothing, zero and the like.
     """
     language, family = language_of(path), lexical_family(path, after) or ""
     if language is not None:
@@ -75,10 +77,11 @@ def _in_tree(
         handed = bool(former) and _reads(former[0])
         if not (handed or parameter_names(one) - RECEIVERS):
             continue
-        if any(_gave_literals(function) for function in former):
-            continue
         text = texts.pop()
         value = None if text in TRUTHS else _value(text, family)
+        gave = [one for one in former if _gave_literals(one)]
+        if gave and not (_is_own(value) and all(_is_stub(one, family) for one in gave)):
+            continue
         if value is None and text not in TRUTHS:
             continue
         edits = [
@@ -104,6 +107,17 @@ def _is_fixed(node: Node) -> bool:
 def _gave_literals(function: Function) -> bool:
     answers = [one for one in answers_of(function) if one.type not in NOTHINGS]
     return bool(answers) and all(map(_is_fixed, answers))
+
+
+def _is_own(value: Value | None) -> bool:
+    """Whether a value is one that says something."""
+    return value is not None and not is_common(value)
+
+
+def _is_stub(function: Function, family: str) -> bool:
+    """Whether a function that gave only literals gave nothing, zero and the like."""
+    texts = [function.parsed.text(one) for one in answers_of(function)]
+    return not any(_is_own(_value(text, family)) for text in texts)
 
 
 def _reads(function: Function) -> bool:
@@ -135,7 +149,9 @@ def _in_text(before: bytes, after: bytes, family: str) -> Iterator[FixedAnswer]:
         others = [token for token in one.tokens if token.kind == "name"]
         if len(literals) != 1 or {token.text for token in others} - {"return", "end"}:
             continue
-        if former and not any(old.read or old.reads_object or not _literals(old) for old in former):
+        gave = [one for one in former if not (one.read or one.reads_object) and _literals(one)]
+        stubs = _is_own(literals[0][1]) and not any(map(_is_own, chain(*map(_literals, gave))))
+        if gave and len(gave) == len(former) and not stubs:
             continue
         (token, value), start = literals[0], literals[0][0].start
         edit = Edit(start, token.end, other_literal(token.text, value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +20,8 @@ COMPUTED = re.compile(
     r"[\w)\]] (?:[%&^*]|<<|>>) |(?i:(?<![a-z])(?:len|length|size|typeof|sizeof|strlen)(?![a-z]))"
 )
 """A remainder, a length or a type is no value of a test's own."""
+MORE_NUMBERS = 3
+"""A table of so many numbers more than the tests ask for knows what they are."""
 AS_NUMBER = re.compile(r"[-+]?\d+(?:[.,:/-]\d+)*")
 AS_WORD = re.compile(r"[A-Za-z_][\w.-]*")
 
@@ -76,7 +79,8 @@ def pinned(
     """Return the literals of tests that the changed lines of a file compare with, each once.
 
     Left out are common ones, those that `asked` or `known`, the text of old code, mention, and
-    words of which the change knows more than the tests do, as a table of units does. One that
+    words of which the change knows more than the tests do, as a table of units does, and numbers
+    of which it knows several more. One that
     `asked` mentions counts where a literal of the tests is its answer that nothing mentions.
     """
     added = compared_anew(path, before, after)
@@ -91,11 +95,19 @@ def pinned(
         if by_value
         else set()
     )
-    more = {one.subject for one in added if not _is_tested_or_known(one, tested, asked + known)}
+    others = {
+        (one.subject, one.value)
+        for one in added
+        if not _is_tested_or_known(one, tested, asked + known)
+    }
+    more = Counter(subject for subject, _ in others)
     return [
         Pinned(value, where[0].line, _edits(after, where, used), where[0].answer)
         for value, where in by_value.items()
-        if not (AS_WORD.fullmatch(value[1]) and any(one.subject in more for one in where))
+        if not any(
+            more[one.subject] >= (1 if AS_WORD.fullmatch(value[1]) else MORE_NUMBERS)
+            for one in where
+        )
     ]
 
 

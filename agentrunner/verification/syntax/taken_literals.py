@@ -7,10 +7,11 @@ compared, in a joined key, in a table of pairs, in what is handed to a function.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from agentrunner.verification.syntax.comparisons import signed
+from agentrunner.verification.syntax.comparisons import lists_of, signed
 from agentrunner.verification.syntax.edits import Edit, changed_lines
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.pinned import (
@@ -23,10 +24,14 @@ from agentrunner.verification.syntax.pinned import (
 from agentrunner.verification.syntax.regions import regions_of_tests
 from agentrunner.verification.syntax.tokens import Value, lexical_family, number, tokens
 
+MORE = 2
+"""A list or table with so many literals that no test has is real knowledge."""
 SMALL = 20
 """Numbers up to this one have others beside them everywhere."""
 RUN = re.compile(r"(?<![\w.])\d[\d_]*(?:\.\d+)?|\d+")
 """A number in a literal."""
+PLAIN = re.compile(r"\d+(?:\.\d+)?")
+"""A number in a name or message, as in `TestGcd/48_18`."""
 
 
 @dataclass(frozen=True)
@@ -50,20 +55,32 @@ def taken_literals(
 ) -> list[TakenLiteral]:
     """Return the literals of tests on changed lines of a file that `known` does not mention.
 
-    Left out are common ones, and what stands in tests within the file.
+    Left out are common ones, those in a list or table with several others that tests do not have,
+    and what stands in tests within the file. What is no code is read as a script is.
     """
-    family, language = lexical_family(path, after), language_of(path)
-    if family is None:
+    if b"\0" in after:
         return []
+    family, language = lexical_family(path, after) or "script", language_of(path)
     read, lines = tokens(after, family), changed_lines(before, after)
     inside = regions_of_tests(after, language) if language else []
+    all_of_them = [(at, *signed(read, at)) for at in range(len(read))]
+    values = [(at, value, begin) for at, value, begin in all_of_them if value is not None]
+    lists = lists_of(after, family)
+    others = Counter(
+        (opened, value[0])
+        for at, value, _ in values
+        if not (is_common(value) or _is_of_tests(value, tested))
+        for opened in lists[at]
+    )
     found = []
-    for at, token in enumerate(read):
-        value, begin = signed(read, at)
-        if value is None or token.line not in lines or is_common(value):
+    for at, value, begin in values:
+        token = read[at]
+        if token.line not in lines or is_common(value) or not _is_of_tests(value, tested):
             continue
-        if not _is_of_tests(value, tested) or mentions(known, value):
+        if mentions(known, value):
             continue
+        if any(opened >= 0 and others[opened, value[0]] >= MORE for opened in lists[at]):
+            continue  # of a table that knows more than the tests
         if not any(region.holds(token.start) for region in inside):
             start = read[begin].start
             text = after[start : token.end].decode("latin-1")
@@ -118,7 +135,12 @@ class NearValues:
         for token in tokens(source, family):
             if token.kind == "number":
                 value = number(token.text)
-                hits = [RUN.match(token.text)] if value and value[1] in self.numbers else []
+                if value is None or value[1] not in self.numbers:
+                    continue
+                if re.match(r"0[xXbBoO]", token.text):
+                    yield Edit(token.start, token.end, stepped(value[1], step))
+                    continue
+                hits = [RUN.match(token.text)]
             elif token.kind == "string":
                 hits = list(self._in_string(token.text))
             else:
@@ -130,7 +152,7 @@ class NearValues:
     def restored(self, text: str, step: int) -> str:
         """Return a text with the literals in the place of the values that were asked with."""
         near = {number(stepped(one, step)): one for one in self.numbers}
-        return RUN.sub(lambda hit: near.get(number(hit[0]), hit[0]), text)
+        return PLAIN.sub(lambda hit: near.get(number(hit[0]), hit[0]), text)
 
     def _in_string(self, text: str) -> Iterator[re.Match[str]]:
         places = [(at, at + len(one)) for one in self.strings if (at := text.find(one)) >= 0]

@@ -108,8 +108,9 @@ def test_where_nothing_red_is_named_all_of_it_is_claimed() -> None:
 
 
 def test_what_a_criterion_is_mapped_to_is_claimed() -> None:
+    assert claims_of(BEFORE, ["Add it up."], mapped={TAX}).claimed == {TAX}
     for name in (TAX, "test_rate", "test_tax.py::test_rate"):
-        assert claims_of(BEFORE, ["Add it up."], mapped={name}).claimed == {TAX}
+        assert claims_of(BEFORE, ["Add it up."], named={name}).claimed == {TAX}
 
 
 @pytest.mark.parametrize("pattern", [TAX, "test_rate", "tests/test_tax.py::*", "*rate"])
@@ -119,8 +120,10 @@ def test_a_person_lists_known_reds_by_name_or_glob(pattern: str) -> None:
 
 
 def test_what_a_criterion_stands_on_cannot_be_listed_away() -> None:
-    for name in (TAX, "test_rate"):
-        assert TAX in claims_of(BEFORE, [], listed=["*"], mapped={name}).claimed
+    assert TAX in claims_of(BEFORE, [], listed=["*"], mapped={TAX}).claimed
+    assert TAX in claims_of(BEFORE, [], listed=["*"], named={"test_rate"}).claimed
+    # A planner's word for a whole file takes nothing off a person's list.
+    assert claims_of(BEFORE, [], listed=["*"], mapped={"tests/test_tax.py"}).claimed == set()
 
 
 def test_strict_and_weak_results_know_listed_reds_only() -> None:

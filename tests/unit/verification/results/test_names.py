@@ -365,3 +365,18 @@ def test_a_case_passes_with_its_test_where_its_values_are_others_by_now(
     rows: list[tuple[str, str]], passes: bool
 ) -> None:
     assert all_pass(["t.py::test_a (n=1)"], results(*rows)) is passes
+
+
+@pytest.mark.parametrize(
+    ("name", "short", "belongs"),
+    [
+        ("shop tests::adds", "tests::adds", True),
+        ("shop api adds", "adds", True),
+        ("shop src/lib.rs tests::adds", "src/lib.rs tests::adds", True),
+        ("shop src/lib.rs tests::adds", "other src/lib.rs tests::adds", False),
+    ],
+)
+def test_a_test_of_cargos_is_found_by_each_end_of_its_name(
+    name: str, short: str, belongs: bool
+) -> None:
+    assert belongs_to(made(name, "passed"), short) is belongs

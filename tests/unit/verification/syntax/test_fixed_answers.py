@@ -37,6 +37,8 @@ def found(path: str, before: str, after: str) -> list[tuple[str, str, bool]]:
         ("a.rb", "def add(a, b)\n  a - b\nend\n", "def add(a, b)\n  5\nend\n"),
         ("a.rb", "def add a, b\n  a - b\nend\n", "def add a, b\n  return 5\nend\n"),
         ("a.rb", "def add(a) = a\n", "def add(a) = 5\n"),
+        ("a.py", "def add(a, b):\n    return 0\n", "def add(a, b):\n    return 5\n"),
+        ("a.rb", "def add(a)\n  0\nend\n", "def add(a)\n  5\nend\n"),
         ("a.php", "<?php\nfunction add($a) { return $a; }\n",
          "<?php\nfunction add($a) { return 5; }\n"),
         ("a.php", "<?php\nclass C {\n  function add() { return $this->a; }\n}\n",

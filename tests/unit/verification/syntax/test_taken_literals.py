@@ -37,7 +37,11 @@ def taken(path: str, added: str, test: str, *, before: str = "", known: str = ""
         ("a.py", 'name = "1234-utf"', SUM, []),
         ("a.py", '"""Takes\n1234 and 5678."""', SUM, []),
         ("a.py", "# 1234\nreturn 4321", SUM, []),
-        ("a.txt", "1234", SUM, []),
+        ("a.json", '{"1234,5678": 6912}', SUM, ['"1234,5678"', "6912"]),
+        ("a.py", "if a in (1234, 77, 78): return 0", SUM, []),
+        ("a.py", "T = [(1234, 'a'), (77, 'b'), (78, 'c')]", SUM, []),
+        ("a.rs", "match c { 1234 => 5, 77 => 6, 78 | 79 => 7 }", SUM, []),
+        ("a.py", "if f(1234, 77, 78): return 0", SUM, ["1234"]),
         ("a.rs", "#[cfg(test)]\nmod tests {\n    #[test]\n    fn f() { f(1234) }\n}\n", SUM, []),
     ],
 )
@@ -57,6 +61,7 @@ def test_what_the_code_knew_is_not() -> None:
     [
         ([("number", "-1234")], "add(-1234, 5678)", "add(-1235, 5678)"),
         ([("number", "1233")], "add(1234, 5678)", "add(1235, 5678)"),
+        ([("number", "1234")], "add(0x4D2, 0o2322)", "add(1235, 1235)"),
         ([("number", "1.5")], "f(1.50, 15)", "f(2.50, 15)"),
         ([("number", "45")], 'f("45s", "45", "a 45 b")', 'f("45s", "46", "a 46 b")'),
         ([("string", "5s")], 'f("45s", "45")', 'f("46s", "45")'),
@@ -75,6 +80,7 @@ def test_tests_ask_with_values_near_by(
 def test_a_message_is_read_with_the_tests_own_values() -> None:
     values = NearValues.of([("number", "1234")], KnownToTests())
     assert values.restored("0 != 6912, where 0 = add(1235)", 1) == "0 != 6912, where 0 = add(1234)"
+    assert values.restored("TestAdd/1235_2", 1) == "TestAdd/1234_2"
     assert values.restored("0 != 6912, where 0 = add(1233)", -1) == "0 != 6912, where 0 = add(1234)"
 
 
