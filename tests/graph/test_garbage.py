@@ -78,7 +78,7 @@ def test_what_a_killed_process_left_is_removed_from_runs_that_are_kept(tmp_path:
 
 
 def test_a_run_of_a_plan_is_kept_until_its_work_has_landed(tmp_path: Path) -> None:
-    made = PlanProject.make(tmp_path, [Work(), Work("true")], {"a.txt": "a\n"})
+    made = PlanProject.make(tmp_path, [Work(), Work("touch begun")], {"a.txt": "a\n"})
     made.carry()
     landed, waits = (made.standings()[task].run_id for task in ("TASK-0001", "TASK-0002"))
     state_dir = made.project.state_dir

@@ -336,7 +336,7 @@ def test_a_worker_does_not_pass_by_breaking_what_decides(run: Run) -> None:
     run.project.git("add", "-A")
     run.project.git("commit", "-qm", "look")
     check = command("PATH=$PWD:$PATH; look.sh")
-    breaks = f"{FIX}; rm look.sh"
+    breaks = f"{FIX}; rm -f look.sh"
     steps = [plan(criterion(check)), work(), finish(), work("B."), finish(), work("C."), finish()]
     run.start(steps, breaks, test=TEST)
     assert standings(run) == ["red"]

@@ -168,7 +168,7 @@ def _is_unasked(one: FixedAnswer, texts: KnownTexts) -> bool:
     common = one.value is None or is_common(one.value)
     if one.is_new and one.function not in identifiers(texts.asked):
         # Others call it, as they do a handler, with what it may not need.
-        called = any(one.function.encode() in source for _, source in texts.sources)
+        called = any(to_bytes(one.function) in source for _, source in texts.sources)
         if common or not called:
             return False
     if one.value is None or common:
