@@ -42,7 +42,7 @@ from agentrunner.verification.proof.inline_canaries import canaries_of_programs
 from agentrunner.verification.proof.lasting_places import why_not_lasting
 from agentrunner.verification.proof.new_checks import why_not_shown
 from agentrunner.verification.proof.old_inputs import hold_with_old_data
-from agentrunner.verification.proof.pinned_answers import stopped_for_pinned_answers
+from agentrunner.verification.proof.pinned_answers import KnownTexts, stopped_for_pinned_answers
 from agentrunner.verification.proof.searched_places import red_where_it_was
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
 from agentrunner.verification.proof.silenced_tools import find_silenced_tools
@@ -257,7 +257,7 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     fleeting = await why_not_lasting(exam, case, (), asked)
     if fleeting and report.stopped_by(not_lasting(fleeting), target.id):
         return
-    if found.author == "person" and await stopped_for_pinned_answers(exam, case, {}):
+    if found.author == "person" and await stopped_for_pinned_answers(KnownTexts(exam, target)):
         return
     # A tool that reads sources can be blinded by them. A command that only looks reports the text.
     # Where the output of a program is looked at, its silence was seen to turn the command red.

@@ -39,7 +39,7 @@ from agentrunner.verification.proof.lasting_places import why_not_lasting
 from agentrunner.verification.proof.lost_values import stopped_for_lost_values
 from agentrunner.verification.proof.near_answers import stopped_for_near_answers
 from agentrunner.verification.proof.old_inputs import hold_with_old_data
-from agentrunner.verification.proof.pinned_answers import stopped_for_pinned_answers
+from agentrunner.verification.proof.pinned_answers import KnownTexts, stopped_for_pinned_answers
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
 from agentrunner.verification.proof.silenced_tools import find_silenced_tools
 from agentrunner.verification.proof.swallowed_failures import swallowed
@@ -178,9 +178,10 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     if fleeting and report.stopped_by(not_lasting(fleeting), target.id):
         return
     files = {test.name: in_repo(test.file, target.cwd) for test in now.tests}
+    texts = KnownTexts(exam, target, frozenset(files.get(one, "") for one in standing))
     if standing and (
-        await stopped_for_pinned_answers(exam, case, files, standing)
-        or await stopped_for_near_answers(exam, case, files, standing)
+        await stopped_for_pinned_answers(texts, standing)
+        or await stopped_for_near_answers(texts, standing)
     ):
         return
     how = [ONCE] if exam.confirms_once else [BY_NAMES] if exam.by_names(case) else []

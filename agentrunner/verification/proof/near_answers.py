@@ -15,21 +15,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agentrunner.verification.findings import pinned_to
-from agentrunner.verification.proof.case import Case
-from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.pinned_answers import KnownTexts, Place, red_without
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import CHANGING_PART
-from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.pinned import mentions
-from agentrunner.verification.syntax.regions import regions_of_tests
+from agentrunner.verification.syntax.regions import tests_in
 from agentrunner.verification.syntax.taken_literals import (
     NearValues,
     TakenLiteral,
     taken_literals,
     without_calls,
 )
-from agentrunner.verification.target import Target
 from agentrunner.verification.trees import with_edits
 
 VALUE, CALL = re.compile(r"\d|['\"`]"), re.compile(r"\w\([^)\s]")
@@ -50,23 +47,20 @@ class _Asked:
     """On the code before."""
 
 
-async def stopped_for_near_answers(
-    exam: Examination, case: Case, files: Mapping[str, str], names: Sequence[str]
-) -> bool:
+async def stopped_for_near_answers(texts: KnownTexts, names: Sequence[str]) -> bool:
     """Whether a finding stops the examination, as the work knows just the values of the tests.
 
-    `names` are the claimed tests, `files` theirs. What people give as an example of a call is named
-    in a notice. Raises what running in rooms raises.
+    `names` are the claimed tests. What people give as an example of a call is named in a notice.
+    Raises what running in rooms raises.
     """
-    target, test_files = case.target, {files.get(one, "") for one in names}
-    texts = await asyncio.to_thread(KnownTexts.of, exam, target, test_files)
-    found = await asyncio.to_thread(_taken, exam, texts)
+    exam, target = texts.exam, texts.target
+    found = await asyncio.to_thread(_taken, texts)
     unasked = [one for one in found if not mentions(texts.asked, one[1].value)]
     rules = without_calls(texts.asked)
     examples = [one for one in found if one not in unasked and not mentions(rules, one[1].value)]
-    if test := await _answered_alone(exam, target, texts, unasked, names):
+    if test := await _answered_alone(texts, unasked, names):
         return exam.report.stopped_by(pinned_to(_shown(unasked), test), target.id)
-    if test := await _answered_alone(exam, target, texts, examples, names):
+    if test := await _answered_alone(texts, examples, names):
         exam.report.findings.append(pinned_to(_shown(examples), test, examples=True))
     return False
 
@@ -75,8 +69,9 @@ def _shown(taken: Taken) -> list[tuple[str, str]]:
     return [(f"{path}:{one.line}", f"has {one.text}") for path, one in taken]
 
 
-def _taken(exam: Examination, texts: KnownTexts) -> list[tuple[str, TakenLiteral]]:
+def _taken(texts: KnownTexts) -> list[tuple[str, TakenLiteral]]:
     """The literals that the work shares with tests, and with no code before. Blocks."""
+    exam = texts.exam
     read_old = exam.verifier.snapshots.reader(exam.world.old)
     read = exam.verifier.snapshots.reader(exam.world.new)
     return [
@@ -87,21 +82,19 @@ def _taken(exam: Examination, texts: KnownTexts) -> list[tuple[str, TakenLiteral
     ]
 
 
-async def _answered_alone(
-    exam: Examination, target: Target, texts: KnownTexts, taken: Taken, names: Sequence[str]
-) -> str:
+async def _answered_alone(texts: KnownTexts, taken: Taken, names: Sequence[str]) -> str:
     """The first claimed test that the work answers for its own values alone, or ""."""
     places = [Place(path, one.line, (one.edit,), one.text) for path, one in taken]
-    if not places or not await red_without(exam, target, places, names):
+    if not places or not await red_without(texts.exam, texts.target, places, names):
         return ""
     values = NearValues.of({one.value for _, one in taken}, texts.tested)
-    left, asked = list(names), list[_Asked]()
+    left, asked, world = list(names), list[_Asked](), texts.exam.world
     for step in STEPS:
-        now = await _failures(exam, target, texts, values, step, left, exam.world.new)
+        now = await _failures(texts, values, step, left, world.new)
         left = [name for name in left if name in now]
         if not left:
             return ""
-        old = await _failures(exam, target, texts, values, step, left, exam.world.mixed)
+        old = await _failures(texts, values, step, left, world.mixed)
         asked.append(_Asked(step, now, old))
         left = [name for name in left if _is_alone(name, asked, values)]
     return next(iter(left), "")
@@ -135,16 +128,11 @@ def _shows_values(message: str) -> bool:
 
 
 async def _failures(
-    exam: Examination,
-    target: Target,
-    texts: KnownTexts,
-    values: NearValues,
-    step: int,
-    names: Sequence[str],
-    tree: str,
+    texts: KnownTexts, values: NearValues, step: int, names: Sequence[str], tree: str
 ) -> dict[str, str]:
     """What claimed tests that ask with values near by fail with, by name; none where all pass."""
-    made = await asyncio.to_thread(_asking_near, exam, texts, values, step, tree)
+    exam, target = texts.exam, texts.target
+    made = await asyncio.to_thread(_asking_near, texts, values, step, tree)
     if made == tree:
         return {}
     found = _messages((await exam.run(target, made, names)).results, names, values, step)
@@ -154,18 +142,16 @@ async def _failures(
     return _messages((await exam.run(target, made)).results, names, values, step)
 
 
-def _asking_near(
-    exam: Examination, texts: KnownTexts, values: NearValues, step: int, tree: str
-) -> str:
+def _asking_near(texts: KnownTexts, values: NearValues, step: int, tree: str) -> str:
     """A tree whose tests ask with values near by. Blocks."""
-    read, edits = exam.verifier.snapshots.reader(tree), {}
+    exam, edits = texts.exam, dict[str, list[Edit]]()
+    read = exam.verifier.snapshots.reader(tree)
     for path, _ in texts.sources:
         if (source := read(path)) is None:
             continue
         found = list(values.edits(path, source, step))
         if path in exam.world.product:
-            language = language_of(path)
-            inside = regions_of_tests(source, language) if language else []
+            inside = tests_in(path, source)
             found = [one for one in found if any(region.holds(one.start) for region in inside)]
         if found:
             edits[path] = found

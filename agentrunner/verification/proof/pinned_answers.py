@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -18,12 +18,10 @@ from pathlib import PurePosixPath
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.findings import pinned_to
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
-from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.fixed_answers import FixedAnswer, fixed_answers
-from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.pinned import (
     KnownToTests,
     compared_anew,
@@ -32,7 +30,7 @@ from agentrunner.verification.syntax.pinned import (
     mentions,
     pinned,
 )
-from agentrunner.verification.syntax.regions import regions_of_tests, without_tests
+from agentrunner.verification.syntax.regions import tests_in, without_tests
 from agentrunner.verification.syntax.tokens import LARGEST, Value, lexical_family
 from agentrunner.verification.syntax.words import identifiers
 from agentrunner.verification.target import Target
@@ -47,36 +45,38 @@ MOST_FILES = 2_000
 
 @dataclass(frozen=True)
 class KnownTexts:
-    """What the tests of a target know, and who else does."""
+    """What the tests of a target know, and who else does. Each is read once, and blocks."""
 
-    sources: tuple[tuple[str, bytes], ...]
-    """Files of tests and their data, of files with tests inside only these."""
-    asked: str
-    """What people ask for, without its checks."""
-    code: str
-    """The code before, without its tests."""
+    exam: Examination
+    target: Target
+    test_files: frozenset[str] = frozenset()
+    """Those of the claimed tests; "" stands for one that is not known, none for a whole command."""
 
-    @classmethod
-    def of(cls, exam: Examination, target: Target, test_files: set[str]) -> KnownTexts:
-        """Of the claimed tests in these files; "" stands for one that is not known. Blocks."""
-        world, snapshots = exam.world, exam.verifier.snapshots
-        read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
-        sources = tuple(_test_sources(exam, target, test_files, read))
-        # A planner has read the tests: what it says of them was not asked for.
-        people = [one.description for one in exam.criteria if one.origin != "model"]
-        asked = outside_of_checks("\n".join([exam.verifier.spec.wanted, *people]))
-        # Code that moved from one file of the work to another is not new.
-        code = (
-            without_tests(path, read_old(path) or b"").decode("utf-8", "replace")
-            for path in world.product
-            if lexical_family(path) is not None
-        )
-        return cls(sources, asked, "\n".join(code))
+    @cached_property
+    def sources(self) -> tuple[tuple[str, bytes], ...]:
+        """Files of tests and their data, of files with tests inside only these."""
+        return tuple(_test_sources(self.exam, self.target, self.test_files))
 
     @cached_property
     def tested(self) -> KnownToTests:
         """The literals of the tests."""
         return KnownToTests.of(self.sources)
+
+    @cached_property
+    def asked(self) -> str:
+        """What people ask for, without its checks: a planner has read the tests."""
+        people = [one.description for one in self.exam.criteria if one.origin != "model"]
+        return outside_of_checks("\n".join([self.exam.verifier.spec.wanted, *people]))
+
+    @cached_property
+    def code(self) -> str:
+        """The code before, without its tests; also of files from which some of it moved."""
+        read_old = self.exam.verifier.snapshots.reader(self.exam.world.old)
+        return "\n".join(
+            without_tests(path, read_old(path) or b"").decode("utf-8", "replace")
+            for path in self.exam.world.product
+            if lexical_family(path) is not None
+        )
 
 
 @dataclass(frozen=True)
@@ -91,16 +91,14 @@ class Place:
     """What the code does with it."""
 
 
-async def stopped_for_pinned_answers(
-    exam: Examination, case: Case, files: Mapping[str, str], names: Sequence[str] = ()
-) -> bool:
+async def stopped_for_pinned_answers(texts: KnownTexts, names: Sequence[str] = ()) -> bool:
     """Whether a finding stops the examination, as the work answers for literals of claimed tests.
 
-    `names` are the claimed tests, with their files where those are known; without names it is the
-    command as a whole. Raises what running in rooms raises.
+    `names` are the claimed tests; without names it is the command as a whole. Raises what running
+    in rooms raises.
     """
-    target = case.target
-    places = await asyncio.to_thread(_places, exam, target, {files.get(one, "") for one in names})
+    exam, target = texts.exam, texts.target
+    places = await asyncio.to_thread(_places, exam, texts)
     if not places:
         return False
     red = await red_without(exam, target, places, names)
@@ -134,7 +132,7 @@ async def red_without(
     return next(red, "")
 
 
-def _places(exam: Examination, target: Target, test_files: set[str]) -> list[Place]:
+def _places(exam: Examination, texts: KnownTexts) -> list[Place]:
     """What the work compares with that only the tests know. Blocks."""
     snapshots, world = exam.verifier.snapshots, exam.world
     read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
@@ -142,8 +140,6 @@ def _places(exam: Examination, target: Target, test_files: set[str]) -> list[Pla
     fixed = [(one[0], answer) for one in files for answer in fixed_answers(one[1], one[2], one[0])]
     if not (fixed or any(compared_anew(*one) for one in files)):
         return []
-    texts = KnownTexts.of(exam, target, test_files)
-    tested, asked, known = texts.tested, texts.asked, texts.code
     always = [
         Place(path, one.line, one.edits, f"always gives {one.text} whatever it is handed")
         for path, one in fixed
@@ -152,10 +148,10 @@ def _places(exam: Examination, target: Target, test_files: set[str]) -> list[Pla
     found = [
         (path, one)
         for path, before, after in files
-        for one in pinned(path, before, after, tested, asked, known)
+        for one in pinned(path, before, after, texts.tested, texts.asked, texts.code)
     ]
     strings = {one.value for _, one in found if one.value[0] == "string"}
-    old = _compared_before(exam, target, strings, read_old) if strings else set()
+    old = _compared_before(exam, texts.target, strings, read_old) if strings else set()
     return always + [
         Place(path, one.line, one.edits, f"compares with {one.shown}")
         for path, one in found
@@ -168,7 +164,8 @@ def _is_unasked(one: FixedAnswer, texts: KnownTexts) -> bool:
     common = one.value is None or is_common(one.value)
     if one.is_new and one.function not in identifiers(texts.asked):
         # Others call it, as they do a handler, with what it may not need.
-        called = any(to_bytes(one.function) in source for _, source in texts.sources)
+        call = re.compile(to_bytes(rf"\b{re.escape(one.function)}\b"))
+        called = any(call.search(source) for _, source in texts.sources)
         if common or not called:
             return False
     if one.value is None or common:
@@ -177,24 +174,24 @@ def _is_unasked(one: FixedAnswer, texts: KnownTexts) -> bool:
 
 
 def _test_sources(
-    exam: Examination, target: Target, test_files: set[str], read: ReadFile
+    exam: Examination, target: Target, test_files: frozenset[str]
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the files of tests and their data, of files with tests inside only these. Blocks.
 
     Where a claimed test's file is not known, all files that decide are taken, and those that the
     work left alone and that name a file of it: a runner of the project's own may find them.
     """
+    read = exam.verifier.snapshots.reader(exam.world.new)
     inputs = exam.differential.inputs(exam.world.new, [target])
     paths = test_files | {one.path for one in inputs.tests if one.kind == "fixture"}
     if not test_files or "" in test_files:
-        paths = _files_that_may_decide(exam, target, read)
+        paths = frozenset(_files_that_may_decide(exam, target, read))
     for path in sorted(paths):
-        source, language = read(path), language_of(path)
-        if source is None:
+        if (source := read(path)) is None:
             continue
         if path in exam.world.product:
-            regions = regions_of_tests(source, language) if language else []
-            source = b"\n".join(source[one.start : one.end] for one in regions)
+            inside = tests_in(path, source)
+            source = b"\n".join(source[one.start : one.end] for one in inside)
         yield path, source
 
 

@@ -10,8 +10,7 @@ from functools import cached_property
 
 from agentrunner.verification.syntax.comparisons import Comparison, comparisons, literals
 from agentrunner.verification.syntax.edits import Edit, changed_lines
-from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.regions import regions_of_tests, without_tests
+from agentrunner.verification.syntax.regions import tests_in, without_tests
 from agentrunner.verification.syntax.tokens import Value, lexical_family, number
 
 COMMON = frozenset({"0", "1", "-1"})
@@ -118,8 +117,7 @@ def compared_anew(path: str, before: bytes | None, after: bytes) -> list[Compari
     found = [one for one in found if not is_common(one.value) and not COMPUTED.search(one.subject)]
     if not found:
         return []
-    lines, language = changed_lines(before, after), language_of(path)
-    inside = regions_of_tests(after, language) if language else []
+    lines, inside = changed_lines(before, after), tests_in(path, after)
     return [
         one
         for one in found

@@ -54,10 +54,15 @@ def without_regions(source: bytes, language: str) -> bytes:
     return applied(source, (Edit(one.start, one.end, "") for one in regions))
 
 
+def tests_in(path: str, source: bytes) -> list[Region]:
+    """Return the tests in a file of any language, as `regions_of_tests` does."""
+    language = language_of(path)
+    return regions_of_tests(source, language) if language else []
+
+
 def without_tests(path: str, source: bytes) -> bytes:
     """Return a file of any language without the tests in it."""
-    language = language_of(path)
-    return without_regions(source, language) if language else source
+    return applied(source, (Edit(one.start, one.end, "") for one in tests_in(path, source)))
 
 
 def with_regions_of(source: bytes, other: bytes, language: str) -> bytes:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from agentrunner.verification.syntax.comparisons import lists_of, signed
 from agentrunner.verification.syntax.edits import Edit, changed_lines
-from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.pinned import (
     KnownToTests,
     is_common,
@@ -21,7 +20,7 @@ from agentrunner.verification.syntax.pinned import (
     other_literal,
     shown,
 )
-from agentrunner.verification.syntax.regions import regions_of_tests
+from agentrunner.verification.syntax.regions import tests_in
 from agentrunner.verification.syntax.tokens import Value, lexical_family, number, tokens
 
 MORE = 2
@@ -60,9 +59,8 @@ def taken_literals(
     """
     if b"\0" in after:
         return []
-    family, language = lexical_family(path, after) or "script", language_of(path)
-    read, lines = tokens(after, family), changed_lines(before, after)
-    inside = regions_of_tests(after, language) if language else []
+    family = lexical_family(path, after) or "script"
+    read, lines, inside = tokens(after, family), changed_lines(before, after), tests_in(path, after)
     all_of_them = [(at, *signed(read, at)) for at in range(len(read))]
     values = [(at, value, begin) for at, value, begin in all_of_them if value is not None]
     lists = lists_of(after, family)
@@ -127,7 +125,8 @@ class NearValues:
         whole = {one for one in values if one[0] == "number"}
         beside = {near for _, text in whole for near in neighbours(text) if near in tested}
         numbers = {text.lstrip("-") for _, text in whole | beside}
-        return cls(frozenset(strings), frozenset(numbers.union(*map(_numbers_in, strings))))
+        numbers = numbers.union(*map(_numbers_in, strings))
+        return cls(frozenset(strings), frozenset(filter(PLAIN.fullmatch, numbers)))
 
     def edits(self, path: str, source: bytes, step: int) -> Iterator[Edit]:
         """Yield what makes a file of tests, or of their data, ask with values `step` away."""
@@ -171,10 +170,11 @@ def _stands_alone(text: str, hit: re.Match[str]) -> bool:
 
 def stepped(text: str, step: int) -> str:
     """Return a number that is `step` away, with as many digits behind the point."""
+    text = text.replace("_", "")
     _, point, digits = text.partition(".")
     if point:
         return f"{float(text) + step:.{len(digits)}f}"
-    return str(abs(int(text.replace("_", "")) + step)).zfill(len(text) if text[0] == "0" else 0)
+    return str(abs(int(text) + step)).zfill(len(text) if text[0] == "0" else 0)
 
 
 def without_calls(text: str) -> str:

@@ -89,5 +89,24 @@ def test_a_step_keeps_the_look_of_a_number() -> None:
     assert [stepped(one, -1) for one in ("09", "0.50", "0")] == ["08", "-0.50", "1"]
 
 
+def test_numbers_of_any_look_break_nothing() -> None:
+    written = [
+        "1e20",
+        "1e-7",
+        "0xFFFFFFFFFFFFFFFFFF",
+        "1__0.5",
+        "'1e20 ² ٣'",
+        "'v1.2.3'",
+        "-0.0",
+        "9_",
+    ]
+    source = ", ".join(written).encode()
+    tested = KnownToTests.of([("t.py", source)])
+    found = taken_literals("a.py", None, source, tested, "")
+    near = NearValues.of([one.value for one in found], tested)
+    assert near.restored("1e20 21 0.5", 1)
+    assert applied(source, list(near.edits("t.py", source, 1)))
+
+
 def test_an_example_of_a_call_is_no_rule() -> None:
     assert without_calls('`seconds("45s")` gives 45 (s)') == "`seconds` gives 45 (s)"
