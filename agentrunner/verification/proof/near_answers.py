@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agentrunner.verification.findings import pinned_to
+from agentrunner.verification.findings import knows_just
 from agentrunner.verification.proof.pinned_answers import KnownTexts, Place, red_without
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import CHANGING_PART
@@ -59,9 +59,9 @@ async def stopped_for_near_answers(texts: KnownTexts, names: Sequence[str]) -> b
     rules = without_calls(texts.asked)
     examples = [one for one in found if one not in unasked and not mentions(rules, one[1].value)]
     if test := await _answered_alone(texts, unasked, names):
-        return exam.report.stopped_by(pinned_to(_shown(unasked), test), target.id)
+        return exam.report.stopped_by(knows_just(_shown(unasked), test), target.id)
     if test := await _answered_alone(texts, examples, names):
-        exam.report.findings.append(pinned_to(_shown(examples), test, examples=True))
+        exam.report.findings.append(knows_just(_shown(examples), test, examples=True))
     return False
 
 
