@@ -157,6 +157,23 @@ def _plain_encodes(source: str) -> list[str]:
     ]
 
 
+def test_only_commands_start_an_event_loop() -> None:
+    """Below them somebody else's loop may be running: that of a server, or of a caller of the API.
+
+    What runs as a process of its own starts its loop in `main`.
+    """
+    started = [
+        f"{path.relative_to(ROOT)}: {function.name}"
+        for path in python_files()
+        if "commands" not in path.parts and "tests" not in path.parts
+        for function in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and function.name != "main"
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "asyncio.run"
+    ]
+    assert started == []
+
+
 def _names_git(source: str) -> bool:
     """Whether a program `git` is spelt as a text outside of docstrings."""
     return any(

@@ -299,13 +299,14 @@ def _detect_test(repo: Path) -> str | None:
 
 def _dry_run(spec: TaskSpec, output: Output, policy: Path | None) -> int:
     """Show header, criteria, checks, the worker's command, mounts and network; spends nothing."""
+    import asyncio
     import json
 
     from agentrunner.engine.dry_run import preview
     from agentrunner.screens.live import header_rows
     from agentrunner.screens.table import dry_run_screen
 
-    plan = preview(spec, api.options(output.state_dir, policy=policy))
+    plan = asyncio.run(preview(spec, api.options(output.state_dir, policy=policy)))
     code = InfraError.exit_code if plan["missing"] else 0
     if output.json:
         show(json.dumps(plan))

@@ -16,6 +16,8 @@ from agentrunner.engine.policies import capped_as_far
 from agentrunner.engine.resolve import resolve
 from agentrunner.engine.resources import lacking_in_sandbox, sandbox_order, with_caches
 from agentrunner.environment import home_of
+from agentrunner.errors import InfraError
+from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.gateway.order import GATEWAY_PORT
 from agentrunner.sandboxes.base import Mount, SandboxOrder
 from agentrunner.sandboxes.choose import AUTO, make_sandbox
@@ -44,31 +46,42 @@ class Preview(TypedDict):
     missing: list[Mapping[str, Any]]
 
 
-def preview(spec: TaskSpec, options: Options) -> Preview:
+async def preview(spec: TaskSpec, options: Options) -> Preview:
     """Return header, criteria, the worker's command, mounts and network of a run that would be
     started.
 
     `missing` lists what keeps it from starting. Raises UsageError where the task goes beyond a
     policy.
     """
-    environ, state_dir = options.environ, options.state_dir
+    resolved, order, missing = await asyncio.to_thread(_resolved, spec, options)
+    missing = missing or await lacking_in_sandbox(resolved, order, options.state_dir)
+    return await asyncio.to_thread(_shown, resolved, order, missing, options)
+
+
+def _resolved(
+    spec: TaskSpec, options: Options
+) -> tuple[ResolvedRun, SandboxOrder, list[InfraError]]:
+    environ = options.environ
     replays = options.cassette.replay is not None
-    spec, missing = capped_as_far(spec, environ, state_dir, options.policy, replays=replays)
+    spec, missing = capped_as_far(spec, environ, options.state_dir, options.policy, replays=replays)
     resolved = resolve(spec, environ, options.cassette, begins=True)
-    folder = RunFolder(state_dir / "runs" / f"{spec.task_id}-0000")
-    kind = spec.runner.sandbox.kind
+    folder = _folder(spec, options)
     order = with_caches(sandbox_order(spec, resolved.members, folder), spec, environ)
     resolved = resolved.noting(order.caches.notices)
-    sandbox = make_sandbox(
-        kind,
-        order,
-        environ,
-        home_of(environ),
-        state_root=state_dir,
-    )
-    first = resolved.members[0]
-    missing = missing or list(resolved.missing)
-    missing = missing or asyncio.run(lacking_in_sandbox(resolved, order, state_dir))
+    return resolved, order, list(missing or resolved.missing)
+
+
+def _folder(spec: TaskSpec, options: Options) -> RunFolder:
+    return RunFolder(options.state_dir / "runs" / f"{spec.task_id}-0000")
+
+
+def _shown(
+    resolved: ResolvedRun, order: SandboxOrder, missing: list[InfraError], options: Options
+) -> Preview:
+    spec, environ, first = resolved.spec, options.environ, resolved.members[0]
+    folder, kind = _folder(spec, options), spec.runner.sandbox.kind
+    home, root = home_of(environ), options.state_dir
+    sandbox = make_sandbox(kind, order, environ, home, state_root=root)
     state = first_state(spec, folder.run_id, options.clock)
     name = ", else ".join(AUTO) if kind == "auto" else sandbox.describe()
     return {

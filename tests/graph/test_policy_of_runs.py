@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 from collections.abc import Callable
@@ -123,7 +124,7 @@ def test_a_new_attempt_gets_no_more_rounds_than_allowed(run: Run, file: Path) ->
 def test_a_dry_run_is_held_against_it_too(run: Run, file: Path) -> None:
     spec = run.project.spec(runner={"meta": {"kind": "liar", "max_loops": 2}})
     options = replace(run.project.options(), policy=allow(file, NO_BWRAP))
-    refused(lambda: preview(spec, options))
+    refused(lambda: asyncio.run(preview(spec, options)))
 
 
 def test_a_policy_in_the_repository_stops_the_run(run: Run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
@@ -120,7 +121,8 @@ async def test_plan_run_validate_fix_complete(codex: Codex) -> None:
 
 def test_the_box_shows_the_installation_of_codex(codex: Codex) -> None:
     with ModelServer() as server:
-        plan = preview(codex.spec(server), replace(codex.project.options(), environ=KEYS))
+        options = replace(codex.project.options(), environ=KEYS)
+        plan = asyncio.run(preview(codex.spec(server), options))
     native = Path(plan["worker_command"][0])
     shown = [mount for mount in plan["mounts"] if native.is_relative_to(mount["target"])]
     assert shown and all(mount["read_only"] for mount in shown)
