@@ -213,7 +213,7 @@ def _likeness(criterion: Criterion, name: str, proof: Proof) -> int:
 
 def _proof_of_one_test(name: str, proof: Proof) -> Proof:
     """The part of a proof that rests on one test."""
-    changed = proof.author == "worker" and IN_WORDING in proof.text
-    whose = f"{IN_WORDING} " if changed else "of the worker's own "
-    what = TURNED if proof.author == "person" else f"{whose}fails on the old code and passes now"
+    whose = f"{IN_WORDING} " if IN_WORDING in proof.text else "of the worker's own "
+    as_it_was = proof.author == "person" or proof.text.endswith((TURNED, of_number(TURNED, 2)))
+    what = TURNED if as_it_was else f"{whose}fails on the old code and passes now"
     return proof.model_copy(update={"tests": [name], "text": f"{name} {what}"})

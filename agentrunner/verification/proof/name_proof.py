@@ -18,7 +18,7 @@ from agentrunner.verification.findings import (
     tool_changed,
     unasked_work,
 )
-from agentrunner.verification.grades import IN_WORDING
+from agentrunner.verification.grades import IN_WORDING, TURNED
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.moves import moved_to, not_moved
 from agentrunner.verification.proof.ambient_conditions import stopped_for_ambient_conditions
@@ -215,17 +215,17 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
             )
     known = {settled(name) for name in case.before.names} if case.before else frozenset()
     their_own = [name for name in shown.names if name not in followed.names]
+    changed = {one.path for one in exam.world.changes}
+    reworded = [name for name in their_own if settled(name) in known and files.get(name) in changed]
+    as_before = [name for name in their_own if settled(name) in known and name not in reworded]
     for group, what, notes in (
         (
             [name for name in their_own if settled(name) not in known],
             OF_OLD_CODE if shown.of_old_code else OF_THE_WORKER,
             [],
         ),
-        (
-            [name for name in their_own if settled(name) in known],
-            OF_OLD_CODE if shown.of_old_code else OF_THE_WORKERS_WORDING,
-            [],
-        ),
+        (reworded, OF_OLD_CODE if shown.of_old_code else OF_THE_WORKERS_WORDING, []),
+        (as_before, OF_OLD_CODE if shown.of_old_code else TURNED, []),
         ([name for name in shown.names if name in followed.names], FOLLOWS, followed.notes),
     ):
         if group:

@@ -164,6 +164,23 @@ def test_two_tests_of_one_criterion_stand_for_no_other_one() -> None:
     assert len(given(vague, half)) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "of_one"),
+    [
+        ("a and b failed before and pass now", "failed before and passes now"),
+        ("a and b in the worker's wording fail on the old code and pass now",
+         "in the worker's wording fails on the old code and passes now"),
+        ("a and b of the worker's own fail on the old code and pass now",
+         "of the worker's own fails on the old code and passes now"),
+    ],
+)  # fmt: skip
+def test_what_is_told_of_tests_is_told_of_one_of_them(text: str, of_one: str) -> None:
+    shown = proof(TOTAL, RATE, author="worker").model_copy(update={"text": text})
+    of = criterion(1, "The total adds up")
+    found = assigned([of, criterion(2, "Pages")], Evidence(tree="t", proofs=[shown]), TEST)
+    assert found["AC-1"].text == f"{TOTAL} {of_one}"
+
+
 def test_a_test_without_a_common_word_proves_nothing() -> None:
     unasked = proof(TOTAL).model_copy(update={"unasked": [TOTAL]})
     assert given([criterion(description="Pages are printed")], unasked) == {}
