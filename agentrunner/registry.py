@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 from collections.abc import Iterator, Mapping, MutableMapping
 from functools import cache
 from importlib import import_module
@@ -17,8 +16,9 @@ from typing import Any
 
 from agentrunner.environment import user_file
 from agentrunner.errors.command_line import BadExtension, UnknownKind
+from agentrunner.text.lazy_regex import lazy_regex
 
-PLACE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+PLACE = lazy_regex(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 """`module:Class`, as entry points and settings name a class."""
 
 

@@ -7,12 +7,12 @@ import contextlib
 import getpass
 import os
 import platform
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from langgraph.graph import END
 from langgraph.types import Command
+from msgspec.structs import replace
 
 from agentrunner.config.repo import git_root
 from agentrunner.errors import AgentRunnerError, CheckpointCorrupt, UsageError

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal, Self
 
+from msgspec import Struct
+
 from agentrunner.config.agents import See, seen_by
 from agentrunner.config.spec import TaskSpec
 from agentrunner.prompts.as_yaml import to_yaml
@@ -28,16 +30,14 @@ PREVIOUS_ANSWER_CHARS = 6000
 """Most characters shown of a refused answer; more costs tokens and adds nothing."""
 
 
-@dataclass(frozen=True)
-class PromptMessage:
+class PromptMessage(Struct, frozen=True):
     """One message of the conversation."""
 
     role: Literal["system", "user"]
     content: str
 
 
-@dataclass(frozen=True)
-class Repair:
+class Repair(Struct, frozen=True):
     """Why an answer was refused."""
 
     error: str
@@ -46,8 +46,7 @@ class Repair:
     """Whether it ended at the output limit."""
 
 
-@dataclass(frozen=True)
-class Looked:
+class Looked(Struct, frozen=True):
     """What the planner looked at before it answers."""
 
     text: str
@@ -67,8 +66,7 @@ class Seen:
     """Whether a look shows more of it."""
 
 
-@dataclass(frozen=True)
-class Quotes:
+class Quotes(Struct, frozen=True):
     """What a judge that passed criteria is asked to quote from."""
 
     criteria: tuple[Mapping[str, Any], ...]

@@ -8,8 +8,9 @@ one line each, then looks are shorter, then what is told of the repository, and 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.text.tokens import tokens
@@ -30,8 +31,7 @@ TEXT_CHARS = (4_000, 2_000, 1_000, 500, 250, 120, 60)
 """Limits for single texts, tried in this order until the whole fits."""
 
 
-@dataclass(frozen=True)
-class ContextBudget:
+class ContextBudget(Struct, frozen=True):
     """The shares of one run; by default those for a context that is not known."""
 
     rounds: int = ROUNDS

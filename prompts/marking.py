@@ -11,9 +11,11 @@ import hashlib
 import hmac
 import re
 
-_MARKER = re.compile(r"\[(\s*)\[(?=\s*(?:BEGIN|END)\b)", re.IGNORECASE)
-_WHOLE = re.compile(r"\[\s*\[\s*(?:BEGIN|END)\s+\w+\s+[0-9a-f]{16}\s*\]\s*\]", re.IGNORECASE)
-_NUMBER = re.compile(r"^\[\[BEGIN \w+ ([0-9a-f]{16})\]\]$", re.MULTILINE)
+from agentrunner.text.lazy_regex import lazy_regex
+
+_MARKER = lazy_regex(r"\[(\s*)\[(?=\s*(?:BEGIN|END)\b)", re.IGNORECASE)
+_WHOLE = lazy_regex(r"\[\s*\[\s*(?:BEGIN|END)\s+\w+\s+[0-9a-f]{16}\s*\]\s*\]", re.IGNORECASE)
+_NUMBER = lazy_regex(r"^\[\[BEGIN \w+ ([0-9a-f]{16})\]\]$", re.MULTILINE)
 
 
 def number_of(salt: str, block: str, id_: str, text: str) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.workers import WorkerMissing
@@ -23,8 +24,7 @@ PEOPLE = {"meta": "planner", "worker": "worker"}
 INSTALL = "agentrunner workers   tells how to install one"
 
 
-@dataclass(frozen=True)
-class Taken:
+class Taken(Struct, frozen=True):
     """The planner and worker that are used if the task names none."""
 
     items: list[DoctorItem]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import re
 import socket
 import sys
 from collections.abc import Awaitable, Callable
@@ -36,6 +35,7 @@ from agentrunner.results import Problem, Result
 from agentrunner.screens.errors import error_screen
 from agentrunner.screens.paused import paused_screen
 from agentrunner.screens.summary import summary_screen
+from agentrunner.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:
     from agentrunner.engine.attempt_run import Options
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 Work = Callable[["Options"], Awaitable["Result"]]
 TICK_SEC = 1.0
-IN_ORDER = re.compile(r"^--|:\d+$")
+IN_ORDER = lazy_regex(r"^--|:\d+$")
 """The place of a fault in what was ordered: an option, or a line of a task file."""
 
 

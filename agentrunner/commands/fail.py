@@ -19,10 +19,11 @@ from agentrunner.commands.console import Console, Output, form_of, show
 from agentrunner.errors import AgentRunnerError, InfraError, LockHeld
 from agentrunner.errors.runs import DiskFull, StateUnwritable
 from agentrunner.screens.errors import error_screen
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.redaction import Redactor
 from agentrunner.text.times import stamp_now
 
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+_SECRET_NAME = lazy_regex(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 
 
 def named(

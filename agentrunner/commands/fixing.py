@@ -14,8 +14,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentrunner.commands.console import Output, interactive, show, width_of
 from agentrunner.errors import AgentRunnerError, InfraError, SandboxUnavailable
@@ -24,8 +25,7 @@ from agentrunner.screens.layout import wrap
 EXTRA = "sandbox"
 
 
-@dataclass(frozen=True)
-class Fix:
+class Fix(Struct, frozen=True):
     """One thing that can be fixed here."""
 
     what: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -14,6 +13,7 @@ from typer.main import get_command
 
 from agentrunner.commands.examples import EXAMPLES, PAGES
 from agentrunner.screens.layout import pasteable, sentence_lines
+from agentrunner.text.lazy_regex import lazy_regex
 
 Entries = Mapping[str, tuple[str, str]]
 """Name to `module:function` in agentrunner/commands, and its text in the list of commands."""
@@ -154,7 +154,7 @@ def about_option(option: Any) -> str:
     return f"{text}  [required]" if option.required else text
 
 
-_KINDS = re.compile(r"\{(workers|planners|plan makers|sandboxes)\}")
+_KINDS = lazy_regex(r"\{(workers|planners|plan makers|sandboxes)\}")
 """What stands for kinds in the description of an option: those that others add are looked for only
 when it is shown."""
 

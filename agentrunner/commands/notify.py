@@ -15,9 +15,10 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
+
+from msgspec import Struct
 
 from agentrunner.errors.command_line import BadOption
 from agentrunner.screens.layout import flat
@@ -33,8 +34,7 @@ KEPT = "notify.json"
 """File name, in the folder of a run or a plan: the command of the option that it was begun with."""
 
 
-@dataclass
-class _Sent:
+class _Sent(Struct):
     process: subprocess.Popen[bytes]
     errors: IO[bytes]
     until: float

@@ -12,10 +12,11 @@ import os
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from agentrunner import api
 from agentrunner.commands.console import paint_for, to_whoever_reads, width_of
@@ -32,8 +33,7 @@ GONE = "Answered in another terminal, or not asked any more."
 PROMPT = "your answer (empty leaves it waiting) > "
 
 
-@dataclass
-class _Followed:
+class _Followed(Struct):
     """A run, as far as its events have been read."""
 
     story: Story = field(default_factory=Story)

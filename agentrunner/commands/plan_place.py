@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from agentrunner import environment
 from agentrunner.commands.which_run import here
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from agentrunner.plans.store import PlanStore
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """The options of a conversation: its repository, planner and settings."""
 
     repo: str | None = None

@@ -6,9 +6,11 @@ import asyncio
 import contextlib
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from agentrunner.environment import home_of
 from agentrunner.errors import AgentRunnerError
@@ -24,8 +26,7 @@ ISOLATION = (
 """Aspects reported for every kind of sandbox, see `Sandbox.isolation`."""
 
 
-@dataclass
-class SandboxProbe:
+class SandboxProbe(Struct):
     """One kind of sandbox, opened and examined."""
 
     kind: str

@@ -6,16 +6,16 @@ killed, nothing needs to be restored, since the cursor is never hidden.
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Sequence
 from typing import TextIO
 
 from agentrunner.commands.console import to_whoever_reads
 from agentrunner.screens.layout import MAX_WIDTH
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.terminal import cell_width
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_COLOUR = lazy_regex(r"\x1b\[[0-9;]*m")
 
 
 class Block:

@@ -6,9 +6,11 @@ import asyncio
 import contextlib
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from agentrunner.environment import home_of
 from agentrunner.errors import AgentRunnerError
@@ -34,8 +36,7 @@ _NAMED = "export PYTEST_ADDOPTS=-rfE; "
 """Makes pytest name red tests, whatever its configuration says about its summary."""
 
 
-@dataclass
-class SandboxTrial:
+class SandboxTrial(Struct):
     """The results of a sandbox and of the commands in it."""
 
     sandbox: str = ""
@@ -106,8 +107,7 @@ def _chosen(candidates: Sequence[FoundCommand]) -> list[FoundCommand]:
     return [one for one in candidates if not one.needs][:MOST]
 
 
-@dataclass
-class _Attempt:
+class _Attempt(Struct):
     """One sandbox and the commands tried in it."""
 
     repo: Path

@@ -6,11 +6,11 @@ Apart from the models, so that screens that only name limits start without these
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True)
-class BudgetKind:
+class BudgetKind(Struct, frozen=True):
     """What one key of `runner.budget` limits."""
 
     unit: str

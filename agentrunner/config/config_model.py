@@ -11,7 +11,9 @@ from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+from agentrunner.text.lazy_regex import lazy_regex
+
+ENV_NAME = lazy_regex(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 class ConfigModel(BaseModel):

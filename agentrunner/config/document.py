@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
+
+from msgspec import Struct
 
 from agentrunner.config.naming import is_safe_id
 from agentrunner.config.spec import TaskFile
@@ -22,8 +23,7 @@ _TITLE_CHARS = 80
 STDIN = "standard input"
 
 
-@dataclass(frozen=True)
-class TaskSource:
+class TaskSource(Struct, frozen=True):
     """The source of a task.
 
     `file`: a task file or a PRD, by path; `stdin`: the text of a task file; `goal`: the
@@ -35,8 +35,7 @@ class TaskSource:
     value: str
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(Struct, frozen=True):
     """A source as a tree in the shape of a task file."""
 
     tree: YamlTree

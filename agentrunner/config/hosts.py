@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 
 _LABEL = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
-_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
-_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-_PORT = re.compile(r"[0-9]{1,5}")
+_NAME = lazy_regex(rf"{_LABEL}(?:\.{_LABEL})*")
+_NUMBER = lazy_regex(r"[0-9]+|0x[0-9a-f]*")
+_PORT = lazy_regex(r"[0-9]{1,5}")
 
 
-@dataclass(frozen=True)
-class AllowedHost:
+class AllowedHost(Struct, frozen=True):
     """One entry of an allow-list. Its text is the entry as people write it."""
 
     name: str

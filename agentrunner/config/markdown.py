@@ -5,21 +5,23 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 
 Kind = Literal["heading", "code", "comment", "blank", "text"]
 
-_FENCE = re.compile(r"\s*(?:(?P<ticks>`{3,})[^`]*|(?P<tildes>~{3,}).*)$")
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t\u3000]+(.*))?$")
-_UNDERLINE = re.compile(r" {0,3}(=+|-{2,})\s*$")
-_NUMBERING = re.compile(r"[\s\d.()、．:\-]+")
-_TICKS = re.compile(r"`+|｀")
+_FENCE = lazy_regex(r"\s*(?:(?P<ticks>`{3,})[^`]*|(?P<tildes>~{3,}).*)$")
+_HEADING = lazy_regex(r" {0,3}(#{1,6})(?:[ \t\u3000]+(.*))?$")
+_UNDERLINE = lazy_regex(r" {0,3}(=+|-{2,})\s*$")
+_NUMBERING = lazy_regex(r"[\s\d.()、．:\-]+")
+_TICKS = lazy_regex(r"`+|｀")
 _NARROW = str.maketrans("（）：０１２３４５６７８９", "():0123456789")
 
 
-@dataclass(frozen=True)
-class MarkdownLine:
+class MarkdownLine(Struct, frozen=True):
     """A line of the file; `level` and `title` are set for headings."""
 
     number: int
@@ -119,8 +121,8 @@ def _pairs(opening: str, closing: str) -> bool:
     return closing == opening or (opening == "｀" and closing == "`")
 
 
-_KANA = re.compile(r"[぀-ゟ゠-ヿ]")
-_KANJI = re.compile(r"[一-鿿㐀-䶿]")
+_KANA = lazy_regex(r"[぀-ゟ゠-ヿ]")
+_KANJI = lazy_regex(r"[一-鿿㐀-䶿]")
 
 
 def has_japanese(text: str) -> bool:

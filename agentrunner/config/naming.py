@@ -7,10 +7,12 @@ import re
 import unicodedata
 from datetime import date
 
-TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
+from agentrunner.text.lazy_regex import lazy_regex
+
+TASK_ID = lazy_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
 """Ids become file names: no separator, no leading dot or dash, nothing that a shell interprets."""
 
-DEVICE_NAMES = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
+DEVICE_NAMES = lazy_regex(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
 """Names of devices on Windows, where the task's note may be checked out."""
 
 _LENGTH = 48

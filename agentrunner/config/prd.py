@@ -10,7 +10,8 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from agentrunner.config.markdown import (
     MarkdownLine,
@@ -30,6 +31,7 @@ from agentrunner.errors.task_files import (
     FileOutside,
     FileTooLarge,
 )
+from agentrunner.text.lazy_regex import lazy_regex
 
 HEADINGS_OF: Mapping[str, tuple[str, ...]] = {
     "en": ("acceptance criteria", "definition of done", "done when"),
@@ -43,19 +45,19 @@ MAX_LINE = 4000
 
 MAX_CRITERIA = 200
 
-_BULLET = re.compile(r"(\s*)(?:[-*+]|\d{1,3}[.)])(?:\s+|$)")
-_RULE = re.compile(r"\s*([-*_])(?:\s*\1){2,}\s*$")
-_CHECKBOX = re.compile(r"\[[\sxX]\](?:\s+|$)")
-_TO_DO = re.compile(r"\[\s\]\s+\S")
-_ID = re.compile(r"(?:\*\*|__)?(AC-\d{1,6}[a-z]?)(?:\*\*|__)?\s*:(?:\*\*|__)?\s*", re.IGNORECASE)
-_OPTIONAL_FIRST = re.compile(r"\(\s*(?:optional|任意)\s*\)\s*", re.IGNORECASE)
-_OPTIONAL_LAST = re.compile(r"\(\s*(?:optional|任意)\s*\)$", re.IGNORECASE)
+_BULLET = lazy_regex(r"(\s*)(?:[-*+]|\d{1,3}[.)])(?:\s+|$)")
+_RULE = lazy_regex(r"\s*([-*_])(?:\s*\1){2,}\s*$")
+_CHECKBOX = lazy_regex(r"\[[\sxX]\](?:\s+|$)")
+_TO_DO = lazy_regex(r"\[\s\]\s+\S")
+_ID = lazy_regex(r"(?:\*\*|__)?(AC-\d{1,6}[a-z]?)(?:\*\*|__)?\s*:(?:\*\*|__)?\s*", re.IGNORECASE)
+_OPTIONAL_FIRST = lazy_regex(r"\(\s*(?:optional|任意)\s*\)\s*", re.IGNORECASE)
+_OPTIONAL_LAST = lazy_regex(r"\(\s*(?:optional|任意)\s*\)$", re.IGNORECASE)
 _KEY = r"(?:check|確認|検証)\s*:"
-_CHECK_LAST = re.compile(rf"\(\s*{_KEY}(.*)\)$", re.IGNORECASE)
-_CHECK_LINE = re.compile(rf"(?:[-*+]\s+)?{_KEY}(.*)$", re.IGNORECASE)
-_CHECK_STRAY = re.compile(rf"\(\s*{_KEY}|(?<![\w-]){_KEY}\s*(?:test\s+|file\s+)?`", re.IGNORECASE)
+_CHECK_LAST = lazy_regex(rf"\(\s*{_KEY}(.*)\)$", re.IGNORECASE)
+_CHECK_LINE = lazy_regex(rf"(?:[-*+]\s+)?{_KEY}(.*)$", re.IGNORECASE)
+_CHECK_STRAY = lazy_regex(rf"\(\s*{_KEY}|(?<![\w-]){_KEY}\s*(?:test\s+|file\s+)?`", re.IGNORECASE)
 
-_TESTS_PASS = re.compile(
+_TESTS_PASS = lazy_regex(
     r"""(?:(?:all|the|of|existing|other|old|unit|present|current|whole|full|automated|remaining)\s+)*
     (?:tests?|suite|specs?)(?:\s+(?:suite|cases?))?
     (?:\s+(?:still|all|must|should|has|have|to|be|continues?|keeps?|remains?|stays?|are|is|runs?))*
@@ -71,9 +73,9 @@ _TESTS_PASS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """A criterion that only says that the tests as a whole pass."""
-_COMMAND = re.compile(r"(`+)(\0+)\1")
-_TEST = re.compile(r"test\s+(`+)(\0+)\1", re.IGNORECASE)
-_FILE = re.compile(
+_COMMAND = lazy_regex(r"(`+)(\0+)\1")
+_TEST = lazy_regex(r"test\s+(`+)(\0+)\1", re.IGNORECASE)
+_FILE = lazy_regex(
     r"file\s+(?:(?P<ticks>`+)(?P<span>\0+)(?P=ticks)|(?P<bare>\S+))\s+contains\s+"
     r'(?:"(?P<quoted>.*)"|“(?P<curly>.*)”|「(?P<corner>.*)」|(?P<t2>`+)(?P<code>\0+)(?P=t2))',
     re.IGNORECASE,
@@ -147,8 +149,7 @@ def _about_file(check: Check) -> str:
     return "does not exist" if check.exists is False else "exists"
 
 
-@dataclass
-class _Item:
+class _Item(Struct):
     """A list item as it is written in the file."""
 
     head: str
@@ -157,8 +158,7 @@ class _Item:
     more: list[MarkdownLine] = field(default_factory=list)
 
 
-@dataclass
-class _Draft:
+class _Draft(Struct):
     """An item with its checkbox, id and marks parsed, and its check found but not parsed."""
 
     item: _Item

@@ -11,6 +11,7 @@ from difflib import SequenceMatcher
 
 from agentrunner.config.markdown import MarkdownLine, mask, section_title
 from agentrunner.errors.task_files import BadCheck, LostCriteria
+from agentrunner.text.lazy_regex import lazy_regex
 
 _ALIKE = 0.7
 """Similarity from which a word counts as a mistyped `check`: chekc, chck, checks, checked."""
@@ -25,13 +26,13 @@ _BEFORE_CODE = frozenset(
 )  # fmt: skip
 """Words that mean a check if a command in back-ticks follows directly."""
 _WORD = r"([^\W\d_][^:()`\0]{0,20}?)\s*:"
-_LAST = re.compile(rf"\(\s*{_WORD}\s*(.*)\)$")
-_NO_COLON = re.compile(r"\(\s*([^\W\d_][^:()`\0]{0,20}?)\s+((?:test\s+)?`+\0+`+)\s*\)$")
+_LAST = lazy_regex(rf"\(\s*{_WORD}\s*(.*)\)$")
+_NO_COLON = lazy_regex(r"\(\s*([^\W\d_][^:()`\0]{0,20}?)\s+((?:test\s+)?`+\0+`+)\s*\)$")
 """A word followed by code only; `(check `x` first)` is prose."""
-_ALONE = re.compile(r"^\(\s*(\w+)\s*\)|\(\s*(\w+)\s*\)$")
+_ALONE = lazy_regex(r"^\(\s*(\w+)\s*\)|\(\s*(\w+)\s*\)$")
 _OPTIONAL_ALIKE = 0.87
-_LINE = re.compile(rf"(?:[-*+]\s+)?{_WORD}\s*(`.*)$")
-_CODE = re.compile(r"(?:test\s+|file\s+)?`", re.IGNORECASE)
+_LINE = lazy_regex(rf"(?:[-*+]\s+)?{_WORD}\s*(`.*)$")
+_CODE = lazy_regex(r"(?:test\s+|file\s+)?`", re.IGNORECASE)
 _CHECKS = ("check", "確認", "検証")
 
 

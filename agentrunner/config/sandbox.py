@@ -11,6 +11,7 @@ from agentrunner.config.config_model import ConfigModel
 from agentrunner.config.hosts import checked_host
 from agentrunner.config.kinds import sandbox_kind
 from agentrunner.registry import ECOSYSTEMS, SANDBOXES
+from agentrunner.text.lazy_regex import lazy_regex
 
 Hosts = list[Annotated[str, AfterValidator(checked_host)]]
 NetworkPolicy = Literal["none", "allowlist", "full"]
@@ -31,7 +32,7 @@ class NetworkSpec(ConfigModel):
         return self
 
 
-SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmg]?)", re.IGNORECASE)
+SIZE = lazy_regex(r"(\d+(?:\.\d+)?)([kmg]?)", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 KEPT = "50m"
 """The size up to which files are kept if nothing else is set."""

@@ -32,8 +32,9 @@ from agentrunner.config.budget import BudgetSpec
 from agentrunner.config.config_model import ConfigModel
 from agentrunner.config.naming import is_safe_id
 from agentrunner.config.sandbox import Hosts, SandboxSpec
+from agentrunner.text.lazy_regex import lazy_regex
 
-CRITERION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+CRITERION_ID = lazy_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 
 class Check(ConfigModel):

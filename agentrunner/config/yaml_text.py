@@ -6,10 +6,11 @@ The models decide types later: `id: 001` stays "001".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
+from msgspec import Struct, field
 
 from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import DuplicateKey, ForbiddenYaml, YamlSyntax
@@ -41,8 +42,7 @@ class Place:
     line: int | None = None
 
 
-@dataclass
-class YamlTree:
+class YamlTree(Struct):
     """A document, and where each of its values was written."""
 
     value: Value

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from agentrunner import registry
 from agentrunner.config import kinds
 from agentrunner.config.agents import AUTO, PlannerSpec, WorkerSpec
@@ -57,8 +59,7 @@ class Cli:
     """The remedy that would make it usable."""
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What this machine provides."""
 
     workers: tuple[Cli, ...]
@@ -70,8 +71,7 @@ class Facts:
     """The worker of the newest run in this repository that had one."""
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """The chosen kind, and why."""
 
     kind: str

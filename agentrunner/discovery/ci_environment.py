@@ -5,15 +5,15 @@ The rest of CI's environment is ignored: it may be secret, or only make sense th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentrunner.discovery.workflows import test_steps
+from agentrunner.text.lazy_regex import lazy_regex
 
-NAMES = re.compile(r"LANG|LC_[A-Z]+|TZ|CI")
-_VALUE = re.compile(r"[\w.@:+/-]{1,64}")
+NAMES = lazy_regex(r"LANG|LC_[A-Z]+|TZ|CI")
+_VALUE = lazy_regex(r"[\w.@:+/-]{1,64}")
 """A plain value: no workflow expression, nothing that a shell interprets."""
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 from agentrunner.config.text_files import read_text
 from agentrunner.errors import UsageError
+from agentrunner.text.lazy_regex import lazy_regex
 
-_REF = re.compile(r"ref: refs/heads/([^\s~^:?*\[\\]{1,200})\n?")
-_COMMIT = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})\n?")
-_GITDIR = re.compile(r"gitdir: (\S.{0,4000}?)\s*")
+_REF = lazy_regex(r"ref: refs/heads/([^\s~^:?*\[\\]{1,200})\n?")
+_COMMIT = lazy_regex(r"([0-9a-f]{40}|[0-9a-f]{64})\n?")
+_GITDIR = lazy_regex(r"gitdir: (\S.{0,4000}?)\s*")
 
 
 def read_branch(repo: Path) -> str | None:

@@ -12,9 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
+
 from agentrunner.discovery.found import FoundCommand
 from agentrunner.discovery.services import lacking
 from agentrunner.text.cut import cut
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
 from agentrunner.verification.rooms.own_code import is_own_module
 from agentrunner.verification.rooms.start_up import NO_TESTS, why_no_test_says_anything
@@ -25,8 +28,7 @@ Kind = Literal["passes", "red", "no_count", "running", "unclear", "not_tried", "
 """
 
 
-@dataclass(frozen=True)
-class ExitMeaning:
+class ExitMeaning(Struct, frozen=True):
     """The meaning of an exit code, if the output shows that it came from this runner."""
 
     runner: str
@@ -54,9 +56,9 @@ MEANINGS = (
 )  # fmt: skip
 """Exit codes that a runner's manual explains; red tests are known by their counts instead."""
 _TELLING = (
-    re.compile(r"(?m)^.*\b\w*(?:Error|Exception)\b: .*$"),
-    re.compile(r"(?m)^\S+:\d+:in [`']\S+': (.* \([A-Z][\w:]*\))$"),
-    re.compile(
+    lazy_regex(r"(?m)^.*\b\w*(?:Error|Exception)\b: .*$"),
+    lazy_regex(r"(?m)^\S+:\d+:in [`']\S+': (.* \([A-Z][\w:]*\))$"),
+    lazy_regex(
         r"(?im)^\W*(?:error|fatal|fail(?:ed|ure)?)\b.*$"
         r"|^.*(?:not found|no such|cannot |can't locate |could not |unable to |failed to ).*$"
     ),
@@ -152,7 +154,7 @@ def judge(
     return replace(seen, kind="fails", summary=note)
 
 
-OFFLINE = re.compile(
+OFFLINE = lazy_regex(
     r"(?i)temporary failure in name resolution|name or service not known|could not resolve host"
     r"|network is unreachable|\bENOTFOUND\b|\bEAI_AGAIN\b|dial tcp|failed to lookup address"
     r"|dns error|failed to fetch|could not fetch|unknown host|download of .* failed"
@@ -162,9 +164,9 @@ OFFLINE = re.compile(
 """Messages of tools that needed the network but had none, or packages that a set-up fetches."""
 
 
-_IMPORT_FAILS = re.compile(r"(?m)^E\s+((?:Import|ModuleNotFound|Attribute|Name|Syntax)Error: .*)$")
-_NO_NAME = re.compile(r"ImportError: cannot import name '(\w+)' from .*\((/[^()]+)\)")
-_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+_IMPORT_FAILS = lazy_regex(r"(?m)^E\s+((?:Import|ModuleNotFound|Attribute|Name|Syntax)Error: .*)$")
+_NO_NAME = lazy_regex(r"ImportError: cannot import name '(\w+)' from .*\((/[^()]+)\)")
+_NO_MODULE = lazy_regex(r"ModuleNotFoundError: No module named '([\w.]+)'")
 
 
 def own_imports(output: str, repo: Path) -> list[str]:
@@ -199,7 +201,7 @@ def telling_line(output: str) -> str:
     return cut(lines[0].strip(), _LINE) if lines else ""
 
 
-_OF_MAKE = re.compile(r"(?m)^g?make(?:\[\d+\])?: \*\*\* .*\bError (\d+)")
+_OF_MAKE = lazy_regex(r"(?m)^g?make(?:\[\d+\])?: \*\*\* .*\bError (\d+)")
 
 
 def _inner_code(exit_code: int, output: str) -> int:
@@ -261,7 +263,7 @@ def _tool(one: TriedCommand) -> str:
     return one.found.command.partition(" ")[0]
 
 
-_UNKNOWN = re.compile(r"error: unrecognized arguments: (.+)")
+_UNKNOWN = lazy_regex(r"error: unrecognized arguments: (.+)")
 
 
 def from_the_root(command: str, output: str, repo: Path) -> str:

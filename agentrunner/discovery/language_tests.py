@@ -9,6 +9,7 @@ from pathlib import Path
 from agentrunner.discovery.found import FoundCommand, line_of, mapping, read_json, read_toml
 from agentrunner.discovery.reading import exists, names_inside, read_inside
 from agentrunner.registry import GRADLE_FILES
+from agentrunner.text.lazy_regex import lazy_regex
 
 _PLAIN = (
     ("go.mod", "go test ./..."),
@@ -135,8 +136,8 @@ def _native(repo: Path) -> Iterator[FoundCommand]:
         yield FoundCommand(f"{first}make check", "configure")
 
 
-_TEST_DIR = re.compile(r"\s--test-dir(?:=|\s+)(\S+)")
-_OFF = re.compile(
+_TEST_DIR = lazy_regex(r"\s--test-dir(?:=|\s+)(\S+)")
+_OFF = lazy_regex(
     r"(?im)^\s*(?:cmake_dependent_)?option\s*\(\s*(\w*TEST(?:S|ING)?)\s+(?:\"[^\"]*\"\s+)?(?:OFF\b|NO\b|FALSE\b|\))"
 )
 """A CMake option that builds the tests and is off by default."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentrunner import registry
 from agentrunner.config.agents import WorkerSpec
@@ -13,8 +14,7 @@ from agentrunner.errors import UsageError
 from agentrunner.workers.base import Probe, Worker
 
 
-@dataclass(frozen=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """A kind of planner, and what it still needs ("" for nothing)."""
 
     kind: str

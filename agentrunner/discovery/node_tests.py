@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from agentrunner.config.repo import git_root
 from agentrunner.discovery.found import FoundCommand, line_of, mapping, read_json
 from agentrunner.discovery.reading import exists, names_inside, read_inside
+from agentrunner.text.lazy_regex import lazy_regex
 
 _MANAGERS = (
     ("pnpm-lock.yaml", "pnpm", "pnpm test"),
@@ -22,8 +22,8 @@ _INSTALLED = ("node_modules", ".pnp.cjs", ".pnp.js")
 """Where installed packages are; the last two are Yarn's."""
 
 
-_OWN_RUNNER = re.compile(r"""(?:\bfrom\s*|\b(?:require|import)\s*\(?\s*)["']node:test["']""")
-_FOUND_BY_NODE = re.compile(r"(?:^|/)test/|(?:^|/)(?:test|test-[^/]*|[^/]*[._-]test)\.[cm]?js$")
+_OWN_RUNNER = lazy_regex(r"""(?:\bfrom\s*|\b(?:require|import)\s*\(?\s*)["']node:test["']""")
+_FOUND_BY_NODE = lazy_regex(r"(?:^|/)test/|(?:^|/)(?:test|test-[^/]*|[^/]*[._-]test)\.[cm]?js$")
 """Where `node --test` looks by itself."""
 
 

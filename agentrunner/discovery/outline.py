@@ -27,6 +27,7 @@ from agentrunner.discovery.seeing.safe import (
 )
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.syntax.languages import language_of
 
@@ -52,7 +53,7 @@ MOST_STARTS = 3
 """How often a child is started; a file that kills one is left out."""
 MEMORY = 256 << 20
 """Memory limit of the child."""
-_TEST = re.compile(r"(?:^|[/_.])(?:tests?|spec|__tests__|fixtures|testdata|vendor)(?:[/_.]|$)")
+_TEST = lazy_regex(r"(?:^|[/_.])(?:tests?|spec|__tests__|fixtures|testdata|vendor)(?:[/_.]|$)")
 """Paths of files that come last, since names of tests are shown elsewhere."""
 
 Outline = dict[str, Any]

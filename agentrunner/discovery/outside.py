@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Collection
 from pathlib import Path
@@ -10,8 +9,9 @@ from pathlib import Path
 from agentrunner.discovery.reading import read_inside
 from agentrunner.discovery.set_up import detect_setup
 from agentrunner.git.ignored_content import PACKAGE_FOLDERS
+from agentrunner.text.lazy_regex import lazy_regex
 
-_FILTER = re.compile(r"(?m)^[^#\n]*\sfilter=(\S+)")
+_FILTER = lazy_regex(r"(?m)^[^#\n]*\sfilter=(\S+)")
 
 
 def not_taken_along(checkout: Path, there: Collection[str], setting: str) -> list[str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 from agentrunner.discovery.candidates import candidates_of
 from agentrunner.discovery.found import FoundCommand
+from agentrunner.text.lazy_regex import lazy_regex
 
-_TEST_FILE = re.compile(r"(?:conftest|(?:run[-_]?)?(?:all[-_]?)?tests?)[^/]*")
+_TEST_FILE = lazy_regex(r"(?:conftest|(?:run[-_]?)?(?:all[-_]?)?tests?)[^/]*")
 """A test file shows that its folder holds tests, not that it is a project with tests."""
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery.files import MOST_FILES, files_of, reader_of
@@ -13,8 +14,7 @@ MOST_FILES_AT_START = 20_000
 """Largest repository for which a run's header shows it; `validate` accepts larger ones."""
 
 
-@dataclass(frozen=True)
-class ProofInputs:
+class ProofInputs(Struct, frozen=True):
     """The lists `tests`, `product` and `unsure`, and problems of the task's globs.
 
     `nameless` is the test command, where no known test tool is in it that reports names.

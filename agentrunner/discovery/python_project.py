@@ -5,14 +5,16 @@ from __future__ import annotations
 import configparser
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
+
 from agentrunner.discovery.found import line_of, mapping, read_toml, texts
 from agentrunner.discovery.reading import exists, names_inside, read_inside
+from agentrunner.text.lazy_regex import lazy_regex
 
-_NAME = re.compile(r"^\s*([A-Za-z0-9][\w.-]*)")
+_NAME = lazy_regex(r"^\s*([A-Za-z0-9][\w.-]*)")
 _PREFIXES = (
     ("uv.lock", "uv run "),
     ("poetry.lock", "poetry run "),
@@ -21,8 +23,7 @@ _PREFIXES = (
 )
 
 
-@dataclass(frozen=True)
-class PythonProject:
+class PythonProject(Struct, frozen=True):
     """A Python project's own files, read as data."""
 
     repo: Path

@@ -9,6 +9,7 @@ from pathlib import Path
 from agentrunner.discovery.reading import names_inside, read_inside
 from agentrunner.discovery.workflows import ci_services
 from agentrunner.registry import GRADLE_FILES
+from agentrunner.text.lazy_regex import lazy_regex
 
 SENTENCES = {
     "database": "it wants a database or another server, and a sandbox starts none: have the test "
@@ -19,18 +20,18 @@ SENTENCES = {
     "that want it",
 }
 _OUTPUT = {
-    "database": re.compile(
+    "database": lazy_regex(
         r"(?i)could not connect to (?:server|database)|(?:psycopg|sqlalchemy)\S*OperationalError"
         r"|redis\S*ConnectionError|MongoNetworkError|ServerSelectionTimeout|ECONNREFUSED \S+"
         r":(?:3306|5432|6379|27017|9200|5672)|connection to server at .* failed"
         r"|can't connect to (?:local )?mysql|connection refused.*(?:3306|5432|6379|27017)"
     ),
-    "browser": re.compile(
+    "browser": lazy_regex(
         r"(?i)browserType\.launch|playwright install|could not find (?:chrome|chromium|browser)"
         r"|cannot open display|no chrome binary|geckodriver|chromedriver.*(?:not|exec)"
         r"|missing x server|failed to launch the browser"
     ),
-    "docker": re.compile(
+    "docker": lazy_regex(
         r"(?i)cannot connect to the docker daemon|docker\.errors\.DockerException|docker\.sock"
         r"|could not find a valid docker environment|is the docker daemon running"
         r"|docker: unknown command|is not a docker command"

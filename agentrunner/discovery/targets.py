@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from agentrunner.discovery.found import FoundCommand, line_of
 from agentrunner.discovery.reading import exists, names_inside, read_inside
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.results.commands import texts_run
 
@@ -28,9 +28,9 @@ _PATTERNS = {
     "task": r"  (?P<name>{0}):\s*$",
 }
 _SCRIPT_FOLDERS = ("scripts", "script", "bin", "tools", "dev", ".")
-SCRIPT = re.compile(r"(?:run[-_]?)?(?:all[-_]?)?tests?(?:\.sh|\.py|\.bash)?")
+SCRIPT = lazy_regex(r"(?:run[-_]?)?(?:all[-_]?)?tests?(?:\.sh|\.py|\.bash)?")
 """Names of scripts that run all tests."""
-INSTALLS = re.compile(
+INSTALLS = lazy_regex(
     r"\b(?:go (?:get|install|mod download)|pip3? install|npm (?:ci|i|install)"
     r"|(?:yarn|pnpm|bun|composer|bundle|gem|poetry|pipenv|conda|cpanm?) (?:install|add)"
     r"|uv (?:sync|pip install)|pdm (?:sync|install)|apt(?:-get)? install|brew install|cargo install"

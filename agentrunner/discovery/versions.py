@@ -9,6 +9,7 @@ from pathlib import Path
 from agentrunner.sandboxes.base import Request, Sandbox, SandboxError
 from agentrunner.storage.run_folder import write_private
 from agentrunner.storage.worker_ledger import read_json
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.workers.cli import CliWorker
 from agentrunner.workers.member import Member
 
@@ -16,7 +17,7 @@ CACHE = "versions.json"
 """Usual file name in the state folder."""
 _TIMEOUT_SEC = 60.0
 _KEPT = 200
-_VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*", re.ASCII)
+_VERSION = lazy_regex(r"\d+(?:\.\d+)+[\w.+-]*", re.ASCII)
 _LONGEST = 60
 
 

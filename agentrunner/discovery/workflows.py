@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from agentrunner.config.yaml_text import Path as KeyPath
 from agentrunner.config.yaml_text import YamlTree, read_yaml
@@ -17,11 +18,12 @@ from agentrunner.discovery.python_project import PythonProject
 from agentrunner.discovery.reading import exists, names_inside, read_inside
 from agentrunner.discovery.targets import SCRIPT, installs
 from agentrunner.errors import UsageError
+from agentrunner.text.lazy_regex import lazy_regex
 
 _LINE = 300
 _MOST = 3
 """Most commands taken from CI."""
-_COMMAND = re.compile(
+_COMMAND = lazy_regex(
     r"""(?:[A-Z_][A-Z0-9_]*=[\w./:-]*\s+)*                # variables set for it
     (?:(?:uv|poetry|pdm|pipenv|hatch|rye)\s+run\s+(?:--?[\w-]+(?:[=\s][\w.-]+)?\s+)*
       |npx\s+|bundle\s+exec\s+)?
@@ -36,33 +38,32 @@ _COMMAND = re.compile(
     re.VERBOSE,
 )
 """A plain command: nothing that only makes sense in CI, and no second command."""
-_EXPRESSION = re.compile(r"\$\{\{\s*env\.(\w+)\s*\}\}|\$\{(\w+)\}|\$(\w+)")
-_PLAIN_VALUE = re.compile(r"[\w./:= -]*")
-_ENVIRONMENTS = re.compile(r"\b(tox|nox|hatch)\b")
-_PYTEST_OPTIONS = re.compile(
+_EXPRESSION = lazy_regex(r"\$\{\{\s*env\.(\w+)\s*\}\}|\$\{(\w+)\}|\$(\w+)")
+_PLAIN_VALUE = lazy_regex(r"[\w./:= -]*")
+_ENVIRONMENTS = lazy_regex(r"\b(tox|nox|hatch)\b")
+_PYTEST_OPTIONS = lazy_regex(
     r"\s(?:(?:-n|--numprocesses|--dist|--maxprocesses)(?:=|\s+|(?<=-n))\w+"
     r"|--(?:cov-report|cov-config|junit-?xml|color|report-log)\s+[^\s-]\S*"
     r"|--(?:cov|cov-\w[\w-]*|junit-?xml|color|report-log)(?:=\S*|(?=\s|$)))(?=\s|$)"
 )
 """Options of pytest for CI's machines and reports: many processes, coverage, files."""
-_GO_OPTIONS = re.compile(
+_GO_OPTIONS = lazy_regex(
     r"\s--?(?:race|cover|v|count(?:=|\s+)\d+|(?:coverprofile|covermode|coverpkg)(?:=\S*|\s+\S+))"
     r"(?=\s|$)"
 )
-_COVERAGE = re.compile(r"\s(?:--\s+)?--coverage(?:-[\w-]+)?(?:=\S*)?(?=\s|$)")
+_COVERAGE = lazy_regex(r"\s(?:--\s+)?--coverage(?:-[\w-]+)?(?:=\S*)?(?=\s|$)")
 _CI_OPTIONS = (
-    (re.compile(r"\bpytest\b"), _PYTEST_OPTIONS),
-    (re.compile(r"\bgo\s+test\b"), _GO_OPTIONS),
-    (re.compile(r"\b(?:npm|pnpm|yarn|bun|jest|vitest|phpunit)\b"), _COVERAGE),
+    (lazy_regex(r"\bpytest\b"), _PYTEST_OPTIONS),
+    (lazy_regex(r"\bgo\s+test\b"), _GO_OPTIONS),
+    (lazy_regex(r"\b(?:npm|pnpm|yarn|bun|jest|vitest|phpunit)\b"), _COVERAGE),
 )
 """By tool, what only CI needs of it: a report in a file, coverage, a detector of races."""
-_UV = re.compile(r"uv run (?=(?:python3? -m )?pytest\b)")
-_SELECTION = re.compile(r"\s(?:-e|-f|-s|--session|--skip-env)\b")
+_UV = lazy_regex(r"uv run (?=(?:python3? -m )?pytest\b)")
+_SELECTION = lazy_regex(r"\s(?:-e|-f|-s|--session|--skip-env)\b")
 """Only some of the tool's environments: linters, documentation."""
 
 
-@dataclass(frozen=True)
-class _Step:
+class _Step(Struct, frozen=True):
     """A text that CI runs in the root of the repository."""
 
     path: KeyPath

@@ -10,8 +10,9 @@ import contextlib
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentrunner.config.load import changed_sources
 from agentrunner.engine import attempts
@@ -60,8 +61,7 @@ def open_driver(resolved: ResolvedRun, folder: RunFolder, options: Options) -> I
         yield Driver(resolved, folder, options, lock)
 
 
-@dataclass(frozen=True)
-class Driver:
+class Driver(Struct, frozen=True):
     """Drives one run, whose lock this process holds (`driving`)."""
 
     resolved: ResolvedRun

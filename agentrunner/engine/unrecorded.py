@@ -5,7 +5,7 @@ Its supervisor outlives that, lets the worker end and takes a snapshot; `resume`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from agentrunner.execution.tries import ordered_as
 from agentrunner.storage.locks import FileLock
@@ -14,8 +14,7 @@ from agentrunner.storage.run_log import RunLog
 from agentrunner.storage.worker_ledger import read_json
 
 
-@dataclass(frozen=True)
-class UnrecordedRun:
+class UnrecordedRun(Struct, frozen=True):
     """What is known of such a worker run."""
 
     at_work: bool

@@ -9,9 +9,11 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.resources import make_verifier, sandbox_order
@@ -44,8 +46,7 @@ MOST_READ = 1 << 30
 """Files in the repository up to so many bytes are compared with what was delivered."""
 
 
-@dataclass(frozen=True)
-class Verification:
+class Verification(Struct, frozen=True):
     """The outcome of verifying a run a second time."""
 
     run_id: str

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from agentrunner.config.spec import Landing, TaskSpec
 from agentrunner.errors import UsageError
@@ -37,8 +38,7 @@ MAX_PROOF = 20
 MAX_NAMED = 20
 
 
-@dataclass(frozen=True)
-class CommitTools:
+class CommitTools(Struct, frozen=True):
     """What a commit is made with."""
 
     spec: TaskSpec

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from msgspec import Struct
+
 from agentrunner.execution.deps import Clock
 from agentrunner.execution.outages import asked_again_at, ends_by_itself
 from agentrunner.execution.quota import cooling_until
@@ -70,8 +72,7 @@ class AllAway(Exception):
     """Those that were asked just now."""
 
 
-@dataclass
-class FailOver:
+class FailOver(Struct):
     """Asks the candidates of one role in order of preference."""
 
     panel: Panel

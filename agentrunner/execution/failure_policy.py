@@ -8,8 +8,9 @@ a model goes to a person at once, who has to fix it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from agentrunner.config.agents import WorkerRoleSpec
 from agentrunner.errors.workers import (
@@ -30,8 +31,7 @@ PERSON_AT_ONCE = ("auth", "model")
 FAULTS = ("server", "network")
 
 
-@dataclass(frozen=True)
-class FailureCause:
+class FailureCause(Struct, frozen=True):
     """Why a worker could not work."""
 
     code: str
@@ -54,8 +54,7 @@ NOT_STARTED = (126, 127)
 or none that can be executed."""
 
 
-@dataclass(frozen=True)
-class FailureFacts:
+class FailureFacts(Struct, frozen=True):
     """The facts that the decision is based on."""
 
     run: WorkerRun
@@ -76,18 +75,15 @@ class FailureFacts:
     """UTC."""
 
 
-@dataclass(frozen=True)
-class Continue:
+class Continue(Struct, frozen=True):
     """Go on to `validate`, as after any run."""
 
 
-@dataclass(frozen=True)
-class StartAfresh:
+class StartAfresh(Struct, frozen=True):
     """Give the same order in a new session: the old one is gone."""
 
 
-@dataclass(frozen=True)
-class FailOver:
+class FailOver(Struct, frozen=True):
     """Give the same order to another candidate, in a session of its own."""
 
     member: str
@@ -95,16 +91,14 @@ class FailOver:
     """When the first candidate may be used again."""
 
 
-@dataclass(frozen=True)
-class WaitUntil:
+class WaitUntil(Struct, frozen=True):
     """Give the same order to `member` when the wait is over."""
 
     member: str
     wait: Wait
 
 
-@dataclass(frozen=True)
-class AskPerson:
+class AskPerson(Struct, frozen=True):
     """Ask a person, who fixes the problem and has it tried again, or ends the run."""
 
     why: str

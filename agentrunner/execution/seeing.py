@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -39,11 +38,12 @@ from agentrunner.state.run_state import RedTest, TaskContext
 from agentrunner.state.short_names import further, shortened, used
 from agentrunner.state.state_model import FileRef
 from agentrunner.state.summary import without_host
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.tokens import beginning, tokens
 
 LEAST_QUOTE = 4
 """Characters of a line that is worth something as a quote."""
-_MARK = re.compile(r"^(?:\s*>)?\s*(?:[+-](?![+-])|\d+:)?\s*")
+_MARK = lazy_regex(r"^(?:\s*>)?\s*(?:[+-](?![+-])|\d+:)?\s*")
 """What may stand before a quoted line: the marks of a diff, or the number of a look."""
 CONTEXT_FILE = "repository.json"
 """File name in the run's folder: what the planner was shown of the repository, and of which

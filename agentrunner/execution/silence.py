@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from agentrunner.config.spec import Check
@@ -20,6 +20,7 @@ from agentrunner.planners.panel import RoleCandidates, role_of
 from agentrunner.protocol import WorkerCall
 from agentrunner.state.people import CHECK, CHECK_AFTER, Question
 from agentrunner.state.run_state import TaskContext
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.terminal import sanitize
 from agentrunner.workers.policy import check_prompt
 
@@ -28,17 +29,16 @@ MOST_ANSWER = 2000
 MOST_FAULT = 500
 AGAIN, COMPLETE, END = "again", "complete", "end"
 DROP, ACCEPT = "drop", "accept"
-ABOUT_CHECK = re.compile(r"(check|accept)\s*[:\uff1a]\s*(.*)", re.IGNORECASE | re.DOTALL)
+ABOUT_CHECK = lazy_regex(r"(check|accept)\s*[:\uff1a]\s*(.*)", re.IGNORECASE | re.DOTALL)
 FOR_CHECK = 'one of: again, "check: COMMAND", drop, end; after work also "accept: REASON"'
-ORDER = re.compile(r"(worker|model)\s*[:\uff1a]\s*(.*)", re.IGNORECASE | re.DOTALL)
+ORDER = lazy_regex(r"(worker|model)\s*[:\uff1a]\s*(.*)", re.IGNORECASE | re.DOTALL)
 HOW = 'one of: again, "worker: PROMPT", "model: NAME", end'
 HOW_BEFORE_COMPLETION = HOW.replace(", end", ", complete, end")
-NAME = re.compile(r"[!-~]{1,200}")
+NAME = lazy_regex(r"[!-~]{1,200}")
 """Pattern of a model's name."""
 
 
-@dataclass(frozen=True)
-class Silence:
+class Silence(Struct, frozen=True):
     """What was asked, who did not answer it, and why."""
 
     asked_for: MessageType
@@ -55,8 +55,7 @@ class Silence:
     """The planner's last answer, cut."""
 
 
-@dataclass(frozen=True)
-class PlannerOrder:
+class PlannerOrder(Struct, frozen=True):
     """A person's answer in the planner's place."""
 
     what: Literal["again", "worker", "complete", "model", "end", "check", "drop", "accept"]

@@ -10,20 +10,20 @@ the evidence can complete the run.
 from __future__ import annotations
 
 import hashlib
-import re
 
 from agentrunner.execution.deps import Update
 from agentrunner.execution.questions import remark
 from agentrunner.state.run_state import Evidence, TaskContext, TestOutcome, Verdict
 from agentrunner.state.summary import NOTICED
 from agentrunner.state.worker_runs import Stuck, WorkerRun
+from agentrunner.text.lazy_regex import lazy_regex
 
 UNCHANGED = "unchanged"
 """In place of a digest of what is red: nothing is, and the worker has changed nothing."""
 _NAMES = 5
 """How many red tests and checks a remark names."""
 _VOLATILE = [
-    (re.compile(pattern), word)
+    (lazy_regex(pattern), word)
     for pattern, word in (
         (r"\b\d+(?:\.\d+)?\s?(?:ms|µs|us|ns|s|sec|seconds?|m|min)\b", "<duration>"),
         (r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?Z?)?", "<time>"),

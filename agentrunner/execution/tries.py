@@ -5,14 +5,14 @@ The ledger starts a worker once per id, and answers a second claim with the firs
 
 from __future__ import annotations
 
-import re
+from agentrunner.text.lazy_regex import lazy_regex
 
 FRESH_LOGIN = "r"
 LOST = "x"
 AGAIN = "w"
-_LOST_BEFORE = re.compile(rf"{LOST}\d+$")
-_AGAIN_BEFORE = re.compile(rf"{AGAIN}\d+$")
-_ORDERED = re.compile(r"\d+-\d+")
+_LOST_BEFORE = lazy_regex(rf"{LOST}\d+$")
+_AGAIN_BEFORE = lazy_regex(rf"{AGAIN}\d+$")
+_ORDERED = lazy_regex(r"\d+-\d+")
 
 
 def after_loss(worker_run_id: str, losses: int) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from agentrunner.state.run_state import TAIL_BYTES, Finding, TaskContext
 from agentrunner.state.state_model import FileRef
 from agentrunner.state.worker_runs import CommandSeen, WorkerOrder, WorkerRun
 from agentrunner.supervisor.client import SupervisedResult
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.workers.base import WorkerReading
 from agentrunner.workers.outcome import WorkerOutcome
 
@@ -29,7 +29,7 @@ MOST_COMMANDS = 10
 MOST_CHANGES = 20
 PATH_CHARS = 120
 """Characters of a changed file's path in the state; its beginning is cut."""
-INSTALLS = re.compile(
+INSTALLS = lazy_regex(
     r"\b(pip3?|uv|npm|pnpm|yarn|poetry|pdm|bundle|cargo|go)\b.*\b(install|add|sync|update|get|ci)\b"
 )
 

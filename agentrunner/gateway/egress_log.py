@@ -16,9 +16,10 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 Decision = Literal["allowed", "closed", "refused", "failed"]
 
@@ -29,8 +30,7 @@ MOST_KINDS = 256
 OTHERS = "*"
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A decision about a host. Entries that differ only in numbers are folded."""
 
     decision: Decision
@@ -42,8 +42,7 @@ class Entry:
     """The address that was dialled, or would have been."""
 
 
-@dataclass
-class _Pending:
+class _Pending(Struct):
     seen: int = 0
     written: int = 0
     sums: dict[str, float] = field(default_factory=dict)
@@ -93,8 +92,7 @@ class EgressLog:
         pending.sums.clear()
 
 
-@dataclass(frozen=True)
-class HostUse:
+class HostUse(Struct, frozen=True):
     """How a host was used, over all commands of a run."""
 
     host: str

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import Struct
 
-@dataclass(frozen=True)
-class Outgoing:
+
+class Outgoing(Struct, frozen=True):
     """A request as it leaves the gateway, except for the key."""
 
     method: str
@@ -24,8 +24,7 @@ class Outgoing:
     """False for calls that cost nothing; they may come in any order or not at all."""
 
 
-@dataclass(frozen=True)
-class Incoming:
+class Incoming(Struct, frozen=True):
     """A reply whose body is still to come."""
 
     status: int

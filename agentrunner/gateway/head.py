@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import urlsplit
 
 import h11
+from msgspec import Struct
 
 from agentrunner.config.hosts import canonical_name, port_number
 
@@ -21,8 +21,7 @@ Reason = Literal[
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class HostAndPort:
+class HostAndPort(Struct, frozen=True):
     """A requested host, its name written as in an allow-list."""
 
     host: str

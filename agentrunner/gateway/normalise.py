@@ -11,11 +11,13 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from msgspec import Struct
+
 from agentrunner.gateway.wires import parse
+from agentrunner.text.lazy_regex import lazy_regex
 
 WORKDIR = "<workdir>"
 SHOWN = 80
@@ -32,11 +34,11 @@ _MONTH = (
     "(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?"
     "|Sep(?:tember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
 )
-_NAMED = re.compile(r"… \(\d+ characters, text ([0-9a-f]{16})\)$")
+_NAMED = lazy_regex(r"… \(\d+ characters, text ([0-9a-f]{16})\)$")
 _IN_PATH = r"[^\s\"'`<>=:,;()]"
 _TIME = r"\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?(?![\d:])(?:Z\b|[+-]\d\d:?\d\d)?"
 _RULES = [
-    (re.compile(pattern), word)
+    (lazy_regex(pattern), word)
     for pattern, word in (
         # Match only where a path begins: long words must not be tried at each letter.
         (rf"(?<!{_IN_PATH})/{_IN_PATH}*/runs/[\w.-]+/(?:box|sock)\b", "<run>"),
@@ -59,8 +61,7 @@ _RULES = [
 ]
 
 
-@dataclass(frozen=True)
-class Normal:
+class Normal(Struct, frozen=True):
     """A normalised request."""
 
     asked: Any

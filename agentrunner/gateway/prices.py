@@ -13,20 +13,20 @@ Without a price of their own, `cached` (read from the provider's cache) and `cac
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
+from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import BadPrices
 from agentrunner.gateway.wires import CallTokens
+from agentrunner.text.lazy_regex import lazy_regex
 
 _Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -78,8 +78,7 @@ class _Table(BaseModel):
     models: dict[str, Price | None]
 
 
-@dataclass(frozen=True)
-class Prices:
+class Prices(Struct, frozen=True):
     """Prices by model name."""
 
     models: Mapping[str, Price | None] = field(default_factory=dict)
@@ -155,7 +154,7 @@ def _invalid(path: Path, why: Any) -> UsageError:
     )
 
 
-_VERSION = re.compile(r"[-@](?:latest|\d{4,8}(?:-\d\d-\d\d)?)")
+_VERSION = lazy_regex(r"[-@](?:latest|\d{4,8}(?:-\d\d-\d\d)?)")
 
 
 def _is_version_of(model: str, name: str) -> bool:

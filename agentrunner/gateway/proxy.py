@@ -14,7 +14,8 @@ import sys
 from asyncio import StreamReader, StreamWriter
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentrunner.config.hosts import AllowedHost, find_host, parse_host
 from agentrunner.gateway.dial import Dialer, Direct, NotPublic, way_out
@@ -33,8 +34,7 @@ MOST_COUNTED = 256
 question, which stays in a pipe until it is read."""
 
 
-@dataclass(frozen=True)
-class ProxyLimits:
+class ProxyLimits(Struct, frozen=True):
     """How much a sandbox may demand of the proxy."""
 
     head_sec: float = 10

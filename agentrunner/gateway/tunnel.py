@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from asyncio import StreamReader, StreamWriter
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 CHUNK = 256 << 10
 BUFFER = 64 << 10
@@ -14,8 +15,7 @@ FLUSH_SEC = 10.0
 """How long a slow client may take to receive the remaining bytes at the end."""
 
 
-@dataclass(frozen=True)
-class TunnelSide:
+class TunnelSide(Struct, frozen=True):
     """One side of a tunnel."""
 
     reader: StreamReader

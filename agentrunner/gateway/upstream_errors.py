@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
+
+from msgspec import Struct
 
 from agentrunner.gateway.usage import ErrorClass
 from agentrunner.gateway.wires import parse
@@ -45,8 +46,7 @@ _BY_STATUS: Mapping[int, ErrorClass] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class UpstreamError:
+class UpstreamError(Struct, frozen=True):
     """An error of the provider."""
 
     kind: ErrorClass

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
+
+from msgspec import Struct
 
 from agentrunner.gateway.exchange import Outgoing
 from agentrunner.gateway.metering import Meter
@@ -17,8 +19,7 @@ from agentrunner.text.redaction import Redactor
 from agentrunner.text.times import stamp
 
 
-@dataclass
-class OpenCall:
+class OpenCall(Struct):
     """What is known so far of one call that was let through."""
 
     request: Outgoing

@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
+
 from agentrunner.gateway.order import Wire
+from agentrunner.text.lazy_regex import lazy_regex
 
 Json = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class CallTokens:
+class CallTokens(Struct, frozen=True):
     """The tokens of one call."""
 
     input: int
@@ -31,8 +32,7 @@ class CallTokens:
     """The part of `input` that was written to the cache, if that has its own price."""
 
 
-@dataclass(frozen=True)
-class Route:
+class Route(Struct, frozen=True):
     """A call that is let through."""
 
     method: str
@@ -41,8 +41,7 @@ class Route:
     """False for calls that cost nothing: lists of models, counts of tokens."""
 
 
-@dataclass(frozen=True)
-class WireFormat:
+class WireFormat(Struct, frozen=True):
     """One provider's API."""
 
     name: Wire
@@ -91,7 +90,7 @@ CREDENTIAL_QUERY = "key"
 """Gemini's clients may also put it into the URL."""
 
 _ID = r"[A-Za-z0-9][\w.:@-]*"
-_MODEL_IN_PATH = re.compile(rf"/models/({_ID}):\w+$")
+_MODEL_IN_PATH = lazy_regex(rf"/models/({_ID}):\w+$")
 
 
 def _routes(*lines: str) -> tuple[Route, ...]:

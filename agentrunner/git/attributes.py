@@ -14,13 +14,14 @@ import re
 from collections.abc import Iterable
 
 from agentrunner.git.process import read_small
+from agentrunner.text.lazy_regex import lazy_regex
 
-CHANGES_CONTENT = re.compile(
+CHANGES_CONTENT = lazy_regex(
     rb"(?i)(?:^|\s)(?:filter|ident|eol|crlf|working-tree-encoding)(?:\s|=|$)"
 )
 """A rule that sets one of these, or sets it to something; `-filter` and `!filter` do not."""
-NAMED_FILE = re.compile(rb"(?im)^\s*attributesfile\s*=\s*\"?([^\"\n;#]+)")
-PLAIN = re.compile(rb"[A-Za-z0-9_.*?+@-]+")
+NAMED_FILE = lazy_regex(rb"(?im)^\s*attributesfile\s*=\s*\"?([^\"\n;#]+)")
+PLAIN = lazy_regex(rb"[A-Za-z0-9_.*?+@-]+")
 """A pattern that `fnmatch` on the last name interprets as git does."""
 
 

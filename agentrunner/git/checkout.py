@@ -7,7 +7,8 @@ hooks and filters. Everything here blocks and may raise GitFailed and OSError.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentrunner.errors.repositories import DetachedHead, GitFailed, HeadMoved, StagedChanges
 from agentrunner.git.ignore import MOST_INDEX
@@ -18,8 +19,7 @@ from agentrunner.text.unicode import to_bytes
 _QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
 
 
-@dataclass(frozen=True)
-class CheckoutState:
+class CheckoutState(Struct, frozen=True):
     """The branch and commit of the user's checkout."""
 
     branch: str

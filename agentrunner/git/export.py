@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -23,12 +22,13 @@ from agentrunner.git.borrow import is_untouched
 from agentrunner.git.process import ATTRIBUTES, Git, replace
 from agentrunner.git.restore import Entry, SafeFolder, starts_with_mark
 from agentrunner.git.snapshot_writer import stand_ins
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes, to_text
 
 UMASK = 0o022
 
 OWN_NAMES_ONLY = ("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false")
-LINE = re.compile(rb"([0-7]+) \w+ ([0-9a-f]+)\t([^\0]+)\0")
+LINE = lazy_regex(rb"([0-7]+) \w+ ([0-9a-f]+)\t([^\0]+)\0")
 """An entry of `git ls-tree -z`."""
 Read = Callable[[Git, Mapping[str, Entry]], Iterable[tuple[str, str, Content]]]
 """Reads path, mode and content of entries."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from agentrunner.git.ignore import IgnoreRules
 from agentrunner.git.private_clone import BRANCHES, CloneStore, Identity, remove_tree
@@ -26,8 +27,7 @@ _UNDER_WAY = ".agentrunner-git"
 """Where a new `.git` is until it is complete: in the same folder, so that it can be renamed."""
 
 
-@dataclass(frozen=True)
-class FirstCommit:
+class FirstCommit(Struct, frozen=True):
     """What the folder's repository begins with."""
 
     branch: str

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ from agentrunner.git.process import Git, read_small, replace
 from agentrunner.git.stat_cache import FileKey, size_of
 from agentrunner.git.user_index import MOST_INDEX as MOST_INDEX
 from agentrunner.git.user_index import IndexDamaged, UserIndex, read_index
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes, to_text
 
 KEPT_FILE, KEPT_TOGETHER = 1 << 20, 64 << 20
@@ -36,7 +36,7 @@ def ignored_folders(git: Git) -> list[bytes]:
     return sorted(to_bytes(path) for path, ignored in known.items() if ignored)
 
 
-_SHA256 = re.compile(rb"(?im)^\s*objectformat\s*=\s*\"?sha256")
+_SHA256 = lazy_regex(rb"(?im)^\s*objectformat\s*=\s*\"?sha256")
 
 
 class Saved(TypedDict):

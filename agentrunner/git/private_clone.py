@@ -11,8 +11,9 @@ import contextlib
 import os
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentrunner.config.repo import git_root, is_repository
 from agentrunner.errors.repositories import (
@@ -37,16 +38,14 @@ BRANCHES = "refs/heads/"
 _NO_HOOKS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
 
 
-@dataclass(frozen=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """An author or committer."""
 
     name: str
     email: str
 
 
-@dataclass(frozen=True)
-class MergedTree:
+class MergedTree(Struct, frozen=True):
     """The result of merging two commits."""
 
     tree: str

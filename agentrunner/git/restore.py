@@ -14,9 +14,10 @@ import secrets
 import shutil
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
+
+from msgspec import Struct, field
 
 from agentrunner.environment import is_out_of_room
 from agentrunner.git.blobs import Content
@@ -32,8 +33,7 @@ UNREADABLE: Entry = ("other", "")
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
-@dataclass(frozen=True)
-class Restored:
+class Restored(Struct, frozen=True):
     """The outcome of an `undo`: files changed, and files refused that should have been."""
 
     files: list[str]

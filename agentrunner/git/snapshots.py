@@ -13,10 +13,11 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from agentrunner.config.repo import git_root
 from agentrunner.environment import find_program
@@ -77,8 +78,7 @@ MOST_LINKS = 20
 NO_SURPRISES = ("--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--full-index")
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """A path that differs between two trees; `type` is a file that became a link or vice versa."""
 
     path: str

@@ -20,12 +20,13 @@ from agentrunner.git.process import Git, git_dir_of, read_small, shared_dir_of
 from agentrunner.git.restore import Entry
 from agentrunner.git.stat_cache import blob_of, mode_of
 from agentrunner.git.user_index import IndexDamaged, read_index
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes, to_text
 
 SUBMODULE = 0o160000
 FOLDER = "40000"
-ROW = re.compile(rb"(?P<mode>\d+) (?P<name>[^\0]+)\0(?P<object>.{20})", re.DOTALL)
-HASH = re.compile(r"[0-9a-f]{40}")
+ROW = lazy_regex(rb"(?P<mode>\d+) (?P<name>[^\0]+)\0(?P<object>.{20})", re.DOTALL)
+HASH = lazy_regex(r"[0-9a-f]{40}")
 REMOTE = "refs/remotes/"
 MOST_REFS = 1_000
 

@@ -7,8 +7,9 @@ or a program that settings name.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentrunner.git.private_clone import BRANCHES
 from agentrunner.git.process import git_dir_of, shared_dir_of, users_git
@@ -17,8 +18,7 @@ from agentrunner.git.snapshots import find_git
 _REF = "ref: "
 
 
-@dataclass(frozen=True)
-class UserRepository:
+class UserRepository(Struct, frozen=True):
     """The repository that a user named; its folder has a `.git`. Methods may raise OSError."""
 
     repo: Path

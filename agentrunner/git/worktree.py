@@ -11,8 +11,9 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from agentrunner.git.ignore import IgnoreRules
 from agentrunner.git.private_clone import CloneStore, remove_tree
@@ -24,8 +25,7 @@ ORPHAN_SEC = 24 * 3600
 """How long a folder without a run is left alone: its run may be about to begin."""
 
 
-@dataclass(frozen=True)
-class WorktreePlace:
+class WorktreePlace(Struct, frozen=True):
     """The folder that one run has for a repository: a private clone, and its work tree."""
 
     root: Path
@@ -46,8 +46,7 @@ class WorktreePlace:
             remove_tree(self.root)
 
 
-@dataclass(frozen=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """What a work tree was made from."""
 
     base: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentrunner.gateway.order import (
     GATEWAY_PORT,
@@ -20,16 +21,14 @@ EGRESS_LOG = "egress.jsonl"
 """In a run's folder."""
 
 
-@dataclass(frozen=True)
-class Cassette:
+class Cassette(Struct, frozen=True):
     """The file that records, or replays, every exchange with a model."""
 
     record: Path | None = None
     replay: Path | None = None
 
 
-@dataclass(frozen=True)
-class EgressRoute:
+class EgressRoute(Struct, frozen=True):
     """The way out of one process: the gateway, the door to it, and the model's address."""
 
     order: GatewayOrder | None = None

@@ -6,9 +6,10 @@ The rows add up to the counters that limits are checked against: both come from 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
 
 from agentrunner.money.amount import NOTHING, Amount, Known, total
 from agentrunner.storage.run_folder import RunFolder, runs_root
@@ -23,8 +24,7 @@ LOST: Mapping[str, Any] = {"usage": {}, "usd": None, "known": "unknown"}
 """What is known of a call whose end nobody saw: that it was made."""
 
 
-@dataclass(frozen=True)
-class BillRow:
+class BillRow(Struct, frozen=True):
     """One line of the bill."""
 
     role: Role

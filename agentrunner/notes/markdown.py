@@ -11,7 +11,9 @@ import re
 
 from markupsafe import Markup
 
-_SPECIAL = re.compile(
+from agentrunner.text.lazy_regex import lazy_regex
+
+_SPECIAL = lazy_regex(
     r"""[\\`*\[\]<|~]
       | (?<![^\W_])_ | _(?![^\W_])              # inside a word it is literal
       | &(?=\#|\w)                              # an entity
@@ -20,8 +22,8 @@ _SPECIAL = re.compile(
       | ^[-+=>]""",
     re.VERBOSE | re.IGNORECASE,
 )
-_NUMBERED = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
-_CODE = re.compile(r"(?<!`)`([^`|\\]+)`(?!`)")
+_NUMBERED = lazy_regex(r"^(\d{1,9})([.)])(?=\s|$)")
+_CODE = lazy_regex(r"(?<!`)`([^`|\\]+)`(?!`)")
 
 
 def flat(text: str, limit: int = 0) -> str:

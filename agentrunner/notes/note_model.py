@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from agentrunner.state.evidence_words import EvidenceKind, Grade
 from agentrunner.state.lifecycle import EndName, NextStep, end_of
@@ -27,8 +28,7 @@ def fell_short(label: Label) -> bool:
     return next_step_of(label) in ("review", "retry")
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(Struct, frozen=True):
     """A sentence: its key in the phrase tables, and the values to insert."""
 
     key: str
@@ -40,8 +40,7 @@ def line(key: str, **values: Any) -> Line:
     return Line(key, values)
 
 
-@dataclass(frozen=True)
-class Attachment:
+class Attachment(Struct, frozen=True):
     """A file of the run's folder; `text` is only set for a full note."""
 
     path: str
@@ -50,8 +49,7 @@ class Attachment:
     text: str = ""
 
 
-@dataclass(frozen=True)
-class CriterionRow:
+class CriterionRow(Struct, frozen=True):
     """One acceptance criterion."""
 
     id: str
@@ -70,16 +68,14 @@ class CriterionRow:
         return self.status != "passed" or self.evidence in ("judged", "none")
 
 
-@dataclass(frozen=True)
-class RedRow:
+class RedRow(Struct, frozen=True):
     """A red test: its name with its place, and the first line of its message."""
 
     title: str
     message: str
 
 
-@dataclass(frozen=True)
-class TestFacts:
+class TestFacts(Struct, frozen=True):
     """The test command, now and before the run. None: the output does not show it."""
 
     __test__ = False
@@ -119,8 +115,7 @@ class TestFacts:
         return (self.exit_code == 0 or self.known_count > 0) and not self.finding
 
 
-@dataclass(frozen=True)
-class PlannerCallRow:
+class PlannerCallRow(Struct, frozen=True):
     """One attempt to ask the planner."""
 
     type: str
@@ -133,16 +128,14 @@ class PlannerCallRow:
     response: Attachment | None = None
 
 
-@dataclass(frozen=True)
-class CommandRow:
+class CommandRow(Struct, frozen=True):
     """A command that a worker reports."""
 
     command: str
     status: str
 
 
-@dataclass(frozen=True)
-class WorkerRunRow:
+class WorkerRunRow(Struct, frozen=True):
     """One worker run, with the decision for it."""
 
     number: int
@@ -166,8 +159,7 @@ class WorkerRunRow:
     """Standard error, if the worker wrote any."""
 
 
-@dataclass(frozen=True)
-class Log:
+class Log(Struct, frozen=True):
     """The history, with only the newest entries if there are too many."""
 
     meta_calls: tuple[PlannerCallRow, ...] = ()
@@ -180,8 +172,7 @@ class Log:
     """Questions, answers, edits, acceptances, warnings, open points."""
 
 
-@dataclass(frozen=True)
-class RunFigures:
+class RunFigures(Struct, frozen=True):
     """The figures of the run."""
 
     loops: int
@@ -208,8 +199,7 @@ class RunFigures:
     hosts_refused: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class BillLine:
+class BillLine(Struct, frozen=True):
     """The cost of calls of one model."""
 
     who: str
@@ -236,8 +226,7 @@ class BillLine:
         return min(100, round(100 * self.tokens_cached / self.tokens_in)) if self.tokens_in else 0
 
 
-@dataclass(frozen=True)
-class PersonRow:
+class PersonRow(Struct, frozen=True):
     """A person's decision."""
 
     at: str
@@ -248,8 +237,7 @@ class PersonRow:
     text: str
 
 
-@dataclass(frozen=True)
-class NoteView:
+class NoteView(Struct, frozen=True):
     """Everything that a template can show. Texts are unchanged except that secrets are removed."""
 
     run_id: str

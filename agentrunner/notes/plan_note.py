@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentrunner.notes.markdown import flat
 from agentrunner.notes.note_model import BillLine
@@ -20,6 +21,7 @@ from agentrunner.notes.view import map_texts, sum_of
 from agentrunner.notes.writer import WrittenNote, write_marked
 from agentrunner.results import BillEntry
 from agentrunner.state.lifecycle import END_STATES, Tone
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.terminal import sanitize
 
 MAX_DRAWN = 120
@@ -51,12 +53,11 @@ _STYLES: Mapping[str, str] = {
     "FIXING": "active",
 }
 """How a diagram marks a task; other states are not marked."""
-_UNDRAWABLE = re.compile(r"[^\w \-.,/+…\u3001-\u303f\u30fb\uff01-\uff5e]+")
+_UNDRAWABLE = lazy_regex(r"[^\w \-.,/+…\u3001-\u303f\u30fb\uff01-\uff5e]+")
 """Other characters end labels, nodes or comments in Mermaid, whose own syntax is ASCII."""
 
 
-@dataclass(frozen=True)
-class PlanRow:
+class PlanRow(Struct, frozen=True):
     """A phase or task of the plan, in the order of the tree."""
 
     title: str
@@ -82,8 +83,7 @@ class PlanRow:
     """File names of its runs' notes beside this one, in the order of the runs."""
 
 
-@dataclass(frozen=True)
-class PlanQuestion:
+class PlanQuestion(Struct, frozen=True):
     """A question that only a person can answer."""
 
     number: int
@@ -91,8 +91,7 @@ class PlanQuestion:
     task_id: str = ""
 
 
-@dataclass(frozen=True)
-class NotedEvent:
+class NotedEvent(Struct, frozen=True):
     """An event for the note."""
 
     at: str
@@ -102,8 +101,7 @@ class NotedEvent:
     text: str = ""
 
 
-@dataclass(frozen=True)
-class PlanFacts:
+class PlanFacts(Struct, frozen=True):
     """Everything that the note of a plan shows."""
 
     plan_id: str

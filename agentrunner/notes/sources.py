@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from agentrunner.config.spec import TaskSpec
@@ -20,8 +20,7 @@ TAIL_CHARS = 6 * 1024
 """Limit for one file in a full note."""
 
 
-@dataclass(frozen=True)
-class NoteSources:
+class NoteSources(Struct, frozen=True):
     """The sources of a note."""
 
     result: Result

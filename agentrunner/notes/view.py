@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.money.amount import Amount, amount_of_entry, least_usd, total
@@ -111,21 +113,25 @@ def build_view(
 
 
 def map_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Copy a dataclass, mapping or sequence with every text in it changed."""
+    """Copy a record, mapping or sequence with every text in it changed."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Line):
         # The key is our own and names a phrase.
         return Line(value.key, {key: map_texts(item, change) for key, item in value.values.items()})
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {
-            field.name: map_texts(getattr(value, field.name), change)
-            for field in dataclasses.fields(value)
-        }
-        return replace(value, **fields)
+    if names := _field_names(value):
+        return type(value)(**{name: map_texts(getattr(value, name), change) for name in names})
     if isinstance(value, list | tuple):
         return tuple(map_texts(item, change) for item in value)
     return value
+
+
+def _field_names(value: Any) -> Sequence[str]:
+    if isinstance(value, Struct):
+        return value.__struct_fields__
+    if dataclasses.is_dataclass(value):
+        return [field.name for field in dataclasses.fields(value)]
+    return ()
 
 
 def prd_summary(text: str) -> str:
@@ -279,7 +285,7 @@ def bill_line(row: BillEntry) -> BillLine:
 def sum_of(rows: Sequence[BillEntry]) -> BillLine:
     """Add up rows of a bill (at least one), without a role and model."""
     amounts = [amount_of_entry(row) for row in rows]
-    return _line_of("", replace(total(amounts), model=""), least_usd(amounts))
+    return _line_of("", dataclasses.replace(total(amounts), model=""), least_usd(amounts))
 
 
 def _line_of(who: str, amount: Amount, usd: float | None) -> BillLine:

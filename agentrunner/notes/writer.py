@@ -14,8 +14,9 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from agentrunner.config.naming import TASK_ID
 from agentrunner.errors import UsageError
@@ -23,17 +24,17 @@ from agentrunner.errors.runs import BadNoteFolder, NoteNotWritten
 from agentrunner.errors.task_files import BadTaskId
 from agentrunner.git.user_index import IndexDamaged, read_index
 from agentrunner.notes.render import MARKER
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _HEAD_BYTES = 1024
 _OURS = ".agent-runner"
-_NOTE_NAME = re.compile(r"^(task|plan)-.*\.md$")
+_NOTE_NAME = lazy_regex(r"^(task|plan)-.*\.md$")
 _MAX_OLD_NOTES = 10_000
 
 
-@dataclass(frozen=True)
-class WrittenNote:
+class WrittenNote(Struct, frozen=True):
     """The note's path, and a warning about it for people ("" if none)."""
 
     path: Path

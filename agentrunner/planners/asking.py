@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+
+from msgspec import Struct, field
 
 from agentrunner.errors import ProtocolError, TaskFailed
 from agentrunner.errors.replies import ReplyEmpty, ReplyInvalid, ReplySyntax
@@ -45,8 +47,7 @@ Look_ = Callable[[Sequence[Look]], Awaitable[str]]
 """Returns what the planner's looks found."""
 
 
-@dataclass(frozen=True)
-class PlannerAnswer:
+class PlannerAnswer(Struct, frozen=True):
     """A usable answer and its cost. Failed attempts appear only in the record."""
 
     message: Message
@@ -56,8 +57,7 @@ class PlannerAnswer:
     output_tokens: int
 
 
-@dataclass
-class _Progress:
+class _Progress(Struct):
     """What one question has cost so far."""
 
     call_number: int

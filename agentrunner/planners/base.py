@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
+from msgspec import Struct
+
 from agentrunner.errors.planners import NoPlannerAnswer, NoUsableAnswer
 from agentrunner.gateway.order import Allowance
 
@@ -22,8 +24,7 @@ MessageType = Literal[
 ]
 
 
-@dataclass(frozen=True)
-class ChatMessage:
+class ChatMessage(Struct, frozen=True):
     """One message of the conversation with the model."""
 
     role: Literal["system", "user", "assistant"]
@@ -44,8 +45,7 @@ def in_turns(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
     return turns
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(Struct, frozen=True):
     """A partial answer, from a planner that streams."""
 
     text: str

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
@@ -39,6 +38,7 @@ from agentrunner.planners.retry import capped, http_failure, parse_retry_after
 from agentrunner.planners.streaming import Progress, silent, tell_reading
 from agentrunner.planners.timeouts import is_near, limits_of
 from agentrunner.planners.workplace import Workplace
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.redaction import Redactor
 from agentrunner.text.server_errors import in_words
 from agentrunner.workers.failures import failure_of
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 Messages = Sequence[tuple[str, Any]]
 
 _SECRET_WORDS = ("KEY", "TOKEN", "SECRET")
-_INSTALL = re.compile(r"pip install (?:-U )?`?([\w.-]+)")
+_INSTALL = lazy_regex(r"pip install (?:-U )?`?([\w.-]+)")
 
 
 class ChatPlanner:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.config.spec import TaskSpec
@@ -47,8 +49,7 @@ TIMEOUT_SEC = 600.0
 NOT_FOUND = 127
 
 
-@dataclass(frozen=True)
-class CliCall:
+class CliCall(Struct, frozen=True):
     """One call: what is asked, and where it runs."""
 
     place: CliFolders
@@ -69,8 +70,7 @@ class CliCall:
         return found[1] if found else None
 
 
-@dataclass(frozen=True)
-class CliAnswer:
+class CliAnswer(Struct, frozen=True):
     """The parsed output of a CLI."""
 
     text: str = ""

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentrunner.config.agents import reads_repo
 from agentrunner.config.spec import TaskSpec
@@ -27,8 +28,7 @@ from agentrunner.sandboxes.deny import holds
 from agentrunner.storage.run_folder import make_private
 
 
-@dataclass(frozen=True)
-class CliFolders:
+class CliFolders(Struct, frozen=True):
     """The folders of one call."""
 
     home: Path
@@ -41,8 +41,7 @@ class CliFolders:
     """Whether there is a sandbox at all."""
 
 
-@dataclass(frozen=True)
-class CliOutcome:
+class CliOutcome(Struct, frozen=True):
     """How a call ended."""
 
     result: CommandResult | None

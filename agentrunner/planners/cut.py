@@ -8,7 +8,8 @@ far below the least number of tokens that the text can have reveals it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentrunner.config.kinds import planner_kind
 from agentrunner.planners.base import PlannerCall
@@ -29,8 +30,7 @@ ROOM = 2
 """Suggested window as a multiple of what was sent: the prompt fits and the run can grow."""
 
 
-@dataclass(frozen=True)
-class Cut:
+class Cut(Struct, frozen=True):
     """A prompt of which the server has read only a part."""
 
     read: int

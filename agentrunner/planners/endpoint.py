@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL, PlannerSpec
 from agentrunner.config.hosts import is_loopback
@@ -33,8 +34,7 @@ PRIVATE = tuple(
 """Addresses that no router passes on to the internet."""
 
 
-@dataclass(frozen=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """A model at an address."""
 
     model: str

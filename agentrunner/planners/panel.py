@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from agentrunner.config.agents import PlannerCandidate, RoleSpec
 from agentrunner.config.spec import TaskSpec
@@ -30,8 +32,7 @@ Role = Literal["meta", "plan", "assess"]
 ROLES: tuple[Role, ...] = ("meta", "plan", "assess")
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A client that can take a role."""
 
     name: str
@@ -42,8 +43,7 @@ class Candidate:
     weight: int = 0
 
 
-@dataclass(frozen=True)
-class RoleCandidates:
+class RoleCandidates(Struct, frozen=True):
     """The candidates of a role in order of preference; at least one."""
 
     candidates: tuple[Candidate, ...]

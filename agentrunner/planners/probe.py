@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentrunner.planners.base import (
     ChatMessage,
@@ -41,8 +42,7 @@ SCHEMA = closed(
 one, and enforce nothing of it, or only what is around the union."""
 
 
-@dataclass(frozen=True)
-class ProbedCall:
+class ProbedCall(Struct, frozen=True):
     """The results of one call."""
 
     reply: Reply

@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
+
+from msgspec import Struct
 
 TIMEOUT_SEC = 5.0
 MOST_BYTES = 1 << 20
@@ -26,8 +27,7 @@ SETTINGS: Mapping[str, str] = {
 """How to give each of these servers a longer context."""
 
 
-@dataclass(frozen=True)
-class Server:
+class Server(Struct, frozen=True):
     """A model server."""
 
     name: str = ""

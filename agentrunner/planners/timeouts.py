@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentrunner.config.agents import PlannerSpec
 from agentrunner.errors.command_line import BadEnvironment
@@ -20,8 +21,7 @@ BETWEEN_SEC = 120.0
 MOST_SEC = 86_400.0
 
 
-@dataclass(frozen=True)
-class TimeLimits:
+class TimeLimits(Struct, frozen=True):
     """Time limits in seconds. Any byte is a sign of life, including keep-alives."""
 
     whole: float

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     from agentrunner.text.redaction import Redactor
 
 
-@dataclass(frozen=True)
-class Workplace:
+class Workplace(Struct, frozen=True):
     """The run's folder, sandbox and redactor."""
 
     folder: RunFolder

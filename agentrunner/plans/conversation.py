@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct, field
 
 from agentrunner.config.agents import See
 from agentrunner.config.markdown import detect_language
@@ -66,8 +67,7 @@ class Planner(Protocol):
         """
 
 
-@dataclass
-class Conversation:
+class Conversation(Struct):
     """A conversation between people and a planner about one plan."""
 
     store: PlanStore

@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass, fields, replace
 
+from msgspec import Struct
+
 from agentrunner.plans.patch import EditError, PatchRejected
 from agentrunner.plans.plan import AT_WORK, ROOT, NodeDesign, Plan, PlanNode
 
@@ -18,8 +20,7 @@ class FieldChange:
     after: object
 
 
-@dataclass(frozen=True)
-class PlanDiff:
+class PlanDiff(Struct, frozen=True):
     """Nodes by what happened to them, each list in the order of its tree."""
 
     created: tuple[str, ...] = ()

@@ -6,14 +6,15 @@ It knows the tree but not dependencies; `patch.py` has the rules.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+from msgspec import Struct
 
 from agentrunner.plans.plan import NodeDesign, Plan, PlannedTask, PlanNode
 
 
-@dataclass
-class Slot:
+class Slot(Struct):
     """A node of the tree, changed in place."""
 
     parent_id: str | None

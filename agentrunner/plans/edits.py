@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct, field
 
 from agentrunner.plans.plan import Hint, PotentialConflict
 
@@ -16,8 +17,7 @@ LISTS = ("acceptance_criteria", "dependencies")
 FACETS = ("phase_name", "milestone", "wbs_level", "estimated_effort")
 
 
-@dataclass(frozen=True)
-class SiblingPlace:
+class SiblingPlace(Struct, frozen=True):
     """A position among siblings: exactly one of the three is given."""
 
     index: int | None = None
@@ -30,8 +30,7 @@ class SiblingPlace:
         return self.before or self.after
 
 
-@dataclass(frozen=True)
-class PlanEdit:
+class PlanEdit(Struct, frozen=True):
     """One operation. Ids may be temporary, of a task, or of a node."""
 
     op: Literal["create", "update", "delete", "move"]

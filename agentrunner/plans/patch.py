@@ -7,8 +7,9 @@ Edits are applied in order; dependencies may name tasks that are created later i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+
+from msgspec import Struct
 
 from agentrunner.errors.plans import BadPatch
 from agentrunner.plans.draft import Draft
@@ -22,8 +23,7 @@ MAX_PLAN_TASKS = 20_000
 TITLE_CHARS = 60
 
 
-@dataclass(frozen=True)
-class EditError:
+class EditError(Struct, frozen=True):
     """Why one edit cannot be applied."""
 
     op_index: int

@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-_CHOICE = re.compile(r"\{[^{}]*\}")
-_MAGIC = re.compile(r"[*?\[]")
+from agentrunner.text.lazy_regex import lazy_regex
+
+_CHOICE = lazy_regex(r"\{[^{}]*\}")
+_MAGIC = lazy_regex(r"[*?\[]")
 _ANY = "**"
 
 

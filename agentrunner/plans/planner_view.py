@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from agentrunner.plans.plan import AT_WORK, ROOT, Plan, PlanTaskStatus
 from agentrunner.state.lifecycle import END_STATES, NextStep
@@ -37,8 +38,7 @@ _LAST = 6
 View = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class ConversationMessage:
+class ConversationMessage(Struct, frozen=True):
     """One message of a conversation about a plan."""
 
     role: str

@@ -10,10 +10,10 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from agentrunner.errors import ProtocolError
@@ -37,8 +37,7 @@ Kind = Literal["decompose", "plan_patch"]
 Reply = Decompose | PlanPatch
 
 
-@dataclass(frozen=True)
-class Proposal:
+class Proposal(Struct, frozen=True):
     """A change of a plan that is not accepted yet."""
 
     message: str

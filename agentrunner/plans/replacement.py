@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
+
+from msgspec import Struct
 
 from agentrunner.errors import UsageError
 from agentrunner.errors.plans import BadPlanFiles, PlanAtWork
 from agentrunner.plans.plan import AT_WORK, ROOT, Plan, PlannedTask, PlanTaskStatus
+from agentrunner.text.lazy_regex import lazy_regex
 
-_TASK_ID, _NODE_ID = re.compile(r"TASK-(\d{4,9})"), re.compile(r"node-(\d{4,9})")
+_TASK_ID, _NODE_ID = lazy_regex(r"TASK-(\d{4,9})"), lazy_regex(r"node-(\d{4,9})")
 
 
-@dataclass(frozen=True)
-class Replacement:
+class Replacement(Struct, frozen=True):
     """A plan from elsewhere as the next version of the present one."""
 
     plan: Plan

@@ -16,6 +16,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from agentrunner.errors import UsageError
 from agentrunner.errors.plans import NothingToUndo, PlanConflict, PlanDamaged, UnknownQuestion
 from agentrunner.plans.diff import undo
@@ -91,8 +93,7 @@ class StoredTask:
     """One sentence for people."""
 
 
-@dataclass(frozen=True)
-class OpenQuestion:
+class OpenQuestion(Struct, frozen=True):
     """A question that only a person can answer."""
 
     id: int

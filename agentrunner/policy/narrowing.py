@@ -5,7 +5,6 @@ Pure. The rules themselves are in `check.py` and `permitted_agents.py`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,8 +15,9 @@ from agentrunner.errors.task_files import PolicyBreach
 from agentrunner.policy.match import enumeration, is_below, matches
 from agentrunner.policy.places import place_of
 from agentrunner.policy.policy_file import Policy
+from agentrunner.text.lazy_regex import lazy_regex
 
-_PART = re.compile(r"[^.\[\]]+")
+_PART = lazy_regex(r"[^.\[\]]+")
 
 
 def breach(message: str, place: Place, cap: Place, remedy: str) -> UsageError:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.config.yaml_text import Place
+from agentrunner.text.lazy_regex import lazy_regex
 
-_SECRET = re.compile(r"runner\.workers?(\[\d+\])?\.env\.")
+_SECRET = lazy_regex(r"runner\.workers?(\[\d+\])?\.env\.")
 
 
 def place_of(spec: TaskSpec, key: str) -> Place:

@@ -8,27 +8,28 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentrunner.errors import ProtocolError
 from agentrunner.errors.replies import ReplyAmbiguous, ReplyIncomplete
+from agentrunner.text.lazy_regex import lazy_regex
 
 MAX_FENCES = 8
 MIN_FENCE = 3
 """Minimum number of back-ticks of a fence."""
-_FENCE = re.compile(r"^(`{3,}|~{3,})([^\n]*)\n?", re.MULTILINE)
-_TICKS = re.compile("`+")
+_FENCE = lazy_regex(r"^(`{3,}|~{3,})([^\n]*)\n?", re.MULTILINE)
+_TICKS = lazy_regex("`+")
 MAX_TICKS = 100
 """Most runs of back-ticks in which inline code is looked for."""
 _DECODER = json.JSONDecoder()
 _TAGS = ("", "yaml", "yml", "json")
-_TICKED_TAG = re.compile(r"(?:ya?ml|json)(?=[\s{])", re.IGNORECASE)
-_DOCUMENT_STARTS = re.compile(r"^(?:type:(?=\s)|\{)", re.MULTILINE)
-_THOUGHT_OPENS = re.compile(r"^<think>", re.MULTILINE)
+_TICKED_TAG = lazy_regex(r"(?:ya?ml|json)(?=[\s{])", re.IGNORECASE)
+_DOCUMENT_STARTS = lazy_regex(r"^(?:type:(?=\s)|\{)", re.MULTILINE)
+_THOUGHT_OPENS = lazy_regex(r"^<think>", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class AnswerRegion:
+class AnswerRegion(Struct, frozen=True):
     """The part of a reply that may hold an answer."""
 
     text: str

@@ -12,9 +12,10 @@ from typing import Any
 
 from agentrunner.protocol.message import Message
 from agentrunner.protocol.messages import CompletionAssessment, NextAction, PlanTask
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.terminal import escape, one_line
 
-TEST_ID = re.compile(r"(?<![\w-])T[1-9]\d{0,3}(?![\w-])")
+TEST_ID = lazy_regex(r"(?<![\w-])T[1-9]\d{0,3}(?![\w-])")
 NAME_CELLS = 300
 """Width limit of a name within a text."""
 _TEST_KEYS = ("name", "test_name")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
@@ -24,6 +23,7 @@ from agentrunner.errors.replies import (
     ReplyTooLarge,
 )
 from agentrunner.protocol.wire import shown
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.yaml_events import LOADER, Fault, Path, YamlReader
 
 MAX_DOCUMENT_BYTES = 256 * 1024
@@ -37,11 +37,11 @@ _FAULTS: Mapping[Fault, str] = {
     "key": "a key that is not text",
 }
 
-_INT = re.compile(r"0|-?[1-9][0-9]{0,17}")
-_CUT_AT = re.compile(r"[\\\w.+-]*")
+_INT = lazy_regex(r"0|-?[1-9][0-9]{0,17}")
+_CUT_AT = lazy_regex(r"[\\\w.+-]*")
 # Characters that YAML forbids; PyYAML's two scanners disagree about the rest.
-_UNPRINTABLE = re.compile("[^\t\n\r -~\x85\xa0-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_UNPRINTABLE = lazy_regex("[^\t\n\r -~\x85\xa0-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_SURROGATE = lazy_regex("[\ud800-\udfff]")
 
 
 def load_document(text: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
@@ -31,6 +30,7 @@ from agentrunner.protocol.wire import (
     tidy,
 )
 from agentrunner.registry import canonical_worker_type
+from agentrunner.text.lazy_regex import lazy_regex
 
 MAX_CRITERIA = 50
 MAX_OPTIONS = 20
@@ -40,7 +40,7 @@ CHECK_KINDS = ("command", "test", "file", "pytest", "playwright", "go-test", "np
 
 MAX_TESTS = 20
 """Per criterion."""
-_DECIMAL = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
+_DECIMAL = lazy_regex(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
 
 
 def _decimal(value: Any) -> Any:

@@ -47,6 +47,7 @@ from agentrunner.protocol.message import (
 )
 from agentrunner.protocol.taking import taken
 from agentrunner.protocol.wire import MAX_PATH, Warnings, shown, tidy
+from agentrunner.text.lazy_regex import lazy_regex
 
 MAX_REPLY_BYTES = 2 * 1024 * 1024
 """Limit of the whole reply (characters of a str): a CLI may echo a long prompt first."""
@@ -54,8 +55,8 @@ MAX_REPLY_BYTES = 2 * 1024 * 1024
 MAX_FAULTS = 20
 """Faults that one ProtocolError names; fixing those usually fixes the others."""
 
-_UNSTORABLE = re.compile("[\ud800-\udfff\0]")
-_REFUSALS = re.compile(
+_UNSTORABLE = lazy_regex("[\ud800-\udfff\0]")
+_REFUSALS = lazy_regex(
     r"(?:I['’]?m (?:very |really )?sorry|sorry|I (?:can['’]?t|cannot|am unable|won['’]?t)\b"
     r"|as an AI|申し訳|恐れ入りますが)",
     re.IGNORECASE,

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from agentrunner.protocol.looks import FORMS, has_form
 from agentrunner.protocol.message import ReplyType
@@ -22,8 +23,7 @@ NOTHING = frozenset({"", ".", "./", "null", "none", "nil", "n/a", "default"})
 """Texts that small models write for "not set", in any case."""
 
 
-@dataclass(frozen=True)
-class Leniency:
+class Leniency(Struct, frozen=True):
     """One field of one message, and a deviation that is corrected there."""
 
     type: ReplyType

@@ -6,15 +6,16 @@ only coercions are int to text where text is expected and "true"/"false" to bool
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, get_args
 
+from msgspec import Struct, field
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from agentrunner.text.cut import cut
+from agentrunner.text.lazy_regex import lazy_regex
 
 MAX_ID = 128
 MAX_LINE = 1_000
@@ -24,8 +25,8 @@ MAX_ITEMS = 200
 MAX_WARNINGS = 50
 MAX_PATH = 200
 
-_DOTS_ONLY = re.compile(r"(?:[A-Za-z]{1,16}-)?[.…\s]+")
-_SLOT_JA = re.compile(r"ここに.{0,80}(?:…|\.\.\.|。。。)")
+_DOTS_ONLY = lazy_regex(r"(?:[A-Za-z]{1,16}-)?[.…\s]+")
+_SLOT_JA = lazy_regex(r"ここに.{0,80}(?:…|\.\.\.|。。。)")
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,7 @@ class ReplyWarning:
     message: str
 
 
-@dataclass
-class Warnings:
+class Warnings(Struct):
     """Collects warnings while a reply is parsed, at most MAX_WARNINGS."""
 
     items: list[ReplyWarning] = field(default_factory=list)

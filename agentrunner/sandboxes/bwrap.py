@@ -58,13 +58,14 @@ from agentrunner.sandboxes.process import GRACE_SEC, STATUS_FD
 from agentrunner.sandboxes.requests import check_request
 from agentrunner.sandboxes.seccomp import DENIED, MACHINES
 from agentrunner.sandboxes.toolchain import SYSTEM_ROOTS, Toolchain, find_toolchain
+from agentrunner.text.lazy_regex import lazy_regex
 
 NAMESPACES = (
     "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
 )  # fmt: skip
 SCRATCH = {"/tmp": "1777", "/var/tmp": "1777", "/dev/shm": "1777", str(SANDBOX_HOME): "0700"}
 """Folders in memory and their modes; each can grow up to the memory limit."""
-_NOT_STARTED = re.compile(rb"bwrap: execvp (.*): ([^\n]+)\n", re.DOTALL)
+_NOT_STARTED = lazy_regex(rb"bwrap: execvp (.*): ([^\n]+)\n", re.DOTALL)
 
 
 class BwrapSandbox(HostSandbox):

@@ -9,10 +9,11 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentrunner.environment import find_program, how_to_add
 from agentrunner.errors import SandboxUnavailable
@@ -86,8 +87,7 @@ def unavailable(words: str) -> SandboxUnavailable:
     return SandboxUnavailable(f"{reason}: {words}", remedy=remedy, details=(("bwrap said", words),))
 
 
-@dataclass(frozen=True)
-class Layers:
+class Layers(Struct, frozen=True):
     """The layers of one request: those in `copied` are copies in `folder`, the others overlays."""
 
     folder: Path

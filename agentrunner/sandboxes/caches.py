@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from msgspec import Struct
+
 from agentrunner.registry import GRADLE_FILES
 
 
-@dataclass(frozen=True)
-class Folder:
+class Folder(Struct, frozen=True):
     """A folder of a cache that is shown in the sandbox."""
 
     name: str

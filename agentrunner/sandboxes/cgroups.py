@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
+
 from agentrunner.sandboxes.enter import make_group, remove_group
 
 CONTROLLERS = ("memory", "cpu", "pids")
@@ -20,8 +22,7 @@ CPU_PERIOD_US = 100_000
 ENTER_SEC = 10.0
 
 
-@dataclass(frozen=True)
-class Hierarchy:
+class Hierarchy(Struct, frozen=True):
     """A tree of cgroups that is mounted here, and our position in it."""
 
     version: int
@@ -45,8 +46,7 @@ class Group:
         return (str(self.parent), *(f"{file}={value}" for file, value in self.settings))
 
 
-@dataclass(frozen=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """What one controller must limit: bytes, processors or processes."""
 
     controller: str
@@ -71,8 +71,7 @@ OPTIONAL = frozenset({"memory.swap.max", "memory.memsw.limit_in_bytes"})
 """These are missing where the kernel does not account for swap."""
 
 
-@dataclass(frozen=True)
-class Holding:
+class Holding(Struct, frozen=True):
     """What cgroups can limit, by controller."""
 
     groups: tuple[Group, ...]
@@ -101,8 +100,7 @@ def hold(limits: Sequence[Limit], hierarchies: Sequence[Hierarchy]) -> Holding:
     return Holding(tuple(groups), versions, refused)
 
 
-@dataclass(frozen=True)
-class _Attempt:
+class _Attempt(Struct, frozen=True):
     group: Group
     refused: Mapping[str, str]
 

@@ -7,8 +7,9 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from msgspec import Struct
 
 from agentrunner.sandboxes.base import (
     CommandResult,
@@ -58,8 +59,7 @@ class Spool:
         return bytes(self._head) + gap + tail
 
 
-@dataclass(frozen=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """A moment by both clocks."""
 
     at: datetime

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.deny import holds
+from agentrunner.text.lazy_regex import lazy_regex
 
 ETC = Path("/etc")
 COMMON = (
@@ -37,12 +38,12 @@ _MAX_ENTRIES = 20_000
 _MAX_LINKS = 20
 _MAX_SINGLE_FILES = 3
 """The most files of one folder that are mounted one by one."""
-_VERSION = re.compile(r"[-.\d]+$")
-_SECRET_NAMES = re.compile(
+_VERSION = lazy_regex(r"[-.\d]+$")
+_SECRET_NAMES = lazy_regex(
     r"(?:g?shadow.*|.*\.(?:key|keytab|p12|pfx|password|secret|credentials)|private)-?",
     re.IGNORECASE,
 )
-_SECRET_TEXT = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----")
+_SECRET_TEXT = lazy_regex(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 _SEARCHED_BYTES = 65_536
 """Bytes at the start of a file that are searched for a key."""
 _scanned: dict[str, tuple[dict[str, int], list[str]]] = {}

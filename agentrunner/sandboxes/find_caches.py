@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from fnmatch import filter as matching
 from fnmatch import fnmatchcase, translate
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from agentrunner.sandboxes.base import Cache, Caches
 from agentrunner.sandboxes.caches import CACHES, CacheRow
@@ -25,8 +26,7 @@ MOST_HIDDEN = 100
 SHOWN = 3
 
 
-@dataclass
-class _Found:
+class _Found(Struct):
     folders: list[Cache] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
     offline: dict[str, str] = field(default_factory=dict)

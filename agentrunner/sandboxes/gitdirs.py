@@ -10,8 +10,9 @@ import contextlib
 import fcntl
 import os
 import struct
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentrunner.errors import UsageError
 from agentrunner.errors.repositories import BadGitLink
@@ -20,8 +21,7 @@ _FLOCK = "hhqqi4x"
 """The kernel's `struct flock`."""
 
 
-@dataclass(frozen=True)
-class GitData:
+class GitData(Struct, frozen=True):
     """Paths to mount read-only, each at its own path; `absent` if there is no .git."""
 
     paths: tuple[Path, ...] = ()

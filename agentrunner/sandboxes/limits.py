@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import BadLimit
@@ -38,8 +40,7 @@ def memory_bytes(text: str, name: str = "memory") -> int:
     return size
 
 
-@dataclass(frozen=True)
-class HeldLimits:
+class HeldLimits(Struct, frozen=True):
     """The limits of a sandbox, and what enforces each."""
 
     means: Mapping[str, str]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+
+from agentrunner.text.lazy_regex import lazy_regex
 
 MOST_BYTES = 64 << 10
 """A larger file is not searched: it is a download, not something that a tool wrote down."""
@@ -14,7 +15,7 @@ MOST_FILES = 200_000
 """With more files than this, nothing is searched and the folder is not shown."""
 
 _VALUE = rb"[\"']?\s*[=:]\s*[\"']?(?!\s*[\"'\[{$<(]|\$|null\b|none\b|true\b|false\b)\S{4}"
-_CREDENTIAL = re.compile(
+_CREDENTIAL = lazy_regex(
     rb"://[^\s/:@\"'<>]{1,200}:[^\s/@\"'<>]{1,200}@"  # https://user:pass@host
     rb"|_auth(?:token)?[\"']?\s*[=:]\s*[\"']?[^\s\"'$]"
     rb"|(?i:\b[\w.-]{0,40}(?:token|passw(?:or)?d|secret|api[_-]?key)" + _VALUE + rb")"

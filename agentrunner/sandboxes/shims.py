@@ -11,9 +11,10 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 _PYENV_LIKE = {
     "pyenv": ("PYENV_VERSION", ".python-version"),
@@ -33,8 +34,7 @@ def is_folder(path: Path) -> bool:
     return os.path.isdir(path)  # noqa: PTH112 - as above
 
 
-@dataclass(frozen=True)
-class Managers:
+class Managers(Struct, frozen=True):
     """Where this user's version managers keep their installations."""
 
     installations: tuple[tuple[Path, int], ...]

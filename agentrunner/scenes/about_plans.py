@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
+
+from msgspec import Struct, field
 
 from agentrunner.execution.failover import Chosen
 from agentrunner.execution.seeing import seeing
@@ -22,8 +24,7 @@ from agentrunner.scenes.scene import Named
 from agentrunner.scenes.staging import Stage
 
 
-@dataclass
-class Calls:
+class Calls(Struct):
     """The cost of asking about one scene."""
 
     looks: int = 0

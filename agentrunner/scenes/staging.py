@@ -11,10 +11,10 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from msgspec import Struct
 
 from agentrunner.config.agents import ProfilesSpec
 from agentrunner.config.load import TaskSource, load_task
@@ -70,8 +70,7 @@ STARTED = "2026-01-05T09:00:00.000Z"
 PanelOf = Callable[[TaskSpec], Panel]
 
 
-@dataclass(frozen=True)
-class Stage:
+class Stage(Struct, frozen=True):
     """A run in the situation in which the scene asks."""
 
     state: TaskContext

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentrunner.screens.layout import Paint, cell, count, flat
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.terminal import cell_width
 
 _HEADS = ("diff ", "index ", "--- ", "+++ ", "new file", "deleted file", "old mode", "new mode",
@@ -14,7 +14,7 @@ _HEADS = ("diff ", "index ", "--- ", "+++ ", "new file", "deleted file", "old mo
 """Beginnings of the lines before a file's first hunk."""
 
 
-_OBJECTS = re.compile(r"^index ([0-9a-f]{8})[0-9a-f]*\.\.([0-9a-f]{8})[0-9a-f]*")
+_OBJECTS = lazy_regex(r"^index ([0-9a-f]{8})[0-9a-f]*\.\.([0-9a-f]{8})[0-9a-f]*")
 """Objects by their full ids, which tell people nothing."""
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentrunner.state.lifecycle import LEAST_WAIT_SEC, Tone
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.terminal import cell_width, sanitize, shorten
 
 WIDTH = 80
@@ -24,8 +26,7 @@ _NEVER_LAST = "([{（［｛「『【〈《〔"
 """Characters with which Japanese lines do not begin and end."""
 
 
-@dataclass(frozen=True)
-class Paint:
+class Paint(Struct, frozen=True):
     """Colours a text, or leaves it alone. Applied after widths are measured."""
 
     enabled: bool = False
@@ -218,7 +219,7 @@ def hanging(lead: str, text: str, columns: int) -> list[str]:
     return [*lines, row]
 
 
-_ANOTHER_WAY = re.compile(r"`[^`]*`|\([^()]*\)|[,;] (?P<link>or|then) ")
+_ANOTHER_WAY = lazy_regex(r"`[^`]*`|\([^()]*\)|[,;] (?P<link>or|then) ")
 
 
 def ways_of(remedy: str) -> list[tuple[str, str]]:
@@ -300,7 +301,7 @@ def pasteable(command: str, width: int, indent: str = "") -> list[str]:
     return [*(f"{part} \\" for part in parts[:-1]), parts[-1]]
 
 
-_COMMAND_AT_END = re.compile(r"\s*`(agentrunner [^`\n]+)`\s*$")
+_COMMAND_AT_END = lazy_regex(r"\s*`(agentrunner [^`\n]+)`\s*$")
 
 
 def apart_from_command(text: str, room: int) -> tuple[str, str]:

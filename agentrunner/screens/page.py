@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.terminal import cell_width
 
-FENCE = re.compile(r"\s*(```|~~~)")
-AS_IT_IS = re.compile(r"\s*(#|\||<|!\[|-{3,}$)| {4,}(?![-*] |\d+\. )\S")
+FENCE = lazy_regex(r"\s*(```|~~~)")
+AS_IT_IS = lazy_regex(r"\s*(#|\||<|!\[|-{3,}$)| {4,}(?![-*] |\d+\. )\S")
 """Begins a line that is not joined to another: a heading, a row of a table, HTML, code."""
-BEGINS = re.compile(r"\s*(?:[-*] (?:\[.\] )?|\d+\. |> )?")
+BEGINS = lazy_regex(r"\s*(?:[-*] (?:\[.\] )?|\d+\. |> )?")
 """What a paragraph begins with: blanks, and the mark of a list or a quotation."""
-WORD = re.compile(r"`[^`]+`\S*|\S+")
+WORD = lazy_regex(r"`[^`]+`\S*|\S+")
 
 
 def broken_to(text: str, columns: int) -> str:

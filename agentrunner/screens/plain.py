@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from datetime import datetime, tzinfo
 
 from agentrunner.screens.layout import duration, flat
 from agentrunner.screens.story import Event, Story, StoryLine
+from agentrunner.text.lazy_regex import lazy_regex
 
 HEARTBEAT_SEC = 60
-_BARE = re.compile(r"[^\s\"'=]+")
+_BARE = lazy_regex(r"[^\s\"'=]+")
 
 
 class PlainView:

@@ -6,7 +6,8 @@ Titles and all other texts come from a model or a person: they are sanitised, an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentrunner.plans.plan import (
     ROOT,
@@ -36,8 +37,7 @@ MOST_TASKS = 400
 BRANCH, LAST, LINE, GAP = "├─ ", "└─ ", "│  ", "   "
 
 
-@dataclass(frozen=True)
-class TreeRow:
+class TreeRow(Struct, frozen=True):
     """A line of a tree."""
 
     lead: str

@@ -6,24 +6,24 @@ Checks and baselines of one round share a line, so a line may come one event lat
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec import Struct, field
 
 from agentrunner.screens.layout import count, duration
 from agentrunner.screens.red_tests import red_entry
 from agentrunner.state.lifecycle import REFUSED_COMPLETION
 from agentrunner.state.red_tests import MOST
 from agentrunner.state.rounds import round_of
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.server_errors import in_words
 
 Event = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class StoryLine:
+class StoryLine(Struct, frozen=True):
     """One line for an event. `fields` has the same facts as key and value, for a log."""
 
     ts: str
@@ -38,8 +38,7 @@ class StoryLine:
     """Whether only a log shows it."""
 
 
-@dataclass
-class Story:
+class Story(Struct):
     """The events so far, as far as they matter to a person who follows the run."""
 
     header: Mapping[str, Any] = field(default_factory=dict)
@@ -333,7 +332,7 @@ def _tokens_in(usage: object) -> int:
     return int(usage.get("input_tokens") or 0) + int(usage.get("output_tokens") or 0)
 
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^a-z])")
+_SENTENCE_END = lazy_regex(r"(?<=[.!?])\s+(?=[^a-z])")
 _ANSWERS = {"answer": "answered", "approve": "approved", "reject": "rejected"}
 """By decision. Events of earlier versions have none."""
 _ENDS = {"egress": "stopped, as it kept asking for a refused host"}

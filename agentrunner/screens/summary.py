@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
@@ -28,6 +27,7 @@ from agentrunner.screens.red_tests import red_lines
 from agentrunner.state.evidence_words import LESS_THAN_PROVEN
 from agentrunner.state.lifecycle import NOT_STARTED, UNDONE, end_of, only_by_name
 from agentrunner.state.red_tests import MOST
+from agentrunner.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:  # looking at runs must not load the models
     from agentrunner.results import Result, TestSummary
@@ -37,8 +37,8 @@ _MISSING = 6
 AT_WORK = "still working, though AgentRunner was stopped; agentrunner resume takes it over"
 _LOOK = 2
 _LINES = 24
-_SENTENCE_END = re.compile(r"(?<=\S[.!?])\s+(?=[A-Z])")
-_COMMAND = re.compile(r"`?\bagentrunner ")
+_SENTENCE_END = lazy_regex(r"(?<=\S[.!?])\s+(?=[A-Z])")
+_COMMAND = lazy_regex(r"`?\bagentrunner ")
 _COMMAND_LINES = 3
 """Lines of what follows from a command on that stay whole, also where fewer are left."""
 _REDS = 3

@@ -15,6 +15,7 @@ from agentrunner.config.budget_kinds import BUDGET_KINDS
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import WrongAnswer
 from agentrunner.errors.task_files import PolicyBreach
+from agentrunner.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:  # screens that only name limits start without these models
     from agentrunner.config.spec import TaskSpec
@@ -33,7 +34,7 @@ STOP = "stop"
 MOST = 1e15
 """The largest grant: more than any limit, and still exact in the stored form of the state."""
 
-_GRANT = re.compile(r"(?:(?P<name>[a-z_]+)=)?\+(?P<amount>\d[\d_]*(?:\.\d+)?)", re.ASCII)
+_GRANT = lazy_regex(r"(?:(?P<name>[a-z_]+)=)?\+(?P<amount>\d[\d_]*(?:\.\d+)?)", re.ASCII)
 
 
 def limits_of(spec: TaskSpec, grants: Mapping[str, float]) -> dict[str, float]:

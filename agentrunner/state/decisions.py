@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from agentrunner.state.people import Answer, People, PersonDecision, PersonLine, Question
+from agentrunner.text.lazy_regex import lazy_regex
 
 FULL = 20
 LINES = 100
@@ -26,7 +27,7 @@ LINES_IN_PROMPT = 6000
 REASONS_STEER = frozenset({"plan", "worker", "complete", "tests_changed", "protected_path"})
 """Kinds of question whose rejection with a reason says what is wanted."""
 
-_HOW = re.compile(r"again|end|stop|complete|model:.*", re.IGNORECASE | re.DOTALL)
+_HOW = lazy_regex(r"again|end|stop|complete|model:.*", re.IGNORECASE | re.DOTALL)
 
 View = dict[str, Any]
 

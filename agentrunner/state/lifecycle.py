@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from agentrunner.errors import AgentRunnerError, InfraError
 
@@ -33,8 +34,7 @@ NextStep = Literal["use", "review", "retry"]
 """What a person does about an end: use the work, look at it, or try again."""
 
 
-@dataclass(frozen=True)
-class EndState:
+class EndState(Struct, frozen=True):
     """What an end of a run means wherever it is shown."""
 
     exit_code: int

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
+
+from agentrunner.text.lazy_regex import lazy_regex
 
 View = dict[str, Any]
 
@@ -29,7 +30,7 @@ TOTAL_CHARS = 300
 """Of the end of a test run whose red tests are told by name."""
 OUTPUT_CHARS = 1_000
 """Of the end of a worker run that ended without an error and has a summary."""
-_COUNTS = re.compile(r" [+]\d+ -\d+$")
+_COUNTS = lazy_regex(r" [+]\d+ -\d+$")
 
 
 def sections(facts: Mapping[str, Any]) -> View:

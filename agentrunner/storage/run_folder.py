@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import secrets
 import shutil
 import stat
@@ -16,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from agentrunner.errors import CheckpointCorrupt
 from agentrunner.errors.runs import StateInRepository, UnknownRun
+from agentrunner.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:
     # Showing a run must not wait for the import of the task models.
     from agentrunner.config.spec import TaskSpec
     from agentrunner.state.state_model import FileRef
 
-RUN_ID = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,139}$")
+RUN_ID = lazy_regex(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,139}$")
 """A task id, a dash and four characters; safe as a file name."""
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"

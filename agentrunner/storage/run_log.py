@@ -33,13 +33,14 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
-@dataclass(frozen=True)
-class Record:
+
+class Record(Struct, frozen=True):
     """One thing that happened."""
 
     kind: str
@@ -112,8 +113,7 @@ def objects(raw: bytes) -> Iterator[dict[str, Any]]:
             yield value
 
 
-@dataclass(frozen=True)
-class History:
+class History(Struct, frozen=True):
     """The records of a run by kind, each in the order of first appearance."""
 
     records: tuple[Record, ...] = ()
@@ -204,7 +204,7 @@ class RunLog:
         Without `sync` it reaches the disk with the next `sync()`, unless the machine stops before.
         """
         value = redact_strings(
-            vars(Record(kind, key, attempt, loop, at, dict(data))), self.redact or str
+            asdict(Record(kind, key, attempt, loop, at, dict(data))), self.redact or str
         )
         begin, end = append_line(self.path, value, sync=sync)
         self._unsynced = not sync or self._unsynced

@@ -6,8 +6,9 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 NOTICE_BYTES = 2_000_000_000
 """A state folder that takes more is reported."""
@@ -15,8 +16,7 @@ MOST_LOOKED_AT = 200_000
 """Files and folders that are counted for that report: it is not worth a wait."""
 
 
-@dataclass(frozen=True)
-class KeptRun:
+class KeptRun(Struct, frozen=True):
     """What is kept of one ended run."""
 
     run_id: str

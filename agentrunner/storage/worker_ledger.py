@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from agentrunner.storage.locks import FileLock, try_flock
 from agentrunner.storage.run_folder import RUN_ID, RunFolder
 
@@ -29,25 +31,21 @@ class Absent:
     """This worker run was never claimed."""
 
 
-@dataclass(frozen=True)
-class StillRunning:
+class StillRunning(Struct, frozen=True):
     """Its supervisor is alive."""
 
 
-@dataclass(frozen=True)
-class RecordedEnd:
+class RecordedEnd(Struct, frozen=True):
     """It ended, and its supervisor recorded how."""
 
     result: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class NotExecuted:
+class NotExecuted(Struct, frozen=True):
     """It was claimed, but the worker was never executed."""
 
 
-@dataclass(frozen=True)
-class Lost:
+class Lost(Struct, frozen=True):
     """The worker was started, and no process is alive that could record how it ended."""
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import signal
 import time
 from collections.abc import Mapping, Sequence
@@ -20,12 +19,13 @@ from agentrunner.sandboxes.process_tree import (
     process_table,
     send,
 )
+from agentrunner.text.lazy_regex import lazy_regex
 
-CHILD_PID = re.compile(rb'"child-pid"\s*:\s*(\d+)')
-EXIT_CODE = re.compile(rb'"exit-code"\s*:\s*(\d+)')
-FORWARDS = re.compile(rb'"forwards-signals"\s*:\s*true')
-OOM = re.compile(rb'"oom"\s*:\s*true')
-ERROR = re.compile(rb'"error"\s*:\s*("(?:[^"\\]|\\.)*")')
+CHILD_PID = lazy_regex(rb'"child-pid"\s*:\s*(\d+)')
+EXIT_CODE = lazy_regex(rb'"exit-code"\s*:\s*(\d+)')
+FORWARDS = lazy_regex(rb'"forwards-signals"\s*:\s*true')
+OOM = lazy_regex(rb'"oom"\s*:\s*true')
+ERROR = lazy_regex(rb'"error"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 KILL_ROUNDS = 100
 KILL_PAUSE_SEC = 0.02

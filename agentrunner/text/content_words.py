@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
+from agentrunner.text.lazy_regex import lazy_regex
 
-WORD = re.compile(
+WORD = lazy_regex(
     r"[A-Za-z][a-z]+|[A-Z]{2,}s?(?![a-z])|[a-z]+|[\u30a0-\u30ff]{2,}|[\u4e00-\u9fff]{2,}"
 )
 SHORT = 3

@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
+from agentrunner.text.lazy_regex import lazy_regex
+
 
 def sentences(
     text: str, *, points: bool = True, semicolons: bool = False, brackets: bool = False
@@ -58,7 +60,7 @@ def _ends(
     return re.compile("|".join(parts))
 
 
-STANDS_FIRST = re.compile(r"(?:Nothing|The|This|There|No|It|A)\b")
+STANDS_FIRST = lazy_regex(r"(?:Nothing|The|This|There|No|It|A)\b")
 
 
 def ended(text: str) -> str:

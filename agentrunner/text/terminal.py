@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import clean
 
 # ECMA-48 and xterm. A control string (OSC, DCS, APC, PM, SOS) ends at its terminator, at anything
@@ -13,18 +14,18 @@ _STRING_OPENER = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])"
 _PAYLOAD = r"[^\x07\n\r\x18\x1a\x1b\x80-\x9f]*+"
 _CSI_OPENER = r"(?:\x1b\[|\x9b)"
 
-_SEQUENCE = re.compile(
+_SEQUENCE = lazy_regex(
     rf"{_STRING_OPENER}{_PAYLOAD}(?:\x07|\x1b\\|[\x18\x1a\x9c])?"
     rf"|{_CSI_OPENER}[0-?]*+[ -/]*+[@-~]?"
     r"|\x1b[ -/]*+[0-~]?"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]"
 )
-_LINE_END = re.compile(r"\r++\n?")
-_HIDDEN = re.compile(
+_LINE_END = lazy_regex(r"\r++\n?")
+_HIDDEN = lazy_regex(
     "[\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
     "\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
 )
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = lazy_regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def sanitize(text: str) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
+from agentrunner.text.lazy_regex import lazy_regex
 
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_NO_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+_UNSTORABLE = lazy_regex("[\x00\ud800-\udfff]")
+_NO_BYTE = lazy_regex("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates that stand for no byte: `to_text` gives none, an escape in JSON may."""
 
 

@@ -6,10 +6,10 @@ Subclasses define what a scalar means, whether positions are recorded, and the e
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import yaml
+from msgspec import Struct, field
 
 LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The C loader is ten times as fast."""
@@ -19,8 +19,7 @@ Fault = Literal["documents", "anchor", "tag", "deep", "many", "key", "duplicate"
 """Forbidden features of a document. An alias counts as `anchor`; `key` is a key that is no text."""
 
 
-@dataclass
-class _Open:
+class _Open(Struct):
     """A container that is being filled."""
 
     value: Any

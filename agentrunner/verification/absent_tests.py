@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from agentrunner.config.spec import Check
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run, runs_of
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.registry import options_that_name, readers_of
@@ -16,7 +17,7 @@ from agentrunner.verification.results.shell import words_of
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Measured, Target
 
-NO_ATTRIBUTE = re.compile(r"has no attribute '(?P<name>\w+)'")
+NO_ATTRIBUTE = lazy_regex(r"has no attribute '(?P<name>\w+)'")
 """What unittest says of a class or method that it was to run and that is not there."""
 
 

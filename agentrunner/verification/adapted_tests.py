@@ -16,6 +16,7 @@ from collections.abc import Collection, Sequence
 from decimal import Decimal, InvalidOperation
 from difflib import SequenceMatcher
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.adapted_values import follows_a_text, renamed_arguments
 from agentrunner.verification.inputs.wanted_kinds import differs_by_snapshots
@@ -30,23 +31,23 @@ from agentrunner.verification.syntax.imports import (
 from agentrunner.verification.syntax.languages import parse
 from agentrunner.verification.syntax.test_finder import standing
 
-VALUE = re.compile(
+VALUE = lazy_regex(
     r"\"[^\"\n]*\"|'[^'\n]*'|(?<![\w.])\d[\w.]*"
     r"|\b(?:True|False|None|true|false|null|nil|undefined)\b"
 )
 
-ROW = re.compile(rf"[\[({{](?:[\s,]*(?:\w+\s*:\s*)?-?\s*(?:{VALUE.pattern}))+[\s,]*[\])}}]")
+ROW = lazy_regex(rf"[\[({{](?:[\s,]*(?:\w+\s*:\s*)?-?\s*(?:{VALUE.pattern}))+[\s,]*[\])}}]")
 """A row of a table: values in brackets."""
-QUOTED = re.compile(r"`([^`\n]{3,80})`|[\"“']([^\"“”`'\n]{3,80})[\"”']")
-PLACE = re.compile(r"\b[A-Z]{2,}\b|<\w+>|\{\w*\}|…|\.\.\.")
+QUOTED = lazy_regex(r"`([^`\n]{3,80})`|[\"“']([^\"“”`'\n]{3,80})[\"”']")
+PLACE = lazy_regex(r"\b[A-Z]{2,}\b|<\w+>|\{\w*\}|…|\.\.\.")
 """A gap in a text that people state: NAME, <name>, {name}."""
-FORMATTED = re.compile(r"[\s,:;]*%[-+# 0]*\d*(?:\.\d+)?[a-zA-Z]")
+FORMATTED = lazy_regex(r"[\s,:;]*%[-+# 0]*\d*(?:\.\d+)?[a-zA-Z]")
 """A place in a message of a test, with what stands before it."""
 NOTHING = ("nil", "null", "None", "undefined")
-TOKEN = re.compile(rf"{VALUE.pattern}|\w+|\S")
+TOKEN = lazy_regex(rf"{VALUE.pattern}|\w+|\S")
 IMPORT = "from "
 """What a line of a definition begins with that says where a name comes from."""
-WORD = re.compile(r"[\"']?[^\W\d]\w*[\"']?")
+WORD = lazy_regex(r"[\"']?[^\W\d]\w*[\"']?")
 """A name in code, or one that is quoted as a key is."""
 
 

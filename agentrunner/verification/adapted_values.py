@@ -11,11 +11,13 @@ import re
 from collections import Counter
 from collections.abc import Collection
 
-GAP = re.compile(
+from agentrunner.text.lazy_regex import lazy_regex
+
+GAP = lazy_regex(
     r"\$\{[^{}]*\}|#\{[^{}]*\}|\{[^{}]*\}|%[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]|\\\([^()]*\)|\$\w+"
 )
 """Where a text of the product gets a value: `{name}`, `%d`, `${total}`, `#{x}`."""
-WORD = re.compile(r"[^\W\d_]+")
+WORD = lazy_regex(r"[^\W\d_]+")
 LONGEST = 200
 """So many characters of a text are compared."""
 MOST_GAPS = 3

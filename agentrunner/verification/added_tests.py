@@ -5,10 +5,10 @@ What is left can be compared with the file as it was.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.moves import renamed_in, with_part
 from agentrunner.verification.syntax.edits import Edit, applied
@@ -20,9 +20,9 @@ from agentrunner.verification.syntax.imports import (
 )
 from agentrunner.verification.syntax.test_finder import all_tests
 
-WORD = re.compile(r"[^\W\d]\w*")
-COMMENT = re.compile(rb"[ \t]*(?://|#)[^\n]*\n\Z")
-BLANK = re.compile(rb"[ \t]*\n\Z")
+WORD = lazy_regex(r"[^\W\d]\w*")
+COMMENT = lazy_regex(rb"[ \t]*(?://|#)[^\n]*\n\Z")
+BLANK = lazy_regex(rb"[ \t]*\n\Z")
 
 
 def without_new_tests(

@@ -14,8 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
+
 from agentrunner.config.spec import TaskSpec
 from agentrunner.state.run_state import Awaited, Baseline, CheckOutcome, Criterion
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone, speaks_of, speaks_of_place
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.absent_tests import (
@@ -39,7 +42,7 @@ MOST_OUTPUT = 600
 """Characters of a check's output that are passed to its author."""
 MOST_MEANT = 5
 """Tests that a wrong name may have meant and that are listed for its author."""
-ASKED_FOR_TESTS = re.compile(r"(?i)\btests?\b|テスト")
+ASKED_FOR_TESTS = lazy_regex(r"(?i)\btests?\b|テスト")
 OWN_TEXT = "{} says what is wanted, not whether it is done"
 """Of a check that reads the requirements."""
 EMPTY_TEST: Mapping[str, str] = {
@@ -73,8 +76,7 @@ def has_own_check(criterion: Criterion) -> bool:
     return check is not None and not (check.kind == "test" and not check.name)
 
 
-@dataclass(frozen=True)
-class _Seen:
+class _Seen(Struct, frozen=True):
     """What is known of all tried checks together."""
 
     asked: str

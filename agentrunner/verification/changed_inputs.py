@@ -5,8 +5,10 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import PurePosixPath
+
+from msgspec import Struct, field
 
 from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.git.snapshots import Snapshots, folders_of
@@ -43,8 +45,7 @@ from agentrunner.verification.trees import Changes, changes_between
 from agentrunner.verification.world import InputChange, SnapshotTrees
 
 
-@dataclass
-class ChangedInputs:
+class ChangedInputs(Struct):
     """The changed inputs of the proof, between the tree before the run and one after. Blocks."""
 
     snapshots: Snapshots

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from agentrunner.config.prd import describe_check
 from agentrunner.config.spec import TaskSpec
@@ -27,8 +28,7 @@ Emit = Callable[..., Any]
 MOST_PATHS = 500
 
 
-@dataclass(frozen=True)
-class Tried:
+class Tried(Struct, frozen=True):
     """One check, run or read on the tree before the run."""
 
     criterion: Criterion
@@ -38,8 +38,7 @@ class Tried:
     """Why it could not start and so decided nothing; "" where it did start."""
 
 
-@dataclass(frozen=True)
-class CheckRunner:
+class CheckRunner(Struct, frozen=True):
     """Runs or reads checks, one at a time; `emit` receives the events `awaiting` and `check`."""
 
     spec: TaskSpec

@@ -9,7 +9,10 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from agentrunner.config.spec import Check, TaskSpec, TestSpec
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.steering_files import matches
 from agentrunner.verification.regex import PatternError, search
 from agentrunner.verification.results.model import ReadFile
@@ -19,8 +22,8 @@ from agentrunner.verification.results.tools.go import package_and_test
 
 TITLE_OPTIONS = {"mocha": "-g", "ava": "-m"}
 """How tools take a test's title that differ from most: `-t` is Mocha's time-out."""
-NPM_TEST = re.compile(r"(npm|pnpm|yarn)( run)? test\b")
-NODE_TEST = re.compile(r"\bnode\b[^;&|\n]*?\s--test(?=\s|$)")
+NPM_TEST = lazy_regex(r"(npm|pnpm|yarn)( run)? test\b")
+NODE_TEST = lazy_regex(r"\bnode\b[^;&|\n]*?\s--test(?=\s|$)")
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,7 @@ class Command:
     expect_exit: int = 0
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """The result of a check that is decided by looking at the tree; `detail` is what was seen."""
 
     passed: bool | None

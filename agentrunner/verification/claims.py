@@ -8,31 +8,31 @@ knows what the tests in it ask.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from msgspec import Struct
+
 from agentrunner.text.content_words import content_words
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import speaks_of
 from agentrunner.text.sentences import sentences
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.results.names import belongs_to, own_name
 
-TELLS_TO_IGNORE = re.compile(
+TELLS_TO_IGNORE = lazy_regex(
     r"(?i)\bignore\s+(?:it|them|that|this|these|those)\b"
     r"|\bignore\s+(?:the\s+|that\s+|this\s+)?(?:[\w`-]+\s+){0,2}(?:tests?|specs?)(?:\b|_)"
     r"|\b(?:can|may|should|must|is|are)\s+(?:to\s+)?be\s+ignored\b|テスト[^。\n]{0,10}無視"
 )
 """What tells a worker to leave a red test alone: such a test is not asked for."""
 
-PLAIN_WORD = re.compile(r"[A-Z]?[a-z]*|[A-Z]+|[\W\d_]*")
+PLAIN_WORD = lazy_regex(r"[A-Z]?[a-z]*|[A-Z]+|[\W\d_]*")
 """The name of a test that is no name in a sentence: a word, of which only the subject counts, or
 none."""
 
 
-@dataclass(frozen=True)
-class Claims:
+class Claims(Struct, frozen=True):
     """The red tests of the old tree: those that have to turn green, and those that need not."""
 
     claimed: frozenset[str] = frozenset()
@@ -85,8 +85,7 @@ def asked_for(
     return {name for name, test in red.items() if name in meant or _is_named_in(test, text, words)}
 
 
-@dataclass(frozen=True)
-class Picked:
+class Picked(Struct, frozen=True):
     """Tests that a person calls known reds, compared with the results before the run."""
 
     names: tuple[str, ...] = ()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentrunner.config.spec import TestSpec
 from agentrunner.state.evidence_words import Author, EvidenceKind, Grade, Status
@@ -52,8 +53,7 @@ def settle(
     ]
 
 
-@dataclass(frozen=True)
-class _CriterionState:
+class _CriterionState(Struct, frozen=True):
     """Status, evidence, grade and proof of a criterion while they are worked out."""
 
     status: Status = "unknown"

@@ -7,9 +7,10 @@ import re
 from agentrunner.config.spec import TaskSpec
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.registry import GRADLE_FILES
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.trees import Changes
 
-MANIFEST = re.compile(
+MANIFEST = lazy_regex(
     r"(^|/)(package(-lock)?\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lockb?"
     r"|pyproject\.toml|setup\.(py|cfg)|Pipfile(\.lock)?|poetry\.lock|uv\.lock|pdm\.lock"
     r"|[\w.-]*requirements[\w.-]*\.(txt|in)|requirements/[^/]+\.txt|environment\.ya?ml"
@@ -19,7 +20,7 @@ MANIFEST = re.compile(
     r"|[^/]+\.(csproj|fsproj|sln)|mix\.(exs|lock)|CMakeLists\.txt|meson\.build|cpanfile)$"
 )
 """Files in which package managers read what is to be installed."""
-NATIVE = re.compile(r"\.(c|cc|cpp|cxx|h|hpp|pyx|pxd|rs|f90|f|m|swift)$")
+NATIVE = lazy_regex(r"\.(c|cc|cpp|cxx|h|hpp|pyx|pxd|rs|f90|f|m|swift)$")
 """Sources from which an installed package may have been compiled."""
 
 

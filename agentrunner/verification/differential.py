@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from agentrunner.git.restore import Entry
 from agentrunner.text.unicode import to_bytes
@@ -18,7 +17,6 @@ from agentrunner.verification.trees import changes_between
 from agentrunner.verification.world import InputChange, SnapshotTrees
 
 
-@dataclass
 class Differential(ChangedInputs):
     """Builds the trees that separate the changed inputs from the work."""
 

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import re
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.syntax.imports import places_of_imports, without_imports
 
-WANTED = re.compile(r"(?i)\bES[ -]?modules?\b|\bESM\b|\"type\":\s*\"module\"")
-STRICT = re.compile(rb"(?m)^[ \t]*(['\"])use strict\1;?[ \t]*$")
-REQUIRES = re.compile(
+WANTED = lazy_regex(r"(?i)\bES[ -]?modules?\b|\bESM\b|\"type\":\s*\"module\"")
+STRICT = lazy_regex(rb"(?m)^[ \t]*(['\"])use strict\1;?[ \t]*$")
+REQUIRES = lazy_regex(
     r"(?:const|let|var)\s+(?P<names>[\w$]+|\{[^{}]*\})\s*=\s*"
     r"require\(\s*(?P<quote>['\"])(?P<module>[^'\"]+)(?P=quote)\s*\)(?:\.(?P<part>[\w$]+))?\s*;?"
 )
-IMPORTS = re.compile(
+IMPORTS = lazy_regex(
     r"import\s+(?:(?:\*\s+as\s+)?(?P<whole>[\w$]+)\s*,?\s*)?(?P<names>\{[^{}]*\})?\s*from\s*"
     r"(?P<quote>['\"])(?P<module>[^'\"]+)(?P=quote)\s*;?"
 )
-RENAMED = re.compile(r"(?P<part>[\w$]+)(?:\s*(?::|\bas\b)\s*(?P<name>[\w$]+))?")
+RENAMED = lazy_regex(r"(?P<part>[\w$]+)(?:\s*(?::|\bas\b)\s*(?P<name>[\w$]+))?")
 
 
 def asks_for_es_modules(prd_text: str) -> bool:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
+
 LITERAL = r"[\"'`/]"
-PLAIN_WORD = re.compile(r"[a-z]+")
-NO_FILE = re.compile(
+PLAIN_WORD = lazy_regex(r"[a-z]+")
+NO_FILE = lazy_regex(
     r"(?i)no such file|not found|cannot find|can't find|could not find|cannot open|can't open"
     r"|no module named|does not exist|doesn't exist|missing|enoent|unresolved|unable to load"
 )
 """How tools report that a file does not exist."""
 
 
-@dataclass(frozen=True)
-class Naming:
+class Naming(Struct, frozen=True):
     """How much of a file's path a text names."""
 
     in_full: bool = False

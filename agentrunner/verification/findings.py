@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from shlex import quote
+
+from msgspec import Struct
 
 from agentrunner.git.staging import commit_commands
 from agentrunner.state.evidence_words import NOT_IN_GIT
@@ -39,8 +40,7 @@ MOST_PATHS = 50
 SHOWN = 5
 
 
-@dataclass(frozen=True)
-class Ways:
+class Ways(Struct, frozen=True):
     """The commands by which a person takes what was found, or sends it back."""
 
     yes: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 import posixpath
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from agentrunner.verification.adapted_tests import (
     VALUE,
@@ -48,8 +49,7 @@ from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.trees import Changes
 
 
-@dataclass(frozen=True)
-class FollowUps:
+class FollowUps(Struct, frozen=True, dict=True):
     """Finds such changes among the changed inputs of the proof."""
 
     wanted: str

@@ -11,19 +11,20 @@ import re
 from collections.abc import Collection, Iterable
 from difflib import SequenceMatcher
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.imports import places_of_imports
 
-TOKEN = re.compile(
+TOKEN = lazy_regex(
     r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`[^`]*`|\d[\w.]*|[^\W\d]\w*|\S", re.DOTALL
 )
-HEAD = re.compile(r"(?<![\w.])([A-Za-z_]\w*)[ \t]*\(((?:[^()]|\([^()]*\)){0,2000})\)")
+HEAD = lazy_regex(r"(?<![\w.])([A-Za-z_]\w*)[ \t]*\(((?:[^()]|\([^()]*\)){0,2000})\)")
 """A name with what is between its brackets, which may hold functions as parameters."""
 NO_HEADS = frozenset(
     "if for while switch catch return assert elif and or not in match with".split()
 )
 """Words before brackets that are no function."""
-NAME = re.compile(r"[^\W\d]\w*")
+NAME = lazy_regex(r"[^\W\d]\w*")
 LARGEST = 4_000
 """Tokens of a file that are compared."""
 

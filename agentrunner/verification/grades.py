@@ -9,6 +9,7 @@ from agentrunner.config.spec import TestSpec
 from agentrunner.state.evidence_words import Grade
 from agentrunner.state.run_state import Criterion, Evidence, Proof
 from agentrunner.text.content_words import content_words
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.model import TestResult
 from agentrunner.verification.results.names import belongs_to, own_name
 from agentrunner.verification.subject_words import Own, has_any
@@ -18,7 +19,7 @@ ORDER: tuple[Grade, ...] = ("none", "judged", "shown", "accepted", "kept", "prov
 TEST = "test"
 TURNED = "failed before and passes now"
 IN_WORDING = "in the worker's wording"
-CODE_WORD = re.compile(r"`([^`]+)`|\b([A-Za-z_]\w*(?:[._]\w+)+|[a-z]+[A-Z]\w*)")
+CODE_WORD = lazy_regex(r"`([^`]+)`|\b([A-Za-z_]\w*(?:[._]\w+)+|[a-z]+[A-Z]\w*)")
 
 
 def weakest(grades: Iterable[Grade]) -> Grade:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.delivered_tree import NATIVE
 from agentrunner.verification.rooms.room import Rooms
 from agentrunner.verification.rooms.sealed import Sealed
@@ -19,7 +20,7 @@ from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.tokens import without_comments
 
 COMPILED = ("go", "rust", "java")
-DEFINED = re.compile(
+DEFINED = lazy_regex(
     rb"\b(?:c?p?def)\s+(?:[\w*]+\s+)*?(\w{3,})\s*\("  # Cython
     rb"|\bfunc\s*\([^()]*\)\s*(\w{3,})\s*\("  # Go, of a type
     rb"|\b(\w{3,})\s*(?:<[^<>;{}]*>)?\([^;{}]*\)[^;{}()]*\{"

@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.wanted_moves import module_of, wants_part_moved
 from agentrunner.verification.results.model import ReadFile, Results, TestResult
 from agentrunner.verification.results.names import PARAMETERS, own_name
@@ -21,18 +22,18 @@ from agentrunner.verification.syntax.imports import (
 from agentrunner.verification.syntax.languages import SCRIPTS, language_of
 from agentrunner.verification.syntax.substance import asserted_by
 
-SCRIPT_PLACE = re.compile(
+SCRIPT_PLACE = lazy_regex(
     r"""(?:(?:\b__DIR__|\bdirname\(\s*__FILE__\s*\))\s*\.\s*)?(["'])(/?\.{1,2}/[^"']*)\1"""
 )
 """A path relative to the file that names it; in PHP it begins with a slash."""
-PYTHON_PLACE = re.compile(r"(?m)^from (\.+)([\w.]*)")
-WORD = re.compile(r"\w+|\W")
-PLACE_OR_NOT = re.compile(r"[\w./+@-]+|[^\w./+@-]")
+PYTHON_PLACE = lazy_regex(r"(?m)^from (\.+)([\w.]*)")
+WORD = lazy_regex(r"\w+|\W")
+PLACE_OR_NOT = lazy_regex(r"[\w./+@-]+|[^\w./+@-]")
 """A word that may be a path, or a character of none."""
-QUOTED_PATH = re.compile(r"""["']([^"'\n]+)["']""")
+QUOTED_PATH = lazy_regex(r"""["']([^"'\n]+)["']""")
 """A path that an import of JavaScript writes."""
-QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`]*`")
-SAYS = re.compile(r"\.(?:Error|Fatal|Log|Skip)f?\(\s*\Z")
+QUOTED = lazy_regex(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`]*`")
+SAYS = lazy_regex(r"\.(?:Error|Fatal|Log|Skip)f?\(\s*\Z")
 """Before a text: a test of Go hands it to its kit, as a message."""
 MOST_RENAMES = 50
 MOST_COMPARED = 200

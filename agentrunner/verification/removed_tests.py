@@ -11,6 +11,7 @@ from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from difflib import SequenceMatcher
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentences
 from agentrunner.verification.added_tests import without_new_tests
 from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
@@ -25,13 +26,13 @@ from agentrunner.verification.syntax.regions import regions_of_tests, without_re
 from agentrunner.verification.syntax.test_finder import find_test
 from agentrunner.verification.trees import Changes
 
-WORD = re.compile(r"\w+")
-VALUE = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`|(?<![\w.])-?\d[\w.]*")
+WORD = lazy_regex(r"\w+")
+VALUE = lazy_regex(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`|(?<![\w.])-?\d[\w.]*")
 """A text in quotes, or a number."""
-OPTION = re.compile(rb"[\"'`](--[a-z][\w-]*)[\"'`=]")
+OPTION = lazy_regex(rb"[\"'`](--[a-z][\w-]*)[\"'`=]")
 """An option of a command line, in quotes."""
-ASKS_TO_REMOVE = re.compile(r"(?i)\b(remov|delet|drop|obsolete|get rid)|削除|取り除|廃止")
-ASKS_TO_KEEP = re.compile(r"(?i)\b(do not|don't|never|without|must not|keep)\b|しない|せず|ないで")
+ASKS_TO_REMOVE = lazy_regex(r"(?i)\b(remov|delet|drop|obsolete|get rid)|削除|取り除|廃止")
+ASKS_TO_KEEP = lazy_regex(r"(?i)\b(do not|don't|never|without|must not|keep)\b|しない|せず|ないで")
 
 
 def removed_code(

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.context import definitions_in
 from agentrunner.verification.syntax.functions import normal
 from agentrunner.verification.syntax.languages import language_of, parse
 from agentrunner.verification.syntax.tokens import lexical_family, tokens
 
-WORD = re.compile(r"[^\W\d]\w*")
-TOKEN = re.compile(r"\w+|[^\w\s]")
-SPEAKS_OF_NAMES = re.compile(r"(?i)\brenam|\bnames?\b|\bnaming\b|改名|リネーム|名前|名称")
+WORD = lazy_regex(r"[^\W\d]\w*")
+TOKEN = lazy_regex(r"\w+|[^\w\s]")
+SPEAKS_OF_NAMES = lazy_regex(r"(?i)\brenam|\bnames?\b|\bnaming\b|改名|リネーム|名前|名称")
 MOST_BYTES = 500_000
 """Bytes of a file that are compared."""
 

@@ -11,10 +11,12 @@ import re
 from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
 
-TOKEN = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|\w+|\S")
-PIECE = re.compile(r"\\.|\w+|\s+|[^\w\s]")
+from agentrunner.text.lazy_regex import lazy_regex
+
+TOKEN = lazy_regex(r"\"[^\"\n]*\"|'[^'\n]*'|\w+|\S")
+PIECE = lazy_regex(r"\\.|\w+|\s+|[^\w\s]")
 """What a text is compared by: words, blanks and single signs."""
-WRAPS = re.compile(r"(?:[A-Z]\w*|\w+(?:::|\.)[A-Z]\w*)")
+WRAPS = lazy_regex(r"(?:[A-Z]\w*|\w+(?:::|\.)[A-Z]\w*)")
 """A name that may be a type: `Path`, `decimal.Decimal`."""
 LONGEST = 400
 

@@ -7,12 +7,13 @@ is not the work.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from itertools import combinations
 
-WORD = re.compile(r"\w+|\W")
+from agentrunner.text.lazy_regex import lazy_regex
+
+WORD = lazy_regex(r"\w+|\W")
 MOST_CHANGES = 16
 """Changes of a file that are tried."""
 MOST_LINES = 5_000

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from agentrunner.text.content_words import content_words
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.context import definitions_in
 from agentrunner.verification.syntax.definitions import definition
@@ -20,8 +21,8 @@ STEM = 6
 SHORT_STEM = 4
 MOST_WORDS = 200
 MOST_FILES = 40
-NUMBER = re.compile(r"(?<![\w.])\d{2,}(?![\w])")
-RED_TESTS = re.compile(
+NUMBER = lazy_regex(r"(?<![\w.])\d{2,}(?![\w])")
+RED_TESTS = lazy_regex(
     r"(?i)\b(?:fail\w*|broken|red|green|pass\w*|flaky)\W+(?:\w+\W+){0,3}?(?:tests?|suite|build|ci)\b"
     r"|\b(?:tests?|suite|build|ci)\W+(?:\w+\W+){0,6}?(?:fail\w*|broken|red|green|pass\w*)\b"
 )
@@ -30,7 +31,7 @@ FEW_WORDS = 2
 """With fewer words, as in "Make it work", no test is said to be about something else."""
 ENGLISH = frozenset("the there this that these are and with from should when which its".split())
 """Words that English texts have, and texts in related languages do not."""
-NAME = re.compile(r"[A-Za-z_]\w+")
+NAME = lazy_regex(r"[A-Za-z_]\w+")
 
 
 def about(name: str, path: str, read: ReadFile, changed: Collection[str]) -> list[str]:

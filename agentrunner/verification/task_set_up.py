@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentrunner.config.spec import SetupSpec, TaskSpec
 from agentrunner.errors import EnvironmentNotReady
@@ -24,8 +25,7 @@ from agentrunner.verification.rooms.set_up import run_set_up, set_up_failed, wit
 from agentrunner.verification.trees import Changes
 
 
-@dataclass(frozen=True)
-class TaskSetUp:
+class TaskSetUp(Struct, frozen=True):
     """The set-up of one task. `emit` receives the events `awaiting` and `check`."""
 
     spec: TaskSpec

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+
+from msgspec import Struct
 
 from agentrunner.config.spec import TaskSection
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.run_state import Finding
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.steering_files import is_executable_config, matches
 from agentrunner.verification.inputs.wanted_changes import asked_in, wanted_new
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.edits import Edit, applied
 
-DRIVER = re.compile(rb"\b(?:filter|diff|merge|textconv)\s*=")
+DRIVER = lazy_regex(rb"\b(?:filter|diff|merge|textconv)\s*=")
 """An attribute by which git starts a program that somebody's settings name."""
 
 
@@ -68,8 +70,7 @@ def changes_between(snapshots: Snapshots, before: str, after: str) -> Changes:
     )
 
 
-@dataclass(frozen=True)
-class WorkerChange:
+class WorkerChange(Struct, frozen=True):
     """The trees before and after something that ran workers' code: what differs is the workers'."""
 
     before: str

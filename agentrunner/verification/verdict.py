@@ -11,6 +11,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from msgspec import Struct
+
 from agentrunner.state.evidence_words import Grade
 from agentrunner.state.run_state import (
     Acceptance,
@@ -59,8 +61,7 @@ class Unproven:
     remedy: str = BY_PROOF
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """What stands between a tree and COMPLETE.
 
     `red` has to be fixed, `open` findings need a person's decision, `unproven` lacks evidence.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.state.run_state import Criterion
+from agentrunner.text.lazy_regex import lazy_regex
 
-ALWAYS = re.compile(
+ALWAYS = lazy_regex(
     r"(?i)\b(?:always|never|every(?:one|body|thing)?|all|any(?:one|body|thing)?|no longer"
     r"|(?:no|any) ?more|gone|turned off|constant\w*|returns? (?:true|false|null|none|\d)"
     r"|unconditional\w*|remov\w+|drop\w*|disabl\w+|retir\w+|stub\w*)\b|常に|必ず|すべて|全て|削除|廃止"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 
-@dataclass(frozen=True)
-class InputChange:
+
+class InputChange(Struct, frozen=True):
     """A changed path that decides what the verifying commands say."""
 
     path: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.workers import fact
 from agentrunner.workers.base import (
     Ended,
@@ -39,11 +39,11 @@ _PRICES = ".aider/caches/model_prices_and_context_window.json"
 _IDENTITY = "[user]\n\tname = aider\n\temail = aider@example.invalid\n"
 """Without an identity aider writes one into the repository's configuration."""
 
-_ANSWERED = re.compile(r"Tokens: [\d.,]+[kM]? sent, [\d.,]+[kM]? received")
-_APPLIED = re.compile(r"Applied edit to (.+)")
-_FAILED = re.compile(r"litellm\.\w+: |Model \S+ has hit a token limit!")
+_ANSWERED = lazy_regex(r"Tokens: [\d.,]+[kM]? sent, [\d.,]+[kM]? received")
+_APPLIED = lazy_regex(r"Applied edit to (.+)")
+_FAILED = lazy_regex(r"litellm\.\w+: |Model \S+ has hit a token limit!")
 _EXHAUSTED = "possibly exhausted context window"
-_MODEL = re.compile(r"Model: (\S+) with ")
+_MODEL = lazy_regex(r"Model: (\S+) with ")
 
 
 class AiderWorker(CliWorker):

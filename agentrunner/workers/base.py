@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from msgspec import Struct
+
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.supervisor.watching import OutputWatch as OutputWatch
 from agentrunner.supervisor.watching import ProcessOutcome as ProcessOutcome
@@ -65,8 +67,7 @@ class WorkerCommand:
     watch: OutputWatch = field(default_factory=OutputWatch)
 
 
-@dataclass(frozen=True)
-class WorkerEvent:
+class WorkerEvent(Struct, frozen=True):
     """A line of the live view: `kind` and fields as in the reference of --json."""
 
     kind: Literal["text", "command_started", "command_finished", "file_changed", "usage", "error"]
@@ -82,8 +83,7 @@ class CommandRun:
     status: str = ""
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """How the process ended, as the supervisor recorded it."""
 
     exit_code: int | None

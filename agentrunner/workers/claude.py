@@ -7,10 +7,10 @@ not accept a login.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.workers import fact
 from agentrunner.workers.base import FailureKind, OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, session_flags
@@ -28,7 +28,7 @@ FINAL = r'^\{"type":"result"'
 RETRY = r'^\{"type":"system","subtype":"api_retry"'
 SYNTHETIC = "<synthetic>"
 """The model name of Claude Code's own messages, such as the text of an error."""
-_EXIT_CODE = re.compile(r"Exit code (-?\d{1,10})\b")
+_EXIT_CODE = lazy_regex(r"Exit code (-?\d{1,10})\b")
 _ERRORS: dict[str, FailureKind] = {
     "authentication_failed": "auth",
     "billing_error": "rate_limit",

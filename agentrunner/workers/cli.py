@@ -21,6 +21,7 @@ from typing import Literal
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.environment import find_program
 from agentrunner.errors.workers import BadWorkerCommand, BadWorkerUrl
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.workers.base import (
     Ended,
     EventReader,
@@ -40,7 +41,7 @@ from agentrunner.workers.transcript import TranscriptEvents, facts_in, reading_o
 
 _PROBE_TIMEOUT_SEC = 20
 _NPM_PLATFORMS = {"x86_64": "x64", "aarch64": "arm64"}
-_VERSION = re.compile(r"\d+(?:\.\d+)+(?:[\w.+-]*\w)?")
+_VERSION = lazy_regex(r"\d+(?:\.\d+)+(?:[\w.+-]*\w)?")
 
 LOGIN_PROMPT = (
     r"(?i)^(?!\s*\{).*(?:(?:please|must|need to) (?:log|sign) ?in\b"

@@ -15,12 +15,13 @@ from agentrunner.config.agents import WorkerSpec
 from agentrunner.environment import find_program
 from agentrunner.errors import UsageError
 from agentrunner.errors.workers import BadWorkerCommand
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.workers.base import Probe, WorkerCommand, WorkerRequest
 from agentrunner.workers.plain import PlainWorker
 
-_PLACEHOLDER = re.compile(r"\{(prompt_file|prompt|repo|home)\}")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_INTERPRETER = re.compile(r"(?:(?:ba|da|k|z)?sh|python|node|deno|bun|ruby|perl|php)[\d.]*")
+_PLACEHOLDER = lazy_regex(r"\{(prompt_file|prompt|repo|home)\}")
+_ASSIGNMENT = lazy_regex(r"[A-Za-z_]\w*=")
+_INTERPRETER = lazy_regex(r"(?:(?:ba|da|k|z)?sh|python|node|deno|bun|ruby|perl|php)[\d.]*")
 _MAX_ARGUMENT_BYTES = 128 * 1024 - 1
 """Linux refuses a longer single argument (MAX_ARG_STRLEN, including its closing NUL)."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from agentrunner.workers.base import FailureKind
 from agentrunner.workers.streams import text_of
@@ -13,8 +14,7 @@ Change = Literal["add", "update", "delete"]
 """What becomes of a file."""
 
 
-@dataclass(frozen=True)
-class WorkerMessage:
+class WorkerMessage(Struct, frozen=True):
     """The worker printed a message."""
 
     text: str
@@ -22,8 +22,7 @@ class WorkerMessage:
     """A piece, which continues the previous piece if nothing came between."""
 
 
-@dataclass(frozen=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """What a tool is used for: a command, a file to change, or anything else by its name."""
 
     name: str = ""
@@ -33,16 +32,14 @@ class Tool:
     change: Change = "update"
 
 
-@dataclass(frozen=True)
-class ToolBegan:
+class ToolBegan(Struct, frozen=True):
     """A tool is being used."""
 
     id: str
     tool: Tool
 
 
-@dataclass(frozen=True)
-class ToolEnded:
+class ToolEnded(Struct, frozen=True):
     """The use of a tool is over."""
 
     id: str
@@ -54,23 +51,20 @@ class ToolEnded:
     """None if `ToolBegan` had it; an end without either is ignored."""
 
 
-@dataclass(frozen=True)
-class FileChanged:
+class FileChanged(Struct, frozen=True):
     """A file was changed, reported independently of any tool."""
 
     path: str
     change: Change = "update"
 
 
-@dataclass(frozen=True)
-class ToolDenied:
+class ToolDenied(Struct, frozen=True):
     """A tool was requested, and denied."""
 
     name: str
 
 
-@dataclass(frozen=True)
-class Tokens:
+class Tokens(Struct, frozen=True):
     """What the model has read, including cached parts, and written."""
 
     input: int
@@ -80,8 +74,7 @@ class Tokens:
     all runs of the session so far."""
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """The cost so far, in US dollars."""
 
     usd: float
@@ -89,8 +82,7 @@ class Cost:
     """To be added to the others; otherwise this run's total so far."""
 
 
-@dataclass(frozen=True)
-class Trouble:
+class Trouble(Struct, frozen=True):
     """Something went wrong."""
 
     message: str
@@ -100,42 +92,36 @@ class Trouble:
     """False for a remark, after which the run continues."""
 
 
-@dataclass(frozen=True)
-class Retrying:
+class Retrying(Struct, frozen=True):
     """The model is asked again, after this went wrong."""
 
     message: str
     kind: FailureKind | None = None
 
 
-@dataclass(frozen=True)
-class Session:
+class Session(Struct, frozen=True):
     """The session has this id."""
 
     id: str
 
 
-@dataclass(frozen=True)
-class Model:
+class Model(Struct, frozen=True):
     """This model answers."""
 
     name: str
 
 
-@dataclass(frozen=True)
-class SessionLost:
+class SessionLost(Struct, frozen=True):
     """The session to resume is unknown."""
 
     message: str = ""
 
 
-@dataclass(frozen=True)
-class TurnBegan:
+class TurnBegan(Struct, frozen=True):
     """Work begins; what was finished before is not the end of the run."""
 
 
-@dataclass(frozen=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """The CLI's own last word on the run."""
 
     clean: bool

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.times import DURATION_PART, seconds_in
 from agentrunner.workers.base import Failure, FailureKind
 
@@ -41,21 +42,21 @@ _WORDS: dict[FailureKind, str] = {
 """Patterns for the kind of a message; the first match wins."""
 
 _FLAG = r"['\"`]?(?P<flag>-{0,2}[\w][\w.-]*)"
-_UNKNOWN_FLAG = re.compile(
+_UNKNOWN_FLAG = lazy_regex(
     rf"(?:unexpected argument|unknown options?|unknown arguments?|unrecognized arguments?"
     rf"|no such option|invalid value \S+ for|error: option):? {_FLAG}",
     re.IGNORECASE,
 )
 """The wording of clap, commander, yargs, argparse and click."""
 
-_IN = re.compile(
+_IN = lazy_regex(
     rf"(?:again|retry|retry.after|reset|resets|available|wait)\W{{0,3}}(?:in|after|for)?\W{{0,3}}"
     rf"((?:{DURATION_PART},? ?(?:and )?)+)",
     re.IGNORECASE,
 )
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?: ?(?:Z|[+-]\d\d:?\d\d))?")
-_EPOCH = re.compile(r"(?:reset\w*\W{1,6}(?:at\W{1,3})?|\|)(\d{10})\b", re.IGNORECASE)
-_HOUR = re.compile(
+_MOMENT = lazy_regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?: ?(?:Z|[+-]\d\d:?\d\d))?")
+_EPOCH = lazy_regex(r"(?:reset\w*\W{1,6}(?:at\W{1,3})?|\|)(\d{10})\b", re.IGNORECASE)
+_HOUR = lazy_regex(
     r"(?:resets?|again)(?: at)? (\d{1,2})(?::(\d\d))? ?(am|pm)?(?: ?\(?(?:UTC|GMT)\)?)?\b",
     re.IGNORECASE,
 )

@@ -15,13 +15,14 @@ from agentrunner.errors.replies import ReplyInvalid
 from agentrunner.protocol import WorkerCall
 from agentrunner.protocol.taking import NOTHING
 from agentrunner.registry import canonical_worker_type
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.workers.member import Member
 
 MAX_PROMPT_BYTES = 256 * 1024
 _MAX_FLAGS = 20
 _MAX_ENV_VALUE = 1_000
 _MODES = ("exec", "resume")
-_ENV_NAMES = re.compile(
+_ENV_NAMES = lazy_regex(
     r"CI|TZ|LANG|LC_[A-Z]+|NO_COLOR|FORCE_COLOR|DEBUG|VERBOSE|LOG_LEVEL"
     r"|NODE_ENV|RAILS_ENV|APP_ENV|RUST_LOG|RUST_BACKTRACE"
 )

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.workers import fact
 from agentrunner.workers.base import OutputWatch, Reports, WorkerCommand, WorkerRequest
 from agentrunner.workers.cli import LOGIN_PROMPT, CliWorker, session_flags
@@ -26,7 +27,7 @@ _SETTINGS = {
     "telemetry": {"enabled": False},
 }
 _CHANGES: dict[str, fact.Change] = {"write_file": "update", "edit": "update"}
-_API_ERROR = re.compile(r"\[API Error: (.*)\]\s*\Z", re.DOTALL)
+_API_ERROR = lazy_regex(r"\[API Error: (.*)\]\s*\Z", re.DOTALL)
 """How a failed call ends the final text of a run that reports success and exits with 0."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -12,10 +11,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agentrunner.config.hosts import is_loopback
+from agentrunner.text.lazy_regex import lazy_regex
 
 TIMEOUT_SEC = 30.0
 _MOST_BYTES = 1 << 20
-_CODE = re.compile(r"[a-z][a-z_]{0,60}")
+_CODE = lazy_regex(r"[a-z][a-z_]{0,60}")
 
 
 class RefreshRefused(Exception):

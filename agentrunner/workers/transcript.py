@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from agentrunner.workers.base import (
     CommandRun,
@@ -61,8 +63,7 @@ MAX_MESSAGE_CHARS = 32 << 10
 MAX_DENIED = 20
 
 
-@dataclass
-class TranscriptFacts:
+class TranscriptFacts(Struct):
     """What the facts have said so far."""
 
     session_id: str | None = None

@@ -167,7 +167,7 @@ async def test_as_json_it_says_name_and_id(
     assert json.loads(capsys.readouterr().out) == {"image": tag, "id": made.id}
 
 
-class FromScratch(Recipe):
+class FromScratch(Recipe, frozen=True):
     """A recipe that needs no registry."""
 
     def dockerfile(self) -> bytes:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentrunner.discovery.seeing.safe import (
     Redact,
@@ -19,6 +20,7 @@ from agentrunner.discovery.seeing.safe import (
     shown_name,
 )
 from agentrunner.git.snapshots import Change, Snapshots
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 
 BUDGET = 12_000
@@ -34,12 +36,11 @@ LEAST = 160
 
 _NO_TEXT = ("binary", "a link", "was no plain file", "looks like credentials", "to be kept")
 """How the reasons end that no look gets around."""
-_HUNK = re.compile(r"^@@ ", re.MULTILINE)
-_FILE = re.compile(r"^diff --git ", re.MULTILINE)
+_HUNK = lazy_regex(r"^@@ ", re.MULTILINE)
+_FILE = lazy_regex(r"^diff --git ", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Diff:
+class Diff(Struct, frozen=True):
     """A change as it is shown."""
 
     text: str = ""
@@ -58,8 +59,7 @@ class Diff:
         return not self.left_out
 
 
-@dataclass(frozen=True)
-class _File:
+class _File(Struct, frozen=True):
     """What changed in one file."""
 
     path: str

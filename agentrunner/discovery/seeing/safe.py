@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from agentrunner.git.snapshot_writer import LARGE_MARK
 from agentrunner.sandboxes.secrets_in import holds_secret
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.terminal import escape, one_line
 
 Redact = Callable[[str], str]
@@ -22,7 +22,7 @@ _CREDENTIALS = (
 word around it is only a long text."""
 _ONLY_NAMES = (".env.example", ".env.sample", ".env.template", ".env.dist")
 _PUBLIC = (".pub",)
-_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
+_CONTROL = lazy_regex(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
 MOST_SCANNED = 64 << 10
 NAME_CELLS = 200
 

@@ -11,13 +11,14 @@ from agentrunner.plans.store import OpenQuestion, PlanStore, unknown_question
 from agentrunner.results import InboxItem, Result
 from agentrunner.state.lifecycle import TaskState, end_of
 from agentrunner.state.people import IN_WORDS, Answer, Question
+from agentrunner.text.lazy_regex import lazy_regex
 
 SETTLED, ASKED_AGAIN, TRIED_AGAIN, RAISED = "settled", "asked again", "tried again", "raised"
 BY_ITSELF = (SETTLED, ASKED_AGAIN, TRIED_AGAIN, RAISED)
 """In place of an answer: why a question no longer needs one."""
 _YES = frozenset({"yes", "y", "approve", "ok", "はい", "承認"})
 _SENTENCE_ENDS = ("", ".", "!", "?", ":", "…", "。", "！", "？", "：")
-_NO = re.compile(r"(?:no|n|reject|いいえ|却下)\b[\s:,.、。：]*", re.IGNORECASE)
+_NO = lazy_regex(r"(?:no|n|reject|いいえ|却下)\b[\s:,.、。：]*", re.IGNORECASE)
 
 
 def asked_text(waiting: InboxItem) -> str:
@@ -58,7 +59,7 @@ _BEHIND = (
     " answer `afresh`, or `afresh: WORDS`, begins from them; what it made stays in"
     " `agentrunner diff {run}`."
 )
-_AFRESH = re.compile(r"\s*afresh\s*(?:[:：](?P<words>.*))?", re.IGNORECASE | re.DOTALL)
+_AFRESH = lazy_regex(r"\s*afresh\s*(?:[:：](?P<words>.*))?", re.IGNORECASE | re.DOTALL)
 
 
 def afresh(text: str) -> str | None:

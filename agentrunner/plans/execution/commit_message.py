@@ -10,6 +10,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from agentrunner.errors import UsageError
 from agentrunner.errors.plans import BadCommitMessage
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.terminal import one_line, sanitize
 
 DEFAULT_TEMPLATE = """\
@@ -34,7 +35,7 @@ MAX_PROOF = 20
 TITLE_WIDTH = 100
 PROOF_WIDTH = 300
 _JOINER = "\u2060"
-_FORGE_REFERENCES = re.compile(
+_FORGE_REFERENCES = lazy_regex(
     r"""(?<=[@])(?=[\w/-])                  # a mention
       | (?<=[#!&%~$])(?=[\w"-])               # an issue, a request, an epic, a milestone, a label
       | (?<=\bGH-)(?=\d)

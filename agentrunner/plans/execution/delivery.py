@@ -11,6 +11,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from agentrunner.errors import TaskFailed
 from agentrunner.errors.plans import OntoConflict, OntoRed
 from agentrunner.errors.repositories import UnknownBranch
@@ -33,8 +35,7 @@ PUSHED = "refs/agentrunner/pushed/"
 """Prefix of references to commits that a branch on a server was about to be moved to."""
 
 
-@dataclass(frozen=True)
-class DeliveryOptions:
+class DeliveryOptions(Struct, frozen=True):
     """What a user wants of a plan's result, beside its branch."""
 
     squash: bool = False

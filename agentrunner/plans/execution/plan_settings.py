@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,8 +16,9 @@ from agentrunner.git.private_clone import CloneStore, Identity
 from agentrunner.plans.execution.commit_message import commit_message
 from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import write_private
+from agentrunner.text.lazy_regex import lazy_regex
 
-_IDENTITY = re.compile(r"^\s*(?P<name>[^<>\n\0]*[^<>\s\0])\s*<(?P<email>[^<>\s\0]+)>\s*$")
+_IDENTITY = lazy_regex(r"^\s*(?P<name>[^<>\n\0]*[^<>\s\0])\s*<(?P<email>[^<>\s\0]+)>\s*$")
 
 MODEL_OF = {"planner_model": "meta", "model": "worker"}
 """By option that names a model: the option that names whose it is."""

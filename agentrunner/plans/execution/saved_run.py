@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentrunner.engine import attempts
 from agentrunner.results import Result
@@ -12,8 +13,7 @@ from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.run_folder import RunFolder, load_spec, runs_root
 
 
-@dataclass(frozen=True)
-class SavedRun:
+class SavedRun(Struct, frozen=True):
     """What is known of a run that has a folder."""
 
     state: TaskContext | None

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from agentrunner.execution.deps import Clock
 from agentrunner.plans.plan import Plan, PlanTaskStatus
@@ -29,8 +30,7 @@ _WORST_FIRST.insert(1, (PlanTaskStatus.RETRY_WAIT, KEPT_EXIT))
 an infrastructure error: it remains when the machine works again."""
 
 
-@dataclass(frozen=True)
-class TaskOutcome:
+class TaskOutcome(Struct, frozen=True):
     """The outcome of executing a task, for now."""
 
     status: PlanTaskStatus
@@ -53,8 +53,7 @@ class Inbox(Protocol):
         """Return those of these questions that a person has answered."""
 
 
-@dataclass
-class PlanOutcome:
+class PlanOutcome(Struct):
     """The outcome of executing a plan."""
 
     outcomes: dict[str, TaskOutcome] = field(default_factory=dict)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -29,8 +28,9 @@ from agentrunner.plans.execution.merging.run_work import RunWork, run_work, test
 from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
 from agentrunner.results import Result
 from agentrunner.storage.run_folder import make_private
+from agentrunner.text.lazy_regex import lazy_regex
 
-_MARK = re.compile(rb"(?m)^(?:<{7}|>{7}) ")
+_MARK = lazy_regex(rb"(?m)^(?:<{7}|>{7}) ")
 
 MergeOutcome = Merged | MergeConflict | TestsRed
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import tarfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec import Struct, field
 
 from agentrunner.errors.sandboxes import ImageBuildFailed
 from agentrunner.sandboxes.docker.engine import Engine
@@ -24,8 +25,7 @@ from agentrunner.sandboxes.docker.sources import OWN_DOCKERFILE, Build, add_byte
 OnProgress = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class ImageBuild:
+class ImageBuild(Struct, frozen=True):
     """A build, ready to be sent. The code that ordered it closes its context."""
 
     name: str

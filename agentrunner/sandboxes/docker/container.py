@@ -11,10 +11,12 @@ import asyncio
 import contextlib
 import shlex
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from agentrunner.sandboxes.base import Door, OnOutput
 from agentrunner.sandboxes.docker.config import (
@@ -38,8 +40,7 @@ LATE_START_SEC = 1.0
 NO_FORWARDER = "the image has none of python3, node and socat, one of which its way out needs"
 
 
-@dataclass(frozen=True)
-class Exit:
+class Exit(Struct, frozen=True):
     """The end of a command."""
 
     code: int

@@ -13,7 +13,6 @@ import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,10 +21,12 @@ import docker.errors
 import requests.exceptions
 import urllib3.exceptions
 from docker.context import ContextAPI
+from msgspec import Struct, field
 
 from agentrunner.errors import SandboxUnavailable
 from agentrunner.errors.sandboxes import EngineAway
 from agentrunner.sandboxes.base import ErrorKind, SandboxError
+from agentrunner.text.lazy_regex import lazy_regex
 
 T = TypeVar("T")
 
@@ -56,8 +57,7 @@ class EngineError(SandboxError):
         self.status = status
 
 
-@dataclass(frozen=True)
-class Traits:
+class Traits(Struct, frozen=True):
     """What this engine can do, by its own account."""
 
     product: str = "Docker"
@@ -306,7 +306,7 @@ def _words(error: Exception) -> str:
     return (str(error) or type(error).__name__).strip()
 
 
-_UNSEEN = re.compile(
+_UNSEEN = lazy_regex(
     r"bind source path does not exist: (?P<docker>/.*?)[\")]*\s*$"
     r"|error while creating mount source path '(?P<created>/[^']+)'"
     r"|statfs (?P<podman>/.*?): no such file or directory"

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from agentrunner.environment import leads_through
 from agentrunner.errors import SandboxUnavailable, UsageError
 from agentrunner.errors.sandboxes import (
@@ -45,14 +47,15 @@ from agentrunner.sandboxes.docker.recipes import (
     recipe_of,
 )
 from agentrunner.sandboxes.docker.sources import pack, read_source
+from agentrunner.text.lazy_regex import lazy_regex
 
 OnProgress = Callable[[str], None]
 
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:@-]|/(?!\.))*", re.ASCII)
+_NAME = lazy_regex(r"[A-Za-z0-9](?:[A-Za-z0-9._:@-]|/(?!\.))*", re.ASCII)
 """Matches every image reference, and nothing that leads elsewhere in the engine's API."""
 _NO_REFERENCE = 400
 """The engine's status for a name that it cannot parse."""
-_BY_ID = re.compile(r"(sha256:)?[0-9a-f]{64}")
+_BY_ID = lazy_regex(r"(sha256:)?[0-9a-f]{64}")
 _RUNS = {"x86_64": ("amd64", "386"), "aarch64": ("arm64",)}
 """From a machine to the architectures of images that run on it."""
 
@@ -76,8 +79,7 @@ class Image:
         return self.name if exact in self.name else f"{self.name} ({exact[:19]})"
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """The name of a requested image, and how to get it."""
 
     name: str

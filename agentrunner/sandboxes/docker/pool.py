@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from agentrunner.sandboxes.base import Door
 from agentrunner.sandboxes.docker.config import User
@@ -20,8 +21,7 @@ MOST_IDLE = 4
 """The most idle containers; beyond it, the one idle longest is removed."""
 
 
-@dataclass(frozen=True)
-class ContainerRecipe:
+class ContainerRecipe(Struct, frozen=True):
     """What a container is made from, and for what."""
 
     config: Mapping[str, Any]

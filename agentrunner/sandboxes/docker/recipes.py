@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import metadata, resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentrunner import __version__
 from agentrunner.errors.command_line import NotInstalled
@@ -17,8 +18,7 @@ HOST_IMAGE = "agentrunner/worker:hostusr"
 """An image without files of its own, for sandboxes that read this machine's /usr."""
 
 
-@dataclass(frozen=True)
-class Recipe:
+class Recipe(Struct, frozen=True):
     """A Dockerfile of ours, and the image that it builds."""
 
     kind: str

@@ -15,12 +15,14 @@ import stat
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from msgspec import Struct, field
+
 from agentrunner.errors import UsageError
 from agentrunner.errors.sandboxes import BadImageSource
+from agentrunner.text.lazy_regex import lazy_regex
 
 MOST_TEXT = 1 << 20
 MOST_CONTEXT = 1 << 30
@@ -32,12 +34,11 @@ NEVER_SENT = (".git", ".agent-runner", OWN_DOCKERFILE)
 _EPOCH = 946_684_800
 """2000-01-01: the same time for all files, so that equal contents give equal images. Zip files,
 including wheels, cannot store times before 1980."""
-_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_TRAILING = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
+_COMMENT = lazy_regex(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING = lazy_regex(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
 
 
-@dataclass(frozen=True)
-class Build:
+class Build(Struct, frozen=True):
     """A build that a repository describes."""
 
     context: Path

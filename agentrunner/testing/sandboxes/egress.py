@@ -16,9 +16,11 @@ import subprocess
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from agentrunner.sandboxes.base import CommandResult, Door, Request, Sandbox, SandboxOrder
 from agentrunner.sandboxes.environment import proxy_environment
@@ -98,8 +100,7 @@ StartProxy = Callable[[Path, Path, tuple[str, ...]], AbstractAsyncContextManager
 """Serves a folder of sockets; logs to a file of JSON lines; allows hosts as people write them."""
 
 
-@dataclass
-class TlsServer:
+class TlsServer(Struct):
     """A TLS server on this machine's loopback."""
 
     port: int
@@ -119,8 +120,7 @@ class TlsServer:
         writer.close()
 
 
-@dataclass
-class Outside:
+class Outside(Struct):
     """A sandbox with a door, who serves it, and a server to reach."""
 
     workbench: Workbench

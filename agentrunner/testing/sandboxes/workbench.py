@@ -6,9 +6,10 @@ import asyncio
 import secrets
 import subprocess
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
+
+from msgspec import Struct
 
 from agentrunner.sandboxes.base import CommandResult, Request, Sandbox, SandboxOrder
 
@@ -16,8 +17,7 @@ CANARY = "AGENTRUNNER_CONFORMANCE_CANARY"
 Make = Callable[[SandboxOrder], Sandbox]
 
 
-@dataclass(frozen=True)
-class CheckResult:
+class CheckResult(Struct, frozen=True):
     """One check: `detail` is what it shows, what went wrong, or why it does not apply."""
 
     name: str
@@ -48,8 +48,7 @@ def expect(kept: object, what: str) -> None:
         raise Broken(what)
 
 
-@dataclass(frozen=True)
-class Workbench:
+class Workbench(Struct, frozen=True):
     """One check's own repository, state folder and sandbox."""
 
     root: Path

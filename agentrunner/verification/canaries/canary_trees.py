@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.canaries.red_lines import RedLines
@@ -23,8 +24,7 @@ Places = Mapping[str, Sequence[str]]
 """Names of tests, by their file."""
 
 
-@dataclass(frozen=True)
-class CanaryTree:
+class CanaryTree(Struct, frozen=True):
     """A tree with canaries, and the names of tests that must be red in it."""
 
     tree: str
@@ -35,8 +35,7 @@ class CanaryTree:
     """Names of tests whose changed value is not known to be an expected one."""
 
 
-@dataclass(frozen=True)
-class CanaryTrees:
+class CanaryTrees(Struct, frozen=True):
     """Makes them; None where none can be made. Everything here blocks."""
 
     snapshots: Snapshots

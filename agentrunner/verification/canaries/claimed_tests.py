@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from msgspec import Struct
+
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.run_state import Finding
 from agentrunner.verification.canaries.canary_trees import CanaryTree, CanaryTrees, Places
@@ -53,8 +55,7 @@ class CanaryReport:
     """Whether the claim is shown at most: no canary failed as the program itself does."""
 
 
-@dataclass(frozen=True)
-class FailingEnds:
+class FailingEnds(Struct, frozen=True):
     """What runs said in which claimed tests were made to fail at their end."""
 
     runs: Sequence[tuple[CanaryTree, Measured]] = ()
@@ -70,8 +71,7 @@ class FailingEnds:
         return frozenset(self.runs[0][0].names if self.runs else ())
 
 
-@dataclass(frozen=True)
-class Canaries:
+class Canaries(Struct, frozen=True):
     """Makes and runs canaries. Methods raise what running in rooms raises."""
 
     snapshots: Snapshots

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
@@ -18,8 +18,7 @@ from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.world import SnapshotTrees
 
 
-@dataclass(frozen=True)
-class FailingTree:
+class FailingTree(Struct, frozen=True):
     """The new tree with some of what decides made to fail."""
 
     tree: str

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.file_names import best, complaints, naming
 from agentrunner.verification.inputs.model import Inputs
@@ -26,7 +27,7 @@ from agentrunner.verification.target import Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
 WHATEVER = "{} is green whatever {} says, which the product reads since the work"
-VALUE = re.compile(
+VALUE = lazy_regex(
     rb"(?P<quoted>\"(?:[^\"\\\n]|\\.)*)\"(?P<key>\s*:)?|(?<![\w.])(?P<number>[1-9]\d{0,15})(?![\w.])"
 )
 """A text in quotes, which may be a key, or a number."""

@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.syntax.asserts import asserts_of, certainty
 from agentrunner.verification.syntax.context import imports_in
@@ -36,8 +37,8 @@ THROWS = {
     "go": '{ panic("made to fail") }',
     **dict.fromkeys(SCRIPTS, '{ throw new Error("made to fail"); }'),
 }
-GLOBAL = re.compile(r"(?:global|globalThis|window)\.\w+")
-PACKAGE = re.compile(rb"(?m)^package \w+\n")
+GLOBAL = lazy_regex(r"(?:global|globalThis|window)\.\w+")
+PACKAGE = lazy_regex(rb"(?m)^package \w+\n")
 MOST_FILES = 300
 NOT_ASKED = "{} passes although `{}`, which it asks with, fails"
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from time import monotonic
 
+from msgspec import Struct
+
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.canaries.script_canary import C_MAIN, program_is_known
 from agentrunner.verification.canaries.word_assertions import failing_by_words
@@ -40,8 +42,7 @@ NOT_REACHED = "an assertion of this program is not reached, or not seen; so this
 Passes = Callable[[str], Awaitable[bool]]
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What happened when assertions were made to fail."""
 
     dead: str = ""
@@ -56,8 +57,7 @@ class Asked:
         return bool(self.notes)
 
 
-@dataclass(frozen=True)
-class _Group:
+class _Group(Struct, frozen=True):
     """The assertions of one kind in a file."""
 
     path: str

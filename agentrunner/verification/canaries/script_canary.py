@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes, to_text
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.programs import program_language
 from agentrunner.verification.syntax.word_tests import GTEST
 
-SHELL_EXIT = re.compile(r"^(\s*)(exit)\b[^\n;|&]*", re.MULTILINE)
-SHELL_EQUAL = re.compile(r"""((?:\btest\b|\[)[^|;&\n]*\s==?\s+)(?:"[^"$]*"|'[^']*'|[\w./:-]+)""")
-NODE_EXIT = re.compile(r"\bprocess\.exit\((?:[^()]|\([^()]*\))*\)")
-NODE_CODE = re.compile(r"\bprocess\.exitCode\s*=(?!=)[^;\n]*")
+SHELL_EXIT = lazy_regex(r"^(\s*)(exit)\b[^\n;|&]*", re.MULTILINE)
+SHELL_EQUAL = lazy_regex(r"""((?:\btest\b|\[)[^|;&\n]*\s==?\s+)(?:"[^"$]*"|'[^']*'|[\w./:-]+)""")
+NODE_EXIT = lazy_regex(r"\bprocess\.exit\((?:[^()]|\([^()]*\))*\)")
+NODE_CODE = lazy_regex(r"\bprocess\.exitCode\s*=(?!=)[^;\n]*")
 C_ENDINGS = (".c", ".cc", ".cpp", ".cxx")
-C_MAIN = re.compile(r"\bmain\s*\([^)]*\)[^{;]*\{")
-FRAMEWORK_TEST = re.compile(r"(?m)^[A-Z][A-Z0-9_]*\s*\([^;{}]*\)\s*\{")
+C_MAIN = lazy_regex(r"\bmain\s*\([^)]*\)[^{;]*\{")
+FRAMEWORK_TEST = lazy_regex(r"(?m)^[A-Z][A-Z0-9_]*\s*\([^;{}]*\)\s*\{")
 """A macro that opens a function: `TEST(Shop, adds) {`, `TEST_CASE("adds") {`."""
-C_RETURN = re.compile(r"\breturn\b[^;]*;")
-C_EXIT = re.compile(r"\b(_?exit|_Exit|quick_exit)\s*\([^;]*\)\s*;")
+C_RETURN = lazy_regex(r"\breturn\b[^;]*;")
+C_EXIT = lazy_regex(r"\b(_?exit|_Exit|quick_exit)\s*\([^;]*\)\s*;")
 FAIL = 1
 """The exit code of a program that was made to fail, the usual one for a failure."""
 
 
-@dataclass(frozen=True)
-class Ends:
+class Ends(Struct, frozen=True):
     """How programs of a language end, and what replaces these ends."""
 
     exits: re.Pattern[str]
@@ -38,7 +39,7 @@ class Ends:
 
 ENDS = {
     "python": Ends(
-        re.compile(r"^(?P<indent>\s*)(?:sys\.exit|exit|quit|raise SystemExit)\b.*$", re.MULTILINE),
+        lazy_regex(r"^(?P<indent>\s*)(?:sys\.exit|exit|quit|raise SystemExit)\b.*$", re.MULTILINE),
         f"raise SystemExit({FAIL})",
         'raise AssertionError("made to fail")',
     ),
@@ -49,7 +50,7 @@ ENDS = {
         ";",
     ),
     "perl": Ends(
-        re.compile(
+        lazy_regex(
             r"(?<![$@%&>\w])exit\b(?:\s*\([^;\n]*\)|[^;}\n]*?)(?=\s*[;}]|\s+(?:if|unless)\b)"
         ),
         f"exit({FAIL})",
@@ -57,19 +58,19 @@ ENDS = {
         ";",
     ),
     "ruby": Ends(
-        re.compile(
+        lazy_regex(
             r"(?<![.\w:])exit!?(?![\w:])(?:\s*\([^\n]*?\)(?=\s|\Z|;)|[ ](?!if\b|unless\b)\w+)?"
         ),
         f"exit({FAIL})",
         'raise("made to fail")',
     ),
     "php": Ends(
-        re.compile(r"(?<![$\w>:])(?:exit|die)\b\s*(?:\([^;]*\))?\s*;"),
+        lazy_regex(r"(?<![$\w>:])(?:exit|die)\b\s*(?:\([^;]*\))?\s*;"),
         f"exit({FAIL});",
         'throw new \\Exception("made to fail");',
     ),
     "lua": Ends(
-        re.compile(r"\bos\.exit\s*\([^)\n]*\)"),
+        lazy_regex(r"\bos\.exit\s*\([^)\n]*\)"),
         f"os.exit({FAIL})",
         'error("made to fail")',
     ),
@@ -117,9 +118,9 @@ def _with_other_values(path: str, text: str) -> str | None:
     return made if made != text else None
 
 
-MINITEST_END = re.compile(r"(?ms)^class [^\n]*\bTest\w*\n.*?^(?P<end>end)\b")
+MINITEST_END = lazy_regex(r"(?ms)^class [^\n]*\bTest\w*\n.*?^(?P<end>end)\b")
 """A class of tests at the top level of a file."""
-OTHER_LANGUAGE = re.compile(r"\s*#\s*language:\s*(?!en\b)")
+OTHER_LANGUAGE = lazy_regex(r"\s*#\s*language:\s*(?!en\b)")
 """A feature file whose keywords are not English."""
 
 

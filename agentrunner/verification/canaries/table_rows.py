@@ -8,11 +8,11 @@ command red there, it is not tested in its own place.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from time import monotonic
 
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.inline_programs import for_people
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.syntax.edits import Edit
@@ -130,5 +130,5 @@ def _tables_of_programs(
     return found
 
 
-READS = re.compile(r"\bread\s+-?\w")
+READS = lazy_regex(r"\bread\s+-?\w")
 """How a shell script loops over lines."""

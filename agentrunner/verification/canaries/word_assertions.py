@@ -10,37 +10,38 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.failing_assertions import Failing
 from agentrunner.verification.syntax.programs import KILLS
 
 PHP_KILL, RUBY_KILL, C_KILL = KILLS["php"], KILLS["ruby"], KILLS["c"]
-_PHP_BLANK = re.compile(
+_PHP_BLANK = lazy_regex(
     rb"""/\*.*?\*/|(?:\#(?!\[)|//)[^\n]*?(?=\?>|\n|\Z)|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|"""
     rb"""<<<\s*['"]?(\w+)['"]?\n.*?\n\s*\1\b|\?>.*?(?:<\?php|<\?=|\Z)""",
     re.DOTALL,
 )
-_RUBY_BLANK = re.compile(
+_RUBY_BLANK = lazy_regex(
     rb"""^=begin\b.*?^=end\b|^__END__$.*|\#[^\n]*|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`|"""
     rb""""(?:\\.|\#\{[^{}]*\}|[^"\\])*"|<<[~-]?['"]?([A-Z]\w*)['"]?[^\n]*\n.*?^\s*\1$|"""
     rb"""(?<=[(,=~!|&{;])[ ]?/(?:\\.|[^/\\\n])+/|%[wWiIqQ]?(?:\[[^\]]*\]|\([^)]*\)|\{[^}]*\})|"""
     rb"""\?\w\b""",
     re.DOTALL | re.MULTILINE,
 )
-_C_BLANK = re.compile(
+_C_BLANK = lazy_regex(
     rb"""/\*.*?\*/|//[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*\"""", re.DOTALL
 )
-_PHP_ENDS = re.compile(r"\b(throw)\b|\b(exit|die)\s*\(\s*[1-9]")
-_PHP_ELSE = re.compile(r"(\bor\b|\|\|)(\s*)(?=(?:exit|die)\s*\(\s*[1-9]|throw\b)")
-_RUBY_MODIFIED = re.compile(
+_PHP_ENDS = lazy_regex(r"\b(throw)\b|\b(exit|die)\s*\(\s*[1-9]")
+_PHP_ELSE = lazy_regex(r"(\bor\b|\|\|)(\s*)(?=(?:exit|die)\s*\(\s*[1-9]|throw\b)")
+_RUBY_MODIFIED = lazy_regex(
     r"^[ \t]*(raise|fail|abort|exit!?)\b[^;{}\n]*?\s(unless|if)[ (](.*)$", re.MULTILINE
 )
-_RUBY_ENDS = re.compile(r"\b(raise|fail|abort)\b|\b(exit)!?[ (]\s*(?:[1-9]|false)")
-_RUBY_BLOCK = re.compile(r"^([ \t]*)(if|unless)[ ](.+?)(?:[ ]then)?[ \t]*$", re.MULTILINE)
-_RUBY_ELSE = re.compile(r"[ ](or|\|\|)[ ](?=(?:raise|fail|abort|exit!?)\b)")
-_COMPARED = re.compile(r"(?<![=!<>])(===|!==|==|!=)(?![=>~])")
+_RUBY_ENDS = lazy_regex(r"\b(raise|fail|abort)\b|\b(exit)!?[ (]\s*(?:[1-9]|false)")
+_RUBY_BLOCK = lazy_regex(r"^([ \t]*)(if|unless)[ ](.+?)(?:[ ]then)?[ \t]*$", re.MULTILINE)
+_RUBY_ELSE = lazy_regex(r"[ ](or|\|\|)[ ](?=(?:raise|fail|abort|exit!?)\b)")
+_COMPARED = lazy_regex(r"(?<![=!<>])(===|!==|==|!=)(?![=>~])")
 _INVERSE = {"===": "!==", "!==": "===", "==": "!=", "!=": "=="}
-_ZERO = re.compile(r"\bexit!?[ (]\s*(0|true)\b")
+_ZERO = lazy_regex(r"\bexit!?[ (]\s*(0|true)\b")
 
 
 def failing_by_words(source: bytes, language: str) -> list[Failing]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.unicode import to_bytes
@@ -29,8 +30,7 @@ MOST_ALONE = 10
 """Tests that are run one by one, where nothing is reported about them together."""
 
 
-@dataclass(frozen=True)
-class WordsAsked:
+class WordsAsked(Struct, frozen=True):
     """What such canaries showed."""
 
     dead: str = ""
@@ -39,8 +39,7 @@ class WordsAsked:
     """Names of tests of which nothing was seen to fail."""
 
 
-@dataclass(frozen=True)
-class WordCanaries:
+class WordCanaries(Struct, frozen=True):
     """Makes and runs such canaries. Methods raise what running in rooms raises."""
 
     run: RunOnly

@@ -12,44 +12,45 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import takewhile
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.stated_literals import comparing_functions, functions_of_two
 
 _CALL = (
     r"[ \t]*(?:await[ \t]+)?(?:\$?\w+(?:::|\.|->|\\))*(?P<name>\w+)!?(?:\(|[ \t]+)(?P<given>.*)$"
 )
-STATEMENTS = (re.compile(rf"(?m)^{_CALL}"), re.compile(rf"(?m)=>[ \t]*\{{?{_CALL}"))
+STATEMENTS = (lazy_regex(rf"(?m)^{_CALL}"), lazy_regex(rf"(?m)=>[ \t]*\{{?{_CALL}"))
 """Calls whose value is unused: whole lines, and the bodies of short functions."""
-ASSERTED = re.compile(
+ASSERTED = lazy_regex(
     r"(?m)(?:\bif\b[ \t]+\w+[ \t]*:=(?P<first>[^;\n]*\([^;\n]*);"
     r"|\b(?:assert|ok|if|unless|expect|is|affirm)\b|\bassert\w*"
     r"|\w+\.(?:[Tt]rue|ok|isTrue|truthy)\b)"
     rf"!?[ \t(!]*(?:not[ \t(]+)?{_CALL}"
 )
 """Calls whose value is the only thing that an assertion, or an `if`, checks."""
-PIECE = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[()\[\]{}]|[^()\[\]{}\"']+|.")
+PIECE = lazy_regex(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[()\[\]{}]|[^()\[\]{}\"']+|.")
 """A text in quotes, a bracket, or what is neither."""
-INNER = re.compile(r"[\w)\]]\(|\$\(|`")
+INNER = lazy_regex(r"[\w)\]]\(|\$\(|`")
 """Another call among the arguments."""
-STATED = re.compile(r"(?:^|[(,])\s*(?:&?(?:\[|\{)|[\"'`]|-?\d)")
+STATED = lazy_regex(r"(?:^|[(,])\s*(?:&?(?:\[|\{)|[\"'`]|-?\d)")
 """An argument that is a value in the test's own text."""
-ANSWER_USED = re.compile(
+ANSWER_USED = lazy_regex(
     r"(?m)(?:[^=!<>]=|\breturn\b|\byield\b)[ \t]*(?:await[ \t]+)?(?:\w+(?:\.|::))*(?P<name>\w+)\("
     r"|^[ \t]*@(?:\w+\.)*(?P<mark>\w+)"
 )
 """Calls whose value is kept or given back, and decorators."""
-ASSIGNED = re.compile(
+ASSIGNED = lazy_regex(
     r"(?m)^[ \t]*(?:(?:const|let|var|my|auto)[ \t]+)?\$?(?P<name>\w+)[ \t]*:?=(?!=)"
     r"(?!.*\b(?:(?P=name)\b|require\b|import\b))(?=.*\()"
 )
 """A name that is given what a call answers, which is nothing of that name, and no module."""
-ON_ITSELF = re.compile(
+ON_ITSELF = lazy_regex(
     r"(?:\b(?:self|cls|this|super\(\))\.|\$this->|\b(?:self|static|parent)::)(?P<name>\w+)\("
 )
-CLASS = re.compile(
+CLASS = lazy_regex(
     r"\b(?:class|trait|module)\s+(?P<name>\w+)"
     r"(?:\s*\((?P<bases>[^()]*)\)|[^{\n]*?\bextends\s+(?P<base>[\w.]+))?"
 )
-OWN_ASSERTION = re.compile(
+OWN_ASSERTION = lazy_regex(
     r"^\s*assert\b|\bself\.assert|\bself\.fail|\bexpect\s*\(|\bassert[.(]|pytest\.raises",
     re.MULTILINE,
 )

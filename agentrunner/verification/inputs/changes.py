@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
+from msgspec import Struct, field
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs import kept_lists, kept_packages
 from agentrunner.verification.inputs.kept_part import Keep, Kept, Surrounding
 from agentrunner.verification.inputs.kept_tests import NEW_TESTS, keep_region, keep_tests
@@ -16,7 +19,7 @@ from agentrunner.verification.syntax.change_beside import is_beside
 from agentrunner.verification.syntax.languages import language_of
 
 HOW: Sequence[tuple[re.Pattern[str], Keep]] = [
-    (re.compile(pattern), keep)
+    (lazy_regex(pattern), keep)
     for pattern, keep in (
         (r"package\.json", kept_packages.keep_package_json),
         (r"package-lock\.json|npm-shrinkwrap\.json", kept_packages.keep_package_lock),
@@ -80,8 +83,7 @@ class ProofChange:
     """Only a part of the file is an input. The rest is product, whose change `old` keeps."""
 
 
-@dataclass(frozen=True)
-class ProofChanges:
+class ProofChanges(Struct, frozen=True):
     """What changed among the inputs of the proof."""
 
     changes: list[ProofChange] = field(default_factory=list)

@@ -9,16 +9,19 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
+from msgspec import Struct, field
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.tree import Tree, folder_of, join
 
-COMMENT = re.compile(r"#\[\[.*?\]\]|#[^\n]*", re.S)
-CALL = re.compile(r"\b(\w+)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.S)
-WORD = re.compile(r"\"[^\"]*\"|[^\s\"]+")
-VARIABLE = re.compile(r"\$\{(\w+)\}")
-TARGET_FILE = re.compile(r"\$<TARGET_FILE:([^>]+)>")
+COMMENT = lazy_regex(r"#\[\[.*?\]\]|#[^\n]*", re.S)
+CALL = lazy_regex(r"\b(\w+)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.S)
+WORD = lazy_regex(r"\"[^\"]*\"|[^\s\"]+")
+VARIABLE = lazy_regex(r"\$\{(\w+)\}")
+TARGET_FILE = lazy_regex(r"\$<TARGET_FILE:([^>]+)>")
 ENDS = {"foreach": "endforeach", "function": "endfunction", "macro": "endmacro", "if": "endif"}
 HERE = ("CMAKE_CURRENT_SOURCE_DIR", "CMAKE_CURRENT_LIST_DIR")
 ROOT = ("CMAKE_SOURCE_DIR", "PROJECT_SOURCE_DIR")
@@ -49,8 +52,7 @@ class Call:
         return folder_of(self.path)
 
 
-@dataclass
-class _Reader:
+class _Reader(Struct):
     tree: Tree
     folder: str
     path: str = ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
 from agentrunner.verification.inputs.fixtures import RESOLVED, Fixtures
 from agentrunner.verification.inputs.helper_code import Asked
@@ -17,7 +18,7 @@ from agentrunner.verification.inputs.tree import folder_of
 
 KNOWN = (RESOLVED | {"go"}) - {"shell", "c"}
 """Languages for which it is known what product code uses."""
-STARTED = re.compile(r"^#!|__name__\s*==|require\.main\b|import\.meta\.main\b|^func main\(", re.M)
+STARTED = lazy_regex(r"^#!|__name__\s*==|require\.main\b|import\.meta\.main\b|^func main\(", re.M)
 """What makes a file a program of its own."""
 MOST = 200
 """The most files of a folder that tests find by a pattern."""

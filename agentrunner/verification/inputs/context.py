@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+
+from msgspec import Struct, field
 
 from agentrunner.verification.inputs.globs import inside, is_glob, literal
 from agentrunner.verification.inputs.model import Input, Kind
@@ -25,8 +27,7 @@ OWN_CONFIG = (
 """How tools name their configuration files, derived from the tool's own name."""
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(Struct, frozen=True):
     """A shell text that is run: where, by whom, and the folder that contains its script."""
 
     shell: str
@@ -36,8 +37,7 @@ class Text:
     arguments: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Executed:
+class Executed(Struct, frozen=True):
     """A program of the tree that a command runs."""
 
     path: str
@@ -46,8 +46,7 @@ class Executed:
     by: str
 
 
-@dataclass
-class Context:
+class Context(Struct):
     """Collects what the commands lead to."""
 
     tree: Tree

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs import (
     recipes,
     tools_compiled,
@@ -53,15 +54,15 @@ RUNNERS: Mapping[str, frozenset[str]] = {
     "mise": frozenset({"exec", "x"}),
 }
 """Programs that run another one after one of their subcommands."""
-SHELLS = re.compile(r"^(sh|bash|dash|zsh|ksh|ash|source|\.)$")
-PYTHON = re.compile(r"^(python|pypy)[\d.]*t?$")
-RUNS = re.compile(
+SHELLS = lazy_regex(r"^(sh|bash|dash|zsh|ksh|ash|source|\.)$")
+PYTHON = lazy_regex(r"^(python|pypy)[\d.]*t?$")
+RUNS = lazy_regex(
     r"(?<![\w./-])(?:python[\d.]*|node|ruby|perl|php|lua|java|go|cargo|make|npm|npx|(?:ba|da)?sh)\s"
 )
 """What would run code anywhere in a text: after `xargs`, in an awk program."""
 READS_PATTERNS = frozenset("grep egrep fgrep rg jq".split())
 """Programs whose `-f FILE` lists what they look for; `test -f` asks whether a file exists."""
-PATH_TEST = re.compile(r"(test|\[\[?)( !)? -[adefhLrswx] [^\s\0\1$]+( \]\]?)?")
+PATH_TEST = lazy_regex(r"(test|\[\[?)( !)? -[adefhLrswx] [^\s\0\1$]+( \]\]?)?")
 """What `test` asks about a path; a substitution would run something."""
 BUILDS = frozenset("cc gcc g++ c++ clang clang++ rustc ld tcc javac kotlinc".split())
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.called_code import (
     OWN_ASSERTION,
     asserted_calls,
@@ -33,10 +34,10 @@ from agentrunner.verification.syntax.stated_literals import (
     functions_of_two,
 )
 
-ASSERTS = re.compile(
+ASSERTS = lazy_regex(
     r"\bassert\b|AssertionError|\.fail\(|\bexpect\(|self\.assert|t\.(?:Error|Fatal)"
 )
-CALLED = re.compile(
+CALLED = lazy_regex(
     r"^(?:[ \t]+|[ \t]*(?:test|it|specify)\b.{0,300}?=>\s*\{?\s*)(?:await\s+)?(?:(\w+)\.)?(\w+)\(",
     re.MULTILINE,
 )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-WILD = re.compile(r"[*?\[{]|[@+!]\(")
+from agentrunner.text.lazy_regex import lazy_regex
+
+WILD = lazy_regex(r"[*?\[{]|[@+!]\(")
 MOST = 500
 """The most characters of a glob that is understood."""
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 
 from agentrunner.text.content_words import content_words
+from agentrunner.text.lazy_regex import lazy_regex
 
-DEFINED = re.compile(
+DEFINED = lazy_regex(
     r"(?:\b(?:def|class|function|const|let|var|func|fn|sub|interface|struct|trait|enum|type|module)\s+"
     r"|\bexports\.|^)([A-Za-z_]\w{2,})(?=\s*[(:={<]|\s*$)",
     re.MULTILINE,

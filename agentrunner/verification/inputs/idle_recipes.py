@@ -6,13 +6,14 @@ import re
 from collections.abc import Collection, Iterator
 from difflib import SequenceMatcher
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.inputs.shell import steps_of
 
 MAKES = frozenset({"make", "gmake"})
-MAKEFILE = re.compile(r"(?:.*/)?(?:GNUmakefile|[mM]akefile|[^/]*\.(?:mk|mak|make))")
-WORD = re.compile(r"[A-Za-z][\w-]*")
+MAKEFILE = lazy_regex(r"(?:.*/)?(?:GNUmakefile|[mM]akefile|[^/]*\.(?:mk|mak|make))")
+WORD = lazy_regex(r"[A-Za-z][\w-]*")
 MOST_LINES = 5_000
 
 

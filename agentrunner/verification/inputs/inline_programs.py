@@ -12,13 +12,16 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.python_source import python_tree
 from agentrunner.text.unicode import to_bytes, to_text
 from agentrunner.verification.inputs.shell import steps_of
 from agentrunner.verification.inputs.tree import join
 from agentrunner.verification.syntax.programs import KILLS, program_language
 
-INLINE = re.compile(
+INLINE = lazy_regex(
     r"(?:^|(?<=[\s;&|(/]))"
     r"(?P<program>python[\d.]*|node|nodejs|php[\d.]*|ruby[\d.]*|perl|lua[\d.]*|(?:ba|da)?sh"
     r"|\"?\$(?:\w+|\{\w+(?::?-[\w./-]+)?\})\"?)"
@@ -32,7 +35,7 @@ Options before it may have a value as a separate word, except those that name wh
 """
 STEM = "agentrunner_inline_"
 """How the names of written-out files begin; no tree keeps one."""
-_FILE = re.compile(rf"(?:[\w./-]+/)?{STEM}\w+\.\w+")
+_FILE = lazy_regex(rf"(?:[\w./-]+/)?{STEM}\w+\.\w+")
 TAKES: Mapping[str, tuple[str, ...]] = {
     "python": ("c",),
     "node": ("e", "p"),
@@ -46,11 +49,11 @@ TAKES: Mapping[str, tuple[str, ...]] = {
 ENDINGS = {"ruby": ".rb", "perl": ".pl", "lua": ".lua", "sh": ".sh"}
 VARIABLE = "\x02"
 """Stands for the `$` of a make variable, which make replaces before the shell gets the text."""
-ESCAPED = re.compile(r"\\([\"\\$`\n])")
-SEMICOLON = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|;;[&;]?|;(?=[ \t])")
+ESCAPED = lazy_regex(r"\\([\"\\$`\n])")
+SEMICOLON = lazy_regex(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|;;[&;]?|;(?=[ \t])")
 """What ends a shell statement, and texts in which such a sign does not, or means more than that."""
-MODULE = re.compile(r"(?m)^\s*(?:import\b(?!\s*\()|export\b)|\bawait import\(")
-BEHIND = re.compile(r"[\s;&|)<>]|$")
+MODULE = lazy_regex(r"(?m)^\s*(?:import\b(?!\s*\()|export\b)|\bawait import\(")
+BEHIND = lazy_regex(r"[\s;&|)<>]|$")
 
 
 @dataclass(frozen=True)
@@ -74,8 +77,7 @@ class Place:
         return f"{self.before} {shlex.quote(text)}"
 
 
-@dataclass(frozen=True)
-class WrittenOut:
+class WrittenOut(Struct, frozen=True):
     """A command whose programs are files, and these files by their paths in the repository."""
 
     shell: str

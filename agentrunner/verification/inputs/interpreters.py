@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.context import Context
 from agentrunner.verification.inputs.shell import Step
 from agentrunner.verification.results.commands import LOADED_FIRST
 
-INTERPRETERS = re.compile(
+INTERPRETERS = lazy_regex(
     r"^(node|nodejs|deno|bun|ruby|perl|php|lua|tsx|ts-node|Rscript|julia)\d*$"
 )
 CODE = frozenset({"-e", "-c", "--eval", "-p", "--print", "-E", "-pe", "-ne"})

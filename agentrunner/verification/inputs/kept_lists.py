@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.kept_part import Kept, Surrounding, old, whole
 from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.inputs.tree import folder_of, join
 
-WORD = re.compile(r"[^\s\\'\",()]+")
-OBJECT = re.compile(r"\.(o|obj|lo|class)$")
+WORD = lazy_regex(r"[^\s\\'\",()]+")
+OBJECT = lazy_regex(r"\.(o|obj|lo|class)$")
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".m", ".s", ".f90", ".java", ".pas", ".asm")
 MOST_LINES = 5_000
 

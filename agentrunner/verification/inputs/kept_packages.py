@@ -9,16 +9,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.kept_part import Kept, Surrounding, old, whole
 from agentrunner.verification.inputs.tree import folder_of, join
 from agentrunner.verification.results.manifests import table
 
 REGISTRY = "a dependency from the registry"
-VERSION = re.compile(
+VERSION = lazy_regex(
     r"[\^~<>=!v]*\s*\d[\w.+*-]*(\s*(\|\||-|,|\s)\s*[\^~<>=!v]*\s*\d[\w.+*-]*)*|\*|latest"
 )
-REQUIREMENT = re.compile(
+REQUIREMENT = lazy_regex(
     r"[A-Za-z0-9][\w.-]*(\s*\[[\w\s,.-]*\])?\s*(\(?[~=!<>]=?=?[^@/:;]*\)?)?(\s*;[^@]*)?"
 )
 NPM_DATA = frozenset(

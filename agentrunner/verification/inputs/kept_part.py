@@ -7,14 +7,14 @@ without a question are a closed list; everything else stays as it was.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.model import Input, Inputs
 
 
-@dataclass(frozen=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """The file to verify with."""
 
     content: bytes
@@ -24,8 +24,7 @@ class Kept:
     """The new file without what was understood; None if that is the old file."""
 
 
-@dataclass(frozen=True)
-class Surrounding:
+class Surrounding(Struct, frozen=True):
     """What a function may know besides the two texts."""
 
     path: str

@@ -9,6 +9,7 @@ import ast
 import re
 from difflib import SequenceMatcher
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.python_source import python_tree
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.kept_part import Kept, Surrounding, old, whole
@@ -17,10 +18,10 @@ from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import regions_of_tests, with_regions_of
 
 NEW_TESTS = "a test under a new name"
-HOOKS = re.compile(
+HOOKS = lazy_regex(
     r"(?i)^(pytest|setup|teardown|load_tests|__|before|after|conftest|autouse|collect_ignore)"
 )
-MARKS = re.compile(
+MARKS = lazy_regex(
     r"(pytest\.)?mark\.|(pytest\.)?param|given|example|settings|(mock\.)?patch|unittest\."
     r"|pytest\.fixture|fixture|staticmethod|classmethod|property|skip|expectedFailure|ddt|data"
 )
@@ -39,8 +40,8 @@ OPENERS = {
     "shell": r"@test\s|test_\w+\s*\(\)",
 }
 """How a test begins. Anything else that is added to a test file is not understood."""
-IMPORT_LINE = re.compile(r"\s*(import\b|from\b|use\b|const\s.*\brequire\(|require\b|\"[\w./-]+\"$)")
-REJECTED = re.compile(r"\.only\b|\bfdescribe\b|\bfit\s*\(|process\.exit|os\.Exit|\binit\s*\(\)")
+IMPORT_LINE = lazy_regex(r"\s*(import\b|from\b|use\b|const\s.*\brequire\(|require\b|\"[\w./-]+\"$)")
+REJECTED = lazy_regex(r"\.only\b|\bfdescribe\b|\bfit\s*\(|process\.exit|os\.Exit|\binit\s*\(\)")
 MOST_LINES = 20_000
 
 

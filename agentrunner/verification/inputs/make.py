@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.globs import glob_regex, is_glob
 from agentrunner.verification.inputs.tree import Tree, join
 
 NAMES = ("GNUmakefile", "makefile", "Makefile")
-ASSIGN = re.compile(r"^(?:override\s+|export\s+)*([^\s:#=+?!]+)\s*(\+|\?|:{1,3}|!)?=\s*(.*)$", re.S)
-INCLUDE = re.compile(r"^(?:-|s)?include\s+(.+)$")
-CONDITION = re.compile(r"^(ifeq|ifneq|ifdef|ifndef|else|endif)\b")
-RULE = re.compile(r"^([^:=\t][^:=]*?)\s*(&?::?)(?!=)([^=].*|)$", re.S)
+ASSIGN = lazy_regex(r"^(?:override\s+|export\s+)*([^\s:#=+?!]+)\s*(\+|\?|:{1,3}|!)?=\s*(.*)$", re.S)
+INCLUDE = lazy_regex(r"^(?:-|s)?include\s+(.+)$")
+CONDITION = lazy_regex(r"^(ifeq|ifneq|ifdef|ifndef|else|endif)\b")
+RULE = lazy_regex(r"^([^:=\t][^:=]*?)\s*(&?::?)(?!=)([^=].*|)$", re.S)
 MOST_FILES = 50
 MOST_DEPTH = 20
 MOST_TEXT = 20_000
@@ -24,8 +26,7 @@ MOST_TARGETS = 500
 MOST_NAME = 250
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """Targets, their prerequisites and their recipe; texts as written."""
 
     targets: str
@@ -34,8 +35,7 @@ class Rule:
     file: str
 
 
-@dataclass
-class Makefile:
+class Makefile(Struct):
     """A makefile with everything that it includes; paths are relative to the repository."""
 
     tree: Tree

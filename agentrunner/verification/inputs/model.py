@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.globs import glob_regex, is_glob
 from agentrunner.verification.inputs.steering_files import matches
 
-PYTHON_TWIN = re.compile(r"(/__init__\.py|\.(cpython-\d+[\w-]*|abi3)\.so|\.so|\.pyc|\.pyd)$")
-JS_TWIN = re.compile(r"(/index)?\.([cm]?[jt]sx?|json|node)$")
+PYTHON_TWIN = lazy_regex(r"(/__init__\.py|\.(cpython-\d+[\w-]*|abi3)\.so|\.so|\.pyc|\.pyd)$")
+JS_TWIN = lazy_regex(r"(/index)?\.([cm]?[jt]sx?|json|node)$")
 C_HEADERS = frozenset(
     f"{name}.h"
     for name in """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.file_readers import ALSO_LOOK, COMPARES, LOOKS
 from agentrunner.verification.inputs.shell import PASSES_ON
 
-SHELL = re.compile(r"\s*(?:ba|da|z|k)?sh\s+(?:-\w+\s+)*-\w*c\s+'([^']*)'\s*$")
+SHELL = lazy_regex(r"\s*(?:ba|da|z|k)?sh\s+(?:-\w+\s+)*-\w*c\s+'([^']*)'\s*$")
 """A shell that gets its text in plain quotes."""
-BEFORE = re.compile(r"\s*(?:(?:!|if|elif|while|until|then|do|else|time|\{|\w+=[^\s$(]*)\s+)*")
+BEFORE = lazy_regex(r"\s*(?:(?:!|if|elif|while|until|then|do|else|time|\{|\w+=[^\s$(]*)\s+)*")
 """What can precede the program of a simple command."""
 READERS = LOOKS | ALSO_LOOK | PASSES_ON | COMPARES | {"git", "cd", "read", "sed", "awk", "jq"}
 Span = tuple[int, int]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.file_readers import ALSO_LOOK, COMPARES, LOOKS
 from agentrunner.verification.inputs.shell import PASSES_ON, steps_of
 
-CHECK = re.compile(r"\(?\s*(?:check|確認|チェック)\s*[:：]\s*`(?P<command>[^`\n]*)`", re.IGNORECASE)
-ABSENT = re.compile(
+CHECK = lazy_regex(r"\(?\s*(?:check|確認|チェック)\s*[:：]\s*`(?P<command>[^`\n]*)`", re.IGNORECASE)
+ABSENT = lazy_regex(
     r"(?:\btest\s+!|\[\s+!|!\s+test|!\s+\[)\s+-[aefd]\s+(?:\./)?[\"']?([\w@+./*~-]+)", re.ASCII
 )
 """A check that wants a path to be gone."""

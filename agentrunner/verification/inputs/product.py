@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cached_property
 
+from msgspec import Struct, field
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.references import References
 from agentrunner.verification.inputs.tree import Tree, folder_of, is_inside, join
 from agentrunner.verification.results.manifests import table, texts
@@ -15,12 +17,11 @@ MOST_FILES = 1_500
 MOST_BYTES = 12_000_000
 """How much product code is read to learn what it uses, in bytes; nearest to the tests first."""
 MOST_ENTRIES = 100
-ENTRY = re.compile(r"^\s*(?:CMD|ENTRYPOINT|web:|worker:|ExecStart=)(.*)$", re.MULTILINE)
-VENDORED = re.compile(r"(^|/)(node_modules|vendor|third_party|\.venv|venv|dist|build|target)/")
+ENTRY = lazy_regex(r"^\s*(?:CMD|ENTRYPOINT|web:|worker:|ExecStart=)(.*)$", re.MULTILINE)
+VENDORED = lazy_regex(r"(^|/)(node_modules|vendor|third_party|\.venv|venv|dist|build|target)/")
 
 
-@dataclass
-class Product:
+class Product(Struct, dict=True):
     """The product code of a tree, read on demand."""
 
     tree: Tree

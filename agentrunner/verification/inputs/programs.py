@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
 from agentrunner.verification.inputs.context import Context, Executed
 from agentrunner.verification.inputs.fixtures import TEST_KITS
@@ -14,24 +15,24 @@ from agentrunner.verification.inputs.references import References, family_of
 from agentrunner.verification.inputs.shadows import provided
 from agentrunner.verification.inputs.tree import folder_of
 
-SAYS_NO = re.compile(
+SAYS_NO = lazy_regex(
     r"\bassert|AssertionError|\braise\b|\bsys\.exit|SystemExit|_exit\(|process\.exit|exitCode"
     r"|\bthrow\b|\bexit\s*\(|\bdie\b|\bexpect\(|\babort\(|check_call|check_output|check=True|panic"
     r"|\bfail|return\s+(?!0\s*;|EXIT_SUCCESS)[^;\n]+;|^\s*(ok|is)\b|not ok|\bexit\s+[1-9$]",
     re.MULTILINE,
 )
-DECIDES = re.compile(
+DECIDES = lazy_regex(
     r"\bexit\s+[^0\s]|\bassert|\b(diff|cmp|grep\s+-q)\b|\breturn\s+1"
     r"|(?:\[|\btest)\s+\"?\$\{?[1-9]\}?\"?\s+(?:!?=|==|-eq|-ne)\s+\"?\$\{?[1-9]",
     re.MULTILINE,
 )
 """How a shell script signals failure, or compares two values that it is given."""
-SHELL_FUNCTION = re.compile(r"^[ \t]*(?:function[ \t]+)?([\w:.-]+)[ \t]*\(\)", re.MULTILINE)
+SHELL_FUNCTION = lazy_regex(r"^[ \t]*(?:function[ \t]+)?([\w:.-]+)[ \t]*\(\)", re.MULTILINE)
 MOST_SCRIPTS = 400
 """The most shell scripts in which calls of a function are looked for."""
 MOST_HELPERS = 20
 """How many files that a program imports are searched for what signals failure."""
-STARTS_OTHERS = re.compile(
+STARTS_OTHERS = lazy_regex(
     r"\bsubprocess\b|child_process|\bspawn|\bsystem\s*\(|\bpopen\b|exec[vl]?p?\w*\s*\(|\bexec\(|`[^`\n]+`"
 )
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_text
 from agentrunner.verification.inputs.idle_recipes import MAKEFILE
 from agentrunner.verification.inputs.inline_programs import (
@@ -21,7 +22,7 @@ from agentrunner.verification.inputs.inline_programs import (
 from agentrunner.verification.inputs.tree import folder_of
 from agentrunner.verification.syntax.programs import program_language
 
-RECIPE = re.compile(r"(?m)^\t[@+ \t]*(?P<shell>[^\s@+-](?:[^\n\\]|\\(?:.|\n))*)")
+RECIPE = lazy_regex(r"(?m)^\t[@+ \t]*(?P<shell>[^\s@+-](?:[^\n\\]|\\(?:.|\n))*)")
 """A recipe line whose exit code counts, with its continuation lines."""
 MOST_BYTES = 200_000
 

@@ -6,6 +6,7 @@ import configparser
 import re
 import shlex
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.context import Context, Text
 from agentrunner.verification.inputs.make import NAMES, read_makefile
 from agentrunner.verification.inputs.shell import Step
@@ -16,7 +17,7 @@ from agentrunner.verification.results.manifests import table, texts
 
 MOST_PACKAGES = 300
 JUSTFILES = ("justfile", "Justfile", ".justfile")
-JUST_RULE = re.compile(r"^@?([\w-]+)([^:\n]*):(?!=)([^\n]*)\n((?:[ \t]+[^\n]*\n?|\n)*)", re.M)
+JUST_RULE = lazy_regex(r"^@?([\w-]+)([^:\n]*):(?!=)([^\n]*)\n((?:[ \t]+[^\n]*\n?|\n)*)", re.M)
 LIFE_CYCLE = frozenset(
     """preinstall install postinstall preprepare prepare postprepare prepublish prepack postpack
     dependencies prebuild""".split()

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.globs import WILD
 from agentrunner.verification.inputs.tree import Tree, above, folder_of, is_inside, join
 
@@ -31,46 +32,46 @@ FAMILIES = {
 """Endings of source files, grouped by what can import each other."""
 FAMILY_OF = {ending: family for family, endings in FAMILIES.items() for ending in endings}
 
-PYTHON_FROM = re.compile(
+PYTHON_FROM = lazy_regex(
     r"^[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]*)", re.MULTILINE
 )
-PYTHON_IMPORT = re.compile(r"^[ \t]*import[ \t]+([\w., \t]+)", re.MULTILINE)
-JS_IMPORT = re.compile(
+PYTHON_IMPORT = lazy_regex(r"^[ \t]*import[ \t]+([\w., \t]+)", re.MULTILINE)
+JS_IMPORT = lazy_regex(
     r"(?:\bfrom|\bimport|\brequire\s*\(|\bimport\s*\(|\.(?:mock|resolve)\s*\()\s*[\"'`]([^\"'`\n]+)"
 )
-C_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*\"([^\"\n]+)\"", re.MULTILINE)
-RUBY_REQUIRE = re.compile(r"\b(require_relative|require|load)[ \t(]+[\"']([^\"'\n]+)")
-PHP_REQUIRE = re.compile(
+C_INCLUDE = lazy_regex(r"^[ \t]*#[ \t]*include[ \t]*\"([^\"\n]+)\"", re.MULTILINE)
+RUBY_REQUIRE = lazy_regex(r"\b(require_relative|require|load)[ \t(]+[\"']([^\"'\n]+)")
+PHP_REQUIRE = lazy_regex(
     r"\b(?:require|include)(?:_once)?[ \t(]*(?:__DIR__[ \t]*\.[ \t]*"
     r"|dirname\([^)]*\)[ \t]*\.[ \t]*)?"
     r"[\"']([^\"'\n]+)"
 )
-PHP_USE = re.compile(r"^[ \t]*use[ \t]+([\w\\]+)", re.MULTILINE)
-PERL_USE = re.compile(r"^[ \t]*(?:use|require)[ \t]+([A-Z][\w:]*)", re.MULTILINE)
-GO_IMPORT = re.compile(
+PHP_USE = lazy_regex(r"^[ \t]*use[ \t]+([\w\\]+)", re.MULTILINE)
+PERL_USE = lazy_regex(r"^[ \t]*(?:use|require)[ \t]+([A-Z][\w:]*)", re.MULTILINE)
+GO_IMPORT = lazy_regex(
     r"^[ \t]*(?:import[ \t]+)?(?:[\w.]+[ \t]+)?\"([\w./~-]+)\"[ \t]*(?://[^\n]*)?$", re.MULTILINE
 )
-GO_PACKAGE = re.compile(r"^package[ \t]+(\w+)", re.MULTILINE)
-GO_DEFINES = re.compile(r"^(?:func|type|var|const)[ \t]+(\w+)", re.MULTILINE)
+GO_PACKAGE = lazy_regex(r"^package[ \t]+(\w+)", re.MULTILINE)
+GO_DEFINES = lazy_regex(r"^(?:func|type|var|const)[ \t]+(\w+)", re.MULTILINE)
 """What a Go file defines for its package, except methods."""
 MOST_BESIDE = 200
 """The most files of one package for which it is worked out which of them are used."""
-GO_MODULE = re.compile(r"^[ \t]*module[ \t]+\"?([^\s\"]+)", re.MULTILINE)
-LITERAL = re.compile(r"\"([^\"\n\\]{1,200})\"|'([^'\n\\]{1,200})'|`([^`\n\\]{1,200})`")
-PATHLIKE = re.compile(r"[\w./@+~-][\w./@+~ -]*")
-LEADING = re.compile(r"^(?:[$#]?\{[^{}]*\}|\$\w+)/")
+GO_MODULE = lazy_regex(r"^[ \t]*module[ \t]+\"?([^\s\"]+)", re.MULTILINE)
+LITERAL = lazy_regex(r"\"([^\"\n\\]{1,200})\"|'([^'\n\\]{1,200})'|`([^`\n\\]{1,200})`")
+PATHLIKE = lazy_regex(r"[\w./@+~-][\w./@+~ -]*")
+LEADING = lazy_regex(r"^(?:[$#]?\{[^{}]*\}|\$\w+)/")
 """A computed folder before a path: `${__dirname}/../spec`, f"{ROOT}/spec/a.csv"."""
-PUT_TOGETHER = re.compile(r"\s*[/,]\s*[fr]?")
+PUT_TOGETHER = lazy_regex(r"\s*[/,]\s*[fr]?")
 """Text between parts of a path: `ROOT / "golden" / "a.py"`, `join(here, "golden", "a.py")`."""
-IN_PATHS = re.compile(
+IN_PATHS = lazy_regex(
     r"(?i)open|path|join|read|load|file|__dirname|resource|template|static|dir\b|folder|include|embed|/\s*[\"'f]"
 )
 """A line that deals with paths, in which a bare word may name a folder."""
-PASSING = re.compile(r"(?i)tmp|temp|write|mkdir|touch")
+PASSING = lazy_regex(r"(?i)tmp|temp|write|mkdir|touch")
 """A line that creates files of its own; what it names is not something in the tree."""
 JS_ENDINGS = ("", ".js", ".ts", ".mjs", ".cjs", ".jsx", ".tsx", ".mts", ".cts", ".json",
               "/index.js", "/index.ts", "/index.mjs", "/index.tsx", "/index.jsx")  # fmt: skip
-ENDING = re.compile(r"[\"'`](?P<any>(?:\*\*/)?\*)?(?P<ending>\.\w[\w.]*)[\"'`]")
+ENDING = lazy_regex(r"[\"'`](?P<any>(?:\*\*/)?\*)?(?P<ending>\.\w[\w.]*)[\"'`]")
 MOST_LITERALS = 5_000
 MOST_PLAIN = 1_000
 """The most files without an ending whose first line is read."""

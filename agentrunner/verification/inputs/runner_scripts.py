@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.python_source import python_tree
 from agentrunner.verification.results.shell import simple_commands
 
@@ -17,7 +17,7 @@ LOADS = {
 """Methods of unittest's loader, with their parameters."""
 TOOLS = ("pytest", "unittest")
 OPTIONS = {"start_dir": "-s", "pattern": "-p", "top_level_dir": "-t"}
-STARTS = re.compile(
+STARTS = lazy_regex(
     r"subprocess\.\w+|asyncio\.create_subprocess_\w+"
     r"|os\.(?:system|popen|exec\w+|spawn\w+|posix_spawnp?)"
 )

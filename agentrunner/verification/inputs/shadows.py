@@ -8,6 +8,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.context import Context
 from agentrunner.verification.inputs.references import References
 from agentrunner.verification.inputs.tree import Tree, above, folder_of, join
@@ -20,7 +21,7 @@ KITS = {
     "tox": "tox virtualenv",
 }
 """Modules that a test tool itself consists of."""
-MANIFESTS = re.compile(
+MANIFESTS = lazy_regex(
     r"(^|/)(requirements[^/]*\.txt|pyproject\.toml|setup\.(py|cfg)|Pipfile|package\.json|Gemfile"
     r"|composer\.json|poetry\.lock|uv\.lock)$"
 )

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from msgspec import Struct, field
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.file_readers import ALSO_LOOK, LOOKS
 from agentrunner.verification.inputs.tree import join
 
-OPERATOR = re.compile(r"&&|\|\||\|&|;;|[;|&()\n]")
-REDIRECT = re.compile(r"(\d*|&)(<<<|<<-?|>>|>\||>&|<&|<>|>|<)")
-VARIABLE = re.compile(r"\$(?:\{(\w+)([:#%/^,-][^}]*)?\}|(\w+|[@*#?$!]))")
-MARK = re.compile(r"\0([@*\w]+)([^\0]*)\0")
+OPERATOR = lazy_regex(r"&&|\|\||\|&|;;|[;|&()\n]")
+REDIRECT = lazy_regex(r"(\d*|&)(<<<|<<-?|>>|>\||>&|<&|<>|>|<)")
+VARIABLE = lazy_regex(r"\$(?:\{(\w+)([:#%/^,-][^}]*)?\}|(\w+|[@*#?$!]))")
+MARK = lazy_regex(r"\0([@*\w]+)([^\0]*)\0")
 """Stands in a word for a variable with several values."""
-ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
+ASSIGNMENT = lazy_regex(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 OPENING = frozenset({"if", "then", "elif", "else", "do", "while", "until", "!", "{", "time"})
 CLOSING = frozenset({"done", "fi", "esac", "}"})
 PASSES_ON = frozenset("tee cat head tail sed tr sort less column uniq wc ts".split())
@@ -50,8 +53,7 @@ class Step:
     """Its words with the glob in place of what a loop over a glob chose; () without such a loop."""
 
 
-@dataclass
-class _Reader:
+class _Reader(Struct):
     text: str
     folder: str
     expand: Expand | None
@@ -242,8 +244,7 @@ def steps_of(
     return steps
 
 
-@dataclass
-class _Part:
+class _Part(Struct):
     step: Step
     pipe: int
     """Steps of the same pipeline have the same number."""

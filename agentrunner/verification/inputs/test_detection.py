@@ -10,45 +10,46 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.file_names import has_word
 from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
 
-WORD = re.compile(r"[A-Za-z_]\w*")
-PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-QUOTED = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|`([^`\n]*)`|/([^/\s][^/\n]*)/")
-COMMENT = re.compile(r"\s*(?://|\*|/\*|#\s)")
-ENVIRONMENT = re.compile(
+WORD = lazy_regex(r"[A-Za-z_]\w*")
+PART = lazy_regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+QUOTED = lazy_regex(r"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|`([^`\n]*)`|/([^/\s][^/\n]*)/")
+COMMENT = lazy_regex(r"\s*(?://|\*|/\*|#\s)")
+ENVIRONMENT = lazy_regex(
     r"\benviron\b|(?i:\bget_?env\w*\b|\blookup_?env\b|getenvironmentvariable)|\b(?:env|ENV|_ENV)\b"
     r"\s*[.\[({:]|\benv!|%ENV|\$_SERVER|\bprocess\.env\b|\bgetProperty\b"
 )
 """Where a language's own library reads the environment."""
-READ_NAME = re.compile(
+READ_NAME = lazy_regex(
     rf"(?:{ENVIRONMENT.pattern})[^\"'`\n;]{{0,12}}?[\"'`](\w+)[\"'`]|\b(?:env|environ)\.([A-Za-z_]\w*)(?![\w(])"
     r"|\bENV[\[{]:?[\"']?(\w+)|[\"'](\w+)[\"'] (?:not )?in (?:os\.)?environ\b"
 )
-SHOUTED = re.compile(r"(?<!\w)[A-Z][A-Z0-9]*_[A-Z0-9_]+(?!\w)")
-SHELL_READ = re.compile(r"\$\{?([A-Z][A-Z0-9_]{2,})\b")
+SHOUTED = lazy_regex(r"(?<!\w)[A-Z][A-Z0-9]*_[A-Z0-9_]+(?!\w)")
+SHELL_READ = lazy_regex(r"\$\{?([A-Z][A-Z0-9_]{2,})\b")
 SHELL_SET = r"(?:^|[\s;&|(]){}=|\bfor {} in\b|\bread\b[^\n]*\b{}\b"
-ASKED_WHETHER_THERE = re.compile(
+ASKED_WHETHER_THERE = lazy_regex(
     r"\btypeof\s*\(?\s*(?:(?P<of>[A-Za-z_$][\w$]*)\??\.)?(?P<name>[A-Za-z_$][\w$]*)"
     r"|\bdefined\?[\s(]+:*(?P<ruby>[A-Za-z_]\w*)"
 )
-CALLED = re.compile(r"(?<![\w.$])([A-Za-z_$][\w$]*)(?:\.\w+)?\s*\(")
-EVERYWHERE = re.compile(
+CALLED = lazy_regex(r"(?<![\w.$])([A-Za-z_$][\w$]*)(?:\.\w+)?\s*\(")
+EVERYWHERE = lazy_regex(
     r"\b(?:globalThis|global|window|self|this|root|top|parent|frames|process|module|require)\b"
 )
 """What every file has without being handed it, so that its members tell of the surroundings."""
-BUILT_FOR_TESTS = re.compile(r"\bcfg(?:!\([^)\n]*?|\(not\()\b(test|debug_assertions)\b")
+BUILT_FOR_TESTS = lazy_regex(r"\bcfg(?:!\([^)\n]*?|\(not\()\b(test|debug_assertions)\b")
 """What asks how it was compiled: no requirement means that by saying "test"."""
-ASSIGNED = re.compile(
+ASSIGNED = lazy_regex(
     r"\.([A-Za-z_]\w*)\s*=(?![=>])|\b(?:global|globalThis|window)\.([A-Za-z_]\w*)"
 )
-DEFINED = re.compile(
+DEFINED = lazy_regex(
     r"^(?:export\s+)?(?:async\s+)?(?:function\*?|def|class|sub|const|let|var)\s+([A-Za-z_]\w*)"
     r"|^\s*(?:global|globalThis|window)\.([A-Za-z_]\w*)\s*=(?!=)|^([A-Za-z_]\w*)\s*\(\)\s*\{",
     re.MULTILINE,
 )
-MODULE = re.compile(r"(?<![\w./])[A-Za-z_]\w*(?:(?:::|[./\\])[A-Za-z_]\w*)+")
+MODULE = lazy_regex(r"(?<![\w./])[A-Za-z_]\w*(?:(?:::|[./\\])[A-Za-z_]\w*)+")
 """A module of several parts; one part alone may be any word."""
 ENDINGS = ("", "s", "ing", "er")
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 
 from agentrunner.registry import GRADLE_FILES
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.cmake import calls_of
 from agentrunner.verification.inputs.context import Context, Text
 from agentrunner.verification.inputs.globs import inside
@@ -16,8 +17,8 @@ from agentrunner.verification.inputs.vendored_go import only_for_tests
 
 MOST_READ = 2_000
 """The most source files of a package that are read to see whether they contain tests."""
-MAIN = re.compile(r"\bmain\s*\(")
-RUST_TESTS = re.compile(r"#\[(cfg\(.*\btest\b.*|(\w+::)*test(\(.*)?)\]|^\s*//[/!].*```", re.M)
+MAIN = lazy_regex(r"\bmain\s*\(")
+RUST_TESTS = lazy_regex(r"#\[(cfg\(.*\btest\b.*|(\w+::)*test(\(.*)?)\]|^\s*//[/!].*```", re.M)
 
 
 def go(context: Context, step: Step, words: list[str], by: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.context import Context, Text
 from agentrunner.verification.inputs.globs import inside, is_glob
 from agentrunner.verification.inputs.interpreters import run_interpreter
@@ -28,8 +29,8 @@ INSTALLS = (
     "jsconfig.json", "babel.config.*", ".babelrc*", ".swcrc",
 )  # fmt: skip
 """Where JavaScript projects say what is installed and how sources are translated."""
-LOADED = re.compile(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
-NAMED = re.compile(r"[\w./@<>-]{1,200}")
+LOADED = lazy_regex(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
+NAMED = lazy_regex(r"[\w./@<>-]{1,200}")
 LIST_KEYS = (
     "testMatch",
     "testRegex",

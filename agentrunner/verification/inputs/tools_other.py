@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.context import Context, Text
 from agentrunner.verification.inputs.globs import inside
 from agentrunner.verification.inputs.interpreters import run_interpreter
@@ -60,11 +61,11 @@ def minitest_plugins(context: Context, step: Step) -> None:
     )
 
 
-PHP_QUIET = re.compile(
+PHP_QUIET = lazy_regex(
     r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|/\*.*?\*/|//[^\n]*|\#\[[^\]]*\]|\#[^\n]*", re.S
 )
 """Strings, comments and attributes of PHP."""
-PHP_DECLARES = re.compile(
+PHP_DECLARES = lazy_regex(
     r"(?:namespace\s+[\w\\]+|use\s[^()]+|declare\s*\(\s*strict_types\s*=\s*\d\s*\)"
     r"|(?P<code>(?:(?:abstract|final|readonly)\s+)*(?:class|interface|trait|enum)\s+[\w\\\s,:]+"
     r"|function\s+&?\s*\w+\s*\([^{};]*))",
@@ -73,8 +74,8 @@ PHP_DECLARES = re.compile(
 """A statement of PHP, without its block, that runs nothing."""
 
 
-PHP_TOOL = re.compile(r"\bPHPUnit\b")
-PHP_LOADS = re.compile(
+PHP_TOOL = lazy_regex(r"\bPHPUnit\b")
+PHP_LOADS = lazy_regex(
     r"(?m)^[ \t]*(?:require|include)(?:_once)?\b[ \t(]*(?:__DIR__[ \t]*\.[ \t]*)?"
     r"['\"]/?(?P<path>[\w./-]+\.php)['\"][ \t)]*;"
 )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.tree import Tree, folder_of, join
 
-IMPORT = re.compile(r"^\s*(?:import\s+)?\(?\s*(?:[\w.]+\s+)?\"([^\"\s]+)\"", re.MULTILINE)
-DECLARATION = re.compile(r"^(?:func|type|var|const)\b", re.MULTILINE)
+IMPORT = lazy_regex(r"^\s*(?:import\s+)?\(?\s*(?:[\w.]+\s+)?\"([^\"\s]+)\"", re.MULTILINE)
+DECLARATION = lazy_regex(r"^(?:func|type|var|const)\b", re.MULTILINE)
 MOST_FILES = 5_000
 """The most source files that are read; nothing is returned for a larger module."""
 

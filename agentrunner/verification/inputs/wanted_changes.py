@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentence_before
 from agentrunner.verification.inputs.globs import glob_regex, is_glob
 from agentrunner.verification.inputs.prd_checks import (
@@ -37,21 +38,21 @@ from agentrunner.verification.inputs.words_of_change import (
     VERB,
 )
 
-TOKEN = re.compile(r"[\w@+*~-]*(?:[./][\w@+*~-]+)+/?|[\w@+-]+/", re.ASCII)
+TOKEN = lazy_regex(r"[\w@+*~-]*(?:[./][\w@+*~-]+)+/?|[\w@+-]+/", re.ASCII)
 """A word that may be a path: it has a folder or an ending."""
-ADDED_TO = re.compile(r"(?i)\b(?:to|in|into|onto|for|of|about|at|on|after|before|between)\b")
+ADDED_TO = lazy_regex(r"(?i)\b(?:to|in|into|onto|for|of|about|at|on|after|before|between)\b")
 """Between a verb of adding and a path: something else is added to the path."""
-JA_ADDS = re.compile(
+JA_ADDS = lazy_regex(
     r"^[`」』\"'*_）)\s]*(?:（[^）\n]*）)?(?:を|も)([^。\n]{0,40}?)(?:追加|作成|新設|作[るりっ]|置[くいき]|書[くいき](?!換|直)|用意)([^。\n]{0,12})"
 )
-MOVES = re.compile(r"(?i)renam|mov|port|convert|migrat|replac|split|merg")
-INTO = re.compile(r"(?i)\b(?:to|into|onto|in|with|by|as)\b")
+MOVES = lazy_regex(r"(?i)renam|mov|port|convert|migrat|replac|split|merg")
+INTO = lazy_regex(r"(?i)\b(?:to|into|onto|in|with|by|as)\b")
 _OWN = r"^(?!.*\b(?:tests?|specs?|cases?|snapshots?|files?|contents?|expected|golden|fixtures?)\b)"
-TOWARDS = re.compile(rf"(?i){_OWN}.*\b(?:to|into|onto)\b(?!.*\b(?:in|at)\b)")
+TOWARDS = lazy_regex(rf"(?i){_OWN}.*\b(?:to|into|onto)\b(?!.*\b(?:in|at)\b)")
 """Before the object of a verb that moves nothing: something else is adapted to the path."""
-PART_OF = re.compile(rf"(?i){_OWN}.*\bof\b")
+PART_OF = lazy_regex(rf"(?i){_OWN}.*\bof\b")
 """Between a verb that moves and a path: something else is moved."""
-JOINS = re.compile(
+JOINS = lazy_regex(
     r"[\s`'\"*_)]*(?:,\s*(?:and|or)\b|,|\b(?:and|or|plus|as well as|including"
     r"|(?:together|along)\s+with|with(?=\s+(?:its|their)\b))\b|&)*"
     r"(?:[\s`'\"*_(]+(?:its|their|the|all|both|also|any|old|own|existing|corresponding|related"
@@ -61,70 +62,70 @@ JOINS = re.compile(
     re.IGNORECASE,
 )
 """Between two paths of one list: "Delete a.py together with its tests (tests/test_a.py)"."""
-SUBJECT = re.compile(
+SUBJECT = lazy_regex(
     r"(?i)^[`'\"*_)]*\s+(?:is|are|must|should|shall|will|has|have|can|may|covers?|checks?|shows?|tells?"
     r"|says?|asks?|describes?|expects?|fails?|decides?|defines?|proves?|verif(?:y|ies)|asserts?|stays?"
     r"|remains?|keeps?|needs?|do(?:es)?|complains?|breaks?|wants?|works?|uses?|holds?)\b"
 )
 """After a path: it is the subject of another sentence, not the object of the verb before."""
-REST = re.compile(
+REST = lazy_regex(
     r"(?i)[`'\"*_)]*(?:(?:\s*,\s*|\s+and\s+|\s+or\s+){1,2}(?:the\s+|its\s+|all\s+)?[`'\"*_(]*"
     r"[\w./-]*\w[`'\"*_)]*){0,5}"
 )
 """The rest of a list after one of its paths."""
-TO = re.compile(r"(?:[^.;:!?]|\.\S){0,40}?\b(?:to|into|as|in|with|by)\b[\s`'\"*_]*", re.IGNORECASE)
-CLAIMED = re.compile(
+TO = lazy_regex(r"(?:[^.;:!?]|\.\S){0,40}?\b(?:to|into|as|in|with|by)\b[\s`'\"*_]*", re.IGNORECASE)
+CLAIMED = lazy_regex(
     r"(?i)^[`'\"*_)]*\s*(?:\(.*?\)\s*)?(?:must|should|shall|has to|have to|to|now|again|then"
     r"|will|can|still|is|are|turns?|goes|stays?|remains?|keeps?|kept|left|be|\s)*"
     r"\b(?:pass|passes|passing|green|succeeds?|works?|runs?|unchanged|untouched|as\s+(?:it|they|is|are|before))\b"
 )
-CLAIMS = re.compile(r"(?i)\b(?:mak(?:e|ing)|get|let|so|so\s+that|until|till|see)\b[^.;]{0,30}$")
-GONE = re.compile(
+CLAIMS = lazy_regex(r"(?i)\b(?:mak(?:e|ing)|get|let|so|so\s+that|until|till|see)\b[^.;]{0,30}$")
+GONE = lazy_regex(
     r"(?i)\b(?:remove|delete|drop)\s+(?:the\s+|all\s+|any\s+|old\s+|obsolete\s+)*(?:unit\s+)?tests?"
     r"\s+(?:for|of|about|covering)\s+(?:the\s+|an?\s+)*[`\"']?([\w -]{2,60}?)[`\"']?"
     r"\s*(?:[.,;:!?\n(]|$|\band\b|\bas\b|\bsince\b)"
 )
-REMOVES = re.compile(r"(?i)delet|remov|drop|get rid")
-WITH_TESTS = re.compile(
+REMOVES = lazy_regex(r"(?i)delet|remov|drop|get rid")
+WITH_TESTS = lazy_regex(
     r"(?i)[`'\"*_)]*,?\s+(?:and|plus|including|as\s+well\s+as|(?:(?:together|along)\s+)?with)\s+"
     r"(?:all\s+)?(?:(?:of\s+)?its|their)\s+(?:own\s+|unit\s+|old\s+)*tests?\b(?!\s+\w+ing\b)"
 )
 """After something to be removed: its tests are removed as well."""
-THEIR_TESTS = re.compile(
+THEIR_TESTS = lazy_regex(
     r"(?i)[`'\"*_)]*,?\s+(?:and|plus|with)\s+(?:(?:the\s+)?tests?\s+(?:of|for)\s+(?:it|them|both|these)"
     r"|(?:its|their)\s+tests?),?\s*(?:\(|in\s)[`'\"*_]*"
 )
 """Between something to be removed and the path of its tests."""
 JA_MARKS = r"[`「」『』\"'*_（）()\s]*"
-JA_JOINS = re.compile(
+JA_JOINS = lazy_regex(
     rf"{JA_MARKS}(?:と|や|、|,|・|及び|および|並びに|ならびに|(?:と|に)?(?:共に|ともに|合わせて|あわせて))、?"
     rf"(?:(?:その|それらの|対応する|関連する|付随する)?(?:単体|ユニット)?(?:テスト|スペック|スナップショット)?"
     rf"(?:ファイル|コード)?(?:である|の)?)?{JA_MARKS}"
 )
 """Between two paths of one list in Japanese."""
-JA_TARGET = re.compile(
+JA_TARGET = lazy_regex(
     r"^[`」』\"'*_）)\s]*(?:に|へ|という名前に)[^。\n、]{0,12}?(?:改名|リネーム|移動|変更|移[すし]|置き換|置換|移植)([^。\n]{0,12})"
 )
-JA_GONE = re.compile(
+JA_GONE = lazy_regex(
     r"([\w-]{2,40})\s*(?:の|に関する|用の)\s*テスト(?:ケース)?を[^。\n、]{0,10}?(?:削除|消[すし]|取り除)([^。\n]{0,10})"
 )
-OBLIGED = re.compile(
+OBLIGED = lazy_regex(
     r"(?i)^[`'\"*_)]*\s+(?:(?:must|should|shall)\s+be|(?:has|have|needs?|is|are)\s+to\s+be|needs?\s+\w+ing)\b"
 )
 """After a path: it is a request, also in the passive voice."""
-PUTS_INTO = re.compile(
+PUTS_INTO = lazy_regex(
     r"(?i)(?:^|\b(?:and|then|please|also|must|should)\s+)\W*(?:add|put|write|append|insert|enter|list"
     r"|register)\b[^.;:!?]{1,60}?\b(?:to|in|into)\s+(?:the\s+)?(?:file\s+)?[`'\"*_(]*$"
 )
 """Before a path: something is to be put into it."""
-IGNORED_BY_GIT = re.compile(
+IGNORED_BY_GIT = lazy_regex(
     r"(?i)\b(?:(?:must|should|shall|has to|have to|to)\s+be\s+(?:git-?)?ignored\b"
     r"|(?:let|have|make)\s+git\s+ignore|(?:add|put)\b[^.]{1,40}\bgitignore)|(?:git|Git)\s*(?:で|に)(?:無視|管理しない)"
 )
-JA_PASS = re.compile(
+JA_PASS = lazy_regex(
     r"^[`」』\"'*_）)\s]*(?:の[^。\n]{0,10}?)?(?:が|を|は)[^。\n]{0,10}?(?:通|成功|合格|パス|緑|グリーン)"
 )
-ITEM = re.compile(r"\n\s*(?:\n|[-*+#]|\d+\.)")
+ITEM = lazy_regex(r"\n\s*(?:\n|[-*+#]|\d+\.)")
 """The start of a paragraph or list entry, as opposed to the next line of a wrapped one."""
 MOST_BETWEEN = 100
 """The most characters between two paths of one list."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentence_before, sentence_behind
 from agentrunner.verification.inputs.prd_checks import MOST, outside_of_checks
 from agentrunner.verification.inputs.words_of_change import (
@@ -26,22 +27,22 @@ from agentrunner.verification.inputs.words_of_change import (
     VERB,
 )
 
-KIND = re.compile(
+KIND = lazy_regex(
     r"(?i)\b(?P<word>snapshot|golden|expected|reference)(?P<of>\s+(?:file|master|output|text|data))?"
     r"(?P<many>s)?\b(?!\s+(?:tests?|cases?|values?)\b)|(?P<ja>スナップショット|ゴールデン|期待出力)"
 )
-AFTER_OBJECT = re.compile(r"\s*(?:[.,;:!)]|$|(?:of|for|in|too|also|and|as\s+well|accordingly)\b)")
+AFTER_OBJECT = lazy_regex(r"\s*(?:[.,;:!)]|$|(?:of|for|in|too|also|and|as\s+well|accordingly)\b)")
 """After a kind that is the object of a verb and not part of another name."""
-OF_IT = re.compile(r"\s+(?:of|for|in)\s+(?:\S+\s+){0,4}?(?=has\b|have\b|is\b|are\b|gets?\b|must\b)")
+OF_IT = lazy_regex(r"\s+(?:of|for|in)\s+(?:\S+\s+){0,4}?(?=has\b|have\b|is\b|are\b|gets?\b|must\b)")
 WORDS = {
     "snapshot": "snap", "スナップショット": "snap", "golden": "golden", "ゴールデン": "golden",
     "期待出力": "expect", "expected": "expect", "reference": "reference",
 }  # fmt: skip
 """What the path of a file of such a kind contains."""
-INLINE = re.compile(
+INLINE = lazy_regex(
     rb"(?s)(\.to(?:Match|ThrowErrorMatching)InlineSnapshot\(\s*)(?:`(?:[^`\\$]|\\.)*`|\"[^\"\n]*\")"
 )
-NOT_ITSELF = re.compile(rf"{ANOTHER.pattern}|\b(?:how|when|where|why|to|of|for|from)\b")
+NOT_ITSELF = lazy_regex(rf"{ANOTHER.pattern}|\b(?:how|when|where|why|to|of|for|from)\b")
 """Between a verb and a kind: something else about it changes."""
 MOST_HITS = 50
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection
 from itertools import pairwise
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentence_before, sentences
 from agentrunner.verification.inputs.globs import is_glob
 from agentrunner.verification.inputs.prd_checks import MOST, outside_of_checks
@@ -22,26 +23,26 @@ from agentrunner.verification.inputs.wanted_changes import (
 )
 from agentrunner.verification.inputs.words_of_change import JA_NOT, NEGATED
 
-KEEPS_TEXT = re.compile(r"(?i)renam|mov(?!ed? away)|[^。\n]*(?:改名|リネーム|移動|移[すし](?!植))")
+KEEPS_TEXT = lazy_regex(r"(?i)renam|mov(?!ed? away)|[^。\n]*(?:改名|リネーム|移動|移[すし](?!植))")
 """The verbs among `MOVES` that leave a file's text as it is."""
-NOW_CALLED = re.compile(r"[`'\"*_)]*\s+(?:becomes?|turns\s+into|→|->|=>)\s+[`'\"*_(]*")
+NOW_CALLED = lazy_regex(r"[`'\"*_)]*\s+(?:becomes?|turns\s+into|→|->|=>)\s+[`'\"*_(]*")
 """Between a path and the path that it becomes."""
-RENAMES = re.compile(
+RENAMES = lazy_regex(
     r"(?i)\brenam(?:e|es|ed|ing)\b(?:[^.;:!?`]|\.\S){0,60}?`(?P<old>[A-Za-z_][\w.:]*)(?:\(\))?`"
     r"(?:[^.;:!?`]|\.\S|`[^`\n]*[./][^`\n]*`){0,60}?\s(?:to|into|as)\s+`(?P<new>[A-Za-z_][\w.:]*)"
 )
 """A name in code, and its new name."""
-MOVES_PARTS = re.compile(
+MOVES_PARTS = lazy_regex(
     r"(?i)\b(?:mov(?:e|es|ed|ing)|extract(?:s|ed|ing)?|split(?:s|ting)?|relocat(?:e|es|ed|ing)"
     r"|(?:pull|factor)(?:s|ed|ing)?\s+out)\b|移動|移[すし]|切り出|分割"
 )
 """A verb by which code goes to another module."""
-STAYS = re.compile(
+STAYS = lazy_regex(
     r"(?i)(?<!nothing )(?<!none )"
     r"\b(?:stays?|remains?|unchanged|must not|out of scope|keep(?:s|ing)?)\b"
 )
 """What a sentence says of code that goes nowhere, unless nothing stays."""
-BARE_RENAMES = re.compile(
+BARE_RENAMES = lazy_regex(
     r"\b(?:[Rr]enam(?:e|es|ed|ing)|(?P<more>and))\s+(?:the\s+)?"
     r"(?:(?P<kind>function|method|class|type)\s+)?"
     r"(?P<old>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(\))?\s+(?:to|into|as)\s+"
@@ -49,7 +50,7 @@ BARE_RENAMES = re.compile(
 )
 """The same without back quotes, where the kind is said, or both are spelt as no plain word is:
 `byTag`, `by_tag`, `calc.plus`."""
-CODE_NAME = re.compile(r"\w*[a-z0-9][A-Z]\w*|\w*[A-Za-z0-9]_\w+")
+CODE_NAME = lazy_regex(r"\w*[a-z0-9][A-Z]\w*|\w*[A-Za-z0-9]_\w+")
 
 
 def moved_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:

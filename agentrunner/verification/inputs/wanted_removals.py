@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentences
 from agentrunner.verification.inputs.prd_checks import MOST, outside_of_checks
 from agentrunner.verification.inputs.words_of_change import JA_NOT, NEGATED
@@ -16,7 +17,7 @@ _NAME = (
     r"(?:`(?P<name>[A-Za-z_][\w.:#]*)(?:\([^`\n]*\))?`"
     rf"|(?<![\w`./-])(?P<bare>{_SPELT})(?:\(\))?(?![\w`/]))"
 )
-NAME = re.compile(_NAME)
+NAME = lazy_regex(_NAME)
 """A name in code, alone between back quotes, or spelt as no plain word is."""
 _ITS_TESTS = (
     r"[`'\"*_)]*,?\s+(?:and|plus|including|as\s+well\s+as|(?:(?:together|along)\s+)?with)\s+"
@@ -26,21 +27,21 @@ _ITS_TESTS = (
 _KIND = r"(?:function|method|class|type|struct|helper|constant|trait|interface|macro)"
 _ASIDE = r"(?:,\s+(?:which|who|that)\b(?:[^.;:!?`\n]|\.\d){1,100},|\s+\([^()`\n]{1,80}\))?"
 """What a sentence says beside about a name: "which is deprecated since 0.9,"."""
-REMOVES = re.compile(
+REMOVES = lazy_regex(
     r"(?i)\b(?:delete|remove|drop|get\s+rid\s+of)\s+"
     rf"(?:(?:the\s+)?(?:(?:old|deprecated|unused|obsolete|dead)\s+)*(?:{_KIND}\s+)?{_NAME}"
     rf"(?:\s+{_KIND})?{_ASIDE}(?:\s+(?:from|in)\s+`?[\w./-]*[\w/-]`?)?|(?P<pronoun>it|this|that|(?:the|this|that)\s+{_KIND}))(?:{_ITS_TESTS})?"
 )
 """An order to remove a name in code, or a pronoun for it. That its tests go, too, need not be said:
 without it they cannot pass."""
-JA_REMOVES = re.compile(
+JA_REMOVES = lazy_regex(
     rf"(?:{_NAME}|(?P<pronoun>それ|これ|(?<!\w)(?:この|その|当該)?(?:関数|メソッド|クラス|型)))"
     r"(?:\s*(?:と|、|および|及び)?\s*(?:を)?\s*(?:その|対応する|関連する)?\s*テスト"
     r"(?:ごと|も|と(?:とも|一緒)に)?)?\s*を?\s*[^。\n、]{0,10}?(?:削除|取り除|廃止)(?P<end>[^。\n]{0,12})"
 )
 
 
-OPTION_GOES = re.compile(
+OPTION_GOES = lazy_regex(
     r"(?i)\b(?:delete|remove|drop)\s+(?:the\s+)?(?:\w+\s+){0,2}`(?P<option>--[\w-]+)`"
     r"|`(?P<unwanted>--[\w-]+)`\s+(?:is|has)\s+(?:no\s+longer\s+(?:wanted|needed|used|supported)"
     r"|to\s+go)"

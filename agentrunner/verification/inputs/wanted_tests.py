@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentence_before, sentences
 from agentrunner.verification.inputs.prd_checks import MOST, outside_of_checks
 from agentrunner.verification.inputs.wanted_kinds import MOST_HITS, is_wanted
@@ -16,34 +17,34 @@ from agentrunner.verification.inputs.words_of_change import ADDS, DENIED, NEGATE
 
 _OF_TESTS = r"(?:\s+(?:cases?|code|files?|functions?|methods?|tables?))?"
 _TABLE = r"(?:(?:tables?|lists?|sets?|rows?|cases)\s+(?:of|in)\s+(?:(?:the|our|existing)\s+)*)?"
-TESTS = re.compile(
+TESTS = lazy_regex(
     rf"(?i)\b{_TABLE}(?:unit\s+|inline\s+)?(?P<of>test|snapshot)(?P<many>s)?\b{_OF_TESTS}(?!\s*`)|(?P<ja>テスト)(?:コード|ケース)?"
 )
-FOLLOW = re.compile(
+FOLLOW = lazy_regex(
     r"(?i)(?:\s+(?:of|for)\s+(?:[\w`'-]+\s+){0,4}[\w`'-]+)?\s+"
     r"(?:follows?|(?:will\s+)?(?:have|has|needs?)\s+to\s+(?:follow|change))"
     r"(?:\s+(?:suit|accordingly|too|as\s+well|it|this|that))?\s*(?:[.;!\n]|$)"
 )
 """After tests: they follow what changes."""
 ONE = r"`?(?P<of>{name})(?P<many>)(?:\(\))?`?(?P<ja>)(?!\w)"
-REMOVES = re.compile(r"(?i)delet|remov|drop|get|renam|mov|merg|split|port|convert|migrat")
+REMOVES = lazy_regex(r"(?i)delet|remov|drop|get|renam|mov|merg|split|port|convert|migrat")
 """Verbs of change that do not adapt a test."""
-STAY = re.compile(
+STAY = lazy_regex(
     r"(?i)\btests?\b[^.;\n]{0,40}\b(?:unchanged|untouched|as\s+they\s+are|not\s+be\s+(?:changed|modified"
     r"|edited|touched))|\bnot?\b[^.;\n]{0,20}\b(?:chang|modif|edit|touch)\w*[^.;\n]{0,20}\btests?\b"
     r"|テスト[^。\n]{0,20}(?:変更しない|変えない|触らない|そのまま)"
 )
-JA_ALSO = re.compile(
+JA_ALSO = lazy_regex(
     r"テスト(?:コード|ケース)?も(?:(?:それ|これ|変更|仕様)に)?(?:あわせて|合わせて)?(?:修正|直)"
 )
 """What Japanese says of tests that follow the code; of a path it would be "mend"."""
-THEM = re.compile(
+THEM = lazy_regex(
     r"(?i)(?P<clause>[^.;:!?\n]{0,80}?),\s+(?:(?:so|and|please|also)\s+){0,3}"
     r"(?:adapt|adjust|updat|amend|revis|rewrit|chang)e?\s+them\b"
 )
 """After tests: "rely on the old default, please adjust them"."""
 WRITES = r"(?:add|writ|creat|provid|supply|includ)\w*"
-NOUN = re.compile(
+NOUN = lazy_regex(
     r"(?i)(?:\b(?:existing|old|current|unit)\s+)*\btests?(?:\s+(?:cases?|functions?))?\s+$"
 )
 """Before the name of a test."""
@@ -86,19 +87,19 @@ def asks_to_add(prd_text: str, path: str) -> bool:
     )
 
 
-FOR_CODE = re.compile(
+FOR_CODE = lazy_regex(
     r"(?i)\b(?:add|writ|creat|provid|need|rais|increas)e?\w*\s+"
     r"(?:(?!(?:to|with|and|for|of)\b)[a-z-]+\s+){0,4}?(?:tests?(?:\s+cases?)?|(?:test\s+)?coverage)"
     r"\s+(?:for|of|that\s+covers?|covering)\b"
     r"|の(?:単体|ユニット)?テスト(?:コード|ケース)?を[^。\n]{0,10}(?:追加|書[いくき]|作成|用意)"
 )
 """Tests of some code are ordered."""
-ORDERS = re.compile(
+ORDERS = lazy_regex(
     rf"{ADDS.pattern}|{VERB.pattern}|\b(?:fix|implement|support|mak|let|allow|must|should|ha[sv]e?\s+to)\w*\b"
     r"|追加|作成|実装|対応|修正|変更",
     re.IGNORECASE,
 )
-OF_TESTS = re.compile(r"(?i)\btests?\b|\bcover|\bspecs?\b|テスト")
+OF_TESTS = lazy_regex(r"(?i)\btests?\b|\bcover|\bspecs?\b|テスト")
 
 
 def asks_for_tests_alone(prd_text: str) -> bool:

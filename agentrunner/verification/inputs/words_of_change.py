@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import re
 
+from agentrunner.text.lazy_regex import lazy_regex
+
 CHANGES = r"""renam(?:e|es|ed|ing)|mov(?:e|es|ed|ing)|delet(?:e|es|ed|ing)|remov(?:e|es|ed|ing)
 |drop(?:s|ped|ping)?|updat(?:e|es|ed|ing)|chang(?:e|es|ed|ing)|edit(?:s|ed|ing)?
 |rewrit(?:e|es|ten|ing)|replac(?:e|es|ed|ing)|port(?:s|ed|ing)?|convert(?:s|ed|ing)?
 |migrat(?:e|es|ed|ing)|regenerat(?:e|es|ed|ing)|refresh(?:es|ed|ing)?|extend(?:s|ed|ing)?
 |split(?:s|ting)?|merg(?:e|es|ed|ing)|adapt(?:s|ed|ing)?|adjust(?:s|ed|ing)?
 |modif(?:y|ies|ied|ying)|amend(?:s|ed|ing)?|revis(?:e|es|ed|ing)|get(?:s|ting)? rid of"""
-VERB = re.compile(rf"\b(?:{CHANGES.replace(chr(10), '')})\b", re.IGNORECASE)
-ADDS = re.compile(
+VERB = lazy_regex(rf"\b(?:{CHANGES.replace(chr(10), '')})\b", re.IGNORECASE)
+ADDS = lazy_regex(
     r"(?i)\b(?:add(?:s|ed|ing)?|creat(?:e|es|ed|ing)|introduc(?:e|es|ed|ing)|provid(?:e|es|ed|ing)"
     r"|commit(?:s|ted|ting)?|check(?:s|ed|ing)? in|includ(?:e|es|ed|ing)|writ(?:e|es|ten|ing)"
     r"|suppl(?:y|ies|ied|ying))\b"
 )
-BREAK = re.compile(
+BREAK = lazy_regex(
     r"(?i)\b(?:so|until|till|such|because|which|while|when|where|if|unless|like|as|using|with|without"
     r"|pass|passes|passing|green|succeeds?|to\s+(?:make|get|let|satisfy|fix|match|fit|suit|meet)"
     r"|and\s+(?:make|run|check|keep|see)|then|see|per|from|against|according|but|except|via|by)\b|[;:!?]|\.\s"
 )
-ANOTHER = re.compile(
+ANOTHER = lazy_regex(
     r"(?i)\b(?:nothing|no|not|never|none|neither|nor|that|which|what|who|whose|whatever|leave|keep)\b"
 )
 """Between a verb and a path: the change is denied, or applies to something else."""
-NEGATED = re.compile(
+NEGATED = lazy_regex(
     r"(?i)(?:\bnot|\bnever|n['’]t|\bwithout|\bno need to|\binstead of|\brather than"
     r"|\bavoid|\bno)\b(?!\W+(?:ever\s+)?(?:forget|fail|neglect|omit|hesitate)\s+to\b)\W+(?:\w+\W+){0,3}$"
 )
@@ -34,18 +36,18 @@ JA_CHANGES = (
     r"(?:変更|改名|リネーム|移動|削除|更新|書き換|書き直|置き換|置換|消[すし]|消去"
     r"|変え|移[すし]|移植|改訂|再生成|作り直|分割|統合|調整|追従|適合)"
 )
-JA_OBJECT = re.compile(
+JA_OBJECT = lazy_regex(
     rf"^[`」』\"'*_）)\s]*(?:の[^。\n、]{{0,20}}?)?を([^。\n]{{0,60}}?){JA_CHANGES}([^。\n]{{0,12}})"
 )
-JA_ORDER = re.compile(
+JA_ORDER = lazy_regex(
     rf"^[`」』\"'*_）)\s]*の{JA_CHANGES}(?:も|を)[^。\n、]{{0,10}}?"
     r"(?:忘れ(?:ずに|ないで|ないよう)|お願い|行[なうっい]|実施|頼[むみ])([^。\n]{0,12})"
 )
 """After a path: "its update, too, please", and "do not forget to"."""
-JA_NOT = re.compile(
+JA_NOT = lazy_regex(
     r"しない|せず|しては|するな|禁止|ないで|なく|不要|ません|えない|さない|さず|えず"
 )
-BECOMES = re.compile(
+BECOMES = lazy_regex(
     r"(?i)^[`'\"*_)]*(?:\s*,?\s*\b(?:which|that))?\s+(?:(?:is|are|gets?|(?:must|should|shall|will|has\s+to|have\s+to|needs?\s+to"
     r"|(?:is|are)\s+to)\s+(?:be|get))\s+(?:(?:also|then|therefore|thus|likewise|accordingly)\s+)?"
     r"(?:updated|changed|edited|rewritten|replaced|regenerated|refreshed|extended|adapted|adjusted"
@@ -57,23 +59,23 @@ BECOMES = re.compile(
     r"(?=[\s.,;:!?)]|$)((?:[^.;:!?\n]|\n(?!\s*\n)){0,100})"
 )
 """After a path: it is what has to change, in the passive voice."""
-HABIT = re.compile(
+HABIT = lazy_regex(
     r"(?i)\b(?:if|when|whenever|while|unless|until|once|each|every|after|before|always|only|whether"
     r"|next|soon|eventually|nightly|daily|weekly|automatically|later|separately|elsewhere|already"
     r"|which"
     r"|by\b(?!\s+(?:hand|\w+ing)\b))\b"
 )
 """Words by which a sentence says when something happens, or who does it."""
-DENIED = re.compile(
+DENIED = lazy_regex(
     r"(?i)\b(?:no|not|never|none|nothing|neither|nor|nobody|without|cannot|forbid\w*|prevent\w*"
     r"|avoid\w*|refus\w*|reject\w*|detect\w*|complain\w*|warn\w*|wrong\w*)\b|n't\b"
 )
-CLAUSE = re.compile(r"[,;]|\b(?:and|so|but)\b")
-JA_BECOMES = re.compile(
+CLAUSE = lazy_regex(r"[,;]|\b(?:and|so|but)\b")
+JA_BECOMES = lazy_regex(
     r"^[`」』\"'*_）)\s]*(?:の[^。\n、を]{0,20}?)?(?:も|は|が)([^。\n、をはが]{0,40}?)"
     rf"{JA_CHANGES}([^。\n]{{0,20}})"
 )
-JA_HABIT = re.compile(
+JA_HABIT = lazy_regex(
     r"とき|時に|場合|たび|度に|なら|れば|たら|毎|自動|すで|既に|まで|のみ|だけ|後で|別途|済|なし|無し"
     r"|れない|れず|れては|べきでは"
 )
@@ -83,7 +85,7 @@ NAMED_FILE = (
     r"(?:[\w-]+(?:\.\w{1,10})+|README|CHANGELOG|CHANGES|HISTORY))(?![\w/])"
 )
 """A file as a sentence names it."""
-UNSURE = re.compile(
+UNSURE = lazy_regex(
     r"(?i)\b(?:if|when|where|unless|optional\w*|may|might|could|need not|not|never|n't|or"
     r"|separate\w*|later|already|e\.g|for example)\b|任意|場合|不要|ない"
 )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
@@ -15,8 +16,7 @@ MOST_READ = 500
 """Files of code that are read."""
 
 
-@dataclass(frozen=True)
-class BothTrees:
+class BothTrees(Struct, frozen=True, dict=True):
     """Two trees: what they list, and what reads them. Reading blocks."""
 
     old: Mapping[str, Entry]

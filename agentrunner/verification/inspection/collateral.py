@@ -10,6 +10,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Sequence
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.emptied_functions import emptied
@@ -21,7 +22,7 @@ GONE = "`{}` of {} is gone, and the requirements do not speak of that"
 IDLE = "`{}` of {} does nothing any more, and the requirements do not speak of that"
 FILE_GONE = "{} is gone, and the requirements do not speak of that"
 TOUCHED = "{} was changed, and the requirements say: {}"
-TAKES_AWAY = re.compile(
+TAKES_AWAY = lazy_regex(
     r"(?i)\b(?:remov|delet|drop|dead\b|unused|clean|refactor|simplif|replac|renam|mov(?:e|es|ed|ing)\b"
     r"|split|merg|rewrit|obsolete|deprecat|get rid|inlin|consolidat|reorgani[sz]|restructur"
     r"|migrat|convert|port\b|extract|no longer|strip|prun|retir|unif|dedup|duplicat|tid(?:y|ied)"
@@ -31,11 +32,11 @@ TAKES_AWAY = re.compile(
 """Words of a text after whose work less may be there than before."""
 _PATH = r"(?<![\w./-])(?:[\w./-]{0,200}\w\.\w{1,20}|[\w.-]{1,100}/)"
 _CHANGED = r"(?:chang|touch|modif|edit)\w*"
-DOES_NOTHING = re.compile(r"(?i)\b(?:no-?op|nothing|disabl|turn(?:ed)? off|stub)|何もしない|無効")
+DOES_NOTHING = lazy_regex(r"(?i)\b(?:no-?op|nothing|disabl|turn(?:ed)? off|stub)|何もしない|無効")
 NOTHINGS = frozenset(("", "pass", "return", "...", "None", "null", "undefined", "nil")) | {
     f"return {one}" for one in ("None", "null", "undefined", "nil")
 }
-STAYS = re.compile(
+STAYS = lazy_regex(
     rf"(?i)`?(?P<path>{_PATH})`?(?: and `?[\w./-]+`?)?"
     r"(?: must| may| should| shall| has to| have to)?"
     rf" (?:not|never) be {_CHANGED}"

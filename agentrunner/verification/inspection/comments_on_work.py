@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from agentrunner.text.content_words import content_words
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.subject_words import has_any
 from agentrunner.verification.syntax.tokens import added_comments
@@ -15,7 +16,7 @@ ONLY_COMMENTS = (
     "{} differs from what it was in comments and layout alone, which the requirements do not ask"
     " for: the program does what it did"
 )
-ABOUT_TEXT = re.compile(
+ABOUT_TEXT = lazy_regex(
     r"(?i)\b(?:comment|(?:java|go|rust)?doc(?:s|string|ument\w*)?\b|mention|notes?\b|typo|spell"
     r"|wording|word(?:s|ed)\b|rephras|licen[cs]e|header|copyright|format|style|white ?space|blank"
     r"|indent|layout|lint|sort|order of|tidy"
@@ -23,7 +24,7 @@ ABOUT_TEXT = re.compile(
     r"|コメント|誤字|書式|ライセンス|ヘッダ|整形|空白|インデント|ドキュメント|翻訳|体裁"
 )
 """Words that ask for what stands beside the code."""
-UNFINISHED = re.compile(
+UNFINISHED = lazy_regex(
     r"(?i)^\W*(?:placeholder|stub|dummy|fake|mock|temporary|temp)\W*$"
     r"|\b(?:not (?:yet )?implemented|unimplemented|not (?:yet )?(?:supported|handled|done) yet"
     r"|not yet (?:supported|handled|done)|(?:placeholder|stub|dummy|fake|mock)"
@@ -37,7 +38,7 @@ UNFINISHED = re.compile(
     r"|未実装|仮実装|仮の(?:値|データ|実装)|スタブ|ダミー|(?:あと|後)で実装"
 )
 """What a comment says of code that stands for other code."""
-LATER = re.compile(r"\b(?:TODO|FIXME|XXX|TBD)\b(?:\(\w+\))?[-:\s]*(?P<what>[^.\n]*)")
+LATER = lazy_regex(r"\b(?:TODO|FIXME|XXX|TBD)\b(?:\(\w+\))?[-:\s]*(?P<what>[^.\n]*)")
 SAYS = "{}:{} says `{}`: the work itself calls what was asked for not done"
 
 

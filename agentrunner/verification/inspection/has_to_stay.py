@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
 from agentrunner.text.sentences import sentences
 from agentrunner.text.unicode import to_bytes
@@ -33,20 +35,20 @@ GO = (
     r"(?:be\s+(?:removed|deleted|dropped|renamed|lost)|disappear|vanish|go\s+away"
     r"|stop\s+working|break)"
 )
-NOT_REMOVED = re.compile(
+NOT_REMOVED = lazy_regex(
     rf"(?i)(?:\b(?:do|must|should|may|shall|can)\s*not|n['’]t|\bnever|\bwithout)\s+"
     rf"{REMOVE[:-1]}|removing|deleting|dropping|renaming|losing)\s+(?:the\s+)?(?:\w+\s+)?{NAMED}"
 )
-NAMED_NOT_REMOVED = re.compile(
+NAMED_NOT_REMOVED = lazy_regex(
     rf"(?i){NAMED}\s+(?:(?:must|should|may|shall|can)\s*not|(?:must|should|may)\s+never)\s+{GO}\b"
 )
-PLACE = re.compile(r"[^`.;]{0,30}\b(?:from|in|of|at|through|via)\s+`(?P<place>[\w./:-]+)`")
+PLACE = lazy_regex(r"[^`.;]{0,30}\b(?:from|in|of|at|through|via)\s+`(?P<place>[\w./:-]+)`")
 """Where a name has to stay, after it: "stays importable from `shop.cart`"."""
-NAMED_STAYS = re.compile(rf"(?i){NAMED}\s+{STAYS}")
-KEEPS_NAMED = re.compile(
+NAMED_STAYS = lazy_regex(rf"(?i){NAMED}\s+{STAYS}")
+KEEPS_NAMED = lazy_regex(
     rf"(?i)\b{KEEPS}\s+(?:the\s+)?(?:\w+\s+)?{NAMED}(?!\s+(?:out|away|off|from)\b)"
 )
-OLD_NAME = re.compile(
+OLD_NAME = lazy_regex(
     rf"(?i)\bold\s+(?:\w+\s+)?(?:names?|spellings?)\s+{STAYS}"
     rf"|\b{KEEPS}\s+(?:the\s+)?old\s+(?:\w+\s+)?(?:names?|spellings?)\b"
     r"|\b(?:the\s+)?old\s+(?:\w+\s+)?names?\s+as\s+an?\s+(?:\w+\s+)?alias"
@@ -54,12 +56,11 @@ OLD_NAME = re.compile(
 )
 """What a request to rename says of the name that is renamed."""
 MAKES = "def|class|func|function|fn|const|let|var|type|struct|sub|enum"
-DENIED = re.compile(r"(?i)\b(?:no|not|never|without|if|unless|nothing|nobody)\b|n['’]t\b")
-JA_DENIED = re.compile(r"残さ|ない|不要|ません")
+DENIED = lazy_regex(r"(?i)\b(?:no|not|never|without|if|unless|nothing|nobody)\b|n['’]t\b")
+JA_DENIED = lazy_regex(r"残さ|ない|不要|ません")
 
 
-@dataclass(frozen=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """What has to stay by a text."""
 
     name: str

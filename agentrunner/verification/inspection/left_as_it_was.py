@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentences
 from agentrunner.verification.inputs.references import JS_IMPORT, PYTHON_FROM, PYTHON_IMPORT
 from agentrunner.verification.inputs.words_of_change import ARTICLE, NAMED_FILE, UNSURE
@@ -27,8 +28,8 @@ STILL_USED = "{} still imports `{}`, and the requirements say: {}"
 STILL_THERE = "{} is still all that stood for it in the code, and the requirements say: {}"
 NOT_USED = "`{}` is as it was, and the requirements say: {}"
 DOCUMENTS = (".md", ".rst", ".adoc")
-_VERSION = re.compile(r"[\d.]+|\w\.\w")
-ORDER = re.compile(
+_VERSION = lazy_regex(r"[\d.]+|\w\.\w")
+ORDER = lazy_regex(
     r"(?i)(?:^|[,;:]\s|\b(?:and|also|please|then|must|should)\s)\s*(?:[-*]\s+(?:\[.\]\s+)?)?"
     r"(?:please\s+|also\s+|then\s+|be\s+)*"
     r"(?:(?:document|describe|mention|explain|note|add|put|write|list|record)(?:ed)?\b"
@@ -38,20 +39,20 @@ ORDER = re.compile(
     r"[^。\n、]{0,20}(?:記載|追記|更新)"
 )
 """An order to write into a file, or to bring it up to date."""
-USED_IN = re.compile(
+USED_IN = lazy_regex(
     r"(?i)\b(?:use|call|apply)\s+(?:it|this|that|them|these|both)\s+(?:(?:from\s+)?(?:in|for|from)"
     r"|(?:with)?in)\s+`(?P<where>[^`\n]+)`(?:\s+(?:in|of)\s+`(?P<file>[^`\n]+)`)?"
 )
 """An order to use what is new in code that is there."""
 _MODULE = r"`?(?P<{}>[A-Za-z_][\w.@/-]*\w)`?"
-REPLACES = re.compile(
+REPLACES = lazy_regex(
     rf"(?i)\b(?:migrat\w+|switch\w*|mov\w+|port\w*|chang\w+)\b(?:(?!\bfrom\b)[^.;:!?\n]|\.\w){{0,60}}?"
     rf"\bfrom\s+{ARTICLE}{_MODULE.format('old')}(?:\s+module)?\s+to\s+{ARTICLE}{_MODULE.format('new')}"
     rf"|\breplac\w+\s+{ARTICLE}{_MODULE.format('gone')}\s+(?:by|with)\s+{ARTICLE}{_MODULE.format('come')}"
 )
 """A module that gives way to another one."""
 _VALUE = r"(?<![\w.])[`\"']?(?P<{}>\d+(?:\.\d+)?)[`\"']?(?![\w%]|\.\d)"
-BECOMES = re.compile(
+BECOMES = lazy_regex(
     rf"(?i)\b(?:chang|rais|lower|increas|decreas|reduc|set)\w*\b[^.;:!?\n]{{0,60}}?"
     rf"\bfrom\s+{_VALUE.format('was')}\s+(?:\w+\s+)?to\s+{_VALUE.format('now')}"
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from agentrunner.text.mentions import alone
 from agentrunner.text.unicode import to_bytes
@@ -27,8 +28,7 @@ AFTER = rf"(?=\s*$|\s*[=,|/\])]|\s+{VALUE}|\s{{2,}})"
 """What stands around an option in a list of options or a line of usage, and not in prose."""
 
 
-@dataclass(frozen=True)
-class Files:
+class Files(Struct, frozen=True, dict=True):
     """Files of one tree."""
 
     paths: Collection[str]

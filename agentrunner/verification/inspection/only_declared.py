@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentences
 from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
 from agentrunner.verification.results.model import ReadFile
@@ -17,8 +18,8 @@ from agentrunner.verification.syntax.tokens import without_comments
 from agentrunner.verification.syntax.words import identifiers
 
 ONLY_DECLARED = "`{}` is declared, and nothing in the work raises or returns it; required is: {}"
-IS_ERROR = re.compile(r"(?:Error|Exception|Fault|Failure)$|^Err[A-Z]|Err$")
-MEMBER = re.compile(r"\b([A-Za-z_]\w*)(?:::|\.)([A-Z]\w*)")
+IS_ERROR = lazy_regex(r"(?:Error|Exception|Fault|Failure)$|^Err[A-Z]|Err$")
+MEMBER = lazy_regex(r"\b([A-Za-z_]\w*)(?:::|\.)([A-Z]\w*)")
 """A name that belongs to another one: `CalcError::Leftover`."""
 DECLARES = (
     r"\b(?:class|struct|enum|interface|type|exception)\s+{0}\b"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
 from agentrunner.text.sentences import sentences
 from agentrunner.text.unicode import to_bytes
@@ -16,12 +17,12 @@ from agentrunner.verification.syntax.tokens import without_comments
 
 STILL_HERE = "{} is still there, and the requirements say: {}"
 STILL_CALLED = "{} still calls `{}`, and the requirements say: {}"
-GOES = re.compile(
+GOES = lazy_regex(
     rf"(?i)\b(?:delet|remov|drop)(?:e|es|ed|ing|s|ped|ping)?\s+{ARTICLE}{NAMED_FILE}[`'\"]*"
     r"(?=\s*(?:$|[,.;:)]|\b(?:and|as|since|because|which|afterwards|then)\b))"
 )
 """An order to remove a file."""
-CALLS_GO = re.compile(
+CALLS_GO = lazy_regex(
     r"(?i)\b(?:delete|remove|drop|get\s+rid\s+of)\s+(?:the|all|all\s+the|every|any|remaining)\s+"
     r"`(?P<call>[A-Za-z_][\w.]*)(?:\(\))?`\s+(?:calls?|statements?|usages?|uses)\b"
 )

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentrunner.git.restore import Entry
 from agentrunner.verification.adapted_tests import with_guarded_imports
@@ -83,8 +84,7 @@ async def _problem(exam: Examination, case: Case, paths: Sequence[str]) -> str:
     return "" if built or len(tests) == 1 or failed == tests else UNKNOWN.format(tests[0].name)
 
 
-@dataclass(frozen=True)
-class _Reworded:
+class _Reworded(Struct, frozen=True):
     """A test that says something else now, perhaps with cases that have names of their own."""
 
     name: str

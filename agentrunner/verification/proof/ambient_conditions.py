@@ -9,11 +9,12 @@ work may be right only here.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.findings import only_in_tests
 from agentrunner.verification.inputs.test_detection import path_words
 from agentrunner.verification.proof.case import Case
@@ -25,15 +26,14 @@ from agentrunner.verification.trees import with_edits
 
 MOST_TRIED = 4
 """So many conditions are tried, two or three runs each."""
-WORD = re.compile(r"[A-Za-z0-9]{3,}")
+WORD = lazy_regex(r"[A-Za-z0-9]{3,}")
 WHY = (
     "{}:{} goes by `{}`, which nobody hands in and the task does not name: the other way round {}"
     " fails, and no test asks for that. The work may be right only where its tests run"
 )
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(Struct, frozen=True):
     path: str
     condition: Condition
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
+
+from msgspec import Struct, field
 
 from agentrunner.state.run_state import Finding, Proof
 from agentrunner.verification.findings import approval_of
@@ -13,8 +14,7 @@ from agentrunner.verification.results.model import Results
 from agentrunner.verification.target import TEST, Target, in_repo
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Struct, frozen=True, dict=True):
     """A command that is green now, with its results before the run."""
 
     target: Target
@@ -31,8 +31,7 @@ class Case:
         return {test.name: in_repo(test.file, self.target.cwd) for test in tests}
 
 
-@dataclass
-class Report:
+class Report(Struct):
     """The proofs, findings and doubts that examining the cases gave."""
 
     tree: str = ""

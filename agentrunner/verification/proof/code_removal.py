@@ -10,11 +10,13 @@ import asyncio
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.red_tests import first_line
 from agentrunner.state.run_state import Criterion
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.wanted_tests import asks_for_tests_alone
@@ -40,24 +42,24 @@ from agentrunner.verification.syntax.words import identifiers
 from agentrunner.verification.target import Measured, Run, Target, in_repo
 from agentrunner.verification.world import SnapshotTrees
 
-SAYS_NOTHING = re.compile(
+SAYS_NOTHING = lazy_regex(
     r"SyntaxError|IndentationError|TabError|fixture '[^']+' not found|[Tt]imed? ?out|TimeoutError"
 )
 """A test that is red for such a reason says nothing about the code under test."""
 NOT_TRIED = "not tried without the work: no function was changed in a language that is known"
-MISSING = re.compile(
+MISSING = lazy_regex(
     r"ImportError|ModuleNotFoundError|cannot find|Cannot find|not found|unresolved|undefined"
     r"|NameError|AttributeError|is not defined|is not a function|has no attribute|cannot import"
     r"|does not provide an export|no field|no method|undeclared|E0\d{3}|cannot find symbol"
     r"|is not exported|Undefined subroutine|Can't locate"
 )
 """Messages of red tests that name something which does not exist."""
-DOUBLED = re.compile(
+DOUBLED = lazy_regex(
     r"`(\w+)` is defined multiple times|duplicate definitions with name `(\w+)`"
     r"|\b(\w+) redeclared|redefinition of \W?(\w+)"
 )
 """Messages of compilers about a name that two places define: the tests bring their own."""
-OF_NOTHING = re.compile(
+OF_NOTHING = lazy_regex(
     r"Cannot (?:read|set) propert(?:y|ies) .*?of (?:undefined|null)"
     r"|(?:undefined|null) is not (?:iterable|an object)"
     r"|(?:AttributeError: )?'NoneType' object has no attribute|undefined method .*? for nil\b"
@@ -66,7 +68,7 @@ OF_NOTHING = re.compile(
 )
 """What a test that runs says where the old code returned nothing: no name is missing there. Where
 one is, other lines of pytest's report name it, too, than the last, which tells the place."""
-ASSERTED = re.compile(
+ASSERTED = lazy_regex(
     r"\s*(?:(?:[\w.]*\.)?assert(?:ion\w*)?\b|(?:\w*Error: )?(?:\?\[[\d;]*m)*expect(?:ed)?\b"
     r"|Failed: DID NOT RAISE|Failed asserting\b|(?:\w*Error: |Error \[\w+\]: )?Missing expected\b"
     r"|\[[\w:., ]+\] expected but\b|test did not panic\b)",
@@ -77,14 +79,14 @@ message of another error.
 
 The colours that Jest writes have their first character replaced.
 """
-BAD_SYNTAX = re.compile(
+BAD_SYNTAX = lazy_regex(
     r"^.*SyntaxError: (?!.*(?:does not provide an export|[Nn]amed export )).*$", re.MULTILINE
 )
 """A file that cannot be parsed; an export that is missing in an ES module has the same kind."""
 JAVASCRIPT = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
 MOST_SEEN = 200
 """Characters of the reason that was seen, in a refusal."""
-WORD = re.compile(r"[^\W\d]\w{2,}")
+WORD = lazy_regex(r"[^\W\d]\w{2,}")
 ONLY_TEXT = "the work is nothing but comments and docstrings"
 EMPTIED = "it passes with the changed functions emptied"
 OLD_EMPTIED = "it passes with the functions emptied that it is to test"
@@ -99,8 +101,7 @@ MOST_READ = 500_000
 """Bytes of a file without a grammar that are searched for words."""
 
 
-@dataclass(frozen=True)
-class ShownTests:
+class ShownTests(Struct, frozen=True):
     """The worker's tests that show something."""
 
     names: list[str] = field(default_factory=list)
@@ -117,8 +118,7 @@ class ShownTests:
     """Whether they are what was asked for: tests of code that stood."""
 
 
-@dataclass(frozen=True)
-class CodeRemoval:
+class CodeRemoval(Struct, frozen=True):
     """Tries tests of the worker. Methods raise what running in rooms raises."""
 
     trees: TreesWithoutWork

@@ -9,9 +9,9 @@ the work, is treated in the same way.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Collection, Sequence
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.file_names import means
@@ -33,9 +33,9 @@ COMMENTS = {
     **dict.fromkeys(("python", "ruby", "perl", "shell"), "#"),
     **dict.fromkeys(("javascript", "c", "php", "go", "rust", "jvm", "dotnet"), "//"),
 }
-NO_COMMENT = re.compile(rb"(?m)\?>|^__(?:END|DATA)__$|^\s*<")
+NO_COMMENT = lazy_regex(rb"(?m)\?>|^__(?:END|DATA)__$|^\s*<")
 """Text in which an added last line would not be a comment."""
-FIRST_LINE = re.compile(rb"(?m)^(?!#!)[^\n]*[^\s\\][^\S\n]*$")
+FIRST_LINE = lazy_regex(rb"(?m)^(?!#!)[^\n]*[^\s\\][^\S\n]*$")
 MOST_CODE = 8
 MOST_TESTS = 2_000
 

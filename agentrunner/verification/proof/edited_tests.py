@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.unicode import to_bytes
@@ -22,8 +23,7 @@ MOST = 50
 Statement = TypeVar("Statement")
 
 
-@dataclass(frozen=True)
-class UnchangedTest(Generic[Statement]):
+class UnchangedTest(Struct, Generic[Statement], frozen=True):
     """A claimed test, with what was found in its text, the same before and after."""
 
     path: str
@@ -59,8 +59,7 @@ def unchanged_tests(
     return tests[:MOST]
 
 
-@dataclass(frozen=True)
-class EditedTests:
+class EditedTests(Struct, frozen=True):
     """Runs tests with edited statements; `helper` is the source that these call, by language."""
 
     run: Run

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from msgspec import Struct
+
 from agentrunner.state.evidence_words import Author, Grade
 from agentrunner.state.run_state import Criterion, Proof
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.canaries.claimed_tests import NO_CANARY
 from agentrunner.verification.canaries.fixture_canary import green_by_data
 from agentrunner.verification.differential import Differential
@@ -67,7 +69,7 @@ FILES_ONLY = (
 TEXT_ONLY = "it reads the code and does not run it: let it run what was changed"
 NEEDS_NEW_INPUTS = "it is red with what decides as it was before the run"
 BY_RECIPE = "the worker wrote the recipe that it runs; without what the recipe does it is red"
-FAMOUS = re.compile(r"^[A-Z]{2,}[A-Z_-]*$")
+FAMOUS = lazy_regex(r"^[A-Z]{2,}[A-Z_-]*$")
 """Files that people name without their ending: README, CHANGELOG, LICENSE."""
 
 
@@ -88,8 +90,7 @@ class ExitFound:
     notes: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class ExitProof:
+class ExitProof(Struct, frozen=True):
     """Examines commands without names. Methods raise what runs in rooms raise."""
 
     differential: Differential

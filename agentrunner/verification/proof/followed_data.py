@@ -9,11 +9,12 @@ what a test of the worker's own is worth.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
@@ -22,13 +23,12 @@ from agentrunner.verification.results.model import Results
 
 MOST_NAMES = 50
 MOST_LINES = 5_000
-WORD = re.compile(r"\w+")
+WORD = lazy_regex(r"\w+")
 WRITTEN = "what it expects was written by the worker: {} changed with the code, as the PRD permits"
 UNSTATED = "{} says “{}” now, which is not what the requirements state in quotes"
 
 
-@dataclass(frozen=True)
-class Followed:
+class Followed(Struct, frozen=True):
     """Tests whose expected data followed the work."""
 
     names: Sequence[str] = ()

@@ -12,9 +12,11 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentences
 from agentrunner.verification.inputs.helper_code import Asked
 from agentrunner.verification.proof.edited_tests import (
@@ -32,10 +34,10 @@ from agentrunner.verification.target import Target
 from agentrunner.verification.unknown_names import UnknownNames
 from agentrunner.verification.world import SnapshotTrees
 
-REMOVES_OR_RENAMES = re.compile(
+REMOVES_OR_RENAMES = lazy_regex(
     r"(?i)\b(?:remov|delet|drop|obsolete|get rid|no longer|renam|replac)|削除|廃止|改名"
 )
-VALUE = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|(?<![\w.])\d[\w.]*")
+VALUE = lazy_regex(r"\"[^\"\n]*\"|'[^'\n]*'|(?<![\w.])\d[\w.]*")
 _Test = UnchangedTest[AskedCall]
 RedWith = Mapping[str, tuple[int, tuple[object, ...]]]
 """By name of a test: which of its statements was red, and with which values."""
@@ -80,8 +82,7 @@ async def not_asked_again(
     return ""
 
 
-@dataclass(frozen=True)
-class _Runner:
+class _Runner(Struct, frozen=True):
     edited: EditedTests
     world: SnapshotTrees
     unknown: UnknownNames

@@ -7,10 +7,10 @@ stood: one in a file could tell the difference from one in a command.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes, to_text
 from agentrunner.verification.canaries.claimed_tests import CanaryReport
 from agentrunner.verification.findings import tool_changed
@@ -29,7 +29,7 @@ NOT_READ = (
     "the program in this command could not be read, and so not be made to fail; so this shows, and"
     " no more"
 )
-HAS_ALTERNATIVE = re.compile(r"\|\||\bif\b|\buntil\b|\bwhile\b")
+HAS_ALTERNATIVE = lazy_regex(r"\|\||\bif\b|\buntil\b|\bwhile\b")
 """What lets something else decide where a program fails."""
 MOST_PROGRAMS = 12
 """Programs in recipes and scripts that are tried."""

@@ -11,7 +11,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from msgspec import Struct
 
 from agentrunner.state.run_state import Finding
 from agentrunner.verification.findings import tool_exchanged
@@ -63,8 +65,7 @@ async def exchanged(
     return tool_exchanged(target, found) if found else None
 
 
-@dataclass(frozen=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """Asks tests what they say where methods that they inherit are as they were before."""
 
     run: Run
@@ -131,8 +132,7 @@ class _Asked:
         return [name for name in names if not results.passed(name)]
 
 
-@dataclass(frozen=True)
-class _Here:
+class _Here(Struct, frozen=True):
     """Tells what matters of the things that were exchanged, by the files that they are from."""
 
     target: Target

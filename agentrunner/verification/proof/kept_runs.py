@@ -13,10 +13,11 @@ import secrets
 import shutil
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
+from msgspec import Struct, field
 from pydantic import TypeAdapter, ValidationError
 
 from agentrunner.git.process import replace
@@ -29,8 +30,7 @@ LARGEST = 20_000_000
 """The most bytes of one run that are kept."""
 
 
-@dataclass
-class KeptRuns:
+class KeptRuns(Struct):
     """The runs of one step, by what ran; those of other steps are removed when it begins."""
 
     folder: Path

@@ -7,16 +7,18 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.inputs.test_detection import path_words
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 
 HEAD_BYTES = 600
-MADE = re.compile(
+MADE = lazy_regex(
     rb"(?i)@generated\b|\b(?:do not|don't) edit\b"
     rb"|(?:^|[#/*;\"'-]|\bis|\bwas|\bfile)[ \t]*(?:code )?"
     rb"(?:auto-?\s?)?generated (?:\w+ ){0,3}(?:by|from|with)\b",
@@ -32,8 +34,7 @@ IN_MADE = (
 OF_TESTS = "{} is read by tests alone, it seems: with {} in its place, which is unchanged, {} fails"
 
 
-@dataclass(frozen=True)
-class _Settings:
+class _Settings(Struct, frozen=True):
     """A changed file of data that is named after tests, and one of its kind that is not."""
 
     path: str

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.target import in_repo
 
 LEFT_OUT = "{}, a test of the work itself, is left out: it says what is not done"
-CONDITION = re.compile(
+CONDITION = lazy_regex(
     r"(?i)skip_?(?:if|unless)|platform|GOOS|\bif\b|\bunless\b|cfg|importorskip|requires_\w|enabled\w*on"
     r"|\bskip:\s*(?!true|[\"'])"
     r"|assum(?:e|ing)"

@@ -7,9 +7,9 @@ changed files still. A test may be split, moved or written as a table: nothing i
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterable
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.findings import tests_reworded
 from agentrunner.verification.proof.case import Case
@@ -19,7 +19,7 @@ from agentrunner.verification.syntax.definitions import definition
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.tokens import Value, lexical_family, number
 
-NUMBER = re.compile(r"(?<![\w.,])-?\d+(?:[.,]\d+)?(?![\w])")
+NUMBER = lazy_regex(r"(?<![\w.,])-?\d+(?:[.,]\d+)?(?![\w])")
 LOST = "{} asked for {} before, which the task states, and no test of these files does now"
 
 

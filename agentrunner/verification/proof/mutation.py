@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from time import monotonic
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from agentrunner.state.run_state import Baseline, Criterion, Evidence
 from agentrunner.verification.proof.examination import MUCH_LONGER, SHORTEST_SEC
@@ -24,8 +27,7 @@ NOT_GREEN = "none was tried: without any, no test is green that could turn red"
 NO_TIME = "none was tried to its end in the time"
 
 
-@dataclass(frozen=True)
-class Survivor:
+class Survivor(Struct, frozen=True):
     """A mutant that no test noticed."""
 
     path: str
@@ -33,8 +35,7 @@ class Survivor:
     what: str
 
 
-@dataclass(frozen=True)
-class Mutation:
+class Mutation(Struct, frozen=True):
     """How many mutants were made, tried and noticed, and which were not noticed."""
 
     made: int
@@ -56,7 +57,7 @@ class Mutation:
             "struck": self.tried,
             "killed": self.killed,
             "share": self.share,
-            "survivors": [vars(one) for one in self.survivors[:50]],
+            "survivors": [asdict(one) for one in self.survivors[:50]],
             "why_none": self.why_none,
         }
 
@@ -124,8 +125,7 @@ def _spread(made: list[Any]) -> list[Any]:
     return [one for start in range(3) for one in made[start::3]]
 
 
-@dataclass
-class MutantRuns:
+class MutantRuns(Struct):
     """Runs commands on mutants, in rooms that are set up as the delivered tree requires."""
 
     verifier: Verifier

@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+
+from msgspec import Struct, field
 
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.file_names import has_word
@@ -37,8 +39,7 @@ MOST_NAMED = 5
 """So many functions that the requirements name are emptied one by one."""
 
 
-@dataclass(frozen=True)
-class NamedWork:
+class NamedWork(Struct, frozen=True):
     """Functions of the work that people name. Methods raise what running in rooms raises."""
 
     trees: TreesWithoutWork

@@ -10,10 +10,11 @@ ask, it knows just these values. Where other literals in the work harm no test, 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.findings import knows_just
 from agentrunner.verification.proof.pinned_answers import KnownTexts, Place, red_without
 from agentrunner.verification.results.model import Results
@@ -29,16 +30,15 @@ from agentrunner.verification.syntax.taken_literals import (
 )
 from agentrunner.verification.trees import with_edits
 
-VALUE, CALL = re.compile(r"\d|['\"`]"), re.compile(r"\w\([^)\s]")
-OF_CALLS = re.compile(r"(?:E\s)?\s*\+\s*(?:where|and) ")
+VALUE, CALL = lazy_regex(r"\d|['\"`]"), lazy_regex(r"\w\([^)\s]")
+OF_CALLS = lazy_regex(r"(?:E\s)?\s*\+\s*(?:where|and) ")
 STEPS = (1, -1)
 """So far the values lie from those of the tests."""
 Taken = Sequence[tuple[str, TakenLiteral]]
 """Literals of the work, with their files."""
 
 
-@dataclass(frozen=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """What tests that ask with values near by fail with, by name."""
 
     step: int

@@ -12,6 +12,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 
 from agentrunner.state.run_state import Proof
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes, to_text
 from agentrunner.verification.inputs.programs import SAYS_NO
 from agentrunner.verification.inputs.references import family_by_first_line, family_of
@@ -29,7 +30,7 @@ NO_PRODUCT = "nothing that stood before was changed, and no function is new"
 NEVER_FAILS = "asserts nothing"
 NOT_STATED = "nothing that is new in it asks for what the task states in quotes"
 NOT_AGAIN = "it is not green each time"
-QUOTED = re.compile(r"\"([^\"\n]{2,60})\"")
+QUOTED = lazy_regex(r"\"([^\"\n]{2,60})\"")
 SHOWS = "it passes now, and fails on the code before the run with what the worker added to it"
 
 

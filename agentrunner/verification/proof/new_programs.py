@@ -7,15 +7,15 @@ program they are not compiled, and the message contains no more than this name.
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.manifests import toml_of
 from agentrunner.verification.results.model import ReadFile
 
-MAIN = re.compile(rb"(?m)^\s*(?:pub\s+)?(?:async\s+)?fn\s+main\s*\(")
-PLACE = re.compile(r"(?:(?P<home>.*)/)?src/(?:main\.rs|bin/(?P<name>[^/]+?)(?:\.rs|/main\.rs))")
+MAIN = lazy_regex(rb"(?m)^\s*(?:pub\s+)?(?:async\s+)?fn\s+main\s*\(")
+PLACE = lazy_regex(r"(?:(?P<home>.*)/)?src/(?:main\.rs|bin/(?P<name>[^/]+?)(?:\.rs|/main\.rs))")
 
 
 def new_programs(product: Sequence[str], old_paths: Collection[str], read: ReadFile) -> set[str]:

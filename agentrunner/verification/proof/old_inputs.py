@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import unified_diff
 from time import monotonic
+
+from msgspec import Struct
 
 from agentrunner.state.run_state import Finding
 from agentrunner.text.terminal import sanitize
@@ -28,8 +29,7 @@ SHOWN_LINES = 6
 MOST_LINES = 2_000
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(Struct, frozen=True):
     """What a command says with the inputs of the proof as they were."""
 
     results: Results | None

@@ -15,12 +15,13 @@ import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.references import JS_IMPORT, PYTHON_FROM, PYTHON_IMPORT
 from agentrunner.verification.rooms.copies import copy_tree
 
 LOADED_UNASKED = frozenset({"sitecustomize", "usercustomize"})
 PROGRAMS = ("bin", "Scripts", ".bin")
-PLUGIN = re.compile(r"(?m)^\[pytest11\]|^\[nose2?\.")
+PLUGIN = lazy_regex(r"(?m)^\[pytest11\]|^\[nose2?\.")
 """What makes test tools load a package that nobody imports."""
 MOST_FILES = 400
 """Files of one package that are searched for imports."""

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
+from msgspec import Struct
+
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.findings import pinned_to
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
@@ -43,8 +45,7 @@ MOST_FILES = 2_000
 """So many files of the old product are searched for a string."""
 
 
-@dataclass(frozen=True)
-class KnownTexts:
+class KnownTexts(Struct, frozen=True, dict=True):
     """What the tests of a target know, and who else does. Each is read once, and blocks."""
 
     exam: Examination

@@ -16,8 +16,10 @@ from __future__ import annotations
 import asyncio
 import posixpath
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentrunner.state.run_state import Baseline, Criterion, Evidence, Finding, Proof
 from agentrunner.verification.canaries.claimed_tests import Canaries
@@ -52,8 +54,7 @@ from agentrunner.verification.verifier import Verifier
 from agentrunner.verification.world import SnapshotTrees
 
 
-@dataclass
-class Prover:
+class Prover(Struct):
     """Examines trees for a verdict."""
 
     verifier: Verifier

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from agentrunner.verification.proof.kept_runs import KeptRuns
 from agentrunner.verification.verifier import Verifier
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     from agentrunner.verification.proof.proving import Prover
 
 
-@dataclass
-class RunProver:
+class RunProver(Struct, dict=True):
     """What a run proves with; what has run for it is kept in a folder until the run ends."""
 
     verifier: Verifier

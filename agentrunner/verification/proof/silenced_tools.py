@@ -11,8 +11,10 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax.edits import Edit
@@ -24,14 +26,13 @@ from agentrunner.verification.trees import with_edits
 MOST_FILES = 200
 MOST_TRIED = 6
 """So many comments are taken out one by one, to name the one that matters."""
-PLACED = re.compile(r":\d+|\bline \d+|^\s*\d+:\d+|\(\d+(?:,\d+)?\):? ", re.IGNORECASE)
+PLACED = lazy_regex(r":\d+|\bline \d+|^\s*\d+:\d+|\(\d+(?:,\d+)?\):? ", re.IGNORECASE)
 """What a line of output has that reports something at a place of a source."""
 WHY = "{} says `{}`, and without that `{}` reports what it reported before the run: {}"
 RED = "{} says `{}`, and without that {} fails: what it complained of is silenced, not fixed"
 
 
-@dataclass(frozen=True)
-class _Silencer:
+class _Silencer(Struct, frozen=True):
     """A comment, or code that silences, which the work added."""
 
     path: str

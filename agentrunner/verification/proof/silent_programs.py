@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.piped_commands import Span, piped_commands
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.target import Measured, Target
@@ -24,13 +27,12 @@ RECORDED = (
     ' printf "%s" "${{agentrunner_all%.}}"; }}'
 )
 """A command whose exit code and output are recorded beside passing the output on."""
-EXCLUDES_LINES = re.compile(r"\bgrep\s+(?:-\w+\s+)*(?:-\w*v|--invert-match)")
+EXCLUDES_LINES = lazy_regex(r"\bgrep\s+(?:-\w+\s+)*(?:-\w*v|--invert-match)")
 """A search for lines that do not match: a check that uses it wants every line to match."""
 MOST_LINES = 4
 
 
-@dataclass(frozen=True)
-class _Record:
+class _Record(Struct, frozen=True):
     """What the programs of a command did, all together."""
 
     codes: tuple[int, ...]

@@ -11,12 +11,13 @@ import posixpath
 import re
 from collections.abc import Sequence
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.target import TEST
 
-SHELL = re.compile(rb"#!.*\b(?:ba|da|z|k|a)?sh\b")
+SHELL = lazy_regex(rb"#!.*\b(?:ba|da|z|k|a)?sh\b")
 NOTHING = b"exit 0\n"
 JUDGES = r"\W+(?:\w+\W+){0,4}?(?:pass(?:es)?|succeeds?|green|agrees?|accepts?)\b"
 """What follows the name of a program that has to be content, and may not be rewritten for that."""

@@ -14,15 +14,16 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.proof.other_tests import red_in_other_words
 from agentrunner.verification.syntax.words import signatures
 from agentrunner.verification.target import Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
-OFF = re.compile(rb"(?<![\w-])(?P<name>[A-Za-z_]\w*)[\"']?\s*(?::\s*\w+\s*)?[:=]\s*(?:[Ff]alse)\b")
-HEAD = re.compile(rb"(?:\bdef|\bfunction|\bconstructor|\bfn|\bfunc)\s*\w*\s*\(([^()]*)\)")
-OFFERS = re.compile(
+OFF = lazy_regex(rb"(?<![\w-])(?P<name>[A-Za-z_]\w*)[\"']?\s*(?::\s*\w+\s*)?[:=]\s*(?:[Ff]alse)\b")
+HEAD = lazy_regex(rb"(?:\bdef|\bfunction|\bconstructor|\bfn|\bfunc)\s*\w*\s*\(([^()]*)\)")
+OFFERS = lazy_regex(
     r"(?i)\b(?:option\w*|flag|switch\w*|parameter|argument|keyword|mode|allow\w*|can|may|could|support\w*"
     r"|choos\w+|choice|enabl\w+|opt|opt-?in|setting|config\w*|want\w*|if|when|unless|whether|default\w*"
     r"|toggle|either|also|callers?|users?|dry|verbose|strict|lenient|force)\b"

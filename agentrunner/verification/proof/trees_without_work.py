@@ -6,7 +6,8 @@ import asyncio
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, emptied_in_c
@@ -25,8 +26,7 @@ Change = Callable[[str, bytes | None, bytes], bytes | None]
 """From a file's path, its old and its new text to another text; None leaves it as it is."""
 
 
-@dataclass(frozen=True)
-class TreesWithoutWork:
+class TreesWithoutWork(Struct, frozen=True):
     """Makes trees in which functions that the work added or altered do nothing."""
 
     snapshots: Snapshots

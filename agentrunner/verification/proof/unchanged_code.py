@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.code_equality import is_same_code
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.world import SnapshotTrees
 
-READS_DOCSTRINGS = re.compile(
+READS_DOCSTRINGS = lazy_regex(
     rb"__doc__|\bgetdoc\b|\bdocopt\b|(?m:^[ \t]*@\w)|(?m:^[ \t]*class\s+\w+\s*\((?!\s*\)))"
 )
 """What hands docstrings on: a decorator gets the function with its own, a base class the class."""
-ASKS_FOR_TEXT = re.compile(r"(?i)\bdoc(?!k)|\bhelp\b|\busage\b|説明|文書|ドキュメント|ヘルプ")
+ASKS_FOR_TEXT = lazy_regex(r"(?i)\bdoc(?!k)|\bhelp\b|\busage\b|説明|文書|ドキュメント|ヘルプ")
 
 
 def is_unchanged(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> bool:

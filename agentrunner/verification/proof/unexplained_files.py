@@ -16,6 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from time import monotonic
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.file_names import Naming, best, complaints, has_word, naming
 from agentrunner.verification.findings import tests_changed
 from agentrunner.verification.inputs.executed_files import only_reads
@@ -34,11 +37,11 @@ OLD = "no product code names it"
 MOST_READ = 2_000
 """Files that are searched for a name; in a larger tree only those that were changed."""
 MOST_BYTES = 1 << 20
-PROSE = re.compile(r"(?i)\.(?:md|rst|adoc|mdx)$|(?:^|/)(?:LICEN[CS]E|AUTHORS|CHANGE\w*|NEWS)[^/]*$")
-LINE_COMMENT = re.compile(
+PROSE = lazy_regex(r"(?i)\.(?:md|rst|adoc|mdx)$|(?:^|/)(?:LICEN[CS]E|AUTHORS|CHANGE\w*|NEWS)[^/]*$")
+LINE_COMMENT = lazy_regex(
     r"(?m)(?:^|(?<=\s))(?:#(?![ \t]*(?:include|define|import|embed)\b)|//|--(?=\s)|<!--).*$"
 )
-BLOCK_COMMENT = re.compile(r"/\*.*?\*/|\"\"\".*?\"\"\"|'''.*?'''", re.DOTALL)
+BLOCK_COMMENT = lazy_regex(r"/\*.*?\*/|\"\"\".*?\"\"\"|'''.*?'''", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -149,8 +152,7 @@ def _put_back(exam: Examination, tree: str, paths: Sequence[str]) -> str:
     return snapshots.combine(tree, {path: old.get(path) for path in paths})
 
 
-@dataclass
-class _Texts:
+class _Texts(Struct):
     """Texts that may explain a file, read once: code without comments, by path."""
 
     asked: str

@@ -8,12 +8,13 @@ nobody knows. Where the tests then fail, it is the word that lets them pass.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.environment import PLAIN
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.file_names import has_word
 from agentrunner.verification.inputs.interpreters import INTERPRETERS
@@ -39,7 +40,7 @@ from agentrunner.verification.syntax.regions import without_regions
 from agentrunner.verification.target import Target
 from agentrunner.verification.world import SnapshotTrees
 
-SHELL = re.compile(r"#!.*\b(?:ba|da|z|k)?sh\b")
+SHELL = lazy_regex(r"#!.*\b(?:ba|da|z|k)?sh\b")
 MOST_READ = 200_000
 """Bytes of a file that are looked at."""
 MOST_FILES = 3_000
@@ -51,8 +52,7 @@ WHY = (
 )
 
 
-@dataclass(frozen=True)
-class _Marks:
+class _Marks(Struct, frozen=True):
     """Words of the work, each with the file that has it, and the texts of the new tests."""
 
     words: Mapping[str, str]

@@ -6,9 +6,11 @@ import configparser
 import posixpath
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 
+from msgspec import Struct, field
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.manifests import json_of, toml_of
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.scripts import PACKAGE_MANAGERS, RECIPES, delegated
@@ -16,9 +18,9 @@ from agentrunner.verification.results.shell import SimpleCommand, quoted, simple
 
 MOST_COMMANDS = 300
 MOST_DEPTH = 8
-PYTHON = re.compile(r"(?:python[\d.]*|pypy[\d.]*|py)$")
-VARIABLE = re.compile(r"\$[({]?([A-Za-z_]\w*)[)}]?$")
-SHELL = re.compile(r"(?:sh|bash|dash|zsh|ksh)$")
+PYTHON = lazy_regex(r"(?:python[\d.]*|pypy[\d.]*|py)$")
+VARIABLE = lazy_regex(r"\$[({]?([A-Za-z_]\w*)[)}]?$")
+SHELL = lazy_regex(r"(?:sh|bash|dash|zsh|ksh)$")
 RUNNERS = {
     "uv": ("run", "tool"), "poetry": ("run",), "pdm": ("run",), "hatch": ("run",), "rye": ("run",),
     "pipenv": ("run",), "pixi": ("run",), "pnpm": ("exec", "dlx"), "npm": ("exec",), "npx": (),
@@ -31,23 +33,22 @@ RUNNERS = {
 Which of their own options take a value need not be known: the first word that has the form of a
 program, and not of a value, is taken."""
 
-INSTALLED = re.compile(
+INSTALLED = lazy_regex(
     r"(?:^|/)node_modules/(?:\.bin/|([\w.-]+)/(?:[\w.-]+/)*)([\w-]+)(?:\.[cm]?js)?$"
 )
 """A file of an installed package: the package, and the program by the file's name."""
 LOADED_FIRST = frozenset({"-r", "--require", "--import", "--loader", "--experimental-loader"})
 """Options of Node that name what it loads before its program."""
-VALUED = re.compile(r"--(?:\w+-)+(?:dir|directory)$")
+VALUED = lazy_regex(r"--(?:\w+-)+(?:dir|directory)$")
 """Options of Node whose next word names a folder."""
-INLINE = re.compile(r"-[ep]+$|--(?:eval|print)$")
+INLINE = lazy_regex(r"-[ep]+$|--(?:eval|print)$")
 """Options of Node that make a program of the next word."""
-RUN_BY_NODE = re.compile(r"\.[cm]?[jt]sx?$|/[^./]+$")
+RUN_BY_NODE = lazy_regex(r"\.[cm]?[jt]sx?$|/[^./]+$")
 """A file that Node runs, by its ending or as a path without one: other words behind an option are
 its value."""
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(Struct, frozen=True):
     """One program that a command finally runs."""
 
     words: tuple[str, ...]
@@ -132,8 +133,7 @@ def texts_run(shell: str, cwd: str, read: ReadFile) -> list[str]:
     return list(followed.texts)
 
 
-@dataclass
-class _Followed:
+class _Followed(Struct):
     """What a command was found to run."""
 
     read: ReadFile

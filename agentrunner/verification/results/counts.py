@@ -14,6 +14,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.names import uncoloured
 
 MAX_NAMES = 50
@@ -65,8 +68,7 @@ def _matches(pattern: str, text: str) -> list[re.Match[str]]:
     return list(re.finditer(pattern, text, re.MULTILINE))
 
 
-@dataclass(frozen=True)
-class _Runner:
+class _Runner(Struct, frozen=True):
     """How a runner prints its totals."""
 
     totals: tuple[str, ...]
@@ -96,7 +98,7 @@ class _Runner:
         return Counts(sums["passed"], failed, sums["skipped"], names, sums["errors"])
 
 
-WORD = re.compile(r"(\d+) ([A-Za-z]+)|([A-Za-z][a-z ]*)(?:=|: )(\d+)")
+WORD = lazy_regex(r"(\d+) ([A-Za-z]+)|([A-Za-z][a-z ]*)(?:=|: )(\d+)")
 WORDS = {
     "passed": "passed",
     **dict.fromkeys(("failed", "timed", "failures", "unexpected successes"), "failed"),

@@ -7,8 +7,9 @@ import os
 import posixpath
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 MOST_BYTES = 64 * 1024 * 1024
 """Bytes that are read of all files of one pattern together."""
@@ -18,8 +19,7 @@ MOST_READ = 100_000
 PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(Struct, frozen=True):
     """One file of a report."""
 
     path: str

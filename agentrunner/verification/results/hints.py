@@ -5,13 +5,12 @@ Pure.
 
 from __future__ import annotations
 
-import re
-
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.model import Results
 
-CARGO_STOPPED = re.compile(r"(?m)^error: test failed, to rerun pass ")
-CARGO_RAN_ALL = re.compile(r"(?m)^error: \d+ targets? failed:$")
-MINITEST = re.compile(r"(?m)^\d+ (?:runs|tests), \d+ assertions, \d+ failures, ")
+CARGO_STOPPED = lazy_regex(r"(?m)^error: test failed, to rerun pass ")
+CARGO_RAN_ALL = lazy_regex(r"(?m)^error: \d+ targets? failed:$")
+MINITEST = lazy_regex(r"(?m)^\d+ (?:runs|tests), \d+ assertions, \d+ failures, ")
 
 
 def hint_of(shell: str, exit_code: int, tail: str, results: Results | None) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from agentrunner.verification.results import xml
 from agentrunner.verification.results.model import TestOutcomeKind, TestResult
@@ -19,8 +20,7 @@ OUTCOME_OF_STATUS: dict[str, TestOutcomeKind] = {
 }  # fmt: skip
 
 
-@dataclass
-class Case:
+class Case(Struct):
     """One `testcase` of a report."""
 
     name: str

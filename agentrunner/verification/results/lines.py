@@ -11,8 +11,10 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from agentrunner.verification.results.files import Report, reports
 from agentrunner.verification.results.model import Exchanged, Results, TestResult
@@ -58,8 +60,7 @@ def read_lines(
     )
 
 
-@dataclass
-class Looks:
+class Looks(Struct):
     """What inspections found replaced among the tool's own functions."""
 
     started: str

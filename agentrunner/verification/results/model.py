@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, Protocol
+
+from msgspec import Struct, field
 
 ReadFile = Callable[[str], bytes | None]
 """Reads a file of the tree under judgement by its path; None where there is none."""
@@ -127,8 +129,7 @@ class Results:
         return tuple(test for test in self.tests if test.red)
 
 
-@dataclass(frozen=True)
-class Instrumented:
+class Instrumented(Struct, frozen=True):
     """A command that reports by name.
 
     The report is written below `place`, a folder of a random name that exists only for this run.
@@ -145,8 +146,7 @@ class Instrumented:
     """Shell text that collects reports after the command has ended; its exit code is not used."""
 
 
-@dataclass(frozen=True)
-class Ran:
+class Ran(Struct, frozen=True):
     """A command that ran, as readers see it. All of its content is hostile."""
 
     place: Path

@@ -8,18 +8,19 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
 
 MOST_NAME = 1_000
 MOST_MESSAGE = 2_000
 OUTCOMES: frozenset[str] = frozenset({"passed", "failed", "error", "skipped", "xfailed", "xpassed"})
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-MESSAGE_CONTROL = re.compile(
+CONTROL = lazy_regex(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+ESCAPES = lazy_regex(r"\x1b\[[0-9;]*[A-Za-z]")
+MESSAGE_CONTROL = lazy_regex(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
-CHANGING_PART = re.compile(
+CHANGING_PART = lazy_regex(
     r"""
       [0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}   # uuid
     | \b0x[0-9a-fA-F]{4,}                                                           # address
@@ -32,26 +33,26 @@ CHANGING_PART = re.compile(
     """,
     re.VERBOSE,
 )
-CASE_OF_TEST = re.compile(r"^((?:\S+\.py::\S+|\w+(?:\.\w+)+)) (?:\[.*\](?: \(.*\))?|\(.*\))$")
-PARAMETERS = re.compile(r"(?<=\w)\[.*\]$|(?<=\w)\[[^\[\]]*\](?= \[|\s*\()", re.DOTALL)
-TITLES = re.compile(r"\s[>›]\s")
+CASE_OF_TEST = lazy_regex(r"^((?:\S+\.py::\S+|\w+(?:\.\w+)+)) (?:\[.*\](?: \(.*\))?|\(.*\))$")
+PARAMETERS = lazy_regex(r"(?<=\w)\[.*\]$|(?<=\w)\[[^\[\]]*\](?= \[|\s*\()", re.DOTALL)
+TITLES = lazy_regex(r"\s[>›]\s")
 """Between titles: our own sign and Jest's."""
-OF_CRATE = re.compile(r"^\S+ \S+\.rs (?=\S+$)")
+OF_CRATE = lazy_regex(r"^\S+ \S+\.rs (?=\S+$)")
 """The package and the file that a name of Cargo's begins with."""
-INNERMOST = re.compile(r"\[[^\[\]()]*\]|\([^\[\]()]*\)")
-CASE = re.compile(r"(?<=\w)[\[(]")
+INNERMOST = lazy_regex(r"\[[^\[\]()]*\]|\([^\[\]()]*\)")
+CASE = lazy_regex(r"(?<=\w)[\[(]")
 """Where the parameters of a case begin."""
-IN_BRACKETS = re.compile(r"^\w+ \(([\w.]+)\)$")
+IN_BRACKETS = lazy_regex(r"^\w+ \(([\w.]+)\)$")
 """What could not be set up: `setUpClass (tests.test_db.DbTest)`."""
-HOOK = re.compile(r' > "(?:before|after) (?:all|each)" hook[^>]*$')
+HOOK = lazy_regex(r' > "(?:before|after) (?:all|each)" hook[^>]*$')
 """The hook of a group, as Mocha names it."""
-NUMBERED = re.compile(r"(?<=[\[-])([^\W\d]\w*?)(\d+)(?=[\]-])")
+NUMBERED = lazy_regex(r"(?<=[\[-])([^\W\d]\w*?)(\d+)(?=[\]-])")
 """Pytest's own id of a value that has no text: the argument's name and its place in the list."""
-NUMBER_AS_NAME = re.compile(r"(?<= > )\d+$")
+NUMBER_AS_NAME = lazy_regex(r"(?<= > )\d+$")
 """The number of a TAP test without a description, which changes with the tests before it."""
-BRACKETED = re.compile(r" with data set (?:#\d+|\".*\")$|(?<=\w)\(.*\)(?:\[\d+\])?$", re.DOTALL)
+BRACKETED = lazy_regex(r" with data set (?:#\d+|\".*\")$|(?<=\w)\(.*\)(?:\[\d+\])?$", re.DOTALL)
 
-ROW = re.compile(r" -- @\d.*$|(?<=\w)\{.*$|/\d+$")
+ROW = lazy_regex(r" -- @\d.*$|(?<=\w)\{.*$|/\d+$")
 """What Behave puts behind the name of a scenario for a row of its table, Surefire and GoogleTest
 behind that of a test for a case."""
 

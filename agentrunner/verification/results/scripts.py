@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import PurePosixPath
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.model import ReadFile
 
 FOLDER_OPTIONS = frozenset({"-C", "--prefix", "--directory", "--cwd", "--dir"})
@@ -19,7 +20,7 @@ RECIPES = {
     "just": ("justfile", "Justfile", ".justfile"),
 }
 PACKAGE_MANAGERS = frozenset({"npm", "pnpm", "yarn", "bun"})
-RULE = re.compile(
+RULE = lazy_regex(
     r"^([\w./$%-][^:=\n\t#]*?)\s*:(?!=)([^=\n]*)\n((?:[ \t]+.*\n?|\n)*)", re.MULTILINE
 )
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
+
 OPERATORS = ("&&", "||", ";;", "|&", ";", "|", "&", "(", ")", "\n", "{ ", "}")
-REDIRECTION = re.compile(r"\d*(?:>>|>\||>&|<&|<<-?|<>|>|<|&>>|&>)")
-ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+REDIRECTION = lazy_regex(r"\d*(?:>>|>\||>&|<&|<<-?|<>|>|<|&>>|&>)")
+ASSIGNMENT = lazy_regex(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 KEYWORDS = frozenset("! if then elif else fi do done while until time".split())
 
 
-@dataclass(frozen=True)
-class Word:
+class Word(Struct, frozen=True):
     """One word without its quotes, and its position in the text with them."""
 
     text: str
@@ -26,8 +28,7 @@ class Word:
     end: int
 
 
-@dataclass(frozen=True)
-class SimpleCommand:
+class SimpleCommand(Struct, frozen=True):
     """A simple command: its words without redirections, and its assignments."""
 
     words: tuple[Word, ...]

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.results.names import made, uncoloured
 
-LINE = re.compile(
+LINE = lazy_regex(
     r"^( *)(not ok|ok)\b *(\d*) *(?:- )?(.*?)"
     r"(?:(?: +|(?<=[ \d]))# *(skip\w*|todo)\b.*|# *(?:time=|in )[\d.]+ *\w*)?$",
     re.IGNORECASE,
 )
-PLAN = re.compile(r"^( *)1\.\.(\d+)(?: *# *(\w+))?")
-SPEAKS_TAP = re.compile(r"^\s*(?:TAP version \d|1\.\.\d|(?:not )?ok +\d)", re.MULTILINE)
+PLAN = lazy_regex(r"^( *)1\.\.(\d+)(?: *# *(\w+))?")
+SPEAKS_TAP = lazy_regex(r"^\s*(?:TAP version \d|1\.\.\d|(?:not )?ok +\d)", re.MULTILINE)
 """What no tool leaves out, and a script that only prints "ok" does not write."""
-SUBTEST = re.compile(r"^( *)# Subtest:? *(.*)$")
+SUBTEST = lazy_regex(r"^( *)# Subtest:? *(.*)$")
 
 
-@dataclass
-class Stream:
+class Stream(Struct):
     """What one TAP stream reports."""
 
     tests: list[TestResult] = field(default_factory=list)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 from xml.parsers import expat
+
+from msgspec import Struct, field
 
 MOST_DEPTH = 50
 MOST_TEXT = 8_000
@@ -17,8 +18,7 @@ class _RefusedError(Exception):
     """The document is not one that a test tool writes."""
 
 
-@dataclass
-class Element:
+class Element(Struct):
     """One open or closed element, without the elements inside it."""
 
     tag: str

@@ -17,9 +17,11 @@ import shlex
 from collections import deque
 from pathlib import Path
 
+from agentrunner.text.lazy_regex import lazy_regex
+
 PLACE = "/tmp/agentrunner-compiled"
 """Inside the sandbox; a fresh folder for each command."""
-_COMPILES = re.compile(
+_COMPILES = lazy_regex(
     r"(?P<quoted>'[^']*'|\"(?:[^\"\\]|\\.)*\")"
     r"|(?:^|(?<=[\s;&|({]))(?P<program>(?:[\w.~-]*/)*python[\d.]*(?:[ \t]+-[a-zA-Z]+)*?)"
     r"(?=[ \t]+-\w*m[ \t]*(?:compileall|py_compile)\b)"
@@ -30,7 +32,7 @@ PROGRAMS = Path("/tmp/agentrunner-python")
 NAMES = ("python", "python3")
 WITH_PROGRAMS = 'PATH="$0:$PATH"; export PATH; exec sh -c "$1"'
 """Starts a command with our programs first on PATH."""
-_SPEAKS = re.compile(rb"\b(?:compileall|py_compile)\b")
+_SPEAKS = lazy_regex(rb"\b(?:compileall|py_compile)\b")
 MOST_FILES, MOST_BYTES = 2_000, 200_000
 """So many files of up to so many bytes are searched, those next to the root first."""
 _PROGRAM = """\

@@ -12,11 +12,13 @@ import os
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from msgspec import Struct
+
 from agentrunner.registry import GRADLE_FILES
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import speaks_of
 from agentrunner.verification.results.commands import Run, runs_of
 from agentrunner.verification.results.files import MOST_READ, read_plain
@@ -26,30 +28,30 @@ from agentrunner.verification.results.shell import words_of
 MISUSED = "the tool says: "
 PYTEST_USAGE = 4
 """pytest's exit code for a command line or configuration that it cannot use."""
-PYTEST_SAYS = re.compile(
+PYTEST_SAYS = lazy_regex(
     r"(?m)^ERROR: (?:usage: .*\n(?:.*\n)*?.*: (?P<why>error: .+)|(?!usage:)(?P<what>.+))$"
 )
 """How pytest reports it. A conftest that cannot be imported has the same exit code and another
 report: that may be a module that is still to be written."""
-MAKE_SAYS = re.compile(r"(?m)^\w*make(?:\[\d+\])?: \*\*\* \[.*\] Error (?P<code>\d+)$")
+MAKE_SAYS = lazy_regex(r"(?m)^\w*make(?:\[\d+\])?: \*\*\* \[.*\] Error (?P<code>\d+)$")
 MODULES = ("-m pytest", "-m py.test")
-NPM_SAYS = re.compile(
+NPM_SAYS = lazy_regex(
     r"npm (?:ERR!|error) (?:(?P<field>code|syscall|path|errno) |(?:enoent|JSON\.parse) )?"
     r"(?P<text>.*)"
 )
-OWN_FAULT = re.compile(r"E(?!LIFECYCLE)[A-Z_]+")
+OWN_FAULT = lazy_regex(r"E(?!LIFECYCLE)[A-Z_]+")
 """npm's codes of what it could not do itself; a script that failed has a number, or ELIFECYCLE."""
-NPM_WARNS = re.compile(r"npm (?:WARN|warn|notice)\b")
+NPM_WARNS = lazy_regex(r"npm (?:WARN|warn|notice)\b")
 MANIFEST = "package.json"
 TEXTS = frozenset({".md", ".txt", ".rst", ".yaml", ".yml"})
-MISSING = re.compile(
+MISSING = lazy_regex(
     r"(?m)^(?:.*?: )?(?:line \d+: |\d+: )?['\"`‘]?(?P<program>[^\s:'\"’]+)['\"’]?: "
     r"(?:command not found|not found|No such file or directory"
     r"|(?P<there>Permission denied|inaccessible .*))$"
 )
 """What shells, `env` and make say of a program that they cannot start."""
 NO_TARGET = tuple(
-    (re.compile(rf"(?m)^{says}"), place)
+    (lazy_regex(rf"(?m)^{says}"), place)
     for says, place in (
         (
             r"\w*make(?P<inner>\[\d+\])?: \*\*\* No rule to make target ['`](?P<name>[^']+)'.*",
@@ -68,24 +70,23 @@ NO_TARGET = tuple(
     )
 )
 """What tools say of a target or script that they do not have, and where that would stand."""
-NO_MODULE = re.compile(r"(?m)^(?!E\s).*\bNo module named '?(?P<module>[\w.]+)'?")
-NO_SUCH_FILE = re.compile(
+NO_MODULE = lazy_regex(r"(?m)^(?!E\s).*\bNo module named '?(?P<module>[\w.]+)'?")
+NO_SUCH_FILE = lazy_regex(
     r"(?i)no such file|not found|cannot|can't|could not|does not exist|error processing file"
 )
 """What programs say in the line that names the file they were to read or run."""
 MOST_FOLDERS = 500
 MOST_LOOKED_AT = 5_000
 """Files and folders in which sources are looked for; in more there may be some."""
-NO_FOLDER = re.compile(
+NO_FOLDER = lazy_regex(
     r"(?:.*: )?cd: (?:can't cd to (?P<plain>.+)|(?P<other>.+): (?:No such file or|Not a) directory)"
 )
 """What shells say of a folder that they cannot enter."""
-MARKS = re.compile(r"^(?:\[(?:ERROR|FATAL)\] )+|(?: @ *)?(?: -> \[Help \d+\])?\s*$")
+MARKS = lazy_regex(r"^(?:\[(?:ERROR|FATAL)\] )+|(?: @ *)?(?: -> \[Help \d+\])?\s*$")
 """What Maven puts around a message."""
 
 
-@dataclass(frozen=True)
-class Complaint:
+class Complaint(Struct, frozen=True):
     """What a tool says of the whole command."""
 
     text: str
@@ -97,8 +98,7 @@ class Complaint:
     """Whether it is about what the command's own tool calls in turn."""
 
 
-@dataclass(frozen=True)
-class Project:
+class Project(Struct, frozen=True):
     """How tools say that there is no project, and the files that make one, as globs."""
 
     programs: tuple[str, ...]
@@ -106,8 +106,7 @@ class Project:
     files: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Unknown:
+class Unknown(Struct, frozen=True):
     """How tools say that they do not know a word of the command, which is the pattern's group."""
 
     programs: tuple[str, ...]

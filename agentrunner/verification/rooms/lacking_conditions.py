@@ -7,12 +7,12 @@ that itself asks for one of them is red, like any other.
 
 from __future__ import annotations
 
-import re
 from pathlib import PurePath
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.model import TestResult
 
-SHORTAGE = re.compile(
+SHORTAGE = lazy_regex(
     r"(?im)^.*(?:temporary failure in name resolution|name or service not known"
     r"|network is unreachable|no route to host|\b(?:ENOTFOUND|EAI_AGAIN|ENETUNREACH)\b"
     r"|failed to lookup address information|no space left on device|disk quota exceeded"

@@ -17,6 +17,7 @@ from typing import Any
 
 from agentrunner.config.yaml_text import read_yaml
 from agentrunner.errors import UsageError
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
 from agentrunner.verification.results.files import text_of
 from agentrunner.verification.results.manifests import json_of, table, toml_of
@@ -24,17 +25,17 @@ from agentrunner.verification.rooms.own_code import children, is_own_module
 
 MOST_READ = 200_000
 """Characters of a manifest that are read."""
-MODULE = re.compile(
+MODULE = lazy_regex(
     r"No module named '?(?P<python>\w+)"
     r"|Cannot find (?:module|package) '(?P<node>[^'\n]+)'"
     r"|Failed to resolve import \"(?P<bundled>[^\"\n]+)\""
 )
 """What Python, Node and bundlers say of a module that they do not find."""
-PACKAGE = re.compile(r"(?:@[^/\s]+/)?[^@./\s][^/\s]*")
+PACKAGE = lazy_regex(r"(?:@[^/\s]+/)?[^@./\s][^/\s]*")
 """The package in the name of a module of Node: `@scope/name`, `name`."""
-REQUIREMENT = re.compile(r"\s*(?:-\s+)?[\"']?([A-Za-z0-9][\w.-]*)")
+REQUIREMENT = lazy_regex(r"\s*(?:-\s+)?[\"']?([A-Za-z0-9][\w.-]*)")
 """The name at the beginning of a requirement."""
-OWN_NAMES = re.compile(
+OWN_NAMES = lazy_regex(
     r"\b(?:name|packages|py_modules|package_dir|scripts)\s*=\s*"
     r"(?:\[[^\]]*\]|\{[^}]*\}|[\"'][^\"']*[\"'])"
 )

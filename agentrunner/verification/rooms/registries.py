@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from agentrunner.environment import find_program, home_of
 from agentrunner.registry import GRADLE_FILES
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.files import text_of
 from agentrunner.verification.results.manifests import table, toml_of
 
@@ -46,20 +47,20 @@ _LOCKS: tuple[tuple[str, str], ...] = (
     ("Gemfile", r"(?m)^\s*source\s*\(?\s*[\"'](https://[^\"']+)[\"']"),
 )
 """Files of a repository, and the pattern of a package address in them."""
-_OF_MAVEN = re.compile(
+_OF_MAVEN = lazy_regex(
     r"<(?P<kind>repositories|pluginRepositories)>(?P<text>.*?)</(?P=kind)>"
     r"|<distributionManagement>.*?</distributionManagement>",
     re.DOTALL,
 )
 """What a POM fetches from; the addresses of its project, its developers and releases are others."""
-_OF_GRADLE = re.compile(
+_OF_GRADLE = lazy_regex(
     r"//[^\n]*|/\*.*?\*/|\"\"\".*?\"\"\"|'{3}.*?'{3}"
     r"|\"(?P<double>(?:\\.|[^\"\\\n])*)\"|'(?P<single>(?:\\.|[^'\\\n])*)'"
     r"|(?P<word>[\w.]+)|(?P<brace>[{}])",
     re.DOTALL,
 )
 """What is between blocks of a Gradle file: comments and long texts, texts, words and braces."""
-_CARGO_INDEX = re.compile(r"^(?P<host>[\w.-]+)-[0-9a-f]{16}$")
+_CARGO_INDEX = lazy_regex(r"^(?P<host>[\w.-]+)-[0-9a-f]{16}$")
 
 _PIP_SAYS = (
     "from pip._internal.models.index import PyPI as own\n"
@@ -83,10 +84,10 @@ _CARGO_ASKED = ("cargo", "install", "agentrunner-asks-for-the-address")
 _NOWHERE = {"CARGO_HTTP_PROXY": "http://127.0.0.1:1", "CARGO_NET_RETRY": "0"}
 _TOOL_SEC = 10.0
 
-_COULD_NOT_FETCH = re.compile(
+_COULD_NOT_FETCH = lazy_regex(
     r"(?i)fail|fetch|could not|cannot|can't|unable|request|lookup|not resolve"
 )
-_HOST_NAMED = re.compile(
+_HOST_NAMED = lazy_regex(
     r"(?P<url>https://[^\s'\"<>]+)"
     r"|HTTPSConnection(?:Pool)?\(host='(?P<pool>[a-z0-9.-]+)'"
     r"|(?i:resolve host(?:name)?|getaddrinfo \w+|lookup)[ :(]+(?P<host>[a-z0-9-]+(?:\.[a-z0-9-]+)+)"

@@ -30,6 +30,7 @@ from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.gitdirs import git_folders
 from agentrunner.sandboxes.worker_git import SHARED_OBJECTS, alternates_of, hand_over
 from agentrunner.storage.write_index import IndexEntry, index_of
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.rooms.copies import copy_tree
 
@@ -43,9 +44,9 @@ MOST_BYTES = 1 << 20
 MOST_COPIED = 16 << 20
 """Bytes of one copied file, such as a hook."""
 SUBMODULE = 0o160000
-OTHER_WORK_TREE = re.compile(r"(?im)^\s*worktree\s*=")
+OTHER_WORK_TREE = lazy_regex(r"(?im)^\s*worktree\s*=")
 """A setting by which the work tree is not where the git folder is."""
-FILTERS = re.compile(r"(?im)^\s*(autocrlf|eol|safecrlf)\s*=")
+FILTERS = lazy_regex(r"(?im)^\s*(autocrlf|eol|safecrlf)\s*=")
 
 
 def seal_git(repo: Path, target: Path) -> None:

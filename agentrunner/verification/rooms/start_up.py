@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 import shlex
 import signal
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.counts import Counts
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.results.names import uncoloured
@@ -35,15 +37,15 @@ from agentrunner.verification.rooms.own_code import is_own_module, is_own_path
 from agentrunner.verification.rooms.unfetched import unfetched, unresolved
 
 NO_TESTS = "no tests ran"
-UNREADABLE_FOR_SHELL = re.compile(
+UNREADABLE_FOR_SHELL = lazy_regex(
     r"(?:sh: (?:-c: )?(?:line )?\d+: .*\n)*sh: (?:-c: )?(?:line )?\d+: [Ss]yntax error.*"
 )
 """The whole output of a shell that cannot read a command, for example one with an open quote."""
-NOT_WRITTEN = re.compile(
+NOT_WRITTEN = lazy_regex(
     r"(?m)^(?:.* is no folder of the repository|error: .*no such (?:sub)?command.*)$"
 )
 """Messages about a folder or a part of Cargo that is not there."""
-LOADER = re.compile(
+LOADER = lazy_regex(
     r"(?m)^(?P<program>[^\s:]+): (?:"
     r"error while loading shared libraries: .*|"
     r"symbol lookup error: .*|"
@@ -53,49 +55,49 @@ LOADER = re.compile(
 )
 """Messages of the dynamic loader about a program whose libraries it does not find."""
 LAUNCHERS = (
-    re.compile(r"(?m)^Error: could not open `.*jvm\.cfg'.*$"),
-    re.compile(
+    lazy_regex(r"(?m)^Error: could not open `.*jvm\.cfg'.*$"),
+    lazy_regex(
         r"(?m)^Error: (?:Could not create the Java Virtual Machine|could not find libjava).*$"
     ),
-    re.compile(r"(?m)^Error occurred during initialization of (?:VM|boot layer).*$"),
-    re.compile(r"(?m)^.*InternalError: Error loading java\.security file.*$"),
-    re.compile(r"(?m)^Fatal Python error: (?:init_|initfsencoding|Py_Initialize).*$"),
-    re.compile(r"(?m)^Could not create service of type \S+ using .*$"),  # Gradle
-    re.compile(r"(?m)^go: cannot find GOROOT directory.*$"),
-    re.compile(r"(?m)^go: .*\brequires go >= .*$"),
-    re.compile(r"(?m)^go: (?:errors parsing \S*go\.work:|download go\S+ for ).*$"),
-    re.compile(r"(?m)^(?:go: )?reading go\.work: .*$"),
-    re.compile(r"(?m)^.*current directory is contained in a module that is not one of the .*$"),
-    re.compile(r"(?m)^error: rustup could not choose a version of .*$"),
-    re.compile(r"(?m)^error: toolchain '\S+' is not (?:installed|installable).*$"),
-    re.compile(r"(?m)^\w+env: version [`'].+' is not installed.*$"),
-    re.compile(r"(?m)^(?:\w+: )?Cannot connect to the Docker daemon.*$"),
+    lazy_regex(r"(?m)^Error occurred during initialization of (?:VM|boot layer).*$"),
+    lazy_regex(r"(?m)^.*InternalError: Error loading java\.security file.*$"),
+    lazy_regex(r"(?m)^Fatal Python error: (?:init_|initfsencoding|Py_Initialize).*$"),
+    lazy_regex(r"(?m)^Could not create service of type \S+ using .*$"),  # Gradle
+    lazy_regex(r"(?m)^go: cannot find GOROOT directory.*$"),
+    lazy_regex(r"(?m)^go: .*\brequires go >= .*$"),
+    lazy_regex(r"(?m)^go: (?:errors parsing \S*go\.work:|download go\S+ for ).*$"),
+    lazy_regex(r"(?m)^(?:go: )?reading go\.work: .*$"),
+    lazy_regex(r"(?m)^.*current directory is contained in a module that is not one of the .*$"),
+    lazy_regex(r"(?m)^error: rustup could not choose a version of .*$"),
+    lazy_regex(r"(?m)^error: toolchain '\S+' is not (?:installed|installable).*$"),
+    lazy_regex(r"(?m)^\w+env: version [`'].+' is not installed.*$"),
+    lazy_regex(r"(?m)^(?:\w+: )?Cannot connect to the Docker daemon.*$"),
 )
 """Messages of a language's launcher about a missing installation or configuration of its own."""
 FETCHES = (
-    re.compile(
+    lazy_regex(
         r"(?m)^npm (?:ERR!|error) request to \S+/(?P<tool>[^\s/]+) failed: cache mode is .*$"
     ),
-    re.compile(r"(?m)^.*[Bb]ecause (?P<tool>\S+) was not found in the cache and .*$"),
-    re.compile(r"(?m)^\s*ERROR: No matching distribution found for (?P<tool>\S+)$"),
-    re.compile(
+    lazy_regex(r"(?m)^.*[Bb]ecause (?P<tool>\S+) was not found in the cache and .*$"),
+    lazy_regex(r"(?m)^\s*ERROR: No matching distribution found for (?P<tool>\S+)$"),
+    lazy_regex(
         r"(?m)^(?:.*: )?Could not find (?:gem '|(?=\S+-\d))(?P<tool>[^\s',]+).* in"
         r" (?:any of the sources|locally installed gems|rubygems repository|cached gems)\b.*$"
     ),
 )
 """Messages of an offline package manager about a tool that it would have to fetch first."""
-CONFTEST = re.compile(r"(?m)^ImportError while loading conftest .*$")
-MISSING_MODULE = re.compile(r"(?m)^E\s+ModuleNotFoundError: No module named '(?P<module>\w+).*$")
-INSTALL_ADVICE = re.compile(
+CONFTEST = lazy_regex(r"(?m)^ImportError while loading conftest .*$")
+MISSING_MODULE = lazy_regex(r"(?m)^E\s+ModuleNotFoundError: No module named '(?P<module>\w+).*$")
+INSTALL_ADVICE = lazy_regex(
     r"(?im)^(?:E\s+)?.*\binstall (?:it|this|them) with\b.*$|^(?:E\s+)?.*\bpip install\b.*$"
 )
 """Messages of an installed package about one that is not installed."""
-MISSING_MEMBER = re.compile(
+MISSING_MEMBER = lazy_regex(
     r"(?m)^go: (?:cannot load module (?P<place>\S+) listed in go\.work file"
     r"|open (?P<whole>\S+)/go\.mod: no such file or directory).*$"
 )
 """Messages of go about a member of the workspace that does not exist."""
-MAKE_FAILED = re.compile(r"(?m)^\w*make(?:\[\d+\])?: \*\*\* \[.*\] Error 12[67]$")
+MAKE_FAILED = lazy_regex(r"(?m)^\w*make(?:\[\d+\])?: \*\*\* \[.*\] Error 12[67]$")
 """Messages of make about a program that it could not start."""
 SILENT_DEATHS = frozenset(
     128 + number
@@ -103,7 +105,7 @@ SILENT_DEATHS = frozenset(
         signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV, signal.SIGSYS,
     )
 )  # fmt: skip
-_SHELL_ON_SIGNAL = re.compile(
+_SHELL_ON_SIGNAL = lazy_regex(
     r"(?:.*: )?(?:line \d+: +\d+ |\d+ )?(?:Illegal instruction|Aborted|Bus error|"
     r"Floating point exception|Segmentation fault|Bad system call)(?: \(core dumped\))?.*"
 )
@@ -125,8 +127,7 @@ class ShellOutcome(Protocol):
         """The counts of tests in its output."""
 
 
-@dataclass(frozen=True)
-class _Colourless:
+class _Colourless(Struct, frozen=True):
     """A command that ran to its end, with its output without colours."""
 
     exit_code: int

@@ -6,9 +6,9 @@ words: that is for the worker to add.
 
 from __future__ import annotations
 
-import re
+from agentrunner.text.lazy_regex import lazy_regex
 
-UNRESOLVED = re.compile(
+UNRESOLVED = lazy_regex(
     r"(?m)^\[ERROR\] "
     r"(?:Plugin \S+ or one of its dependencies could not be resolved"
     r"|No plugin found for prefix|Error resolving version for plugin"
@@ -24,25 +24,25 @@ UNRESOLVED = re.compile(
 """Messages of Maven and Gradle where a part of themselves or a dependency cannot be fetched: no
 test ran. For a version that was never published they have another message, and that is red."""
 NOT_FETCHED = (
-    re.compile(
+    lazy_regex(
         r"(?m)^(?:go: |\S+\.go:\d+:\d+: )(?:\S+@v\S+: .*(?:\bdial tcp\b|lookup disabled|\bzip: )"
         r"|\w+ \S+/cache/download/\S*: ).*$"
     ),
-    re.compile(
+    lazy_regex(
         r"(?m)^(?:go: |\S+\.go:\d+:\d+: ).*\bmissing (?P<file>go\.sum) entry\b.*(?:\n\t.+)?$"
     ),
-    re.compile(r"(?m)^error: failed to download `.*$|^\s*download of \S+ failed$"),
-    re.compile(r"(?m)^The git source \S+ is not yet checked out\b.*$"),
-    re.compile(
+    lazy_regex(r"(?m)^error: failed to download `.*$|^\s*download of \S+ failed$"),
+    lazy_regex(r"(?m)^The git source \S+ is not yet checked out\b.*$"),
+    lazy_regex(
         r"(?m)^(?P<fault>error: [^\n]*)\n(?:(?!error: )[^\n]*\n)*?[^\n]*"
         r"(?:you're using offline mode \(|but --offline was specified)"
     ),
-    re.compile(r"(?m)^.*(?:you're using offline mode \(|but --offline was specified).*$"),
-    re.compile(r"(?m)^\[ERROR\] error reading \S+/\.m2/\S+\.jar; .*$"),
+    lazy_regex(r"(?m)^.*(?:you're using offline mode \(|but --offline was specified).*$"),
+    lazy_regex(r"(?m)^\[ERROR\] error reading \S+/\.m2/\S+\.jar; .*$"),
 )
 """Messages of Go, Cargo, Bundler and Maven's compiler. Where there is a `fault`, it says which
 package it is."""
-INSTALLED_IN_PART = re.compile(
+INSTALLED_IN_PART = lazy_regex(
     r"(?m)^(?P<fault>(?:Error: )?Cannot find module '\S+')\s*\n"
     r"Require stack:\s*\n- \S*/node_modules/\S+$"
 )

@@ -10,10 +10,12 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run, runs_of
 from agentrunner.verification.results.files import MOST_READ, read_plain
 from agentrunner.verification.results.names import uncoloured
@@ -28,34 +30,34 @@ from agentrunner.verification.rooms.complaints import (
 )
 from agentrunner.verification.rooms.own_code import is_own_module, is_own_path, own_programs
 
-INTERPRETERS = re.compile(
+INTERPRETERS = lazy_regex(
     r"(?:python[\d.]*|pypy[\d.]*|sh|bash|dash|zsh|ksh|node|ruby|perl|php|lua|Rscript|deno|bun)$"
 )
-INLINE_FRAME = re.compile(r'File "<(?:string|stdin)>", line \d+')
-FRAME = re.compile(r'(?m)^ +File "(?P<file>[^"]+)", line \d+')
-NODE_MODULE = re.compile(
+INLINE_FRAME = lazy_regex(r'File "<(?:string|stdin)>", line \d+')
+FRAME = lazy_regex(r'(?m)^ +File "(?P<file>[^"]+)", line \d+')
+NODE_MODULE = lazy_regex(
     r"Cannot find (?:module|package) '(?P<module>[^'./][^']*)'"
     r"(?:\n(?:.*\n)*?Require stack:\n- .*\[eval\]|.* imported from \S*\[eval\d*\])"
 )
 SYNTAX = (
-    re.compile(r'\A(?:(?!Traceback)[^\n]*\n)*? +File "<(?:string|stdin)>", line \d+\n'
+    lazy_regex(r'\A(?:(?!Traceback)[^\n]*\n)*? +File "<(?:string|stdin)>", line \d+\n'
                r"(?:[^\n]*\n){0,3}?(?P<words>(?:Syntax|Indentation|Tab)Error: [^\n]*)"),
-    re.compile(r"(?m)^\[eval\](?:-wrapper)?:\d+\n(?:.*\n){0,5}?(?P<words>SyntaxError: (?!.*JSON).*)"
+    lazy_regex(r"(?m)^\[eval\](?:-wrapper)?:\d+\n(?:.*\n){0,5}?(?P<words>SyntaxError: (?!.*JSON).*)"
                r"\n\s+at (?:makeContextifyScript|new Script|createScript|wrapSafe|compile)"),
-    re.compile(r"(?m)^(?P<words>-e:\d+: .*syntax error.*)$"),
-    re.compile(r"(?m)^(?P<words>-e: -e:\d+: syntax errors? found.*)$"),
-    re.compile(r"(?m)^(?P<words>syntax error at -e line \d+.*)$"),
-    re.compile(r"(?m)^(?P<words>Can't find string terminator .* at -e line \d+.*)$"),
-    re.compile(r"(?m)^(?:PHP )?(?P<words>Parse error: .* in Command line code.*)$"),
-    re.compile(r"(?m)^(?P<words>(?:ba|da|z|k)?sh: (?:-c: )?(?:line )?\d+: [Ss]yntax error.*)$"),
-    re.compile(r"(?m)^(?P<words>[gmn]?awk: (?:cmd\. )?line:? ?\d+: .*syntax error.*)$"),
-    re.compile(r"(?m)^(?P<words>sed: -e expression #\d+, char \d+: .*)$"),
-    re.compile(r"(?m)^(?P<words>jq: error: syntax error.*)$"),
-    re.compile(r"(?m)^(?P<words>grep: (?:[Uu]nmatched|[Ii]nvalid|Trailing backslash).*)$"),
+    lazy_regex(r"(?m)^(?P<words>-e:\d+: .*syntax error.*)$"),
+    lazy_regex(r"(?m)^(?P<words>-e: -e:\d+: syntax errors? found.*)$"),
+    lazy_regex(r"(?m)^(?P<words>syntax error at -e line \d+.*)$"),
+    lazy_regex(r"(?m)^(?P<words>Can't find string terminator .* at -e line \d+.*)$"),
+    lazy_regex(r"(?m)^(?:PHP )?(?P<words>Parse error: .* in Command line code.*)$"),
+    lazy_regex(r"(?m)^(?P<words>(?:ba|da|z|k)?sh: (?:-c: )?(?:line )?\d+: [Ss]yntax error.*)$"),
+    lazy_regex(r"(?m)^(?P<words>[gmn]?awk: (?:cmd\. )?line:? ?\d+: .*syntax error.*)$"),
+    lazy_regex(r"(?m)^(?P<words>sed: -e expression #\d+, char \d+: .*)$"),
+    lazy_regex(r"(?m)^(?P<words>jq: error: syntax error.*)$"),
+    lazy_regex(r"(?m)^(?P<words>grep: (?:[Uu]nmatched|[Ii]nvalid|Trailing backslash).*)$"),
 )  # fmt: skip
 """What interpreters say of the program that a command holds itself, and not of a file."""
-HAS_PROGRAM = re.compile(r"(?:^|\s)-(?:[a-z]*[cepr]|-eval|-print)\b|<<|\b(?:awk|sed|jq|grep)\b")
-UNKNOWN_WORD = re.compile(
+HAS_PROGRAM = lazy_regex(r"(?:^|\s)-(?:[a-z]*[cepr]|-eval|-print)\b|<<|\b(?:awk|sed|jq|grep)\b")
+UNKNOWN_WORD = lazy_regex(
     r"(?im)^.*?(?:unrecogni[sz]ed|unknown|invalid|illegal|unexpected|bad|no such|ambiguous|"
     r"not defined|unsupported)\b[^\n]*?"
     r"\b(?:options?|arguments?|flags?|switch|(?:sub)?commands?|predicate|primary)"
@@ -63,14 +65,13 @@ UNKNOWN_WORD = re.compile(
     r"|^flag provided but not defined: (?P<flag>\S+)$"
 )
 """What most tools say of an option or command that they do not know."""
-USAGE = re.compile(
+USAGE = lazy_regex(
     r"(?im)^(?:usage: (?:\S*/)?(?P<program>[\w.+-]+)\b|try '(?P<tool>[\w.+-]+) -).*$"
 )
 """How a tool begins to explain itself where it was called wrongly."""
 
 
-@dataclass(frozen=True)
-class WrongCommand:
+class WrongCommand(Struct, frozen=True):
     """Why a command cannot decide anything about the product as it is."""
 
     text: str

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.functions import Function, functions_of, own_nodes
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
@@ -21,11 +21,11 @@ from agentrunner.verification.syntax.languages import (
 
 CHOOSES = frozenset({"conditional_expression", "ternary_expression", "parenthesized_expression"})
 RECEIVERS = frozenset({"self", "cls", "this"})
-HEAD = re.compile(r"(?:->|\)\s*:|\))\s*bool(?:ean)?\b")
+HEAD = lazy_regex(r"(?:->|\)\s*:|\))\s*bool(?:ean)?\b")
 """The type of what a function gives, in a head that states it."""
 COMPARES = frozenset({"<", "<=", ">", ">=", "==", "===", "!=", "!==", "instanceof", "in"})
 JOINS = frozenset({"&&", "||", "and", "or"})
-SAYS = re.compile(
+SAYS = lazy_regex(
     r"(?:^|\.)(?:all|any|bool|isinstance|issubclass|hasattr|callable|Boolean|every|some|includes|test"
     r"|starts_?[wW]ith|ends_?[wW]ith|(?:is|has)(?:_|[A-Z])\w*|(?<=\.)is[a-z]+)$"
 )

@@ -13,8 +13,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import Struct
 from tree_sitter import Node
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import line_of
@@ -49,7 +51,7 @@ FOR_IN = "for_in_clause"
 OVER_ROWS = frozenset({"forEach", "map", "every", "some", "filter", "flatMap"})
 EQUALS = ("==", "===", "is")
 DIFFERS = ("!=", "!==", "is not")
-WAITS = re.compile(r"\b(?:await|yield)\b|:=")
+WAITS = lazy_regex(r"\b(?:await|yield)\b|:=")
 PLAIN = frozenset(
     "len str int float sum min max round sorted list tuple set dict abs String Number".split()
 )
@@ -97,8 +99,7 @@ def asked_calls(source: bytes, language: str, span: TestSpan) -> list[AskedCall]
     return kept[:MOST]
 
 
-@dataclass(frozen=True)
-class _Loop:
+class _Loop(Struct, frozen=True):
     """A loop over rows: the target that each row is assigned to, the rows, and the body."""
 
     target: Node

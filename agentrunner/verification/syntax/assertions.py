@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from msgspec import Struct
 from tree_sitter import Node
 
 from agentrunner.verification.syntax.edits import Edit, replaced
 from agentrunner.verification.syntax.languages import Parsed, field, without_brackets
 
 
-@dataclass(frozen=True)
-class Stated:
+class Stated(Struct, frozen=True):
     """An assertion of a test."""
 
     node: Node

@@ -5,11 +5,11 @@ An honest product does not produce that value, so a sound test tool reports the 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from tree_sitter import Node
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.assertions import Stated
 from agentrunner.verification.syntax.asserts import asserts_of, certainty
 from agentrunner.verification.syntax.edits import Canary, Edit, applied, line_of, still_parses
@@ -18,7 +18,7 @@ from agentrunner.verification.syntax.test_finder import located
 from agentrunner.verification.syntax.test_spans import Found, TestSpan
 from agentrunner.verification.syntax.values import another, assigned, is_literal, leaf
 
-_COPY = re.compile(r"#\d+$")
+_COPY = lazy_regex(r"#\d+$")
 """What Go adds to the name of a sub-test that occurs again."""
 _Change = Callable[[Found, Stated], Iterator[list[Edit]]]
 

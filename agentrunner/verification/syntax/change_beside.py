@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 
+from msgspec import Struct
 from tree_sitter import Node
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.context import (
     NAMES,
     definitions_in,
@@ -21,15 +21,15 @@ from agentrunner.verification.syntax.languages import Parsed, field, inside, is_
 from agentrunner.verification.syntax.plain_code import PlainCode, uses_in, written
 from agentrunner.verification.syntax.values import is_literal
 
-WORD = re.compile(r"[^\W\d]\w*")
+WORD = lazy_regex(r"[^\W\d]\w*")
 CLASSES = frozenset(
     "class_definition class_declaration abstract_class_declaration impl_item".split()
 )
-HOLDS = re.compile(r"export_statement|expression_statement|\w*declaration|var_spec_list")
+HOLDS = lazy_regex(r"export_statement|expression_statement|\w*declaration|var_spec_list")
 """Statements that declare something, or have one definition in them."""
-BARE = re.compile(r"len|cap|bool|byte|rune|string|u?int\d*|float\d\d|complex\d+")
+BARE = lazy_regex(r"len|cap|bool|byte|rune|string|u?int\d*|float\d\d|complex\d+")
 """Types of Go that have no methods, and functions that call none."""
-BESIDES = re.compile(r"modifiers|\w*type\w*|dimensions|visibility_modifier")
+BESIDES = lazy_regex(r"modifiers|\w*type\w*|dimensions|visibility_modifier")
 """What stands in such a statement beside what it declares."""
 
 
@@ -86,8 +86,7 @@ def _are_imports_extended(
     )
 
 
-@dataclass(frozen=True)
-class _Unit:
+class _Unit(Struct, frozen=True):
     """A statement of a file or of a class in it; of the class itself only its head."""
 
     place: str

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.functions import is_docstring
 from agentrunner.verification.syntax.languages import Parsed, is_comment, parse, walk
 
-TEXT = re.compile(r"string|content|template|heredoc|fragment|regex|char|text")
+TEXT = lazy_regex(r"string|content|template|heredoc|fragment|regex|char|text")
 """Nodes in which blanks count."""
 
 

@@ -7,21 +7,22 @@ each for the literal or for a pair or list of literals that it is in.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.tokens import Token, Value, number, tokens, value_of
 
 SAME = frozenset("== === != !== <> ~= eq ne is".split())
 SHELL_SAME = frozenset("= == !=".split())
-EQUALS = re.compile(
+EQUALS = lazy_regex(
     r"(?i)equals?(?:ignorecase|fold|to)?$|eql\?|^equal\?$|^(?:str|mem|wcs)\w*cmp\w*$"
 )
-HAS = re.compile(r"(?i)^(?:includes?\??|contains|index_?of|has|member\?|count)$")
-GETS = re.compile(r"(?i)^(?:get|fetch|at|dig|get_?or_?default)$")
-COLLECTIONS = re.compile(r"(?i)^(?:of|\w*(?:list|set|array|vec|tuple))$")
+HAS = lazy_regex(r"(?i)^(?:includes?\??|contains|index_?of|has|member\?|count)$")
+GETS = lazy_regex(r"(?i)^(?:get|fetch|at|dig|get_?or_?default)$")
+COLLECTIONS = lazy_regex(r"(?i)^(?:of|\w*(?:list|set|array|vec|tuple))$")
 ARROWS = {"rust": ("=>",), "php": ("=>",), "c": ("->", "=>")}
 """What stands behind the pattern of an arm, by family of languages."""
 OPENS, CLOSES = frozenset("([{"), frozenset(")]}")
@@ -42,8 +43,7 @@ WIDEST = 2_000
 """The most tokens in a bracket that is looked at."""
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """A literal that a value is compared with, or by which something is looked up."""
 
     subject: str
@@ -103,8 +103,7 @@ PARTS = (",", "|", "-")
 """What stands between the patterns of an arm, or before one."""
 
 
-@dataclass(frozen=True)
-class _Comparisons:
+class _Comparisons(Struct, frozen=True, dict=True):
     read: Sequence[Token]
     family: str
 

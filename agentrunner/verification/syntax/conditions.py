@@ -6,12 +6,12 @@ is none where `count` is a parameter, a field, the variable of a loop, or filled
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
 from tree_sitter import Node
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.languages import (
     Parsed,
@@ -27,16 +27,15 @@ from agentrunner.verification.syntax.name_scopes import LOOP, OWNERS, NameScope,
 OPERATORS = {"python": ("or True", "and False")}
 """What makes a condition always true, and never, by language."""
 OTHER_OPERATORS = ("|| true", "&& false")
-LOUD = re.compile(
+LOUD = lazy_regex(
     r"^(?:raise|throw)\b|\b(?:panic!?|exit|Exit|abort|Err|Errorf|fatal|Fatal\w*)\(|\berrors\.New\("
 )
 """A last statement that fails loudly, in any of the languages."""
-STRING = re.compile(r"string|char_literal")
-WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Za-z][a-z0-9]*")
+STRING = lazy_regex(r"string|char_literal")
+WORD = lazy_regex(r"[A-Z]+(?![a-z])|[A-Za-z][a-z0-9]*")
 
 
-@dataclass(frozen=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """A condition of the work that only its surroundings decide."""
 
     text: str

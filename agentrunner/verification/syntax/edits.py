@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from msgspec import Struct
 from tree_sitter import Node
 
 from agentrunner.text.unicode import to_bytes
@@ -28,8 +29,7 @@ class Edit:
     text: str
 
 
-@dataclass(frozen=True)
-class Canary:
+class Canary(Struct, frozen=True):
     """A source with a test that has to fail."""
 
     source: bytes

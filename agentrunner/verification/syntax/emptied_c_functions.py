@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.edits import Edit, applied
 
 ENDINGS = (".c", ".h", ".cc", ".cpp", ".cxx", ".hpp")
-_BLANK = re.compile(
+_BLANK = lazy_regex(
     rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|(?m:^[ \t]*#(?:\\\n|[^\n])*)",
     re.DOTALL,
 )
 """Text that holds no code (comments, strings, characters), and preprocessor lines."""
-_HEAD = re.compile(r"(?P<type>\w[\w\s*]*?[\s*])(?P<name>\w+)\s*\([^(){}]*\)\s*$")
+_HEAD = lazy_regex(r"(?P<type>\w[\w\s*]*?[\s*])(?P<name>\w+)\s*\([^(){}]*\)\s*$")
 MEMORY = 4096
-_STORAGE = re.compile(r"\b(?:static|inline|extern|const|volatile|register|_Noreturn)\b")
+_STORAGE = lazy_regex(r"\b(?:static|inline|extern|const|volatile|register|_Noreturn)\b")
 
 
-@dataclass(frozen=True)
-class _Function:
+class _Function(Struct, frozen=True):
     name: str
     type: str
     """The return type."""

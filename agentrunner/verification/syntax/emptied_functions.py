@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from msgspec import Struct
 from tree_sitter import Node
 
 from agentrunner.verification.syntax.edits import Edit, applied, indent_of, newline, replaced
@@ -27,8 +27,7 @@ from agentrunner.verification.syntax.languages import (
 from agentrunner.verification.syntax.regions import regions_of_tests
 
 
-@dataclass(frozen=True)
-class Emptied:
+class Emptied(Struct, frozen=True):
     """A source whose changed functions have empty bodies."""
 
     source: bytes

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
 from tree_sitter import Node
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.assertions import Stated, negated
 from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.edits import Edit, line_of, replaced
@@ -27,20 +28,19 @@ from agentrunner.verification.syntax.script_asserts import REQUIRED, script_asse
 from agentrunner.verification.syntax.test_spans import Found
 from agentrunner.verification.syntax.values import another, leaf
 
-_IMPORTED = re.compile(
+_IMPORTED = lazy_regex(
     r"""import\s+([^;'"]+?)\s+from\s*['"](?!\.)|"""
     r"""(?:const|let|var)\s+([^;=]+?)\s*=\s*require\(\s*['"](?!\.)"""
 )
-_SAME = re.compile(r"equal$|^is$|^same$", re.I)
-_ENDS = re.compile(
+_SAME = lazy_regex(r"equal$|^is$|^same$", re.I)
+_ENDS = lazy_regex(
     r"\bthrow\b|\braise\b|\bexitCode\s*=\s*[1-9]|\b_?exit\(\s*[1-9]|\bexit\(\s*f?[\"']"
 )
-_EXITS = re.compile(r"(?:sys\.|os\._|process\.)?exit|quit|SystemExit")
-_UNEQUAL = re.compile(r"!==?|^\(?\s*(!|not\b)|\bis not\b")
+_EXITS = lazy_regex(r"(?:sys\.|os\._|process\.)?exit|quit|SystemExit")
+_UNEQUAL = lazy_regex(r"!==?|^\(?\s*(!|not\b)|\bis not\b")
 
 
-@dataclass(frozen=True)
-class Failing:
+class Failing(Struct, frozen=True):
     """An assertion, and the edits that make it fail the way it fails by itself."""
 
     kind: str

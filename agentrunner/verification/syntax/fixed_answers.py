@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
 
+from msgspec import Struct
 from tree_sitter import Node
 
 from agentrunner.text.unicode import to_bytes
@@ -28,8 +28,7 @@ from agentrunner.verification.syntax.values import NOTHINGS, TRUTHS, another, is
 SIGNED = frozenset({"unary_operator", "unary_expression", "literal_value"})
 
 
-@dataclass(frozen=True)
-class FixedAnswer:
+class FixedAnswer(Struct, frozen=True):
     """The only answer of a function, which is handed something, that gave others before."""
 
     function: str

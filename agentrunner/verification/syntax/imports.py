@@ -9,6 +9,7 @@ from itertools import zip_longest
 
 from tree_sitter import Node
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes, to_text
 from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import Edit, applied
@@ -19,7 +20,7 @@ _IMPORTS = frozenset(
     "import_statement import_from_statement import_declaration package_clause use_declaration"
     " package_declaration".split()
 )
-_ENDING = re.compile(r"\.(?:[cm]?[jt]sx?|json|node)\b")
+_ENDING = lazy_regex(r"\.(?:[cm]?[jt]sx?|json|node)\b")
 _DEFINES = frozenset(
     "function_definition class_definition function_declaration class_declaration function_item"
     " assignment variable_declarator generator_function_declaration".split()

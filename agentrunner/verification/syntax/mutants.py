@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
 from tree_sitter import Node
 
 from agentrunner.verification.syntax.edits import (
@@ -55,8 +55,7 @@ _CONDITIONED = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Mutant:
+class Mutant(Struct, frozen=True):
     """A source with one small change."""
 
     source: bytes

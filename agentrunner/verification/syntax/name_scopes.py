@@ -7,11 +7,12 @@ from __future__ import annotations
 import builtins
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 
+from msgspec import Struct
+from msgspec import field as dataclass_field
 from tree_sitter import Node
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.functions import functions_of
 from agentrunner.verification.syntax.languages import (
     Parsed,
@@ -23,7 +24,7 @@ from agentrunner.verification.syntax.languages import (
 )
 
 HANDED = ("parameters", "parameter", "receiver")
-LOOP = re.compile(r"while|range_clause|for_|do_statement|loop")
+LOOP = lazy_regex(r"while|range_clause|for_|do_statement|loop")
 NAMES = frozenset(
     "identifier type_identifier shorthand_property_identifier"
     " shorthand_property_identifier_pattern".split()
@@ -37,11 +38,11 @@ BINDS = ("left", "name", "pattern", "alias", "declarator", "parameters", "parame
 GO_NAMES = frozenset("len cap true false nil string int byte rune".split())
 """Names of Go that no import brings; others are those of another file of the package."""
 PYTHON_NAMES = frozenset((*dir(builtins), "__file__", "__path__"))
-OWN_FILE = re.compile(r"\bfrom\s+\.|['\"]\.{1,2}/|\bcrate::|\bsuper::")
+OWN_FILE = lazy_regex(r"\bfrom\s+\.|['\"]\.{1,2}/|\bcrate::|\bsuper::")
 """How a file of the project is imported, in any of the languages."""
-PACKAGE = re.compile(r"(\w+)[\"']")
+PACKAGE = lazy_regex(r"(\w+)[\"']")
 """The name by which Go knows what it imports."""
-ARGUMENTS = re.compile(
+ARGUMENTS = lazy_regex(
     r"(?:sys\.argv|os\.Args|ARGV)\b(?!\[0\])|process\.argv\b(?!\[[01]\])"
     r"|(?:std::)?env::args(?:_os)?\(\)\.(?:skip\([1-9]|nth\([1-9]|collect|len)"
 )
@@ -50,8 +51,7 @@ DEEPEST = 12
 """So many variables and functions are followed, one to the next."""
 
 
-@dataclass
-class NameScope:
+class NameScope(Struct):
     """What the names of a source stand for."""
 
     parsed: Parsed

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.syntax.assertions import Stated, compared, failing_guard, negated
 from agentrunner.verification.syntax.edits import Edit, replaced
 from agentrunner.verification.syntax.languages import Parsed, arguments_of, field, is_comment, walk
 from agentrunner.verification.syntax.test_spans import Found
 
-_FAILS = re.compile(r"^(Error|Errorf|Fatal|Fatalf|Fail|FailNow|fail|panic)$")
-_INEXACT = re.compile(r"Not|Less|Greater|Instance|Raises|Throws|Type|Before|After|Between", re.I)
+_FAILS = lazy_regex(r"^(Error|Errorf|Fatal|Fatalf|Fail|FailNow|fail|panic)$")
+_INEXACT = lazy_regex(r"Not|Less|Greater|Instance|Raises|Throws|Type|Before|After|Between", re.I)
 
 
 # Go -----------------------------------------------------------------------------------------------

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 
+from msgspec import Struct, field
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.comparisons import Comparison, comparisons, literals
 from agentrunner.verification.syntax.edits import Edit, changed_lines
 from agentrunner.verification.syntax.regions import tests_in, without_tests
@@ -15,18 +17,17 @@ from agentrunner.verification.syntax.tokens import Value, lexical_family, number
 
 COMMON = frozenset({"0", "1", "-1"})
 """Numbers that any code may compare with."""
-COMPUTED = re.compile(
+COMPUTED = lazy_regex(
     r"[\w)\]] (?:[%&^*]|<<|>>) |(?i:(?<![a-z])(?:len|length|size|typeof|sizeof|strlen)(?![a-z]))"
 )
 """A remainder, a length or a type is no value of a test's own."""
 MORE_NUMBERS = 3
 """A table of so many numbers more than the tests ask for knows what they are."""
-AS_NUMBER = re.compile(r"[-+]?\d+(?:[.,:/-]\d+)*")
-AS_WORD = re.compile(r"[A-Za-z_][\w.-]*")
+AS_NUMBER = lazy_regex(r"[-+]?\d+(?:[.,:/-]\d+)*")
+AS_WORD = lazy_regex(r"[A-Za-z_][\w.-]*")
 
 
-@dataclass(frozen=True)
-class Pinned:
+class Pinned(Struct, frozen=True):
     """A literal that a change compares with and that only tests know."""
 
     value: Value
@@ -43,8 +44,7 @@ class Pinned:
         return shown(self.value) + (f" ({shown(self.answer)})" if self.answer else "")
 
 
-@dataclass(frozen=True)
-class KnownToTests:
+class KnownToTests(Struct, frozen=True, dict=True):
     """The literals of tests."""
 
     values: frozenset[Value] = frozenset()

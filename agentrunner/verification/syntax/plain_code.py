@@ -14,35 +14,36 @@ from dataclasses import field as dataclass_field
 
 from tree_sitter import Node
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.calls import BINDING_FIELDS
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, arguments_of, field, walk
 from agentrunner.verification.syntax.name_scopes import is_member
 from agentrunner.verification.syntax.values import LITERALS, NUMBERS, STRINGS
 
-_SHUT = re.compile(
+_SHUT = lazy_regex(
     r".*import.*|use_declaration|(?:global|exec)_statement|unsafe_block|macro_definition"
     r"|meta_property|method_reference|class_literal"
 )
 """Statements by which code reaches names without saying them, or changes what they stand for."""
-_BACK_DOOR = re.compile(
+_BACK_DOOR = lazy_regex(
     r"__(?!init__|name__|doc__|all__|version__)\w+__|(?:gi|cr|ag|tb|f|co)_[a-z]+"
     r"|constructor|prototype|callee|caller|getClass"
 )
 """Members that hand out the names a program knows, or what all objects of a kind share."""
-_UNNAMED = re.compile(
+_UNNAMED = lazy_regex(
     r"__(?!init__)\w+__|valueOf|toString|toJSON|equals|hashCode|compareTo|String|init"
     r"|eq|ne|cmp|partial_cmp|fmt"
 )
 """Functions that are called without being named, as two things are compared or printed."""
-_UNNAMED_IN_SCRIPTS = re.compile(f"{_UNNAMED.pattern}|join|then|toISOString")
+_UNNAMED_IN_SCRIPTS = lazy_regex(f"{_UNNAMED.pattern}|join|then|toISOString")
 """Members of objects in JavaScript that are called so."""
 _NAMES = frozenset(
     "identifier crate super shorthand_property_identifier shorthand_property_identifier_pattern"
     .split()
 )  # fmt: skip
-_TYPES = re.compile(r"type_(?:annotation|arguments|parameters|alias_decl.*)|interface_declaration")
+_TYPES = lazy_regex(r"type_(?:annotation|arguments|parameters|alias_decl.*)|interface_declaration")
 """Nodes of TypeScript below which nothing is executed."""
-_IN_TYPES = re.compile(
+_IN_TYPES = lazy_regex(
     r"\w*type|type_parameter|identifier|attribute|subscript|string\w*|none|ellipsis|list|tuple"
     r"|binary_operator|integer"
 )
@@ -57,10 +58,10 @@ _BINDERS = {
     "lambda_expression": "parameters",
     "type_switch_statement": "alias",
 }
-_PARAMETERS = re.compile(r"\w*parameters|parameter_list")
+_PARAMETERS = lazy_regex(r"\w*parameters|parameter_list")
 _READ = ("value", "right", "type", "return_type", "condition", "result")
 """Fields by which what binds names reads some."""
-_WRITES = re.compile(
+_WRITES = lazy_regex(
     r"(?:augmented_)?assignment(?:_\w+)?|compound_assignment_expr|(?:update|inc|dec|delete)_\w+"
     r"|named_expression|for_statement|for_in_(?:statement|clause)|range_clause"
 )
@@ -76,7 +77,7 @@ _MEMBERS = {
     "pair": "key", "method_definition": "name", "field_definition": "property",
     "public_field_definition": "name",
 }  # fmt: skip
-_OWN_FILE = re.compile(r"(?:require\()?[\"'`]?\.")
+_OWN_FILE = lazy_regex(r"(?:require\()?[\"'`]?\.")
 """How the origin of a name begins that another file of the project defines."""
 _ITEMS = ("subscript", "subscript_expression", "index_expression", "array_access")
 _CALLED = {

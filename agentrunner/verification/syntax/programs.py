@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import posixpath
-import re
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.languages import SCRIPTS, language_of
 
 WITH_TREES = frozenset({"python", *SCRIPTS})
@@ -31,7 +31,7 @@ _ENDINGS = {
     ".rb": "ruby",
     ".lua": "lua",
 }
-_FIRST_LINE = re.compile(rb"#!.*\b(python|node|php|ruby|perl|lua|(?:ba|da|z|k)?sh)[\d.]*(?!\w)")
+_FIRST_LINE = lazy_regex(rb"#!.*\b(python|node|php|ruby|perl|lua|(?:ba|da|z|k)?sh)[\d.]*(?!\w)")
 
 
 def program_language(path: str, source: bytes = b"") -> str:

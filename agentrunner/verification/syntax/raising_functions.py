@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from msgspec import Struct
 from tree_sitter import Node
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.emptied_functions import (
     changed_functions,
@@ -22,14 +23,14 @@ UNWRITTEN = {
     "rust": frozenset({"todo", "unimplemented"}),
 }
 """What a language has for code which is still to be written."""
-ERRORS = re.compile(
+ERRORS = lazy_regex(
     r"(?i)\b(?:rais(?:es?|ed|ing)|throw(?:s|n|ing)?|errors?|exceptions?|panics?|reject\w*|refus\w*"
     r"|unsupported|forbidden)\b|エラー|例外|拒否"
 )
 """Words by which a text asks for an exception."""
-KIND = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Failure|Warning|Exit)\b|\b(?:[A-Z]\w+)(?=\()")
+KIND = lazy_regex(r"\b[A-Z]\w*(?:Error|Exception|Failure|Warning|Exit)\b|\b(?:[A-Z]\w+)(?=\()")
 GENERAL = frozenset({"Error", "Exception"})
-STRING = re.compile(r"\"([^\"\n]{4,})\"|'([^'\n]{4,})'|`([^`\n]{4,})`")
+STRING = lazy_regex(r"\"([^\"\n]{4,})\"|'([^'\n]{4,})'|`([^`\n]{4,})`")
 RAISES = {"python": "raise_statement", "java": "throw_statement"} | dict.fromkeys(
     SCRIPTS, "throw_statement"
 )
@@ -42,8 +43,7 @@ ELSE = frozenset(
 """Nodes of which the last part is what runs where no other part does."""
 
 
-@dataclass(frozen=True)
-class Raising:
+class Raising(Struct, frozen=True):
     """A function that raises where it should work."""
 
     statement: Node

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
 from tree_sitter import Node
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_text
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.languages import (
@@ -21,8 +22,7 @@ from agentrunner.verification.syntax.languages import (
 from agentrunner.verification.syntax.test_finder import attribute_path, attributes
 
 
-@dataclass(frozen=True)
-class Region:
+class Region(Struct, frozen=True):
     """A part of a product file that is a test. Offsets are in bytes."""
 
     start: int
@@ -99,7 +99,7 @@ def _outermost(found: Iterator[Region]) -> list[Region]:
 
 # Rust ---------------------------------------------------------------------------------------------
 
-_CFG_TEST = re.compile(r"#\s*\[\s*cfg\s*\(.*\btest\b")
+_CFG_TEST = lazy_regex(r"#\s*\[\s*cfg\s*\(.*\btest\b")
 
 
 def _rust(parsed: Parsed) -> Iterator[Region]:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from tree_sitter import Node
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.asked_values import FUNCTIONS, OWN, is_near, root_of
 from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import imports_in
@@ -33,7 +34,7 @@ from agentrunner.verification.syntax.values import is_literal
 MARK = "agentrunner compared "
 MOST = 40
 """The most assertions of one test."""
-WAITS = re.compile(r"\b(?:await|yield)\b|:=")
+WAITS = lazy_regex(r"\b(?:await|yield)\b|:=")
 CALLS = ("call", "call_expression")
 PYTHON = """
 
@@ -102,8 +103,7 @@ function {name}_ends(){any} {{
 """
 
 
-@dataclass(frozen=True)
-class Equality:
+class Equality(Struct, frozen=True):
     """An assertion that two values are equal."""
 
     where: Node

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 
 from tree_sitter import Node
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.assertions import Stated, compared, failing_guard, negated
 from agentrunner.verification.syntax.edits import Edit, replaced
 from agentrunner.verification.syntax.languages import Parsed, arguments_of, field, walk
@@ -14,12 +15,12 @@ from agentrunner.verification.syntax.scripts import callee_names
 from agentrunner.verification.syntax.test_spans import Found
 
 _SAME = ("===", "==")
-_EQUAL = re.compile(r"equal|^(is|same|match|throws|rejects|includes?|contains?|lengthof)$", re.I)
-REQUIRED = re.compile(
+_EQUAL = lazy_regex(r"equal|^(is|same|match|throws|rejects|includes?|contains?|lengthof)$", re.I)
+REQUIRED = lazy_regex(
     r"""require\(\s*['"](?!\.)[^'"]*(?:assert|expect)[^'"]*['"]\s*\)(?:\.strict)?"""
 )
 """An assertion module that is used right where it is loaded."""
-_NOT_EXACT = re.compile(r"greater|less|above|below|most|least|within|instance|not", re.I)
+_NOT_EXACT = lazy_regex(r"greater|less|above|below|most|least|within|instance|not", re.I)
 
 
 def script_asserts(found: Found, also: Collection[str] = ()) -> Iterator[Stated]:

@@ -7,15 +7,16 @@ languages define it: a pragma, an attribute, an escape from types, a stream that
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.edits import Edit, only_new
 from agentrunner.verification.syntax.tokens import LARGEST, comments, lexical_family, tokens
 
 
-@dataclass(frozen=True)
-class SilencedWarning:
+class SilencedWarning(Struct, frozen=True):
     """A place that silences, and the edit that takes it out."""
 
     line: int
@@ -64,12 +65,12 @@ _FORMS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 """By family: a pattern, and what takes its place."""
 _COMPILED = {
-    family: [(re.compile(pattern, re.MULTILINE), text) for pattern, text in forms]
+    family: [(lazy_regex(pattern, re.MULTILINE), text) for pattern, text in forms]
     for family, forms in _FORMS.items()
 }
 _TYPED = (".ts", ".tsx", ".mts", ".cts")
 _NOISE = r"(?:warning|error|lint|deprecat|message|noise|output|diagnostic|stderr|check|rule)\w*"
-WANTS_SILENCE = re.compile(
+WANTS_SILENCE = lazy_regex(
     r"(?i)\bwithout (?:a |any )?(?:warning|noise|error message|output)"
     r"|\b(?:suppress|silenc|hush|mut(?:e|ing)|quiet|filter|ignor|disabl|hid(?:e|ing)|discard"
     rf"|turn(?:ed)? off|switch(?:ed)? off|allow|swallow)\w*\b[^.\n]{{0,60}}\b{_NOISE}"

@@ -7,8 +7,8 @@ handed first, or always one of the values that the function itself states as an 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
 from tree_sitter import Node
 
 from agentrunner.verification.syntax.answers import (
@@ -42,8 +42,7 @@ PARAMETER = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class StandIn:
+class StandIn(Struct, frozen=True):
     """A source in which one function is replaced by a stand-in."""
 
     source: bytes

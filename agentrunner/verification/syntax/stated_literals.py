@@ -10,29 +10,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.failing_assertions import Failing
 from agentrunner.verification.syntax.word_tests import changed_value
 
-LITERAL = re.compile(r"""'[^'\\$\n]*'|"[^"\\$\n]*"|(?<![\w.$#])-?\d+(?:\.\d+)?(?![\w.])""")
+LITERAL = lazy_regex(r"""'[^'\\$\n]*'|"[^"\\$\n]*"|(?<![\w.$#])-?\d+(?:\.\d+)?(?![\w.])""")
 SAME = r"(?:[!=]==?|<>|~=|-eq|-ne|\beq\b|\bne\b|(?<![=!<>+*/-])=(?![=~>]))"
-BEHIND = re.compile(rf"\s*{SAME}\s*$")
-BEFORE = re.compile(rf"\s*{SAME}")
-NOT_BEFORE = re.compile(
+BEHIND = lazy_regex(rf"\s*{SAME}\s*$")
+BEFORE = lazy_regex(rf"\s*{SAME}")
+NOT_BEFORE = lazy_regex(
     r"\s*(?:[}#*]|//|--|else\b|elif\b|elsif\b|elseif\b|case\b|when\b|import\b|from\b|use\b|require"
     r"|include\b|return\b|const\b|let\b|var\b|local\b|my\b|our\b|for\b|while\b)"
 )
 """How lines begin that no statement can precede, or that expect nothing."""
-ASSIGNS = re.compile(r"\s*(?:(?:int|long|auto|float|double|bool|char)\s+)?[$@]?[\w.]+\s*=(?!=)")
-ENDS_OPEN = re.compile(r"[,(\\+&|=\[]\s*$")
-CALLED = re.compile(r"(?:^|[;{&|]|\bthen\b|\bdo\b)\s*([\w.]+)")
+ASSIGNS = lazy_regex(r"\s*(?:(?:int|long|auto|float|double|bool|char)\s+)?[$@]?[\w.]+\s*=(?!=)")
+ENDS_OPEN = lazy_regex(r"[,(\\+&|=\[]\s*$")
+CALLED = lazy_regex(r"(?:^|[;{&|]|\bthen\b|\bdo\b)\s*([\w.]+)")
 """The first word of a statement."""
 _MODIFIERS = (
     r"(?:(?:async|static|inline|local|export|pub|public|private|protected|final|default)\s+)*"
 )
-DEFINES = re.compile(
+DEFINES = lazy_regex(
     r"(?m)^[ \t]*(?:#\s*define\s+(?P<macro>\w+)\((?P<ofmacro>[^)]*)\)"
     rf"|{_MODIFIERS}(?:function|def|sub|fn|func|void|int|bool|boolean)\s+"
     r"(?:self\.)?(?P<name>\w+)\s*(?:<[^>\n]*>)?\s*(?:\((?P<of>[^)\n]*)\)|(?=\{)))"
@@ -40,7 +42,7 @@ DEFINES = re.compile(
     r"|^[ \t]*(?:(?:export\s+)?(?:const|let|var)\s+|(?:module\.)?exports\.)(?P<arrow>\w+)\s*=\s*"
     r"(?:async\s*)?(?:function\s*\w*\s*)?\((?P<ofarrow>[^)\n]*)\)\s*(?:=>|\{)"
 )
-REACTS = re.compile(
+REACTS = lazy_regex(
     r"(?i)\+\+|\+=|\+ ?1\b|=\s*(?:1|false)\b"
     r"|\b(?:exit|return|throw|raise|die|abort|error|fail|push|append|panic|assert|ok\()"
 )
@@ -48,8 +50,7 @@ MOST = 200
 """The most places of one file."""
 
 
-@dataclass(frozen=True)
-class _Helper:
+class _Helper(Struct, frozen=True):
     """A function that compares some of its parameters, given by their positions."""
 
     name: str

@@ -10,19 +10,20 @@ from __future__ import annotations
 import re
 from http import HTTPStatus
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
 from agentrunner.text.sentences import sentences, with_gaps
 
 _NAME = r"[A-Za-z_]\w*"
 _EXCEPTION = rf"`?(?P<name>(?:{_NAME}(?:\.|::))*[A-Z]\w*(?:Error|Exception|Warning))`?"
-_RAISED = re.compile(
+_RAISED = lazy_regex(
     rf"(?i:\b(?:refuse[ds]?|reject(?:s|ed)?|ends?|answered|answers)(?: \w+)? (?:with|by) (?:an? )?"
     rf"|\b(?:is|are|means?|gives?|gets?|becomes?) (?:an? |the )"
     rf"|\b(?:must|should|shall|has to|have to|raises?|throws?|emits?|issues?)(?: \w+)?(?: with)?"
     rf"(?: (?:raise|throw|be))? (?:an? |the )?){_EXCEPTION}"
 )
 _CAPITALS = r"(?<![A-Z0-9_])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
-_VARIABLE = re.compile(
+_VARIABLE = lazy_regex(
     r"(?i:\b(?:variables?|settings?|constants?|env(?:ironment)?|keys?)(?: (?:named|called|of|is))?)"
     rf" `?\$?(?P<name>{_CAPITALS})`?"
     rf"|`?\$?(?P<other>{_CAPITALS})`?(?i: (?:\w+ )?(?:variables?|settings?|env\w*))"
@@ -30,30 +31,30 @@ _VARIABLE = re.compile(
 _ENDINGS = (
     "json|yaml|yml|toml|ini|cfg|conf|csv|tsv|xml|html|md|txt|sql|db|sqlite|log|env|lock|service|pdf"
 )
-_FILE = re.compile(
+_FILE = lazy_regex(
     r"(?i:\b(?:in|into|to|from|as|writes?|reads?|creates?|adds?|an?|saves?|loads?|called|named))"
     rf" (?:the |a |an )?(?:file )?`(?P<name>[\w./-]*\w\.(?:{_ENDINGS}))`"
 )
-_USED = re.compile(
+_USED = lazy_regex(
     rf"(?i:\b(?:us(?:e|es|ing|ed)|through|by means of|based on|calls?)) (?i:the |an? )?"
     rf"`(?P<name>{_NAME}(?:(?:\.|::|/)@?{_NAME})*)(?:\(\))?`"
 )
-_ROUTE = re.compile(
+_ROUTE = lazy_regex(
     r"(?i:\b(?:from|to|at|via|calls?|asks?|fetch(?:es)?|GET|POST|PUT|PATCH|DELETE)) (?:the )?"
     r"`(?:[A-Z]+ )?(?P<name>/[a-z][\w-]*(?:/[a-z][\w-]*)*)[^`]*`"
 )
-_SERVICE = re.compile(
+_SERVICE = lazy_regex(
     r"(?i:\b(?:from|to|at|via|through|calls?|asks?|fetch(?:es)?|gets?|posts?|GET|POST|PUT|DELETE))"
     r" (?:the )?`?https?://(?P<name>[\w-]+(?:\.[\w-]+)+)"
 )
-_OF_HTTP = re.compile(
+_OF_HTTP = lazy_regex(
     r"\b(?:GET|POST|PUT|PATCH|DELETE|HTTP)\b|(?i:\b(?:status|endpoint|route|request)\b)|`/\w"
 )
-_STATUS = re.compile(
+_STATUS = lazy_regex(
     r"(?i:\b(?:answer(?:s|ed)?|respon(?:ds?|se)|returns?|status|code|gives?|gets?|with|http))"
     r"(?: (?:an?|the|with|by|of|code|status|is)){0,3} `?(?P<name>[1-5]\d\d)`?(?![\w%]|[.,]\d)"
 )
-_NO_STATUS = re.compile(
+_NO_STATUS = lazy_regex(
     r"(?i)\b(?:not|never|no longer|instead of|rather than|currently|at the moment|today|wrong\w*"
     r"|bugs?|crash\w*|fail(?:s|ed|ing)?|without|e\.g\.|for example|for instance|such as|like|see)\b"
     r"|n't\b"
@@ -63,36 +64,36 @@ BEFORE = 60
 """So many characters before a name are read for that."""
 LEAST = 3
 """So many texts in quotes are a list."""
-_QUOTED = re.compile(r"\"([^\"\n]{2,60})\"")
-_ROW = re.compile(r"\"[^\"\n]{2,60}\"(?:,? (?:and |or )?\"[^\"\n]{2,60}\"){2,}")
-_TICKED_ROW = re.compile(r"`[^`\n]{1,40}`(?:,? (?:and |or )?`[^`\n]{1,40}`){2,}")
-_TICKED = re.compile(r"`([^`\n]{1,40})`")
-_SUBJECT = re.compile(r"(?i:the (?:\w+ )?)?`([A-Za-z_]\w{2,})(?:\(\))?`(?! (?:or|and) )")
-_NUMBERED = re.compile(r"\s*[-*+] (?:\[.\] )?`?(\d{3,})(?![\w.])")
+_QUOTED = lazy_regex(r"\"([^\"\n]{2,60})\"")
+_ROW = lazy_regex(r"\"[^\"\n]{2,60}\"(?:,? (?:and |or )?\"[^\"\n]{2,60}\"){2,}")
+_TICKED_ROW = lazy_regex(r"`[^`\n]{1,40}`(?:,? (?:and |or )?`[^`\n]{1,40}`){2,}")
+_TICKED = lazy_regex(r"`([^`\n]{1,40})`")
+_SUBJECT = lazy_regex(r"(?i:the (?:\w+ )?)?`([A-Za-z_]\w{2,})(?:\(\))?`(?! (?:or|and) )")
+_NUMBERED = lazy_regex(r"\s*[-*+] (?:\[.\] )?`?(\d{3,})(?![\w.])")
 """A point of a list that begins with a number of several digits, such as an answer of HTTP."""
-_POINT = re.compile(r"\s*(?:[-*+]|\d+[.)]) ")
-_FAULT = re.compile(
+_POINT = lazy_regex(r"\s*(?:[-*+]|\d+[.)]) ")
+_FAULT = lazy_regex(
     r"(?i)\b(?:fails?|failed|failing|crash\w*|dies|died|breaks?|broken|currently|at the moment"
     r"|right now|today|wrong\w*|bug|traceback|report(?:s|ed)?|stack|see|cf|described|documented"
     r"|remov\w+|delet\w+|drop\w*|obsolete|renam\w+|replac\w+|instead of|rather than|no longer"
     r"|without|never|not|e\.g\.|for example|for instance|such as|like|any|other|some)\b|n't\b"
 )
-_NOW = re.compile(r"(?i)\b(?:now|as of now)\b|今は|いまは|現在|現状")
-_MODAL = re.compile(r"(?i)\b(?:must|should|shall|has to|have to|needs? to|please|wants?)\b")
+_NOW = lazy_regex(r"(?i)\b(?:now|as of now)\b|今は|いまは|現在|現状")
+_MODAL = lazy_regex(r"(?i)\b(?:must|should|shall|has to|have to|needs? to|please|wants?)\b")
 """Without one of these, what happens "now" is what is wrong."""
-_RAISES = re.compile(r"(?i)\b(?:raises|throws|gives|gets|panics|dies)\b")
-_MENDS = re.compile(
+_RAISES = lazy_regex(r"(?i)\b(?:raises|throws|gives|gets|panics|dies)\b")
+_MENDS = lazy_regex(
     r"(?i)\b(?:instead|expected|but|should|must|has to|have to|fix(?:es|ed)?"
     r"|return (?:none|null|nil|0|an? empty))\b|べき|すること|してください"
 )
 """What follows on a report of what goes wrong."""
-_BROKEN = re.compile(r"(?i)\b(?:bug|crash\w*|broken|wrong\w*|fix(?:es|ed)?|fail\w*)\b|不具合|バグ")
-_UNWANTED = re.compile(
+_BROKEN = lazy_regex(r"(?i)\b(?:bug|crash\w*|broken|wrong\w*|fix(?:es|ed)?|fail\w*)\b|不具合|バグ")
+_UNWANTED = lazy_regex(
     r"(?i)\b(?:not wanted|unwanted|out of scope|non-?goals?|instead of|rather than|no such|unlike"
     r"|can't|cannot|can not|don't|do not|won't|mustn't|must not use|as in|as with|like in)\b"
     r"|不要|対象外|ではなく|使わない"
 )
-_HEADING = re.compile(r"(?m)^(#{1,6})[ \t]+(.*)$")
+_HEADING = lazy_regex(r"(?m)^(#{1,6})[ \t]+(.*)$")
 
 
 def _is_report(sentence: str) -> bool:

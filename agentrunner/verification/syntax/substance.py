@@ -7,6 +7,7 @@ import re
 
 from tree_sitter import Node
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.assertions import Stated
 from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import NAMES, context_of
@@ -17,7 +18,7 @@ from agentrunner.verification.syntax.test_finder import around, located, standin
 from agentrunner.verification.syntax.test_spans import Found, TestSpan
 from agentrunner.verification.syntax.values import binding
 
-_ASSERTING = re.compile(r"^(assert|if|unless)\b(?! ?\.).*")
+_ASSERTING = lazy_regex(r"^(assert|if|unless)\b(?! ?\.).*")
 """A statement that asserts, and not a call."""
 _CALLS = ("call", "call_expression", "method_invocation", "macro_invocation", "new_expression")
 _OF_THE_LANGUAGE = {

@@ -8,28 +8,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.word_tests import changed_value
 
-QUOTED = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"")
-VALUE = re.compile(r"""'[^'\\\n]+'|"[^"\\\n]+"|(?<![\w.$@])-?\d+(?:\.\d+)?(?![\w.])""")
-WORD = re.compile(r"-?\d+|\w+")
-NAMED = re.compile(r"([\w]+)\s*(?::[^=\n]*|\[\])?=\s*$")
-LOOPED = re.compile(r"\b(?:in|of|foreach|for)\s*\(?\s*$")
+QUOTED = lazy_regex(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"")
+VALUE = lazy_regex(r"""'[^'\\\n]+'|"[^"\\\n]+"|(?<![\w.$@])-?\d+(?:\.\d+)?(?![\w.])""")
+WORD = lazy_regex(r"-?\d+|\w+")
+NAMED = lazy_regex(r"([\w]+)\s*(?::[^=\n]*|\[\])?=\s*$")
+LOOPED = lazy_regex(r"\b(?:in|of|foreach|for)\s*\(?\s*$")
 LOOPS = r"\b(?:for|foreach|while|until|each|forEach|each_with_index|map)\b"
-DOCUMENT = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1[^\n]*\n")
-YIELD = re.compile(r"(?m)^[ \t]*yield[ \t]+(?!from\b)(?P<row>[^\n]+?);?[ \t]*$")
-YIELDS = re.compile(
+DOCUMENT = lazy_regex(r"<<-?[ \t]*(['\"]?)(\w+)\1[^\n]*\n")
+YIELD = lazy_regex(r"(?m)^[ \t]*yield[ \t]+(?!from\b)(?P<row>[^\n]+?);?[ \t]*$")
+YIELDS = lazy_regex(
     rf"(?m)(?:{YIELD.pattern.removeprefix('(?m)').replace('?P<row>', '?:')}\n?){{2,}}"
 )
 CLOSES = {"[": "]", "(": ")", "{": "}"}
 MOST_ROWS = 200
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Struct, frozen=True):
     """A row, and the same row with another value."""
 
     start: int
@@ -43,8 +44,7 @@ class Row:
         return Edit(self.start, self.end, self.changed)
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(Struct, frozen=True):
     """The rows that a loop runs over."""
 
     line: int

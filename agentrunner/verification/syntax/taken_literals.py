@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.comparisons import lists_of, signed
 from agentrunner.verification.syntax.edits import Edit, changed_lines
 from agentrunner.verification.syntax.pinned import (
@@ -27,14 +29,13 @@ MORE = 2
 """A list or table with so many literals that no test has is real knowledge."""
 SMALL = 20
 """Numbers up to this one have others beside them everywhere."""
-RUN = re.compile(r"(?<![\w.])\d[\d_]*(?:\.\d+)?|\d+")
+RUN = lazy_regex(r"(?<![\w.])\d[\d_]*(?:\.\d+)?|\d+")
 """A number in a literal."""
-PLAIN = re.compile(r"\d+(?:\.\d+)?")
+PLAIN = lazy_regex(r"\d+(?:\.\d+)?")
 """A number in a name or message, as in `TestGcd/48_18`."""
 
 
-@dataclass(frozen=True)
-class TakenLiteral:
+class TakenLiteral(Struct, frozen=True):
     """A literal of the work that tests have, as a whole or in parts."""
 
     value: Value
@@ -111,8 +112,7 @@ def _numbers_in(text: str) -> set[str]:
     return {one[1] for one in found if one is not None and not is_common(one)}
 
 
-@dataclass(frozen=True)
-class NearValues:
+class NearValues(Struct, frozen=True):
     """Makes tests ask with values near certain literals."""
 
     strings: frozenset[str]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
+from msgspec import Struct
 from tree_sitter import Node
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.languages import Parsed
 
 
-@dataclass(frozen=True)
-class TestSpan:
+class TestSpan(Struct, frozen=True):
     """Where a test is in its source. Offsets are in bytes."""
 
     __test__ = False
@@ -27,8 +27,7 @@ class TestSpan:
     """Line of the definition, counted from 1."""
 
 
-@dataclass(frozen=True)
-class Title:
+class Title(Struct, frozen=True):
     """One part of a test's name."""
 
     text: str
@@ -101,7 +100,7 @@ class Found:
 
 
 _STRINGS = ("string", "template_string", "interpreted_string_literal", "raw_string_literal")
-_GAPS = re.compile(r"%(?:\.\d+)?[a-zA-Z#%]|\$[A-Za-z_][\w.]*|\$#")
+_GAPS = lazy_regex(r"%(?:\.\d+)?[a-zA-Z#%]|\$[A-Za-z_][\w.]*|\$#")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "f": "\f", "v": "\v"}
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.tokens import LARGEST, Token, tokens
 
 HEADS = {
@@ -19,16 +21,15 @@ HEADS = {
 }
 RUBY_END = rb"(?m)^%send\b"
 PARAMETERS = {
-    "ruby": re.compile(rb"[*&]{0,2}(?P<name>[A-Za-z_]\w*)"),
-    "php": re.compile(rb"[^$]*\$(?P<name>\w+)"),
-    "c": re.compile(rb"[^=]*?(?P<name>[A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*(?:=|$)"),
+    "ruby": lazy_regex(rb"[*&]{0,2}(?P<name>[A-Za-z_]\w*)"),
+    "php": lazy_regex(rb"[^$]*\$(?P<name>\w+)"),
+    "c": lazy_regex(rb"[^=]*?(?P<name>[A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*(?:=|$)"),
 }
 OBJECTS = frozenset({"$this", "self", "this"})
 NO_FUNCTIONS = frozenset({"if", "while", "for", "switch", "else", "return", "sizeof", "do"})
 
 
-@dataclass(frozen=True)
-class TextFunction:
+class TextFunction(Struct, frozen=True, dict=True):
     """A function with its parameters, and its body as text."""
 
     name: str

@@ -6,10 +6,11 @@ A source is read as Latin-1, one character per byte, so that offsets are those o
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import PurePosixPath
 from typing import Literal
+
+from msgspec import Struct
 
 from agentrunner.verification.syntax.edits import only_new
 
@@ -73,8 +74,7 @@ _BEFORE_REGEX = frozenset(
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "e": "\x1b"}
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(Struct, frozen=True):
     """A word, a literal or a sign of a source. Comments are none."""
 
     kind: Kind

@@ -9,8 +9,10 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.results.names import BRACKETED, own_name
 from agentrunner.verification.syntax.edits import Edit
@@ -18,33 +20,32 @@ from agentrunner.verification.syntax.languages import language_of, parse
 from agentrunner.verification.syntax.programs import KILLS, program_language
 from agentrunner.verification.syntax.test_finder import fitting
 
-QUOTED = re.compile(r"'(?:[^'\\\n]|\\.)+'|\"(?:[^\"\\\n]|\\.)+\"")
-VALUE = re.compile(
+QUOTED = lazy_regex(r"'(?:[^'\\\n]|\\.)+'|\"(?:[^\"\\\n]|\\.)+\"")
+VALUE = lazy_regex(
     r"""'[^'\\$\n]*'|"[^"\\$#\n]*"|(?<![\w.$@#])-?\d+(?:\.\d+)?(?![\w.])|\\?\b[A-Z][\w\\]*::class\b"""
 )
-EQUAL = re.compile(
+EQUAL = lazy_regex(
     r"(?i)\bassert_?\w*(?:same|equal|count)\w*\b|\b(?:eq|eql|is|is_deeply)\b(?=[ (])"
     r"|\b(?:expect|assert)_\w*eq\b(?=\()"
     r"|(?<![=!<>])={2,3}(?![=~>])"
 )
 """Signs that a statement compares two things for equality."""
-ASSIGNS = re.compile(r"\s*(?:(?:my|our|local|var|val|let)\s+)?[$@%]?[\w.>-]+\s*[-+|]*=(?![=~>])")
-COMMAND = re.compile(r"\s*\w+[ ]+(?![-+*/=<>&|?.]\s|=|\{|do\b)")
+ASSIGNS = lazy_regex(r"\s*(?:(?:my|our|local|var|val|let)\s+)?[$@%]?[\w.>-]+\s*[-+|]*=(?![=~>])")
+COMMAND = lazy_regex(r"\s*\w+[ ]+(?![-+*/=<>&|?.]\s|=|\{|do\b)")
 """A call without brackets, so that any call inside it is a nested call."""
-CONTRARY = re.compile(r"(?i)\bnot|not\b|refute|isnt|unlike|unless|assert_?(?:not|false|null)|[!]")
-BEFORE = re.compile(r"[\w)\]'\"]\s*(?:[-+*/%]|\.(?!\d))\s*$")
-AFTER = re.compile(r"\s*(?:[-+*/%]|\.\s*(?=[\w$'\"]))")
+CONTRARY = lazy_regex(r"(?i)\bnot|not\b|refute|isnt|unlike|unless|assert_?(?:not|false|null)|[!]")
+BEFORE = lazy_regex(r"[\w)\]'\"]\s*(?:[-+*/%]|\.(?!\d))\s*$")
+AFTER = lazy_regex(r"\s*(?:[-+*/%]|\.\s*(?=[\w$'\"]))")
 """Text before and after a value that combines it with another one into a third."""
-GTEST = re.compile(r"(?m)^\s*(?:TYPED_)?TEST(?:_[FP])?\s*\(\s*\w+\s*,\s*\w+\s*\)")
-FOLLOWS = re.compile(r"<<[<~-]?\s*['\"]?([A-Za-z_]\w*)")
-THEN = re.compile(r"\s*Then\b")
-COMMENT = re.compile(r"\s*(?:#|//|\*|/\*)")
+GTEST = lazy_regex(r"(?m)^\s*(?:TYPED_)?TEST(?:_[FP])?\s*\(\s*\w+\s*,\s*\w+\s*\)")
+FOLLOWS = lazy_regex(r"<<[<~-]?\s*['\"]?([A-Za-z_]\w*)")
+THEN = lazy_regex(r"\s*Then\b")
+COMMENT = lazy_regex(r"\s*(?:#|//|\*|/\*)")
 MOST_SPANS = 4
 """The most places considered for one test if its name occurs in a file more than once."""
 
 
-@dataclass(frozen=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """A statement of a test that holds an expected value."""
 
     edits: tuple[Edit, ...]
@@ -55,8 +56,7 @@ class Statement:
     """Whether it asserts equality with that value, so that expecting another value has to fail."""
 
 
-@dataclass(frozen=True)
-class WordTest:
+class WordTest(Struct, frozen=True):
     """A test found by patterns."""
 
     line: int
@@ -188,9 +188,9 @@ def _extent(lines: Sequence[str], start: int) -> tuple[int, int]:
     return (first, at) if at > first else (start, start + 1)
 
 
-CALLED = re.compile(r"(?:[\w)\]]|\w[?!])$")
+CALLED = lazy_regex(r"(?:[\w)\]]|\w[?!])$")
 """What stands before the brackets of a call; names in Ruby may end in a question: `over?(3)`."""
-INNER = re.compile(r"(?:\s*def\s[^;]*;|.*?(?:\{|\bdo\b))(?:[ ]*\|[^|]*\|)?")
+INNER = lazy_regex(r"(?:\s*def\s[^;]*;|.*?(?:\{|\bdo\b))(?:[ ]*\|[^|]*\|)?")
 """What precedes the body in a line that contains the body as well."""
 
 

@@ -6,6 +6,7 @@ import keyword
 import mimetypes
 import re
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentences
 from agentrunner.verification.syntax.languages import language_of
 
@@ -14,22 +15,22 @@ _BEFORE = r"(?<![A-Za-z0-9_@/\\:.$-])"
 _AFTER = r"(?![A-Za-z0-9_@/\\])"
 _NAME = r"[A-Za-z_$][A-Za-z0-9_$]*"
 _PATH = rf"{_NAME}(?:(?:\.|::|#){_NAME})*"
-_TICKED = re.compile(r"`+([^`\n]+)`+")
-_CALLED = re.compile(rf"{_BEFORE}({_PATH})\((?=[^()\n]*\))")
-_DOTTED = re.compile(rf"{_BEFORE}({_NAME}(?:(?:\.|::){_NAME})+){_AFTER}")
-_SINGLE = re.compile(rf"{_BEFORE}({_NAME}){_AFTER}")
-_SIGNATURE = re.compile(
+_TICKED = lazy_regex(r"`+([^`\n]+)`+")
+_CALLED = lazy_regex(rf"{_BEFORE}({_PATH})\((?=[^()\n]*\))")
+_DOTTED = lazy_regex(rf"{_BEFORE}({_NAME}(?:(?:\.|::){_NAME})+){_AFTER}")
+_SINGLE = lazy_regex(rf"{_BEFORE}({_NAME}){_AFTER}")
+_SIGNATURE = lazy_regex(
     rf"(?:({_PATH})(?:\.|::|#))?({_NAME})\(([^()]*)\)(?: *(?:->|:|=>)? *[\w.\[\]<>*&|, ?]*)?"
 )
-_PARAMETER = re.compile(r"[&*.]*[A-Za-z_]\w*\??(?:[ :]+[&*]*[A-Za-z_][\w.\[\]<>&*:| ]*)?(?: ?=.*)?")
-_OPTION = re.compile(
+_PARAMETER = lazy_regex(r"[&*.]*[A-Za-z_]\w*\??(?:[ :]+[&*]*[A-Za-z_][\w.\[\]<>&*:| ]*)?(?: ?=.*)?")
+_OPTION = lazy_regex(
     r"(?:-\w(?:,| |\|)? ?)?--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?:[ =][\w<>\[\]./]+)?"
 )
 _KIND = (
     r"(?:headers?|attributes?|keys?|fields?|propert(?:y|ies)|columns?|cookies?|elements?"
     r"|events?|parameters?)\b|属性|ヘッダ|キー|フィールド|列|プロパティ|パラメータ"
 )
-_WANTED = re.compile(
+_WANTED = lazy_regex(
     rf"`([A-Za-z][\w-]*)`[- ]?(?:という)?(?:{_KIND})"
     rf"|\b(?:{_KIND})(?: (?:named|called))? `([A-Za-z][\w-]*)`"
     r"|\ban? `([A-Za-z]\w*(?:-\w+)+)`"
@@ -38,7 +39,7 @@ _WANTED = re.compile(
     re.IGNORECASE,
 )
 """A name in back quotes, with the word for what it names, or with the value that it gets."""
-_SILENT = re.compile(
+_SILENT = lazy_regex(
     r"(?i)\b(?:remov|delet|drop|obsolete|renam|replac)|\b(?:instead of|no longer|without|not|never"
     r"|e\.g\.|for (?:example|instance)|such as|like|unknown|any|other|some|if|when|where)\b|n't\b"
     r"|削除|廃止|例えば|など|ない|場合|のような"
@@ -74,13 +75,13 @@ def identifiers(text: str) -> set[str]:
     return {name for name in found if name.lower() not in _KEYWORDS and len(name) > 1}
 
 
-_VALUE = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|-?\d+(?:\.\d+)?")
-_EXAMPLE = re.compile(
+_VALUE = lazy_regex(r"\"[^\"\n]*\"|'[^'\n]*'|-?\d+(?:\.\d+)?")
+_EXAMPLE = lazy_regex(
     r"(?<![\w.])(?P<name>[A-Za-z_]\w*)\((?P<of>[^()\n]+)\)`?\s*"
     r"(?:(?:is|are|gives|returns|yields|must\s+(?:be|return|give)|(?:has\s+to|should)\s+(?:be|return|give))\b|==?|->|=>|→)"
     r"\s*`?(?P<value>\"[^\"\n]+\"|'[^'\n]+'|-?\d+(?:\.\d+)?)(?![\w%])(?!\.\d)"
 )
-_BARE_SIGNATURE = re.compile(
+_BARE_SIGNATURE = lazy_regex(
     r"(?<![\w.`])[A-Za-z_]\w*\((?!e?s\))[A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*\)"
 )
 """A function with its parameters in plain text; `item(s)` is none."""

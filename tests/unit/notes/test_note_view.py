@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
+from msgspec.structs import replace
 
 from agentrunner.config.spec import NOTE_TEMPLATES, NoteSpec
 from agentrunner.errors import UsageError

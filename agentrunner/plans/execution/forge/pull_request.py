@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct
 
 from agentrunner.environment import how_to_add
 from agentrunner.errors import InfraError
@@ -28,8 +29,7 @@ AGENT = "AgentRunner"
 Answer = TypeVar("Answer")
 
 
-@dataclass(frozen=True)
-class RequestDraft:
+class RequestDraft(Struct, frozen=True):
     """A request to be opened."""
 
     head: str
@@ -40,8 +40,7 @@ class RequestDraft:
     body: str
 
 
-@dataclass(frozen=True)
-class PullRequest:
+class PullRequest(Struct, frozen=True):
     """An open request."""
 
     url: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -11,6 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 from agentrunner.config.hosts import is_loopback
 from agentrunner.errors import UsageError
 from agentrunner.errors.plans import ForgeTokenMissing, UnknownForge
+from agentrunner.text.lazy_regex import lazy_regex
 
 Kind = Literal["github", "gitlab"]
 TOKENS: dict[Kind, tuple[str, ...]] = {
@@ -28,7 +28,7 @@ _PUBLIC: dict[Kind, tuple[str, ...]] = {
     "github": ("github.com", "ssh.github.com"),
     "gitlab": ("gitlab.com", "altssh.gitlab.com"),
 }
-_SHORT = re.compile(r"^(?:[\w.-]+@)?(?P<host>[\w.-]+):(?!/)(?P<path>.+)$")
+_SHORT = lazy_regex(r"^(?:[\w.-]+@)?(?P<host>[\w.-]+):(?!/)(?P<path>.+)$")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ mentions and references broken, so that none notifies anybody, closes anything o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentrunner.notes.markdown import code
 from agentrunner.plans.execution.commit_message import harmless
@@ -21,8 +22,7 @@ LINE_WIDTH = 300
 _CUT = "\n…and more than fits here.\n"
 
 
-@dataclass(frozen=True)
-class TaskReport:
+class TaskReport(Struct, frozen=True):
     """The result of a task's run."""
 
     run_id: str = ""

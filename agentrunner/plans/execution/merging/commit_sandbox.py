@@ -6,8 +6,10 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from agentrunner.config.prd import describe_check
 from agentrunner.config.spec import TaskSpec
@@ -36,8 +38,7 @@ from agentrunner.verification.target import target_of, test_target
 from agentrunner.workers.member import Member, make_members
 
 
-@dataclass(frozen=True)
-class CommitSandbox:
+class CommitSandbox(Struct, frozen=True):
     """A commit of a clone, checked out in a sandbox."""
 
     clone: CloneStore

@@ -7,11 +7,12 @@ because the same work always gives the same commits.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
 
 from agentrunner.errors.repositories import GitFailed
 from agentrunner.git.private_clone import CloneStore, Identity
@@ -25,6 +26,7 @@ from agentrunner.plans.execution.merging.merge_verdict import MergeCandidate, Me
 from agentrunner.plans.execution.merging.proofs import ProvenCriterion
 from agentrunner.results import Result
 from agentrunner.storage.failpoints import reach
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.model import Results
 
 MAX_EVIDENCE = 12_000
@@ -41,8 +43,8 @@ ANEW = (
     " work tree has what the others did and nothing of this task. Do it anew so that it fits. This"
     " is what it had changed:\n"
 )
-_OPENS, _CLOSES = re.compile(rb"(?m)^<{7} "), re.compile(rb"(?m)^>{7} ")
-_HUNK = re.compile(r"(?ms)^<{7} .*?^>{7} [^\n]*$")
+_OPENS, _CLOSES = lazy_regex(rb"(?m)^<{7} "), lazy_regex(rb"(?m)^>{7} ")
+_HUNK = lazy_regex(r"(?ms)^<{7} .*?^>{7} [^\n]*$")
 
 
 @dataclass(frozen=True)
@@ -99,8 +101,7 @@ class MergeConflict:
     """Files that have marks, or are gone on one side."""
 
 
-@dataclass(frozen=True)
-class TestsRed:
+class TestsRed(Struct, frozen=True):
     """The merge is clean, and its tests fail."""
 
     __test__ = False
@@ -145,8 +146,7 @@ class TreeTests(Protocol):
         """Return `MergeVerdict.doubts` of the task's latest work that may be merged."""
 
 
-@dataclass(frozen=True)
-class _Merge:
+class _Merge(Struct, frozen=True):
     """A new head that is still to be examined."""
 
     commit: str

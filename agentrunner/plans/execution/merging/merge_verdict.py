@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
+from msgspec import Struct
+
 from agentrunner.config.prd import describe_check
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.plans.execution.merging.merged_names import NamedTests, lost_since, red_since
@@ -67,8 +69,7 @@ class MergeCandidate:
     Each is a `ProvenCriterion.key`."""
 
 
-@dataclass(frozen=True)
-class MergeVerdict:
+class MergeVerdict(Struct, frozen=True):
     """The verdict on a candidate."""
 
     evidence: str = ""
@@ -85,8 +86,7 @@ class MergeVerdict:
     """What a person has to decide, as the change may be intended; "" for nothing."""
 
 
-@dataclass(frozen=True)
-class CheckOutput:
+class CheckOutput(Struct, frozen=True):
     """The outcome of a check on a whole commit."""
 
     red: bool
@@ -97,8 +97,7 @@ class CheckOutput:
     """False where its program is missing."""
 
 
-@dataclass(frozen=True)
-class SetUpFailed:
+class SetUpFailed(Struct, frozen=True):
     """The set-up command failed, so that nothing else could be run."""
 
     error: EnvironmentNotReady
@@ -207,8 +206,7 @@ def _each_once(proofs: Iterable[ProvenCriterion]) -> tuple[ProvenCriterion, ...]
 # -- the test command -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class NewRed:
+class NewRed(Struct, frozen=True):
     """What the test command fails with now and did not before."""
 
     test: TestOutcome
@@ -221,8 +219,7 @@ class NewRed:
     """Whether a run that starts here finds something red."""
 
 
-@dataclass(frozen=True)
-class LostInMerge:
+class LostInMerge(Struct, frozen=True):
     """Tests of the commit's own work that are not what they were, once it is merged."""
 
     missing: tuple[str, ...] = ()

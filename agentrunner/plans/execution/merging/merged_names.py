@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Collection
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentrunner.verification.claims import red_names
 from agentrunner.verification.moves import not_moved
@@ -13,8 +14,7 @@ from agentrunner.verification.results.names import changing, gone, settled
 from agentrunner.verification.syntax.word_tests import number_of_definitions
 
 
-@dataclass(frozen=True)
-class NamedTests:
+class NamedTests(Struct, frozen=True):
     """Results of one commit by name, and its files."""
 
     results: Results

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 
 from agentrunner.config.spec import CriterionSpec
@@ -14,8 +14,7 @@ from agentrunner.state.run_state import CheckOutcome, Criterion
 from agentrunner.storage.run_folder import make_private, write_private
 
 
-@dataclass(frozen=True)
-class ProvenCriterion:
+class ProvenCriterion(Struct, frozen=True):
     """A criterion whose check was green when its task's run was found COMPLETE."""
 
     task_id: str

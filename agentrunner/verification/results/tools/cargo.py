@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Collection, Sequence
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import reports
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
@@ -14,18 +15,18 @@ from agentrunner.verification.results.tools.base import Tool, added
 from agentrunner.verification.results.tools.shims import shimmed
 
 LOG, TEXT = range(2)
-RUNNING = re.compile(
+RUNNING = lazy_regex(
     r"(?:^| ) +(?:Running (?:unittests )?(?P<target>\S+)? ?\((?P<binary>[^)]*)\)"
     r"|Doc-tests (?P<doc>\S+))$",
     re.MULTILINE,
 )
-BLOCK = re.compile(r"^running (\d+) tests?$", re.MULTILINE)
-LINE = re.compile(r"^test (.+?) \.\.\. (ok|FAILED|ignored)(?:, .*| <.*)?$", re.MULTILINE)
-PRINTED = re.compile(
+BLOCK = lazy_regex(r"^running (\d+) tests?$", re.MULTILINE)
+LINE = lazy_regex(r"^test (.+?) \.\.\. (ok|FAILED|ignored)(?:, .*| <.*)?$", re.MULTILINE)
+PRINTED = lazy_regex(
     r"^---- (.+?) stdout ----\n(.*?)(?=^---- |^failures:$)", re.MULTILINE | re.DOTALL
 )
 WORDS = {"ok": "passed", "FAILED": "failed", "failed": "failed", "ignored": "skipped"}
-NEXTEST = re.compile(
+NEXTEST = lazy_regex(
     r"^ +(PASS|FAIL|SIGABRT|SIGSEGV|TIMEOUT|LEAK|FLAKY \d+/\d+) \[[^\]]*\] +"
     r"(?:\( *\d+/\d+\) +)?(\S+) (\S+)$",
     re.MULTILINE,

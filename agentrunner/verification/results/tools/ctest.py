@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import Report, reports
 from agentrunner.verification.results.junit import Case, read_junit
@@ -14,13 +15,13 @@ from agentrunner.verification.results.tools.base import Tool, added, join_report
 from agentrunner.verification.results.tools.shims import shimmed
 
 JUNIT, TEXT = range(2)
-LINE = re.compile(
+LINE = lazy_regex(
     r"^ *\d+/\d+ Test +#\d+: (.+?) \.+(?: +|\*\*\*)(Passed|Failed|Skipped|Exception: \S+|Timeout"
     r"|Not Run(?: \(Disabled\))?|Could not find executable.*?|Required regular expression.*?)"
     r"(?: +[\d.]+ sec.*| *)$",
     re.MULTILINE,
 )
-TOTAL = re.compile(r"tests? failed out of (\d+)")
+TOTAL = lazy_regex(r"tests? failed out of (\d+)")
 
 
 class CTest(Tool):

@@ -6,9 +6,12 @@ import json
 import posixpath
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
+from msgspec import Struct, field
+
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import reports
 from agentrunner.verification.results.lines import CUT_SHORT
@@ -19,16 +22,16 @@ from agentrunner.verification.results.tools.base import Tool, added, join_report
 from agentrunner.verification.results.tools.shims import shimmed
 
 EVENTS, TEXT = range(2)
-CRASHED = re.compile(r"^(?:fatal error|panic): .*(?s:.*?)^goroutine \d+ \[", re.MULTILINE)
+CRASHED = lazy_regex(r"^(?:fatal error|panic): .*(?s:.*?)^goroutine \d+ \[", re.MULTILINE)
 """What Go writes where the code under test ends the program: a race that it sees, a deadlock."""
 FINAL = {"pass": "passed", "fail": "failed", "skip": "skipped"}
-BROKEN = re.compile(r"^FAIL\t(\S+)(?: \[(?:build|setup) failed\])?")
-VERBOSE = re.compile(r"^ *--- (PASS|FAIL|SKIP): (\S+) \(")
-PACKAGE = re.compile(r"^(?:ok  |FAIL|\?   )\t(\S+)(?:\t| \[)")
+BROKEN = lazy_regex(r"^FAIL\t(\S+)(?: \[(?:build|setup) failed\])?")
+VERBOSE = lazy_regex(r"^ *--- (PASS|FAIL|SKIP): (\S+) \(")
+PACKAGE = lazy_regex(r"^(?:ok  |FAIL|\?   )\t(\S+)(?:\t| \[)")
 WORDS = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
-MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
-FUNCTION = re.compile(r"^func\s+(\w+)\s*\(", re.MULTILINE)
-OF_TEST = re.compile(r"\.(?=(?:Test|Fuzz|Example|Benchmark)(?![a-z]))")
+MODULE = lazy_regex(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
+FUNCTION = lazy_regex(r"^func\s+(\w+)\s*\(", re.MULTILINE)
+OF_TEST = lazy_regex(r"\.(?=(?:Test|Fuzz|Example|Benchmark)(?![a-z]))")
 """The dot between a package and a test."""
 
 
@@ -97,8 +100,7 @@ def _with_files(results: Results, ran: Ran) -> Results:
     return replace(results, tests=tuple(tests))
 
 
-@dataclass
-class _Package:
+class _Package(Struct):
     running: dict[str, list[str]] = field(default_factory=dict)
     final: str = ""
     red: bool = False

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import Report, reports_below
 from agentrunner.verification.results.junit import Case, read_junit
@@ -21,16 +22,16 @@ from agentrunner.verification.results.tools.base import Tool, added, join_report
 
 XML, TEXT = range(2)
 BUILT_BY = ("CMakeLists.txt", "Makefile", "meson.build", "BUILD", "BUILD.bazel")
-FOLDER = re.compile(r"\b(?:add_subdirectory|subdir)\s*\(\s*[\"']?([\w./-]+)")
-KIT = re.compile(r"gtest|googletest", re.I)
+FOLDER = lazy_regex(r"\b(?:add_subdirectory|subdir)\s*\(\s*[\"']?([\w./-]+)")
+KIT = lazy_regex(r"gtest|googletest", re.I)
 MOST_READ = 200
 """Build files that are searched for the name of GoogleTest."""
 ENDINGS = (".cc", ".cpp", ".cxx", ".c++", ".cu", ".h", ".hpp")
-DECLARED = re.compile(rb"\b(?:TYPED_)?TEST(?:_F|_P)?\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
+DECLARED = lazy_regex(rb"\b(?:TYPED_)?TEST(?:_F|_P)?\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 MOST_SOURCES = 2_000
 """Files that are read; those with a test-like name first."""
-BEGINS = re.compile(r"^\[=+\] Running \d+ tests? from ", re.M)
-LINE = re.compile(r"^\[ +(RUN|OK|FAILED|SKIPPED) +\] ([^\s,(]+)(?:,.*)?(?: \(\d+ ms\))?$")
+BEGINS = lazy_regex(r"^\[=+\] Running \d+ tests? from ", re.M)
+LINE = lazy_regex(r"^\[ +(RUN|OK|FAILED|SKIPPED) +\] ([^\s,(]+)(?:,.*)?(?: \(\d+ ms\))?$")
 WORDS = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}
 
 

@@ -8,6 +8,7 @@ import posixpath
 import re
 from collections.abc import Collection, Sequence
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import Report, read_plain, reports_below
 from agentrunner.verification.results.junit import Case, dotted, read_junit
@@ -27,8 +28,8 @@ chmod -R a+rX {place}/junit"""
 LAUNCHER = "org.junit.platform.console.ConsoleLauncher"
 FILE = "junit-platform-console"
 ENDINGS = (".java", ".kt", ".groovy", ".scala")
-METHOD = re.compile(r"[(\[]")
-STANDARD = re.compile(r"/(?:target|build)/.*$|/[^/]*$")
+METHOD = lazy_regex(r"[(\[]")
+STANDARD = lazy_regex(r"/(?:target|build)/.*$|/[^/]*$")
 
 
 class Java(Tool):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.lines import read_lines
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
@@ -14,7 +15,7 @@ from agentrunner.verification.results.tap import read_tap
 from agentrunner.verification.results.tools.base import Tool, added
 
 REPORTER, TEXT = range(2)
-SPEC = re.compile(r"^( *)([✔✖﹣⚠]) (.*?)(?: \([\d.]+ms\))?(?: # .*)?$")
+SPEC = lazy_regex(r"^( *)([✔✖﹣⚠]) (.*?)(?: \([\d.]+ms\))?(?: # .*)?$")
 MARKS = {"✔": "passed", "✖": "failed", "﹣": "skipped", "⚠": "xfailed"}
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import reports
 from agentrunner.verification.results.junit import Case, read_junit
@@ -36,7 +36,7 @@ WORDS = {
 }  # fmt: skip
 SUMMARY = " short test summary info "
 """Above such lines, of which those about files that cannot be collected have no `::`."""
-VERBOSE = re.compile(
+VERBOSE = lazy_regex(
     r"^(?:\[gw\d+\] \[ *\d+%\] )?(?P<first>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (?P<name>\S.*)$"
     r"|^(?P<id>[^\s:][^\n]*?::\S.*?) (?P<last>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)"
     r"(?: \(.*\))?(?: +\[ *\d+%\])?$"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import Report, reports_below
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
@@ -19,7 +19,7 @@ from agentrunner.verification.results.tools.base import (
 )
 
 KEPT, TEXT = range(2)
-PROGRAM = re.compile(
+PROGRAM = lazy_regex(
     r"^(\S+) \.+ *(?:$|ok$|skipped|(Dubious|Failed|No subtests run|Parse errors).*)"
 )
 

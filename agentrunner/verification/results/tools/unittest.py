@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.lines import by_id, read_lines
 from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
@@ -14,7 +15,7 @@ from agentrunner.verification.results.tools.base import Tool, added, replaced_wo
 from agentrunner.verification.results.tools.python import hooked
 
 REPORTER, TEXT = range(2)
-LINE = re.compile(
+LINE = lazy_regex(
     r"^(\w+) \(([\w.]+)(?: ?\((.*)\))?\)(?:\n.*)? \.\.\. "
     r"(ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)$",
     re.MULTILINE,
@@ -23,7 +24,7 @@ WORDS = {"ok": "passed", "FAIL": "failed", "ERROR": "error", "skipped": "skipped
          "expected": "xfailed", "unexpected": "xpassed"}  # fmt: skip
 VALUED = ("-k", "--durations")
 """Options whose value is the next word."""
-RAN = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
+RAN = lazy_regex(r"^Ran (\d+) tests? in ", re.MULTILINE)
 
 
 class Unittest(Tool):
