@@ -3,7 +3,8 @@
 proving        the whole examination, command by command; `examination` runs commands on its trees,
                `case` is one of these commands; `kept_runs`: what has ended where it was killed
 run_prover     the same for a run, imported when a verdict first needs it
-name_proof     commands whose tests have names; `exit_proof` those that only have an exit code, with
+name_proof     commands whose tests have names (`turned_tests`: which of them turned green);
+               `exit_proof` those that only have an exit code, with
                `new_checks`, `new_programs`, `inline_canaries` and `subjects_of_checks`
 old_inputs     with inputs as they were; `unexplained_files`: changes that nothing explains
 unloaded_tests what could not be loaded before, by its text
@@ -12,8 +13,9 @@ carried_tests  claimed tests as they were worded before, with `adapted_wording`,
 searched_places, data_changes, set_up_again, stale_builds  changed files, data, packages, builds;
                `packages` puts those back that are not the product's
 permission, earlier_workers  what a person allowed, or another task wrote, proves nothing
-code_removal   whether the worker's own test shows the work; `mutation` how much of it tests cover;
-               `other_tests`, `switches`, `needed_options`: what such a test asks
+code_removal   whether the worker's own test shows the work: it is `red_on_old_code` and without the
+               `names_of_work`; `other_tests`, `switches`, `needed_options`: what such a test asks;
+               `mutation` how much of the work tests cover
 named_work     whether tests ask what the requirements name; `trees_without_work`: the new
                tree less; `unchanged_code`: whether there is any
 work_for_tests work that is right only where tests run, or for them; so do `ambient_conditions`,

@@ -14,8 +14,8 @@ from agentrunner.text.terminal import sanitize
 from agentrunner.verification.findings import tests_reworded
 from agentrunner.verification.inputs.steering_files import matches
 from agentrunner.verification.proof.case import Case
-from agentrunner.verification.proof.code_removal import MISSING
 from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.proof.red_on_old_code import MISSING
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.syntax.definitions import definitions

@@ -27,8 +27,11 @@ class Case(Struct, frozen=True, dict=True):
     @cached_property
     def old_files(self) -> Mapping[str, str]:
         """Each test's file before the run, relative to the repository, by the test's name."""
-        tests = self.before.tests if self.before else ()
-        return {test.name: in_repo(test.file, self.target.cwd) for test in tests}
+        return self.files_of(self.before) if self.before else {}
+
+    def files_of(self, results: Results) -> Mapping[str, str]:
+        """Each test's file, relative to the repository, by the test's name."""
+        return {test.name: in_repo(test.file, self.target.cwd) for test in results.tests}
 
 
 class Report(Struct):

@@ -3,67 +3,43 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from agentrunner.state.run_state import Proof
-from agentrunner.verification.canaries.claimed_tests import NO_CANARY
+from agentrunner.verification.canaries.claimed_tests import NO_CANARY, CanaryReport
 from agentrunner.verification.canaries.fixture_canary import answered_from_data
-from agentrunner.verification.claims import fresh, turned
 from agentrunner.verification.findings import (
-    NOT_LOADED_BEFORE,
-    RAN_BEFORE,
     not_lasting,
     only_in_tests,
-    tests_gone,
     tool_changed,
-    unasked_work,
 )
 from agentrunner.verification.grades import IN_WORDING, TURNED
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
-from agentrunner.verification.moves import moved_to, not_moved
 from agentrunner.verification.proof.ambient_conditions import stopped_for_ambient_conditions
-from agentrunner.verification.proof.carried_tests import hold_as_worded
 from agentrunner.verification.proof.case import Case, text_of
 from agentrunner.verification.proof.data_changes import (
-    BY_DATA,
     OWN_DATA,
     find_tests_of_new_data,
-    turned_by_data,
 )
 from agentrunner.verification.proof.earlier_workers import NOTE, tests_of_earlier_workers
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.proof.followed_data import find_followed_data
 from agentrunner.verification.proof.former_questions import not_asked_again
 from agentrunner.verification.proof.integrity import exchanged
 from agentrunner.verification.proof.lasting_places import why_not_lasting
 from agentrunner.verification.proof.lost_values import stopped_for_lost_values
 from agentrunner.verification.proof.near_answers import stopped_for_near_answers
-from agentrunner.verification.proof.old_inputs import hold_with_old_data
 from agentrunner.verification.proof.pinned_answers import KnownTexts, stopped_for_pinned_answers
-from agentrunner.verification.proof.set_up_again import holds_with_old_packages
 from agentrunner.verification.proof.silenced_tools import find_silenced_tools
 from agentrunner.verification.proof.swallowed_failures import swallowed
-from agentrunner.verification.proof.unloaded_tests import (
-    find_lost_unloaded,
-    had_no_name,
-    without_listed,
-)
+from agentrunner.verification.proof.turned_tests import TurnedTests, find_turned_tests
 from agentrunner.verification.proof.work_for_tests import right_only_in_tests
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import (
-    changing,
-    gone,
-    is_of_others,
-    put_aside,
     settled,
-    stable,
-    unstable_names,
 )
 from agentrunner.verification.subject_words import about, is_about_something, shares_a_word
-from agentrunner.verification.syntax.definitions import definition
-from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import Target, in_repo, in_tree, test_target
-from agentrunner.verification.verdict import BY_NAMES, NOTHING_TURNED, ONCE
+from agentrunner.verification.target import in_repo
+from agentrunner.verification.verdict import BY_NAMES, ONCE
 from agentrunner.verification.wanted import wanted_by
 
 MOST_NAMES = 50
@@ -83,182 +59,159 @@ async def prove_by_name(exam: Examination, case: Case, now: Results, held: Resul
     `held` has its results with the inputs of the proof as they were. Raises what running in rooms
     raises.
     """
+    if (found := await find_turned_tests(exam, case, now, held)) is None:
+        return
+    if (canaries := await _living(exam, case, now, held, found)) is None:
+        return
+    wanted_words = outside_of_checks(exam.verifier.spec.wanted)
+    if not await _withstand_questions(exam, case, now, found, wanted_words):
+        return
+    await _grade(exam, case, now, found, canaries)
+
+
+async def _living(
+    exam: Examination, case: Case, now: Results, held: Results | None, found: TurnedTests
+) -> CanaryReport | None:
+    """What canaries in the tests showed; none where the tool or the tests do not do their work."""
     target, world, report = case.target, exam.world, exam.report
-    lost = await _lost_tests(exam, case, now)
-    if lost and report.stopped_by(tests_gone(target, lost, RAN_BEFORE), target.id):
-        return
-    unread = await find_lost_unloaded(exam, case, now)
-    if unread and report.stopped_by(tests_gone(target, unread, NOT_LOADED_BEFORE), target.id):
-        return
-    if (as_worded := await hold_as_worded(exam, case, now)) is None:
-        return
-    stood = await exam.confirmed_red(case, _turned_names(exam, case, held))
-    stood += await _moved_claimed(exam, case, now, stood, held)
-    stood = await _red_without_the_work(exam, case, now, stood)
-    if not await hold_with_old_data(exam, case, stood):
-        return
-    if stood:
-        data, by_data = await turned_by_data(exam.run, exam.differential, target, world, stood)
-        stood = [name for name in stood if name not in by_data]
-        if data and not stood:
-            report.doubts[target.id] = f"{data} {BY_DATA}"
-            return
-    as_worded = [name for name in as_worded if name not in stood]
-    stood += await exam.confirmed_red(case, as_worded)
-    others = _not_seen_before(case.before, now, stood)
-    others = await asyncio.to_thread(without_listed, exam, case, now, others)
-    others += await _reworded_tests(exam, case, now, held)
-    followed = await find_followed_data(exam, case, now)
-    others += [name for name in followed.names if name not in others]
-    asked, whole = _asked_of(exam, case)
-    shown = await exam.removal.shown(
-        exam.run, target, others, world, now, exam.criteria, asked, whole, stood
-    )
-    if shown.unasked and report.stopped_by(unasked_work(shown.unasked), target.id):
-        return
-    if shown.asks_nothing and not stood and _is_named_by_person(exam, target):
-        report.stopped_by(unasked_work(f"{target.id}: {shown.why}"), target.id)
-        return
-    names = [*stood, *shown.names]
-    if not names:
-        claimed = sorted(exam.claims(case).claimed)
-        report.doubts[target.id] = (
-            _not_turned(claimed, now) or followed.why or shown.why or NOTHING_TURNED
-        )
-        return
-    # A test that existed before and has moved since passes only with the old inputs.
-    here = [name for name in names if now.passed(name)]
-    if not await exam.confirmed_green(case, here):
-        return
-    if not await holds_with_old_packages(exam, case, here):
-        return
 
     def decides(path: str) -> bool:
         return exam.differential.counts(in_repo(path, target.cwd), world.old, [target])
 
-    stood_with = exam.verifier.snapshots.reader(world.old)
-    trees = exam.removal.trees
-    found = await exchanged(
-        exam.run, target, case.before, now, world, held, decides, stood_with, trees
-    )
-    if report.stopped_by(found, target.id):
-        return
+    swapped = await exchanged(
+        exam.run, target, case.before, now, world, held, decides,
+        exam.verifier.snapshots.reader(world.old), exam.removal.trees,
+    )  # fmt: skip
+    if report.stopped_by(swapped, target.id):
+        return None
     inputs = await asyncio.to_thread(exam.differential.inputs, world.new, [target])
-    wanted_words = outside_of_checks(exam.verifier.spec.wanted)
     was = await asyncio.to_thread(exam.differential.inputs, world.old, [target])
+    wanted_words = outside_of_checks(exam.verifier.spec.wanted)
     answers = await answered_from_data(
-        exam.run, target, here, exam.verifier.snapshots, world, was, wanted_words
+        exam.run, target, found.here, exam.verifier.snapshots, world, was, wanted_words
     )
     if answers and report.stopped_by(tool_changed(target, answers), target.id):
-        return
-    ends = await exam.canaries.failing_ends(exam.run, target, here, world, now)
-    dead = await exam.canaries.dead(exam.run, target, here, world, now, inputs, ends, case.before)
+        return None
+    ends = await exam.canaries.failing_ends(exam.run, target, found.here, world, now)
+    dead = await exam.canaries.dead(
+        exam.run, target, found.here, world, now, inputs, ends, case.before
+    )
     if report.stopped_by(dead.finding, target.id):
-        return
-    if not await exam.others_green_again(case, ends):
-        return
-    standing = [name for name in stood if name in here]
+        return None
+    return dead if await exam.others_green_again(case, ends) else None
+
+
+async def _withstand_questions(
+    exam: Examination, case: Case, now: Results, found: TurnedTests, wanted_words: str
+) -> bool:
+    """Whether no further question about what the tests ask, and where, stops the examination."""
+    target, report = case.target, exam.report
+    standing, all_found = found.standing, [*found.standing, *found.of_worker]
     if await _stopped_for_other_questions(exam, case, now, standing):
-        return
-    own_tests = [name for name in shown.names if name in here]
+        return False
     quiet = await find_silenced_tools(exam, case, standing, wanted_words) if standing else ""
     if quiet and report.stopped_by(tool_changed(target, quiet), target.id):
-        return
+        return False
     if await stopped_for_lost_values(exam, case, wanted_words):
-        return
-    only = await right_only_in_tests(exam, target, now, standing, own_tests, wanted_words)
+        return False
+    only = await right_only_in_tests(exam, target, now, standing, found.of_worker, wanted_words)
     if only:
         if report.stopped_by(only_in_tests(only), target.id):
-            return
-    elif await stopped_for_ambient_conditions(
-        exam, case, now, [*standing, *own_tests], wanted_words
-    ):  # the same question, which a person is asked once
-        return
-    fleeting = await why_not_lasting(exam, case, [*standing, *own_tests], wanted_words)
+            return False
+    elif await stopped_for_ambient_conditions(exam, case, now, all_found, wanted_words):
+        return False  # the same question, which a person is asked once
+    fleeting = await why_not_lasting(exam, case, all_found, wanted_words)
     if fleeting and report.stopped_by(not_lasting(fleeting), target.id):
-        return
-    files = {test.name: in_repo(test.file, target.cwd) for test in now.tests}
+        return False
+    if not standing:
+        return True
+    files = case.files_of(now)
     texts = KnownTexts(exam, target, frozenset(files.get(one, "") for one in standing))
-    if standing and (
+    return not (
         await stopped_for_pinned_answers(texts, standing)
         or await stopped_for_near_answers(texts, standing)
-    ):
-        return
+    )
+
+
+async def _grade(
+    exam: Examination, case: Case, now: Results, found: TurnedTests, dead: CanaryReport
+) -> None:
+    """Add a proof for each group of tests of one author and one way of turning green."""
+    names = [*found.stood, *found.shown.names][:MOST_NAMES]
+    words = await asyncio.to_thread(_words_about, exam, case, now, names)
+    unasked = _unasked(exam, found, words)
     how = [ONCE] if exam.confirms_once else [BY_NAMES] if exam.by_names(case) else []
-    words = await asyncio.to_thread(_words_about, exam, case, now, names[:MOST_NAMES])
-    wanted = "\n".join(wanted_by(exam.verifier.spec, exam.criteria))
-    denies = is_about_something(exam.verifier.spec.wanted)
-    unasked = [name for name, own in words.items() if denies and not shares_a_word(own, wanted)]
-    if names and len(unasked) == len(words) == len(names):
-        for criterion in exam.criteria:
-            report.doubts.setdefault(criterion.id, UNASKED.format(names[0]))
-    weak = dead.shows_only or NO_CANARY in dead.notes
-    own = await find_tests_of_new_data(exam.run, exam.differential, target, world, stood)
+    stood, world = found.stood, exam.world
+    own = await find_tests_of_new_data(exam.run, exam.differential, case.target, world, stood)
     theirs = await asyncio.to_thread(tests_of_earlier_workers, exam, case, stood)
+    weak = dead.shows_only or NO_CANARY in dead.notes
     for group, notes in (
         ([name for name in stood if name not in (*own, *theirs)], dead.notes),
         ([name for name in stood if name in own], [OWN_DATA, *dead.notes]),
         ([name for name in theirs if name not in own], [NOTE, *dead.notes]),
     ):
         if group:
-            report.proofs.append(
+            exam.report.proofs.append(
                 Proof(
-                    target=target.id,
+                    target=case.target.id,
                     author="worker" if NOTE in notes else "person",
                     grade="shown" if weak or {OWN_DATA, NOTE} & {*notes} else "proven",
-                    text=text_of(target, group, "failed before and passes now"),
+                    text=text_of(case.target, group, "failed before and passes now"),
                     tests=group[:MOST_NAMES],
                     about={name: words[name] for name in group if name in words},
                     unasked=[name for name in unasked if name in group],
                     notes=[*notes, *how],
                 )
             )
-    known = {settled(name) for name in case.before.names} if case.before else frozenset()
-    their_own = [name for name in shown.names if name not in followed.names]
-    changed = {one.path for one in exam.world.changes}
-    reworded = [name for name in their_own if settled(name) in known and files.get(name) in changed]
-    as_before = [name for name in their_own if settled(name) in known and name not in reworded]
-    for group, what, notes in (
-        (
-            [name for name in their_own if settled(name) not in known],
-            OF_OLD_CODE if shown.of_old_code else OF_THE_WORKER,
-            [],
-        ),
-        (reworded, OF_OLD_CODE if shown.of_old_code else OF_THE_WORKERS_WORDING, []),
-        (as_before, OF_OLD_CODE if shown.of_old_code else TURNED, []),
-        ([name for name in shown.names if name in followed.names], FOLLOWS, followed.notes),
-    ):
+    for group, what, more in _groups_of_worker(exam, case, now, found):
         if group:
-            report.proofs.append(
+            exam.report.proofs.append(
                 Proof(
-                    target=target.id,
+                    target=case.target.id,
                     author="worker",
                     grade="shown",
-                    text=text_of(target, group, what),
+                    text=text_of(case.target, group, what),
                     tests=group[:MOST_NAMES],
-                    names=sorted(shown.uses)[:200],
+                    names=sorted(found.shown.uses)[:200],
                     about={name: words[name] for name in group if name in words},
-                    notes=[*notes, *shown.notes, *dead.notes, *how],
+                    notes=[*more, *found.shown.notes, *dead.notes, *how],
                 )
             )
 
 
-def _is_named_by_person(exam: Examination, target: Target) -> bool:
-    """Whether a person named the tests of a command, so that no word stands in for them."""
-    return any(one.id == target.id and one.check_origin != "model" for one in exam.criteria)
+def _unasked(
+    exam: Examination, found: TurnedTests, words: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """Tests that share no word with what was asked for; a doubt where all of them are so."""
+    names = [*found.stood, *found.shown.names]
+    wanted = "\n".join(wanted_by(exam.verifier.spec, exam.criteria))
+    denies = is_about_something(exam.verifier.spec.wanted)
+    unasked = [name for name, own in words.items() if denies and not shares_a_word(own, wanted)]
+    if len(unasked) == len(words) == len(names):
+        for criterion in exam.criteria:
+            exam.report.doubts.setdefault(criterion.id, UNASKED.format(names[0]))
+    return unasked
 
 
-def _asked_of(exam: Examination, case: Case) -> tuple[str, Target]:
-    """What people ask for, and the target of the tests that have to ask for all of it.
-
-    Without a test command a check has to ask only for its own criterion.
-    """
-    spec, own = exam.verifier.spec, [one for one in exam.criteria if one.id == case.target.id]
-    if own and spec.task.test is None:
-        return "\n".join(one.description for one in own), case.target
-    texts = [outside_of_checks(spec.prd_text), *(one.description for one in exam.criteria)]
-    whole = test_target(spec.task.test) if spec.task.test else case.target
-    return "\n".join(texts), whole
+def _groups_of_worker(
+    exam: Examination, case: Case, now: Results, found: TurnedTests
+) -> Iterator[tuple[list[str], str, Sequence[str]]]:
+    """The worker's tests by what can be said of them: names, the sentence, notes."""
+    known = {settled(name) for name in case.before.names} if case.before else frozenset()
+    files, changed = case.files_of(now), {one.path for one in exam.world.changes}
+    own = [name for name in found.shown.names if name not in found.followed.names]
+    new = [name for name in own if settled(name) not in known]
+    former = [name for name in own if settled(name) in known]
+    reworded = [name for name in former if files.get(name) in changed]
+    of_old_code = OF_OLD_CODE if found.shown.of_old_code else ""
+    yield new, of_old_code or OF_THE_WORKER, ()
+    yield reworded, of_old_code or OF_THE_WORKERS_WORDING, ()
+    yield [name for name in former if name not in reworded], of_old_code or TURNED, ()
+    yield (
+        [name for name in found.shown.names if name in found.followed.names],
+        FOLLOWS,
+        found.followed.notes,
+    )
 
 
 async def _stopped_for_other_questions(
@@ -283,198 +236,3 @@ def _words_about(
     read = exam.verifier.snapshots.reader(exam.world.new)
     files = {test.name: in_repo(test.file, case.target.cwd) for test in now.tests if test.file}
     return {name: about(name, files.get(name, ""), read, exam.world.product) for name in names}
-
-
-async def _lost_tests(exam: Examination, case: Case, now: Results) -> list[str]:
-    """Tests that are gone or skipped, and neither moved nor settled.
-
-    Tests that were red are included, also those that a person listed as known reds: these may stay
-    red, not go. Before they count as lost, the old tree runs once more: names that differ between
-    two runs of one tree are compared by the part that stays the same.
-    """
-    if case.before is None:
-        return []
-    # A test that could not even be loaded is no test yet.
-    failed = {test.name for test in case.before.red if test.outcome == "failed"}
-    red = [name for name in sorted(failed) if not _is_still_run(name, now)]
-    red += put_aside(case.before, now)
-    known = changing(case.before)
-    if not (lost := await _unsettled(exam, case, now, [*gone(case.before, now, known), *red])):
-        return []
-    again = await exam.run(case.target, exam.world.old)
-    unstable = unstable_names(case.before, again.results) if again.results else set()
-    if not unstable:
-        return lost
-    return await _unsettled(exam, case, now, [*gone(case.before, now, known | unstable), *red])
-
-
-def _is_still_run(name: str, now: Results) -> bool:
-    """Whether a test still runs, by the stable part of its name, or tests of a file so named do."""
-    parts = {stable(one) for one in now.names}
-    return stable(name) in parts or is_of_others(name, parts)
-
-
-async def _unsettled(exam: Examination, case: Case, now: Results, lost: list[str]) -> list[str]:
-    """Those of `lost` that stand nowhere else and that nobody settled."""
-    if not lost or case.before is None:
-        return []
-    files, before, may_go = case.old_files, case.before, exam.differential.may_go
-    unmoved = await asyncio.to_thread(
-        lambda: not_moved(lost, before, now, case.target.cwd, *exam.readers(), exam.renames())
-    )
-    claimed = exam.claims(case).claimed
-    # What was red for another reason may go with its code, as what passed may.
-    return [
-        name
-        for name in unmoved
-        if not may_go(name, files.get(name, ""), passed=before.passed(name) or name not in claimed)
-    ]
-
-
-async def _red_without_the_work(
-    exam: Examination, case: Case, now: Results, stood: list[str]
-) -> list[str]:
-    """Those of `stood` that did not turn green merely by a permitted change of the test.
-
-    A permit settles that a test may change, not what it says. A test that says something else now
-    is the worker's own and dropped. One that says the same must be red on the old product with the
-    new inputs.
-    """
-    permitted = exam.differential.permitted(exam.world.allowed)
-    cwd = case.target.cwd
-    files = {test.name: in_repo(test.file, cwd) for test in now.tests}
-    asked = [name for name in stood if files.get(name) in permitted]
-    if not asked:
-        return stood
-    same = await asyncio.to_thread(_worded_as_before, exam, asked, files)
-    stood = [name for name in stood if name not in asked or name in same]
-    if not (asked := same):
-        return stood
-    old = await exam.run(case.target, exam.world.mixed, asked)
-    if old.results is None:
-        return [name for name in stood if name not in asked] if old.passed else stood
-    return [name for name in stood if name not in asked or not old.results.passed(name)]
-
-
-async def _reworded_tests(
-    exam: Examination, case: Case, now: Results, held: Results | None
-) -> list[str]:
-    """Tests that existed and always passed, and that the worker gave another wording.
-
-    One that asks for more is as good as a new test: it fails on the old code. That its old wording
-    passes as well was seen with the old inputs.
-    """
-    before = case.before
-    if before is None or held is None:
-        return []
-    world, snapshots = exam.world, exam.verifier.snapshots
-    was = await asyncio.to_thread(snapshots.list, world.old)
-    entries = await asyncio.to_thread(snapshots.list, world.new)
-    found = {test.name: in_repo(test.file, case.target.cwd) for test in now.tests}
-    files = {
-        name: path
-        for name, path in found.items()
-        if path in was and path in entries and was[path] != entries[path]
-    }
-    names = [name for name in files if all(one.passed(name) for one in (before, held, now))]
-    same = await asyncio.to_thread(_worded_as_before, exam, names, files)
-    reworded = [name for name in names if name not in same]
-    unread = [name for name in reworded if language_of(files[name]) is None]
-    if any(one.test and one.path in was and one.path in entries for one in world.changes):
-        # As under CTest, where no test has a file.
-        nameless = [test.name for test in now.tests if not test.file]
-        unread += [n for n in nameless if before.passed(n) and held.passed(n) and now.passed(n)]
-    if unread:  # whether it says something else, only the old code can tell
-        ran = await exam.run(case.target, world.mixed)
-        red = [name for name in unread if ran.results and not ran.results.passed(name)]
-        reworded = [*(name for name in reworded if name not in unread), *red]
-    return reworded[:MOST_NAMES]
-
-
-def _worded_as_before(
-    exam: Examination, names: Sequence[str], files: Mapping[str, str]
-) -> list[str]:
-    """Those of `names` whose test says now what it said before. Blocks."""
-    before, after = exam.readers()
-    same = []
-    for name in names:
-        path = files[name]
-        language, before_text, after_text = language_of(path), before(path), after(path)
-        if before_text is None:  # it has moved here, word for word
-            same.append(name)
-        elif after_text is None:
-            continue
-        elif language is None:
-            same += [name] if before_text == after_text else []
-        elif (text := definition(after_text, language, name)) is not None:
-            same += [name] if definition(before_text, language, name) == text else []
-    return same
-
-
-async def _moved_claimed(
-    exam: Examination, case: Case, now: Results, stood: Sequence[str], held: Results | None
-) -> list[str]:
-    """New names of claimed tests that stand elsewhere now, word for word.
-
-    A test that still fails in its old place asks something else there than in its new one.
-    """
-    if case.before is None:
-        return []
-    missing = [name for name in sorted(exam.claims(case).claimed) if name not in stood]
-    missing = [name for name in missing if name not in now.names]
-    if held is not None and held is not now:
-        missing = [n for n in missing if all(one.outcome != "failed" for one in held.named(n))]
-    pairs = await asyncio.to_thread(
-        lambda: moved_to(
-            missing, case.before or now, now, case.target.cwd, *exam.readers(), exam.renames()
-        )
-    )
-    red = await exam.confirmed_red(case, list(pairs))
-    return [pairs[name] for name in red]
-
-
-def _turned_names(exam: Examination, case: Case, held: Results | None) -> list[str]:
-    """Tests that existed before the run, did not pass then, and pass with the old inputs."""
-    if held is None:
-        return []
-    found = turned(case.before, held, exam.claims(case).claimed)
-    # A file that could not be loaded reported no test names, but its tests existed all the same.
-    if case.was_red:
-        claimed = exam.claims(case).claimed
-        tests = {test.name: test for test in held.tests}
-        found += [
-            name
-            for name in fresh(case.before, held)
-            if in_tree(tests[name].file, case.target.cwd, exam.world.old_paths)
-            and had_no_name(tests[name], case.before, claimed)
-        ]
-    return list(dict.fromkeys(found))
-
-
-def _not_seen_before(before: Results | None, now: Results, stood: Sequence[str]) -> list[str]:
-    """Names that pass now and did not before, without those known to have existed (`stood`)."""
-    was = {settled(name) for name in before.names if before.passed(name)} if before else set[str]()
-    return [
-        name
-        for name in now.names
-        if name not in stood and now.passed(name) and settled(name) not in was
-    ]
-
-
-def _not_turned(claimed: Sequence[str], now: Results) -> str:
-    """Why the first test that was red before and does not pass now did not turn; "" for none."""
-    phrases = {
-        "skipped": "is skipped",
-        "xfailed": "is expected to fail",
-        "xpassed": "is expected to fail",
-    }
-    for name in claimed:
-        found = now.named(name)
-        if not found and is_of_others(name, now.names):
-            continue  # its tests are reported by their own names now
-        if not found:
-            return f"{name} was red before and is not run now"
-        bad = [phrases[test.outcome] for test in found if test.outcome in phrases]
-        if bad:
-            return f"{name} was red before and {bad[0]} now"
-    return ""

@@ -3,7 +3,7 @@
 import pytest
 
 from agentrunner.state.state_model import FileRef
-from agentrunner.verification.proof.code_removal import _is_sound, _why_not_red_on_old_code
+from agentrunner.verification.proof.red_on_old_code import _is_sound, why_not_red_on_old_code
 from agentrunner.verification.proof.trees_without_work import turns_red
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import made
@@ -65,7 +65,7 @@ def test_a_refusal_says_the_reason_that_was_seen() -> None:
         CommandOutcome(1, FileRef(path="out"), "", None, 1),
         Results("node", (died,)),
     )
-    found = _why_not_red_on_old_code([test.name], old, {test.name: test}, {"total"})
+    found = why_not_red_on_old_code([test.name], old, {test.name: test}, {"total"})
     assert "not the work, SyntaxError: Unexpected token; to settle it" in found[test.name]
 
 

@@ -1,0 +1,167 @@
+"""Names and words that the work added, altered, removed or imports. Blocks."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.state.run_state import Criterion
+from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.text.mentions import alone
+from agentrunner.text.unicode import to_bytes
+from agentrunner.verification.proof.new_programs import new_programs
+from agentrunner.verification.results.model import ReadFile
+from agentrunner.verification.syntax.calls import (
+    names_changed,
+    names_declared,
+    users_of,
+)
+from agentrunner.verification.syntax.imports import imported
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.words import identifiers
+from agentrunner.verification.world import SnapshotTrees
+
+WORD = lazy_regex(r"[^\W\d]\w{2,}")
+MOST_FILES = 2_000
+"""Files of code that are searched for the names of data."""
+MOST_READ = 500_000
+"""Bytes of a file without a grammar that are searched for words."""
+
+
+class NamesOfWork(Struct, frozen=True):
+    """What a test has to be about, by name."""
+
+    changed: set[str]
+    """Functions, classes and modules that the work added or altered."""
+    imported: set[str]
+    """What files of the work import now: tests put doubles in their place."""
+    written: set[str]
+    """What a test's text may name: the changed ones, those gone, and users of what changed."""
+    wanted: set[str]
+    """What was changed, or is asked for."""
+
+    @classmethod
+    def of(
+        cls, snapshots: Snapshots, world: SnapshotTrees, asked: str, criteria: Sequence[Criterion]
+    ) -> NamesOfWork:
+        """Read both trees. Blocks."""
+        read_old, read = snapshots.reader(world.old), snapshots.reader(world.new)
+        changed = _changed_names(world, read_old, read, asked)
+        touched = _touched_names(snapshots, world, asked)
+        spoken = [asked, *(f"{one.description} {one.detail}" for one in criteria)]
+        return cls(
+            changed,
+            _imported_names(world, read_old, read),
+            changed | touched | _removed_names(world, read_old, read),
+            changed | touched | {name for text in spoken for name in identifiers(text)},
+        )
+
+
+def _changed_names(
+    world: SnapshotTrees, read_old: ReadFile, read: ReadFile, asked: str = ""
+) -> set[str]:
+    """Names of functions, classes and modules that the work added or altered.
+
+    For files without a grammar all words that are new in them; for others those that are `asked`
+    for: a file may give out what another one has.
+    """
+    found = new_programs(world.product, world.old_paths, read)
+    for path in world.product:
+        stem = posixpath.basename(path).split(".")[0]
+        if path not in world.old_paths:
+            found |= {stem, *posixpath.dirname(path).split("/")} - {""}
+        language, after = language_of(path), read(path)
+        if after is None:
+            continue
+        if language is not None:
+            found |= names_changed(read_old(path), after, language)
+            if (before := read_old(path)) is not None:
+                found |= (words_in(after) - words_in(before)) & words_in(to_bytes(asked))
+        else:
+            found |= words_in(after) - words_in(read_old(path) or b"")
+    return found
+
+
+def _imported_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> set[str]:
+    """Names that files of the work import now: tests put doubles in their place."""
+    found: set[str] = set()
+    for path in world.product:
+        language, before, after = language_of(path), read_old(path), read(path)
+        if language is not None and before is not None and after is not None:
+            found |= imported(after, language).keys() - imported(before, language).keys()
+    return found
+
+
+def _removed_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> set[str]:
+    """Names that files of the work declared and do not declare any more."""
+    found: set[str] = set()
+    for path in world.product:
+        language, before = language_of(path), read_old(path)
+        if language is not None and before is not None:
+            after = read(path)
+            still = names_declared(after, language) if after is not None else set()
+            found |= names_declared(before, language) - still
+    return found
+
+
+def _touched_names(snapshots: Snapshots, world: SnapshotTrees, asked: str) -> set[str]:
+    """Names of functions that use what the work altered beside functions.
+
+    This is a constant of their file, or a file without a grammar, such as a table of settings,
+    that their file names. A word of such a file says nothing: a test may read it by itself. Where
+    `asked` writes a text of the altered lines, functions that use these functions count as well.
+    """
+    read_old, read = snapshots.reader(world.old), snapshots.reader(world.new)
+    found: set[str] = set()
+    data: list[str] = []
+    for path in world.product:
+        language, before, after = language_of(path), read_old(path), read(path)
+        if before is None or after is None:
+            continue
+        if language is not None:
+            names = names_changed(before, after, language)
+            through = _is_written(before, after, asked)
+            found |= users_of(after, language, names, through=through)
+        else:
+            data.append(posixpath.basename(path))
+    return found | (_users_of_data(snapshots, world, data) if data else set())
+
+
+def _is_written(before: bytes, after: bytes, asked: str) -> bool:
+    """Whether a text in quotes on a line that is new stands in what was asked for."""
+    old = set(before.splitlines())
+    new = b"\n".join(line for line in after.splitlines() if line not in old)
+    texts = re.findall(r"[\"'`]([^\"'`\n]{2,80})[\"'`]", new.decode("utf-8", "replace"))
+    return any(re.search(rf"(?<!\w){re.escape(text)}(?!\w)", asked) for text in texts)
+
+
+def _users_of_data(snapshots: Snapshots, world: SnapshotTrees, data: Sequence[str]) -> set[str]:
+    """Names of functions in files of code that name data, and of functions that use these.
+
+    Tests that the run changed are left out.
+    """
+    was, now = snapshots.list(world.old), snapshots.list(world.new)
+    paths = [
+        path
+        for path in sorted(now)
+        if language_of(path) and (path in world.product or was.get(path) == now[path])
+    ]
+    texts = snapshots.read_many(world.new, paths[:MOST_FILES])
+    named = re.compile(to_bytes("|".join(alone(one, before=".") for one in data)))
+    found: set[str] = set()
+    for path, text in texts.items():
+        if text is not None and named.search(text):
+            found |= names_declared(text, language_of(path) or "")
+    for path, text in texts.items():
+        if text is not None and found:
+            found |= users_of(text, language_of(path) or "", found)
+    return found
+
+
+def words_in(source: bytes) -> set[str]:
+    """Words of three letters or more."""
+    return set(WORD.findall(source[:MOST_READ].decode("utf-8", "replace")))

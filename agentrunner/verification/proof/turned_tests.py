@@ -1,0 +1,351 @@
+"""Tests of a command that turned green: those that existed, and those that the worker shows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from agentrunner.verification.claims import fresh, turned
+from agentrunner.verification.findings import (
+    NOT_LOADED_BEFORE,
+    RAN_BEFORE,
+    tests_gone,
+    unasked_work,
+)
+from agentrunner.verification.inputs.prd_checks import outside_of_checks
+from agentrunner.verification.moves import moved_to, not_moved
+from agentrunner.verification.proof.carried_tests import hold_as_worded
+from agentrunner.verification.proof.case import Case
+from agentrunner.verification.proof.code_removal import ShownTests
+from agentrunner.verification.proof.data_changes import (
+    BY_DATA,
+    turned_by_data,
+)
+from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.proof.followed_data import Followed, find_followed_data
+from agentrunner.verification.proof.old_inputs import hold_with_old_data
+from agentrunner.verification.proof.set_up_again import holds_with_old_packages
+from agentrunner.verification.proof.unloaded_tests import (
+    find_lost_unloaded,
+    had_no_name,
+    without_listed,
+)
+from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.names import (
+    changing,
+    gone,
+    is_of_others,
+    put_aside,
+    settled,
+    stable,
+    unstable_names,
+)
+from agentrunner.verification.syntax.definitions import definition
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.target import Target, in_repo, in_tree, test_target
+from agentrunner.verification.verdict import NOTHING_TURNED
+
+MOST_REWORDED = 50
+
+
+class TurnedTests(Struct, frozen=True):
+    """Tests of a command that turned green, and whose they are."""
+
+    stood: list[str]
+    """Those that existed before the run, by their names of today or before a move."""
+    shown: ShownTests
+    """Those of the worker's that show something."""
+    followed: Followed
+    """Those whose expected data followed the work, as the worker's, too."""
+    here: list[str]
+    """All of them by the names that they have now."""
+
+    @property
+    def standing(self) -> list[str]:
+        """Those that existed before the run and have their names still."""
+        return [name for name in self.stood if name in self.here]
+
+    @property
+    def of_worker(self) -> list[str]:
+        """The worker's."""
+        return [name for name in self.shown.names if name in self.here]
+
+
+async def find_turned_tests(
+    exam: Examination, case: Case, now: Results, held: Results | None
+) -> TurnedTests | None:
+    """The tests that turned green, seen once more; none where a finding or doubt ends it here."""
+    target, report = case.target, exam.report
+    lost = await _lost_tests(exam, case, now)
+    if lost and report.stopped_by(tests_gone(target, lost, RAN_BEFORE), target.id):
+        return None
+    unread = await find_lost_unloaded(exam, case, now)
+    if unread and report.stopped_by(tests_gone(target, unread, NOT_LOADED_BEFORE), target.id):
+        return None
+    if (as_worded := await hold_as_worded(exam, case, now)) is None:
+        return None
+    if (stood := await _that_stood(exam, case, now, held)) is None:
+        return None
+    stood += await exam.confirmed_red(case, [name for name in as_worded if name not in stood])
+    others = _not_seen_before(case.before, now, stood)
+    others = await asyncio.to_thread(without_listed, exam, case, now, others)
+    others += await _reworded_tests(exam, case, now, held)
+    followed = await find_followed_data(exam, case, now)
+    others += [name for name in followed.names if name not in others]
+    asked, whole = _asked_of(exam, case)
+    shown = await exam.removal.shown(
+        exam.run, target, others, exam.world, now, exam.criteria, asked, whole, stood
+    )
+    if shown.unasked and report.stopped_by(unasked_work(shown.unasked), target.id):
+        return None
+    if shown.asks_nothing and not stood and _is_named_by_person(exam, target):
+        report.stopped_by(unasked_work(f"{target.id}: {shown.why}"), target.id)
+        return None
+    if not (names := [*stood, *shown.names]):
+        claimed = sorted(exam.claims(case).claimed)
+        report.doubts[target.id] = (
+            _not_turned(claimed, now) or followed.why or shown.why or NOTHING_TURNED
+        )
+        return None
+    # A test that existed before and has moved since passes only with the old inputs.
+    here = [name for name in names if now.passed(name)]
+    if not await exam.confirmed_green(case, here):
+        return None
+    if not await holds_with_old_packages(exam, case, here):
+        return None
+    return TurnedTests(stood, shown, followed, here)
+
+
+async def _that_stood(
+    exam: Examination, case: Case, now: Results, held: Results | None
+) -> list[str] | None:
+    """Tests that existed before the run and turned green by the work; none where it ends here."""
+    stood = await exam.confirmed_red(case, _turned_names(exam, case, held))
+    stood += await _moved_claimed(exam, case, now, stood, held)
+    stood = await _red_without_the_work(exam, case, now, stood)
+    if not await hold_with_old_data(exam, case, stood):
+        return None
+    if not stood:
+        return []
+    data, by_data = await turned_by_data(
+        exam.run, exam.differential, case.target, exam.world, stood
+    )
+    stood = [name for name in stood if name not in by_data]
+    if data and not stood:
+        exam.report.doubts[case.target.id] = f"{data} {BY_DATA}"
+        return None
+    return stood
+
+
+def _is_named_by_person(exam: Examination, target: Target) -> bool:
+    """Whether a person named the tests of a command, so that no word stands in for them."""
+    return any(one.id == target.id and one.check_origin != "model" for one in exam.criteria)
+
+
+def _asked_of(exam: Examination, case: Case) -> tuple[str, Target]:
+    """What people ask for, and the target of the tests that have to ask for all of it.
+
+    Without a test command a check has to ask only for its own criterion.
+    """
+    spec, own = exam.verifier.spec, [one for one in exam.criteria if one.id == case.target.id]
+    if own and spec.task.test is None:
+        return "\n".join(one.description for one in own), case.target
+    texts = [outside_of_checks(spec.prd_text), *(one.description for one in exam.criteria)]
+    whole = test_target(spec.task.test) if spec.task.test else case.target
+    return "\n".join(texts), whole
+
+
+async def _lost_tests(exam: Examination, case: Case, now: Results) -> list[str]:
+    """Tests that are gone or skipped, and neither moved nor settled.
+
+    Tests that were red are included, also those that a person listed as known reds: these may stay
+    red, not go. Before they count as lost, the old tree runs once more: names that differ between
+    two runs of one tree are compared by the part that stays the same.
+    """
+    if case.before is None:
+        return []
+    # A test that could not even be loaded is no test yet.
+    failed = {test.name for test in case.before.red if test.outcome == "failed"}
+    red = [name for name in sorted(failed) if not _is_still_run(name, now)]
+    red += put_aside(case.before, now)
+    known = changing(case.before)
+    if not (lost := await _unsettled(exam, case, now, [*gone(case.before, now, known), *red])):
+        return []
+    again = await exam.run(case.target, exam.world.old)
+    unstable = unstable_names(case.before, again.results) if again.results else set()
+    if not unstable:
+        return lost
+    return await _unsettled(exam, case, now, [*gone(case.before, now, known | unstable), *red])
+
+
+def _is_still_run(name: str, now: Results) -> bool:
+    """Whether a test still runs, by the stable part of its name, or tests of a file so named do."""
+    parts = {stable(one) for one in now.names}
+    return stable(name) in parts or is_of_others(name, parts)
+
+
+async def _unsettled(exam: Examination, case: Case, now: Results, lost: list[str]) -> list[str]:
+    """Those of `lost` that stand nowhere else and that nobody settled."""
+    if not lost or case.before is None:
+        return []
+    files, before, may_go = case.old_files, case.before, exam.differential.may_go
+    unmoved = await asyncio.to_thread(
+        lambda: not_moved(lost, before, now, case.target.cwd, *exam.readers(), exam.renames())
+    )
+    claimed = exam.claims(case).claimed
+    # What was red for another reason may go with its code, as what passed may.
+    return [
+        name
+        for name in unmoved
+        if not may_go(name, files.get(name, ""), passed=before.passed(name) or name not in claimed)
+    ]
+
+
+async def _red_without_the_work(
+    exam: Examination, case: Case, now: Results, stood: list[str]
+) -> list[str]:
+    """Those of `stood` that did not turn green merely by a permitted change of the test.
+
+    A permit settles that a test may change, not what it says. A test that says something else now
+    is the worker's own and dropped. One that says the same must be red on the old product with the
+    new inputs.
+    """
+    permitted = exam.differential.permitted(exam.world.allowed)
+    files = case.files_of(now)
+    asked = [name for name in stood if files.get(name) in permitted]
+    if not asked:
+        return stood
+    same = await asyncio.to_thread(_worded_as_before, exam, asked, files)
+    stood = [name for name in stood if name not in asked or name in same]
+    if not (asked := same):
+        return stood
+    old = await exam.run(case.target, exam.world.mixed, asked)
+    if old.results is None:
+        return [name for name in stood if name not in asked] if old.passed else stood
+    return [name for name in stood if name not in asked or not old.results.passed(name)]
+
+
+async def _reworded_tests(
+    exam: Examination, case: Case, now: Results, held: Results | None
+) -> list[str]:
+    """Tests that existed and always passed, and that the worker gave another wording.
+
+    One that asks for more is as good as a new test: it fails on the old code. That its old wording
+    passes as well was seen with the old inputs.
+    """
+    before = case.before
+    if before is None or held is None:
+        return []
+    world, snapshots = exam.world, exam.verifier.snapshots
+    was = await asyncio.to_thread(snapshots.list, world.old)
+    entries = await asyncio.to_thread(snapshots.list, world.new)
+    found = {test.name: in_repo(test.file, case.target.cwd) for test in now.tests}
+    files = {
+        name: path
+        for name, path in found.items()
+        if path in was and path in entries and was[path] != entries[path]
+    }
+    names = [name for name in files if all(one.passed(name) for one in (before, held, now))]
+    same = await asyncio.to_thread(_worded_as_before, exam, names, files)
+    reworded = [name for name in names if name not in same]
+    unread = [name for name in reworded if language_of(files[name]) is None]
+    if any(one.test and one.path in was and one.path in entries for one in world.changes):
+        # As under CTest, where no test has a file.
+        nameless = [test.name for test in now.tests if not test.file]
+        unread += [n for n in nameless if before.passed(n) and held.passed(n) and now.passed(n)]
+    if unread:  # whether it says something else, only the old code can tell
+        ran = await exam.run(case.target, world.mixed)
+        red = [name for name in unread if ran.results and not ran.results.passed(name)]
+        reworded = [*(name for name in reworded if name not in unread), *red]
+    return reworded[:MOST_REWORDED]
+
+
+def _worded_as_before(
+    exam: Examination, names: Sequence[str], files: Mapping[str, str]
+) -> list[str]:
+    """Those of `names` whose test says now what it said before. Blocks."""
+    before, after = exam.readers()
+    same = []
+    for name in names:
+        path = files[name]
+        language, before_text, after_text = language_of(path), before(path), after(path)
+        if before_text is None:  # it has moved here, word for word
+            same.append(name)
+        elif after_text is None:
+            continue
+        elif language is None:
+            same += [name] if before_text == after_text else []
+        elif (text := definition(after_text, language, name)) is not None:
+            same += [name] if definition(before_text, language, name) == text else []
+    return same
+
+
+async def _moved_claimed(
+    exam: Examination, case: Case, now: Results, stood: Sequence[str], held: Results | None
+) -> list[str]:
+    """New names of claimed tests that stand elsewhere now, word for word.
+
+    A test that still fails in its old place asks something else there than in its new one.
+    """
+    if case.before is None:
+        return []
+    missing = [name for name in sorted(exam.claims(case).claimed) if name not in stood]
+    missing = [name for name in missing if name not in now.names]
+    if held is not None and held is not now:
+        missing = [n for n in missing if all(one.outcome != "failed" for one in held.named(n))]
+    pairs = await asyncio.to_thread(
+        lambda: moved_to(
+            missing, case.before or now, now, case.target.cwd, *exam.readers(), exam.renames()
+        )
+    )
+    red = await exam.confirmed_red(case, list(pairs))
+    return [pairs[name] for name in red]
+
+
+def _turned_names(exam: Examination, case: Case, held: Results | None) -> list[str]:
+    """Tests that existed before the run, did not pass then, and pass with the old inputs."""
+    if held is None:
+        return []
+    found = turned(case.before, held, exam.claims(case).claimed)
+    # A file that could not be loaded reported no test names, but its tests existed all the same.
+    if case.was_red:
+        claimed = exam.claims(case).claimed
+        tests = {test.name: test for test in held.tests}
+        found += [
+            name
+            for name in fresh(case.before, held)
+            if in_tree(tests[name].file, case.target.cwd, exam.world.old_paths)
+            and had_no_name(tests[name], case.before, claimed)
+        ]
+    return list(dict.fromkeys(found))
+
+
+def _not_seen_before(before: Results | None, now: Results, stood: Sequence[str]) -> list[str]:
+    """Names that pass now and did not before, without those known to have existed (`stood`)."""
+    was = {settled(name) for name in before.names if before.passed(name)} if before else set[str]()
+    return [
+        name
+        for name in now.names
+        if name not in stood and now.passed(name) and settled(name) not in was
+    ]
+
+
+def _not_turned(claimed: Sequence[str], now: Results) -> str:
+    """Why the first test that was red before and does not pass now did not turn; "" for none."""
+    phrases = {
+        "skipped": "is skipped",
+        "xfailed": "is expected to fail",
+        "xpassed": "is expected to fail",
+    }
+    for name in claimed:
+        found = now.named(name)
+        if not found and is_of_others(name, now.names):
+            continue  # its tests are reported by their own names now
+        if not found:
+            return f"{name} was red before and is not run now"
+        bad = [phrases[test.outcome] for test in found if test.outcome in phrases]
+        if bad:
+            return f"{name} was red before and {bad[0]} now"
+    return ""
