@@ -195,11 +195,11 @@ def test_a_huge_run_stays_under_a_mebibyte() -> None:
         history=history_of("en", worker_runs=300),
         tail=lambda ref: "`漢" * 100_000,
     )
-    begun = time.perf_counter()
+    begun = time.process_time()
     for template in NOTE_TEMPLATES:
         text = render_note(view, template, "en")
         assert len(text.encode()) <= MAX_BYTES
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 def test_a_note_that_had_to_be_cut_closes_what_was_open() -> None:
