@@ -65,6 +65,7 @@ from agentrunner.verification.rooms.left_out import LeftOut, is_folder_named, wo
 from agentrunner.verification.rooms.room import Room, Rooms
 from agentrunner.verification.rooms.start_up import (
     NO_TESTS,
+    missing_program,
     tests_that_could_not_run,
     why_no_test_says_anything,
 )
@@ -208,6 +209,9 @@ class Verifier:
         why = why_no_test_says_anything(
             target.shell, measured.ran, measured.results, Path(self.spec.repo), wanted, target.cwd
         )
+        why = why or await asyncio.to_thread(
+            self._not_installed, target, measured.ran.exit_code, wanted
+        )
         if why and why != NO_TESTS:
             raise not_ready(
                 target.shell,
@@ -242,6 +246,16 @@ class Verifier:
         )  # fmt: skip
         await asyncio.to_thread(self._warn_about_left_out_files, outcome)
         return outcome, list(measured.written)
+
+    def _not_installed(self, target: Target, exit_code: int, wanted: str) -> str:
+        """Why the test command's own program is to be installed first; "" where it is not.
+
+        A program of the repository may be what is to be written, but for one that git ignores.
+        """
+        path = missing_program(target.shell, exit_code, Path(self.spec.repo), target.cwd)
+        if not path or Path(path).name in wanted or not self.snapshots.ignored_paths([path]):
+            return ""
+        return f"{path}: not found, and git ignores it: it has to be installed or built first"
 
     def _place_of_known_red(self, name: str) -> str:
         """The file and line where a known red is listed; the setting where that is not known."""

@@ -93,3 +93,32 @@ def test_a_module_that_is_still_to_be_written_is_red(
     run = Run(Project.make(tmp_path / "asked", files))
     run.start([plan(), work(), finish()], "true", test=command, title=title, runner=AT_ONCE)
     assert run.result["worker_runs"] == 1
+
+
+@pytest.mark.parametrize("command", ["vendor/bin/tool -q", "env A=1 ./vendor/bin/tool"])
+def test_a_program_that_git_ignores_has_to_be_installed_and_no_worker_can_write_it(
+    tmp_path: Path, command: str
+) -> None:
+    script = [plan(), work(), finish()]
+    run = Run(Project.make(tmp_path, {**SMALL, ".gitignore": "vendor/\n"}))
+    with pytest.raises(EnvironmentNotReady) as raised:
+        run.start(script, FIX, test=command, title="Fix it.", runner=AT_ONCE)
+    assert "vendor/bin/tool: not found, and git ignores it" in str(raised.value.details)
+    assert run.project.told("worker_started") == []
+
+
+@pytest.mark.parametrize(
+    ("ignored", "command", "title"),
+    [
+        ("", "vendor/bin/tool", "Fix it."),
+        ("vendor/", "vendor/bin/tool", "Have vendor/bin/tool installed."),
+        ("vendor/", "true; vendor/bin/tool", "Fix it."),
+    ],
+    ids=["not ignored", "asked for", "built by the command"],
+)
+def test_a_program_that_may_be_written_or_built_is_red(
+    tmp_path: Path, ignored: str, command: str, title: str
+) -> None:
+    run = Run(Project.make(tmp_path, {**SMALL, ".gitignore": ignored}))
+    run.start([plan(), work(), finish()], FIX, test=command, title=title, runner=AT_ONCE)
+    assert run.result["worker_runs"] == 1

@@ -132,10 +132,14 @@ def _touched_names(snapshots: Snapshots, world: SnapshotTrees, asked: str) -> se
 
 
 def _is_written(before: bytes, after: bytes, asked: str) -> bool:
-    """Whether a text in quotes on a line that is new stands in what was asked for."""
+    """Whether a text in quotes on a line that is new stands in what was asked for.
+
+    As it is written, or as what it means: people write `\\e` where code has `"\\e"`.
+    """
     old = set(before.splitlines())
     new = b"\n".join(line for line in after.splitlines() if line not in old)
     texts = re.findall(r"[\"'`]([^\"'`\n]{2,80})[\"'`]", new.decode("utf-8", "replace"))
+    texts += [one.replace("\\\\", "\\") for one in texts if "\\\\" in one]
     return any(re.search(rf"(?<!\w){re.escape(text)}(?!\w)", asked) for text in texts)
 
 

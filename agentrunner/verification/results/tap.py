@@ -20,6 +20,12 @@ PLAN = lazy_regex(r"^( *)1\.\.(\d+)(?: *# *(\w+))?")
 SPEAKS_TAP = lazy_regex(r"^\s*(?:TAP version \d|1\.\.\d|(?:not )?ok +\d)", re.MULTILINE)
 """What no tool leaves out, and a script that only prints "ok" does not write."""
 SUBTEST = lazy_regex(r"^( *)# Subtest:? *(.*)$")
+TITLED = lazy_regex(r"TAP version \d+\s*\n(?:\s*\n)*# (?!Subtest)")
+"""How tape and what speaks like it begin: the tests are titles in comments, and what TAP counts are
+their assertions, most of which are described alike ("should be equal")."""
+TITLE = lazy_regex(r"^# (?:(?:SKIP|TODO) )?(.*)$")
+OF_ALL = ("failed", "passed", "xpassed", "xfailed", "skipped")
+"""A test with several assertions has the first of these outcomes that one of them has."""
 
 
 class Stream(Struct):
@@ -32,11 +38,18 @@ class Stream(Struct):
 
 
 def parse(lines: Iterable[str], program: str = "") -> Stream:
-    """The tests of one stream, named by program, parents' titles, and own title or number."""
+    """The tests of one stream, named by program, parents' titles, and own title or number.
+
+    Where titles stand in comments, as tape writes them, a test is what stands under a title, and is
+    named by it.
+    """
     stream = Stream()
     titles: dict[int, str] = {}
     counted: dict[int, int] = {}
     planned: int | None = None
+    lines = list(lines)
+    titled = TITLED.search("\n".join(lines)) is not None
+    asserted: dict[str, set[str]] = {}
     for line in lines:
         if hit := PLAN.match(line):
             stream.any = True
@@ -46,6 +59,8 @@ def parse(lines: Iterable[str], program: str = "") -> Stream:
                     stream.tests.append(made(program, "skipped", program))
         elif hit := SUBTEST.match(line):
             titles[len(hit[1])] = hit[2].strip()
+        elif titled and (hit := TITLE.match(line)):
+            titles = {0: hit[1].strip()}
         elif line.startswith("Bail out!"):
             stream.any, stream.complete = True, False
         elif hit := LINE.match(line):
@@ -57,6 +72,9 @@ def parse(lines: Iterable[str], program: str = "") -> Stream:
                 titles.pop(deeper, None)
                 counted.pop(deeper, None)
             counted[depth] = counted.get(depth, 0) + 1
+            if titled and titles.get(0):
+                asserted.setdefault(titles[0], set()).add(_outcome(word, directive))
+                continue
             title = hit[4].strip().replace("\\#", "#") or hit[3] or str(counted[depth])
             if titles.get(depth) == title:
                 del titles[depth]
@@ -64,6 +82,10 @@ def parse(lines: Iterable[str], program: str = "") -> Stream:
             name = " > ".join(part for part in (program, *parents, title) if part)
             if not sums_up or word != "ok" or directive:
                 stream.tests.append(made(name, _outcome(word, directive), program))
+    for title, outcomes in asserted.items():
+        name = f"{program} > {title}" if program else title
+        first = next(one for one in OF_ALL if one in outcomes)
+        stream.tests.append(made(name, first, program))
     if stream.any and (planned is None or planned != counted.get(0, 0)):
         stream.complete = False
     return stream

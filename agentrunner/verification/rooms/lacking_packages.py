@@ -29,8 +29,10 @@ MODULE = lazy_regex(
     r"No module named '?(?P<python>\w+)"
     r"|Cannot find (?:module|package) '(?P<node>[^'\n]+)'"
     r"|Failed to resolve import \"(?P<bundled>[^\"\n]+)\""
+    r"|(?:Cannot open (?:file|bootstrap script)|Failed opening required) [\"']"
+    r"(?:[^\"'\n]*/)?(?P<php>[^\"'\n/]+/autoload\.php)[\"']"
 )
-"""What Python, Node and bundlers say of a module that they do not find."""
+"""What Python, Node, bundlers and PHP say of a module or a file that they do not find."""
 PACKAGE = lazy_regex(r"(?:@[^/\s]+/)?[^@./\s][^/\s]*")
 """The package in the name of a module of Node: `@scope/name`, `name`."""
 REQUIREMENT = lazy_regex(r"\s*(?:-\s+)?[\"']?([A-Za-z0-9][\w.-]*)")
@@ -68,6 +70,8 @@ def package_lacked_by(message: str, repo: Path, wanted: str) -> str:
         place = "" if _names(wanted, name) else manifests(name, repo)
         if not place:
             return ""
+        if manifests is _installed_by_composer:
+            why = why or f"there is no {name}: the packages that {place} names are not installed"
         why = why or f"the package {name} is named in {place}, and is not installed"
     return why
 
@@ -91,10 +95,22 @@ def _missing(text: str) -> Iterator[tuple[str, Any]]:
     for hit in MODULE.finditer(text):
         if hit["python"]:
             yield hit["python"], declared_in
+        elif hit["php"]:
+            yield hit["php"], _installed_by_composer
         elif package := PACKAGE.match(hit["node"] or hit["bundled"]):
             yield package[0], _declared_for_node
         else:
             yield hit[0], _never
+
+
+def _installed_by_composer(loader: str, repo: Path) -> str:
+    """The `composer.json` whose packages this file would load, and that nobody installed."""
+    text = text_of(repo / "composer.json", MOST_READ)
+    folder = table(json_of(text), "config").get("vendor-dir", "vendor")
+    wanted = Path(str(folder)) / "autoload.php"
+    if not text or not str(wanted).endswith(loader) or (repo / wanted).exists():
+        return ""
+    return "composer.json"
 
 
 def _never(_name: str, _repo: Path) -> str:

@@ -7,6 +7,7 @@ program of the repository that is not written yet: that is red, not a missing en
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import signal
@@ -16,10 +17,11 @@ from typing import Protocol
 from msgspec import Struct
 
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.results.commands import unwrapped
 from agentrunner.verification.results.counts import Counts
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.results.names import uncoloured
-from agentrunner.verification.results.shell import words_of
+from agentrunner.verification.results.shell import simple_commands, words_of
 from agentrunner.verification.rooms.complaints import (
     NO_MODULE,
     NO_SUCH_FILE,
@@ -168,6 +170,21 @@ def why_not_started(
     if why := next(missing, "") or (NOT_WRITTEN.search(ran.tail) or [""])[0].strip():
         return why
     return tool_lacking(shell, ran, repo)
+
+
+def missing_program(shell: str, exit_code: int, repo: Path, cwd: str = ".") -> str:
+    """The path in the repository of the program that a command is alone and that does not exist.
+
+    "" for none. What stands before a program in a command may be what builds it.
+    """
+    commands = [one.texts for one in simple_commands(shell) if one.texts]
+    if exit_code != 127 or len(commands) != 1:
+        return ""
+    words = commands[0][unwrapped(commands[0])[0] :]
+    if not words or not is_own_path(words[0], repo):
+        return ""
+    path = Path(os.path.normpath(repo / cwd / words[0]))
+    return "" if path.exists() or repo not in path.parents else str(path.relative_to(repo))
 
 
 def names_missing_file(shell: str, why: str) -> bool:

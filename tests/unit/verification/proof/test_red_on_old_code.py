@@ -3,6 +3,7 @@
 import pytest
 
 from agentrunner.state.state_model import FileRef
+from agentrunner.verification.proof.names_of_work import _is_written
 from agentrunner.verification.proof.red_on_old_code import _is_sound, why_not_red_on_old_code
 from agentrunner.verification.proof.trees_without_work import turns_red
 from agentrunner.verification.results.model import Results
@@ -85,3 +86,10 @@ def test_a_test_that_is_left_out_is_not_red(outcomes: list[str], red: bool) -> N
     outcome = CommandOutcome(1, FileRef(path="out"), "", None, 1)
     ran = Measured(Target("test", "jest"), outcome, Results("jest", tests))
     assert turns_red(ran, ["a"]) is red
+
+
+def test_a_text_of_the_work_is_asked_for_as_code_writes_it_or_as_it_is_meant() -> None:
+    before, after = b'T = {\n    "a": 1,\n}\n', b'T = {\n    "a": 1,\n    "\\\\e": "\\x1b",\n}\n'
+    assert _is_written(before, after, r"Texts may contain `\e`.")
+    assert _is_written(before, after, r"A row for `\\e` is missing.")
+    assert not _is_written(before, after, r"Texts may contain `\a`.")

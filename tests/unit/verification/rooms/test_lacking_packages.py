@@ -206,3 +206,28 @@ def test_a_manifest_that_is_a_pipe_is_waited_for_by_nobody(tmp_path: Path) -> No
     (tmp_path / "own.txt").write_text("httpx\n")
     (tmp_path / "requirements.txt").symlink_to("own.txt")
     assert declared_in("httpx", tmp_path) == "requirements.txt"
+
+
+@pytest.mark.parametrize(
+    ("message", "composer", "lacking"),
+    [
+        ('Cannot open file "/r/shop/vendor/autoload.php".', "{}", True),
+        ('Cannot open bootstrap script "/r/shop/vendor/autoload.php"', "{}", True),
+        ("Uncaught Error: Failed opening required '/r/tests/../vendor/autoload.php'", "{}", True),
+        ('Cannot open file "/r/lib/autoload.php".', '{"config": {"vendor-dir": "lib"}}', True),
+        ('Cannot open file "/r/tests/autoload.php".', "{}", False),
+        ('Cannot open file "/r/vendor/autoload.php".', "", False),
+    ],
+)
+def test_what_composer_has_not_installed(
+    tmp_path: Path, message: str, composer: str, lacking: bool
+) -> None:
+    if composer:
+        (tmp_path / "composer.json").write_text(composer)
+    why = lacking_package(message, tmp_path, "Add isValid.")
+    assert why.endswith("composer.json names are not installed") == lacking
+    (tmp_path / "vendor").mkdir()
+    (tmp_path / "vendor" / "autoload.php").write_text("<?php")
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "autoload.php").write_text("<?php")
+    assert lacking_package(message, tmp_path, "Add isValid.") == ""
