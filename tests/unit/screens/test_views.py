@@ -38,6 +38,16 @@ def test_live_lines_fit_narrow_and_wide_terminals() -> None:
         assert max(map(cell_width, lines)) <= min(width, 100)
 
 
+def test_all_texts_hang_alike_in_44_columns(golden: Golden) -> None:
+    """What goes on below a line of its own, a worker's words, and why a check is red."""
+    _, lines = told_live(width=44, words=True)
+    assert max(map(cell_width, lines)) <= 44
+    told = lines[lines.index("") + 1 :]
+    told = told[told.index("") + 1 :]
+    assert all(re.match(r"\d\d:\d\d:\d\d  \S|  \S| {30,}\S", line) for line in told)
+    golden("screens/live-44.txt", "\n".join(lines) + "\n")
+
+
 def test_status_line_leaves_the_last_cell_free() -> None:
     view, _ = told_live(width=50)
     assert cell_width(view.status(20.0)) <= 49
