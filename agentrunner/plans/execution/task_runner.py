@@ -453,7 +453,7 @@ class TaskRuns:
             status = PlanTaskStatus(result.state)
             text = ended_text(result, behind=await self._workspaces.is_behind(task_run))
             return self._questions.ask(task_run.task_id, status, text, task_run)
-        return TaskOutcome(PlanTaskStatus.PENDING, "stopped on the way", task_run.run_id)
+        return TaskOutcome(PlanTaskStatus.STOPPED, run_id=task_run.run_id)
 
     def _unpaid(self, task_run: TaskRun) -> TaskOutcome:
         """Return BLOCKED: the plan's budget is spent. All such tasks share one question."""
