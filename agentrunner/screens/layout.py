@@ -314,7 +314,7 @@ def apart_from_command(text: str, room: int) -> tuple[str, str]:
 def worked_and_waited(worked: object, waited: object) -> list[str]:
     """Return `18 m 41 s`, and `waited 2 h 3 m` if it waited long; [] if it did not work.
 
-    They add up to what the wall clock went on: a wait that is too short to be named is in the first.
+    They add up to what the clock on the wall went on: a wait too short to be named is in the first.
     """
     times = [float(one) if isinstance(one, int | float) else 0.0 for one in (worked, waited)]
     if times[1] < LEAST_WAIT_SEC:
