@@ -224,8 +224,9 @@ def header_lines(
     run = f"run {flat(story.run_id)}"
     if cell_width(f"{title}  {run}") > width and flat(story.run_id).startswith(story.task_id):
         title = flat(story.title)  # the run's id has that of the task in it
-    top = spread(title, run, width)
-    lines = ["", paint.bold(top)]
+    beside = cell_width(f"{title}  {run}") <= width
+    top = [spread(title, run, width)] if beside else [*wrap(title, width), run]
+    lines = ["", *map(paint.bold, top)]
     for label, text in header_rows(story.header, home):
         lines += labelled(label, text, width)
     where = _where_edits_appear(story.header.get("landing") or {}) + " Undo: agentrunner undo"

@@ -48,6 +48,14 @@ def test_all_texts_hang_alike_in_44_columns(golden: Golden) -> None:
     golden("screens/live-44.txt", "\n".join(lines) + "\n")
 
 
+def test_a_title_is_whole_above_the_name_of_its_run_where_both_do_not_fit() -> None:
+    story = Story()
+    for event in story_events("Fix the failing test, and the one beside it"):
+        story.feed(event)
+    lines = header_lines(story, 44, PLAIN, "")
+    assert lines[1:3] == ["Fix the failing test, and the one beside it", "run users-api-7f3a"]
+
+
 def test_status_line_leaves_the_last_cell_free() -> None:
     view, _ = told_live(width=50)
     assert cell_width(view.status(20.0)) <= 49
