@@ -121,7 +121,12 @@ RUNNERS = {
             ),
         ),
         # Since Python 3.11 the whole name of a test stands in the brackets behind its own.
-        (r"^(?:FAIL|ERROR): (?:(\S+) \((\S+\.\1)\)|(\S+ \(\S+\)|\S+))",),
+        (
+            (
+                r"^(?:FAIL|ERROR): (?:(\S+) \((?:unittest\.loader\._FailedTest\.)?"
+                r"((?:\S+\.)?\1)\)|(\S+ \(\S+\)|\S+))"
+            ),
+        ),
     ),
     "jest, vitest": _Runner(
         (r"^\s*Tests:?[ \t]+(?P<words>(?:\d+ \w+(?:, | \| )?)+)(?: ?\(\d+\))?\s*$",),

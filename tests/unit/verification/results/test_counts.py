@@ -212,6 +212,7 @@ def test_counting_a_megabyte_of_noise_is_quick() -> None:
         ("FAIL: test_sum (t.CartTest.test_sum) (pieces=3)", "t.CartTest.test_sum"),
         ("FAIL: test_sum (t.CartTest)", "test_sum (t.CartTest)"),  # before Python 3.11
         ("ERROR: setUpClass (t.CartTest)", "setUpClass (t.CartTest)"),
+        ("ERROR: t.gone (unittest.loader._FailedTest.t.gone)", "t.gone"),
         ("ERROR: tests.test_gone", "tests.test_gone"),
     ],
 )
