@@ -196,6 +196,28 @@ def test_names_of_red_tests_stay_whole_in_a_narrow_terminal() -> None:
     assert max(map(cell_width, lines)) <= 44
 
 
+def test_what_is_red_as_the_time_before_is_not_shown_again() -> None:
+    view, plain = LiveView(width=80), PlainView()
+
+    def checks(name: str) -> list[str]:
+        red = [{"name": name, "message": "AssertionError: 450 != 1350"}]
+        facts = {"target": "test", "outcome": "red", "passed": 3, "failed": 1, "red": red}
+        event = {"event": "check", "ts": "2026-11-25T08:00:00Z", **facts}
+        view.feed(event, 0.0)
+        plain.feed(event, 0.0)
+        return [*view.flush(0.0), *plain.flush(0.0)]
+
+    first, again, other, back = (
+        checks("test_a"),
+        checks("test_a"),
+        checks("test_b"),
+        checks("test_a"),
+    )
+    assert len(first) == len(other) == len(back) == 4 and "test_a" in first[1] and first[3:]
+    assert [line.endswith("red as before") for line in again] == [True, False]
+    assert again[1].endswith('red="as before"') and "test_b" in other[1] and "test_a" in back[1]
+
+
 def test_a_repeated_fault_is_cut_at_the_end_of_a_sentence() -> None:
     view = LiveView(width=100)
     refused = "'7 euros' is no amount: it has no number. Try: 7, or empty"
