@@ -337,7 +337,7 @@ def test_a_run_that_is_gone_on_with_elsewhere_gets_no_second_one(
     command = [sys.executable, "-c", HOLDS, str(plan.project.state_dir), before.run_id]
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, **pipes) as process:
-        assert process.stdout.readline() == "held\n"
+        assert process.stdout is not None and process.stdout.readline() == "held\n"
         assert plan.carry()["exit_code"] == 5
         assert [one.run_id for one in TaskRunStore(plan.folder).all()] == [before.run_id]
         process.communicate("")
