@@ -15,6 +15,7 @@ import re
 import shlex
 import signal
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -24,7 +25,13 @@ import typer
 from typer.main import get_command
 
 from agentrunner import __version__
-from agentrunner.commands.command_line import COMPLETE_VARIABLE, TASK_FILES, TYPED, is_goal
+from agentrunner.commands.command_line import (
+    COMPLETE_VARIABLE,
+    GIVEN_AT,
+    TASK_FILES,
+    TYPED,
+    is_goal,
+)
 from agentrunner.commands.index import (
     CONTEXT,
     DocumentedCommand,
@@ -35,6 +42,7 @@ from agentrunner.commands.index import (
     write_rows,
 )
 from agentrunner.errors import UsageError
+from agentrunner.storage.process_time import age_sec
 
 GROUPS: Mapping[str, Entries] = {
     "Work": {
@@ -257,6 +265,7 @@ def overview(
 
 def main() -> None:
     """Entry point of `agentrunner`."""
+    GIVEN_AT.set(time.time() - age_sec())
     seldom_collecting()
     with_streams()
     if COMPLETE_VARIABLE in os.environ:

@@ -327,10 +327,11 @@ class Result(Contract):
     bill: list[BillEntry] = []
     """Rows that add up to `usage`; see [budgets](../how-to/budgets.md)."""
     duration_sec: float | None = None
-    """Seconds that it worked, pauses and waits left out."""
+    """Seconds that it started and worked, pauses and waits left out."""
     waited_sec: float | None = None
-    """Seconds from its beginning to its latest event that were no work: waiting for people, quotas
-    and providers, or not driven; None where that is not known."""
+    """Seconds from the command that began it to its end or latest step that are not in
+    `duration_sec`: waiting for people, quotas and providers, or not driven; None where that is not
+    known."""
     commit: CommitMade | None = None
     """Where the work is committed."""
     worktree: str | None = None

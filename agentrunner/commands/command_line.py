@@ -12,6 +12,9 @@ COMPLETE_VARIABLE = "_AGENTRUNNER_COMPLETE"
 TASK_FILES = (".md", ".yaml", ".yml")
 TYPED: ContextVar[tuple[str, ...]] = ContextVar("TYPED", default=())
 """The words of the command line that is carried out."""
+GIVEN_AT: ContextVar[float | None] = ContextVar("GIVEN_AT", default=None)
+"""When the process of a command began, which is when a person gave it, in seconds since 1970; None
+where the process serves more than one."""
 
 
 def with_run(verb: str, run_id: str) -> str:

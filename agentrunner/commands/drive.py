@@ -8,12 +8,14 @@ import os
 import socket
 import sys
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from agentrunner import environment
+from agentrunner.commands.command_line import GIVEN_AT
 from agentrunner.commands.console import (
     Console,
     Output,
@@ -172,6 +174,7 @@ def _options(console: Console) -> Options:
         ask=ask if interactive(console.output) and not console.output.detach else None,
         confirm=(lambda text: ask_yes(text, console)) if interactive(console.output) else None,
         environ=os.environ,
+        given_at=datetime.fromtimestamp(given, UTC) if (given := GIVEN_AT.get()) else None,
         leaving=lambda: tell(f"\nStopped at once. {_kept(console)}", sys.stderr),
     )
 

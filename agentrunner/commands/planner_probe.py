@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +26,8 @@ ROOM_TOKENS = 16_384
 """A context that is large enough for a run of several rounds."""
 SLOW_SEC = 120
 CONNECT_SEC = 2.0
-"""Longest wait for a connection to a server on this machine or in its network."""
+"""Longest wait for a connection to a server on this machine or in its network, with all addresses
+that its name has and the time until they are found."""
 NOT_ASKED, TRY_PLANNER = "planner asked", "agentrunner doctor --planner   asks it once"
 SCENE = "first-step.en"
 """Played by planners that are programs: it is their smallest possible call."""
@@ -71,13 +74,36 @@ def connection_item(settled: TaskSpec, environ: Mapping[str, str]) -> DoctorItem
         return DoctorItem("", NOT_ASKED, "nothing was sent to its model", TRY_PLANNER)
     where = f"{place[0]}:{place[1]}"
     try:
-        socket.create_connection(place, CONNECT_SEC).close()
+        _connect(place)
     except OSError as error:
         why = error.strerror or str(error) or type(error).__name__
         cure = f"start its server, or correct its address {url}, then agentrunner doctor --planner"
         return DoctorItem("FAIL", "planner", f"its server {where} takes no connection: {why}", cure)
     text = f"{where} takes a connection; nothing was sent to its model"
     return DoctorItem("", NOT_ASKED, text, TRY_PLANNER)
+
+
+def _connect(place: tuple[str, int]) -> None:
+    """Connect, and hang up; raise OSError, TimeoutError after CONNECT_SEC. Blocks.
+
+    On a thread of its own: nothing ends a search for a name's addresses before its time, and each
+    of them would be waited for.
+    """
+    ended: Future[None] = Future()
+
+    def work() -> None:
+        try:
+            socket.create_connection(place, CONNECT_SEC).close()
+        except (OSError, ValueError) as error:
+            ended.set_exception(error)
+        else:
+            ended.set_result(None)
+
+    threading.Thread(target=work, daemon=True, name="connect").start()
+    try:
+        ended.result(CONNECT_SEC)
+    except TimeoutError as error:
+        raise TimeoutError(f"no answer within {CONNECT_SEC:g} s") from error
 
 
 def _host_and_port(url: str) -> tuple[str, int] | None:

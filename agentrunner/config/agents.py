@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field, field_validator
 
 from agentrunner.config.config_model import ENV_NAME, ConfigModel
-from agentrunner.registry import PLANNERS, WORKERS
+from agentrunner.registry import PLANNERS, WORKERS, canonical_worker_type
 
 DEFAULT_PLANNER_MODEL = "gpt-5.5"
 """Default model if neither task file nor environment names one; shown by `agentrunner doctor`."""
 
 AUTO = "auto"
 """The kind that is decided before a run starts, by what this machine has."""
+
+OF_ONE_KIND: Mapping[str, tuple[str, ...]] = {
+    "meta": ("kind", "model", "base_url", "auth", "script"),
+    "assess": ("kind", "model", "base_url"),
+    "worker": (
+        *("kind", "name", "model", "models", "base_url", "command", "docker_image", "auth"),
+        *("env", "flags", "weight"),
+    ),
+}
+"""By section, the settings that were given for its kind: they are not applied to another one."""
+
+
+def is_other_kind(kind: object, wanted: object) -> bool:
+    """Whether two kinds are named, and not the same one."""
+    names = {canonical_worker_type(str(one)) for one in (kind, wanted)}
+    return bool(kind and wanted) and len(names) == 2
 
 
 See = Literal["nothing", "change", "repo"]

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BeforeValidator, ValidationError
 
-from agentrunner.config.agents import SEES, See
+from agentrunner.config.agents import OF_ONE_KIND, SEES, See, is_other_kind
 from agentrunner.config.config_model import ConfigModel
 from agentrunner.config.mistakes import dotted, from_validation, mistake
 from agentrunner.config.spec import NOTE_TEMPLATES, RunnerSection, number_from_text
@@ -23,7 +23,7 @@ from agentrunner.config.yaml_text import Path as KeyPath
 from agentrunner.config.yaml_text import YamlTree, read_yaml
 from agentrunner.environment import user_file as user_file
 from agentrunner.errors.task_files import BadValue, ProjectSetting
-from agentrunner.registry import PLACE, canonical_worker_type
+from agentrunner.registry import PLACE
 
 PROJECT_FILE = "agentrunner.yaml"
 """In the repository's root, not beside the notes, so that every diff shows a change of it."""
@@ -45,15 +45,6 @@ _RELATIVE_TO_TASK: tuple[KeyPath, ...] = (
     ("runner", "sandbox", "image_from"),
 )
 """Settings that hold paths relative to a task file."""
-_KIND_SPECIFIC: Mapping[str, tuple[str, ...]] = {
-    "meta": ("kind", "model", "base_url", "auth", "script"),
-    "assess": ("kind", "model", "base_url"),
-    "worker": (
-        *("kind", "name", "model", "models", "base_url", "command", "docker_image", "auth"),
-        *("env", "flags", "weight"),
-    ),
-}
-"""Settings that only make sense for one kind: they are not applied to another kind."""
 
 
 def _place(text: str) -> str:
@@ -273,16 +264,12 @@ def _drop_foreign(runner: dict[str, Any], own: Mapping[str, Any]) -> None:
         runner.pop("workers", None)
     if "workers" in own:
         runner.pop("worker", None)
-    for section, names in _KIND_SPECIFIC.items():
-        theirs = runner.get(section)
-        if isinstance(theirs, dict) and _other_kind(theirs, own.get(section)):
+    for section, names in OF_ONE_KIND.items():
+        theirs, ours = runner.get(section), own.get(section)
+        wanted = ours.get("kind") if isinstance(ours, dict) else None
+        if isinstance(theirs, dict) and is_other_kind(theirs.get("kind"), wanted):
             for name in names:
                 theirs.pop(name, None)
-
-
-def _other_kind(theirs: Mapping[str, Any], ours: Any) -> bool:
-    kinds = (theirs.get("kind"), ours.get("kind") if isinstance(ours, dict) else None)
-    return all(kinds) and len({canonical_worker_type(str(kind)) for kind in kinds}) == 2
 
 
 def _fill(tree: YamlTree, layer: YamlTree, path: KeyPath) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from agentrunner.config.agents import WorkerSpec
+from agentrunner.config.agents import OF_ONE_KIND, WorkerSpec, is_other_kind
 from agentrunner.config.mistakes import suggestion
 from agentrunner.config.spec import ApproveSpec, Moment, whole_path
 from agentrunner.config.yaml_text import Path as KeyPath
@@ -26,6 +26,9 @@ _NAMED: dict[str, KeyPath] = {
     "base_url": ("runner", "meta", "base_url"),
 }
 
+KINDS = {"worker": "model", "meta": "planner_model"}
+"""By option that names a kind, which is also its section of a task file: the option for its
+model."""
 NO_TEST = "none"
 """The test command that stands for none, whatever a file says."""
 
@@ -43,6 +46,27 @@ def apply_overrides(tree: YamlTree, overrides: Sequence[str]) -> None:
                 remedy="--set runner.meta.max_loops=3",
             )
         _put(tree, whole_path(parts), read_yaml(value, place.where).value, place)
+
+
+def kind_named(section: str, overrides: Iterable[str], options: Mapping[str, Any]) -> str | None:
+    """Return the kind of planner or worker that options name, of which the named one wins."""
+    key = f"runner.{section}.kind"
+    found = [text.partition("=")[2].strip() for text in overrides if key_of(text) == key]
+    return options.get(section) or (found[-1] if found else None)
+
+
+def leave_other_kinds(tree: YamlTree, overrides: Sequence[str], options: Mapping[str, Any]) -> None:
+    """Drop what a file sets for one kind of planner or worker, where an option names another."""
+    runner = tree.value.get("runner")
+    for section in KINDS:
+        own = runner.get(section) if isinstance(runner, dict) else None
+        wanted = kind_named(section, overrides, options)
+        if isinstance(own, dict) and is_other_kind(own.get("kind"), wanted):
+            for name in OF_ONE_KIND[section]:
+                own.pop(name, None)
+                path = ("runner", section, name)
+                for old in [old for old in tree.places if old[: len(path)] == path]:
+                    del tree.places[old]
 
 
 def key_of(override: str) -> str:

@@ -21,7 +21,12 @@ from agentrunner.config.agents import DEFAULT_PLANNER_MODEL, PlannerSpec, Worker
 from agentrunner.config.config_files import lay_under, read_layers
 from agentrunner.config.document import Document, TaskSource, body, read_document, read_stdin
 from agentrunner.config.kinds import planner_kind
-from agentrunner.config.layers import apply_options, apply_overrides, given_options
+from agentrunner.config.layers import (
+    apply_options,
+    apply_overrides,
+    given_options,
+    leave_other_kinds,
+)
 from agentrunner.config.markdown import detect_language, first_heading
 from agentrunner.config.mistakes import dotted, from_validation, mistake
 from agentrunner.config.naming import task_id_from
@@ -99,6 +104,7 @@ def load_task(
     document = read_document(source, cwd)
     tree = document.tree
     shape(tree, document.name)
+    leave_other_kinds(tree, overrides, options or {})
     apply_overrides(tree, overrides)
     apply_options(tree, options or {}, cwd)
     refuse_both(tree)

@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -84,6 +85,8 @@ class Options:
     """A policy file, beside those that the machine and the environment name."""
     leaving: Callable[[], None] = lambda: None
     """Called at a second signal, before the process ends at once."""
+    given_at: datetime | None = None
+    """When a person gave the command, which is when a run that it starts begins; None for now."""
     stop: asyncio.Event | None = None
     """If set from outside, it stops the run gracefully. Several runs in one process share it; then
     the process that started them handles signals."""
@@ -227,6 +230,7 @@ class Drive:
         moves = [record.data for record in self.deps.log.records("state")]
         before = next((m["from"] for m in reversed(moves) if m["to"] == state["state"]), None)
         self.deps.emit("state_changed", **{"from": before, "to": state["state"]})
+        self.deps.record(state, "end", "end", {"state": state["state"]})
         return self._result(state)
 
     async def _paused(self, state: TaskContext, question: Question) -> Result:

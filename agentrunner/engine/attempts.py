@@ -13,6 +13,7 @@ import signal
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -57,6 +58,7 @@ from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
 from agentrunner.storage.worker_ledger import Absent, Ledger, NotExecuted
 from agentrunner.supervisor.client import request_stop
+from agentrunner.text.times import stamp
 
 STOP_PATIENCE_SEC = 20.0
 ALWAYS = frozenset({"run", "state", "counters", "criteria"})
@@ -84,6 +86,18 @@ def first_state(
         criteria=criteria_of(spec.criteria),
         people=people or People(),
     )
+
+
+def started(state: TaskContext, now: datetime, given_at: datetime | None) -> TaskContext:
+    """Return the first state as its first step begins, with the time that the start took.
+
+    `given_at` is when a person asked for the run; None for when the state was made.
+    """
+    run = state["run"]
+    began = given_at or datetime.fromisoformat(run.started_at)
+    took = max((now - began).total_seconds(), 0.0)
+    times = {"started_at": stamp(began), "start_sec": round(took, 3)}
+    return {**state, "run": run.model_copy(update=times)}
 
 
 def begun(folder: RunFolder, spec: TaskSpec, clock: Clock) -> TaskContext:

@@ -84,6 +84,8 @@ class Driver(Struct, frozen=True):
                 state = fresh or (await drive.standing())[0]
                 number = len(drive.deps.log.records("grant")) + 1
                 drive.deps.record(state, "grant", f"resume-{number}", {"amounts": dict(grants)})
+            if fresh is not None and fresh["run"].attempt == 1:
+                fresh = attempts.started(fresh, self.options.clock.now(), self.options.given_at)
             result = await drive.to_the_end(fresh, answer)
             values = result.as_dict()
             drive.deps.emit("result", **{name: values[name] for name in values if name != "run_id"})

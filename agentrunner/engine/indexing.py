@@ -22,6 +22,7 @@ from agentrunner.storage.locks import run_lock
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
 from agentrunner.storage.worker_ledger import read_json
+from agentrunner.text.times import stamp
 
 
 class Indexer:
@@ -43,7 +44,7 @@ class Indexer:
             title=spec.title,
             repo=spec.shown_repo,
             state=str(TaskState.PENDING),
-            started_at=options.clock.stamp(),
+            started_at=stamp(options.given_at or options.clock.now()),
             part_of=spec.part_of,
         )
         for row in self._index.runs():

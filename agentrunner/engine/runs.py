@@ -68,6 +68,7 @@ async def start(
     repository are unavailable, and during the run where its sandbox or its state fail; then
     `resume` continues it.
     """
+    options = replace(options, given_at=options.given_at or options.clock.now())
     environ, state_dir, policy = options.environ, options.state_dir, options.policy
     replays = options.cassette.replay is not None
     spec = capped(spec, environ, state_dir, policy, replays=replays)

@@ -70,8 +70,8 @@ class WorkerMissing(InfraError):
 
 
 class WorkerCannotWork(TaskFailed):
-    """The worker's command could not be started, or it failed twice with the same error and did
-    nothing: each further round would have ended so. A person was asked, and gave up.
+    """The worker's command could not be started, or it failed alike twice and did nothing: each
+    further round would have ended so. No other candidate worked. A person was asked, and gave up.
     """
 
     code = "worker-cannot-work"

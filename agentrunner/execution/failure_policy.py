@@ -1,8 +1,9 @@
 """What follows a worker run that its model or its CLI kept from working. Pure.
 
 Only a run without any result for lack of a provider is started again without a new decision. It is
-no round of work, and a planner that saw it would order the same once more. A problem with a key or
-a model goes to a person at once, who has to fix it.
+no round of work, and a planner that saw it would order the same once more. So is one whose command
+cannot work, by the next candidate; where there is none, and with a problem of a key or a model, a
+person is asked, who has to fix it.
 """
 
 from __future__ import annotations
@@ -49,6 +50,9 @@ TROUBLES: Mapping[Outcome, FailureCause] = {
     "failed": FailureCause(code=WorkerCannotWork.code, words="its command fails"),
 }
 """The cause by the outcome of the worker run."""
+UNFIXED_SEC = 86_400.0
+"""How long a candidate whose command cannot work is left alone where another one works: a person
+has to fix it."""
 NOT_STARTED = (126, 127)
 """Exit codes by which a shell, and what starts programs as one does, says that there is no program
 or none that can be executed."""
@@ -64,7 +68,7 @@ class FailureFacts(Struct, frozen=True):
     earlier: Sequence[WorkerRun]
     """Earlier tries of the order, the latest last."""
     before: WorkerRun | None
-    """The run before this one, of whatever order."""
+    """The latest run of the same candidate before this one, of whatever order."""
     candidates: Sequence[str]
     """All candidates for the worker, in order of preference."""
     cooling: Mapping[str, str]
@@ -119,22 +123,21 @@ def next_step(facts: FailureFacts) -> NextStep:
         return _after_spent_quota(facts)
     if run.outcome in FAULTS:
         return _after_fault(facts)
-    return AskPerson(_why(facts)) if _cannot_work(facts) else Continue()
+    return _after_no_work(facts) if _cannot_work(facts) else Continue()
 
 
 def _cannot_work(facts: FailureFacts) -> bool:
     """Whether the worker would fail in every further round, whatever it is told to do.
 
-    It could not be started, or it did nothing and wrote the same error as the time before.
+    It could not be started, or it did nothing and failed as the time before: with the same error,
+    or, where it wrote none, with the same output, which may be empty.
     """
     run, before = facts.run, facts.before
     if not _did_nothing(run):
         return False
     if run.exit_code in NOT_STARTED:
         return True
-    if before is None or not _did_nothing(before) or run.errors is None:
-        return False
-    return _failure(run) == _failure(before)
+    return before is not None and _did_nothing(before) and _failure(run) == _failure(before)
 
 
 def _did_nothing(run: WorkerRun) -> bool:
@@ -142,7 +145,24 @@ def _did_nothing(run: WorkerRun) -> bool:
 
 
 def _failure(run: WorkerRun) -> tuple[object, ...]:
-    return (run.member, run.exit_code, run.errors.sha256 if run.errors else "")
+    wrote = run.errors or run.output
+    return (run.exit_code, run.errors is None, wrote.sha256 if wrote else "")
+
+
+def _after_no_work(facts: FailureFacts) -> NextStep:
+    """Let the next candidate try the order; a person hears of all that could not work on it."""
+    free = _free_candidates(facts)
+    if free:
+        return FailOver(free[0], stamp(facts.now + timedelta(seconds=UNFIXED_SEC)))
+    before = {run.member: run for run in facts.earlier if run.outcome == facts.run.outcome}
+    before.pop(facts.run.member, None)
+    return AskPerson("; ".join([*map(_why_of, before.values()), _why(facts)]))
+
+
+def _free_candidates(facts: FailureFacts) -> list[str]:
+    """Return the other candidates that are not left alone, in order of preference."""
+    others = [name for name in facts.candidates if name != facts.run.member]
+    return [n for n in others if cooling_until(facts.cooling, "worker", n, facts.now) is None]
 
 
 def waits_in_a_row(facts: FailureFacts) -> int:
@@ -155,11 +175,10 @@ def waits_in_a_row(facts: FailureFacts) -> int:
 def _after_spent_quota(facts: FailureFacts) -> NextStep:
     own = next_try(waits_in_a_row(facts), facts.run.reset_at, facts.now)
     if facts.profile.fallback_on_rate_limit:
+        if free := _free_candidates(facts):
+            return FailOver(free[0], stamp(cool_until(facts)))
         others = [name for name in facts.candidates if name != facts.run.member]
         until = {name: cooling_until(facts.cooling, "worker", name, facts.now) for name in others}
-        free = next((name for name in others if until[name] is None), None)
-        if free is not None:
-            return FailOver(free, stamp(cool_until(facts)))
         returning = [(ends, name) for name, ends in until.items() if ends is not None]
         if returning and min(returning)[0] < own[0]:
             soonest, name = min(returning)
@@ -221,10 +240,14 @@ def _within_limit(facts: FailureFacts, member: str, until: datetime, known: bool
 
 
 def _why(facts: FailureFacts) -> str:
-    run = facts.run
+    return _why_of(facts.run)
+
+
+def _why_of(run: WorkerRun) -> str:
+    return f"{run.member or run.worker} could not work, {trouble_of(run)}"
+
+
+def trouble_of(run: WorkerRun) -> str:
+    """Return why a run could not work, for people, without a full stop."""
     error = f": {run.error}" if run.error else ""
-    return (
-        f"{run.member or run.worker} could not work, {TROUBLES[run.outcome].words}{error}".rstrip(
-            ". "
-        )
-    )
+    return f"{TROUBLES[run.outcome].words}{error}".rstrip(". ")

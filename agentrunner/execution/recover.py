@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import cast
 
 from langgraph.types import Command
@@ -18,6 +19,7 @@ from agentrunner.execution.failure_policy import (
     WaitUntil,
     cool_until,
     next_step,
+    trouble_of,
     waited_so_far,
     waits_in_a_row,
 )
@@ -54,7 +56,7 @@ def recovered(
             working["order"] = again.model_copy(update={"mode": "exec"})
             return Command(update=working, goto="run_worker")
         case FailOver():
-            message = f"{run.member}: {TROUBLES[run.outcome].words}. {step.member} takes over."
+            message = f"{run.member}: {trouble_of(run)}. {step.member} takes over."
             deps.warn(state, "fail-over", message)
             again = _for_member(again, deps.member(step.member), update)
             working["order"] = again.model_copy(update={"mode": "exec"})
@@ -77,7 +79,7 @@ def recovered(
         case AskPerson():
             again = _for_member(again, deps.member(order.member), update)
             again = again.model_copy(update={"waits": 0, "waited_sec": 0})
-            working |= {"order": again}
+            working |= {"order": again, "cooling": _without_workers(cooling)}
             working["question"] = _question(_after(state, working), deps, again, run, step.why)
             return Command(update=working, goto="approve")
 
@@ -167,12 +169,18 @@ def _cure_of_credential(member: Member, deps: Deps) -> str:
     return f"{what}, and approve from a shell that has it."
 
 
+def _without_workers(cooling: Mapping[str, str]) -> dict[str, str]:
+    """Return the channel `cooling` for after a person has looked: workers may be tried again."""
+    return {key: at for key, at in cooling.items() if not key.startswith("worker:")}
+
+
 def _facts(state: TaskContext, deps: Deps, order: WorkerOrder, run: WorkerRun) -> FailureFacts:
+    recent = state.get("recent", [])
     return FailureFacts(
         run=run,
         order=order,
-        earlier=earlier_tries(state.get("recent", []), order),
-        before=next(iter(state.get("recent", [])[-1:]), None),
+        earlier=earlier_tries(recent, order),
+        before=next((r for r in reversed(recent) if r.member == run.member), None),
         candidates=[member.name for member in deps.members],
         cooling=state.get("cooling", {}),
         profile=deps.spec.runner.profiles.worker,

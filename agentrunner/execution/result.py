@@ -75,6 +75,7 @@ def build_result(
     run, counters = state["run"], state["counters"]
     verdict, evidence = state.get("verdict"), state.get("evidence") or Evidence(tree="")
     ended = state["state"] in TERMINAL
+    worked = round(run.start_sec + counters.wall_sec, 3)
     if exit_code is None:
         end = END_STATES.get(state["state"])
         exit_code = (
@@ -114,8 +115,8 @@ def build_result(
         tree=evidence.tree if state.get("evidence") else None,
         usage=_usage(counters),
         bill=list(bill),
-        duration_sec=counters.wall_sec,
-        waited_sec=_waited(run.started_at, latest_at, counters.wall_sec),
+        duration_sec=worked,
+        waited_sec=_waited(run.started_at, latest_at, worked),
         commit=commit,
         worktree=spec.repo if spec.repo != spec.shown_repo else None,
         part_of=spec.part_of,

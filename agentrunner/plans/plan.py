@@ -34,6 +34,8 @@ class PlanTaskStatus(StrEnum):
     NEEDS_REVIEW = "NEEDS_REVIEW"
     RETRY_WAIT = "RETRY_WAIT"
     BLOCKED = "BLOCKED"
+    STOPPED = "STOPPED"
+    """Its run was stopped gracefully on the way, and continues with the plan."""
     DELETED = "DELETED"
 
 
@@ -46,7 +48,10 @@ AT_WORK = frozenset(
     }
 )
 """A run works on the task: it is neither deleted nor moved to another parent."""
+BEGUN = AT_WORK | {PlanTaskStatus.STOPPED}
+"""The task's run has not ended."""
 ENDED = frozenset(PlanTaskStatus(end) for end in END_STATES)
+AT_REST = ENDED | {PlanTaskStatus.STOPPED}
 """No run works on the task, and no question is open in the middle of one."""
 FELL_SHORT = ENDED - {PlanTaskStatus.COMPLETE}
 """The task's run has ended, and not COMPLETE."""
@@ -66,7 +71,7 @@ def status_word(status: PlanTaskStatus | str, behind: str = "others", *, driven:
     return state_word(
         {
             "state": status,
-            "running": driven or waits,
+            "running": waits or (driven and status != PlanTaskStatus.STOPPED),
             "waiting": status == PlanTaskStatus.BLOCKED,
             "waiting_until": waits,
         }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from agentrunner.plans.plan import AT_WORK, ROOT, Plan, PlanTaskStatus
+from agentrunner.plans.plan import AT_WORK, BEGUN, ROOT, Plan, PlanTaskStatus
 from agentrunner.state.lifecycle import END_STATES, NextStep
 from agentrunner.text.cut import cut
 
@@ -28,7 +28,7 @@ MAX_CRITERION_CHARS = 300
 
 _END_RANKS: Mapping[NextStep, int] = {"review": 3, "retry": 4, "use": 5}
 _RANKS = {
-    **dict.fromkeys(AT_WORK, 0),
+    **dict.fromkeys(BEGUN, 0),
     PlanTaskStatus.BLOCKED: 1,
     PlanTaskStatus.PENDING: 2,
     **{PlanTaskStatus(name): _END_RANKS[end.next_step] for name, end in END_STATES.items()},

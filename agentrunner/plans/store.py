@@ -21,7 +21,7 @@ from msgspec import Struct
 from agentrunner.errors import UsageError
 from agentrunner.errors.plans import NothingToUndo, PlanConflict, PlanDamaged, UnknownQuestion
 from agentrunner.plans.diff import undo
-from agentrunner.plans.plan import ENDED, Plan, PlanTaskStatus
+from agentrunner.plans.plan import AT_REST, Plan, PlanTaskStatus
 from agentrunner.plans.planner_view import ConversationMessage
 from agentrunner.plans.remarks import taken_back
 from agentrunner.plans.serialization import plan_from_json, plan_to_json
@@ -142,8 +142,8 @@ class PlanStore:
     ) -> None:
         """Save a plan that was made from the latest one.
 
-        A task that had ended and has to do something else now becomes PENDING: only what it had
-        been asked for was proven. `undoes` is the version that is undone, 0 for none; `remark` is
+        A task at rest that has to do something else now becomes PENDING: only what it had been
+        asked for was proven. `undoes` is the version that is undone, 0 for none; `remark` is
         added to the conversation. Raises PlanConflict where `plan` was not made from the latest
         one; then nothing is changed.
         """
@@ -339,7 +339,7 @@ def _latest(database: sqlite3.Connection) -> Plan:
 
 
 def _reopen(database: sqlite3.Connection, plan: Plan, undoes: int, at: str) -> None:
-    """Reset ended tasks that are other tasks now, or restore them where that is undone."""
+    """Reset tasks at rest that are other tasks now, or restore them where that is undone."""
     before, known = _latest(database), _standings(database)
     ended = dict(
         database.execute("SELECT task_id, status FROM reopened WHERE version = ?", (undoes,))
@@ -347,7 +347,7 @@ def _reopen(database: sqlite3.Connection, plan: Plan, undoes: int, at: str) -> N
     for task_id in known.keys() & before.tasks.keys() & plan.tasks.keys():
         if plan.asks_as(before, task_id):
             continue
-        if (now := known[task_id].status) in ENDED:
+        if (now := known[task_id].status) in AT_REST:
             row = (task_id, plan.version, str(now))
             database.execute("INSERT OR REPLACE INTO reopened VALUES (?, ?, ?)", row)
             reason = f"was {now} until version {plan.version} of the plan changed it"

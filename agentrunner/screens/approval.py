@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentrunner.screens.criteria import criteria_rows
+from agentrunner.screens.diff import with_short_ids
 from agentrunner.screens.layout import clamped, count, labelled, wrap
 from agentrunner.text.terminal import escape
 
@@ -225,7 +226,7 @@ def _change(value: Fields, width: int) -> list[str]:
     Its code and ids are for programs; the question says in words what they stand for.
     """
     rest = {key: item for key, item in value.items() if key not in ("code", "finding", "others")}
-    diff, tree = str(rest.pop("diff", "")), rest.pop("tree", "")
+    diff, tree = with_short_ids(str(rest.pop("diff", ""))), rest.pop("tree", "")
     lines: list[str] = []
     for label, key in (("files", "paths"), ("tests", "tests")):
         found = rest.pop(key, None) or []

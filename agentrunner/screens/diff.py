@@ -14,7 +14,7 @@ _HEADS = ("diff ", "index ", "--- ", "+++ ", "new file", "deleted file", "old mo
 """Beginnings of the lines before a file's first hunk."""
 
 
-_OBJECTS = lazy_regex(r"^index ([0-9a-f]{8})[0-9a-f]*\.\.([0-9a-f]{8})[0-9a-f]*")
+_OBJECTS = lazy_regex(r"^index ([0-9a-f]{8})[0-9a-f]*\.\.([0-9a-f]{8})[0-9a-f]*", re.MULTILINE)
 """Objects by their full ids, which tell people nothing."""
 
 
@@ -36,9 +36,14 @@ def coloured(text: str, paint: Paint) -> str:
             paints = {"+": paint.added, "-": paint.removed}
             lines.append(paints[mark](line) if mark in paints else line)
         else:
-            line = _OBJECTS.sub(r"index \1..\2", line)
+            line = with_short_ids(line)
             lines.append(paint.bold(line) if line.startswith(_HEADS) else line)
     return "\n".join(lines)
+
+
+def with_short_ids(text: str) -> str:
+    """Return a unified diff in which objects have the beginnings of their ids."""
+    return _OBJECTS.sub(r"index \1..\2", text)
 
 
 def _counts(head: str) -> tuple[int, int]:

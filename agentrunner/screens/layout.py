@@ -313,10 +313,14 @@ def apart_from_command(text: str, room: int) -> tuple[str, str]:
 
 
 def worked_and_waited(worked: object, waited: object) -> list[str]:
-    """Return `18 m 41 s`, and `waited 2 h 3 m` if it waited long; [] if it did not work."""
+    """Return `18 m 41 s`, and `waited 2 h 3 m` if it waited long; [] if it did not work.
+
+    They add up to what the clock on the wall went on: a wait too short to be named is in the first.
+    """
     times = [float(one) if isinstance(one, int | float) else 0.0 for one in (worked, waited)]
-    parts = [duration(times[0])] if times[0] else []
-    return [*parts, f"waited {duration(times[1])}"] if times[1] >= LEAST_WAIT_SEC else parts
+    if times[1] < LEAST_WAIT_SEC:
+        return [duration(sum(times))] if times[0] else []
+    return [*([duration(times[0])] if times[0] else []), f"waited {duration(times[1])}"]
 
 
 def duration(seconds: float) -> str:

@@ -186,12 +186,26 @@ class LiveView:
         stamp = _time_of_day(line.ts, self._timezone)
         lead = f"{stamp if line.word else '':<8}  {cell(line.word, 8)}  "
         indent = below_indent(self._width)
-        room = self._width - _TEXT_AT - (cell_width(line.aside) + 2 if line.aside else 0)
-        first, *rest = wrap(line.text, room)
-        top = spread(lead + first, line.aside, self._width) if line.aside else lead + first
         below = [text for more in line.more for text in wrap(more, self._width, indent)]
-        shown = [top.rstrip(), *(" " * _TEXT_AT + text for text in rest), *below]
+        if len(indent) < _TEXT_AT:
+            shown = self._narrow(lead if line.word else indent, line, indent)
+        else:
+            room = self._width - _TEXT_AT - (cell_width(line.aside) + 2 if line.aside else 0)
+            first, *rest = wrap(line.text, room)
+            top = spread(lead + first, line.aside, self._width)
+            shown = [top.rstrip(), *(indent + text for text in rest)]
+        shown += below
         return [self._coloured(text, line.word) for text in shown]
+
+    def _narrow(self, lead: str, line: StoryLine, indent: str) -> list[str]:
+        """Return a text that goes on below its own time and word, as what is below it does."""
+        at = len(indent)
+        first, *rest = wrap(lead[at:] + line.text, self._width, indent)
+        lines = [lead[:at] + first[at:], *rest]
+        if line.aside:
+            beside = cell_width(f"{lines[-1]}  {line.aside}") <= self._width
+            lines.append(spread(lines.pop() if beside else "", line.aside, self._width))
+        return lines
 
     def _coloured(self, text: str, word: str) -> str:
         if word == "warning":
@@ -210,8 +224,9 @@ def header_lines(
     run = f"run {flat(story.run_id)}"
     if cell_width(f"{title}  {run}") > width and flat(story.run_id).startswith(story.task_id):
         title = flat(story.title)  # the run's id has that of the task in it
-    top = spread(title, run, width)
-    lines = ["", paint.bold(top)]
+    beside = cell_width(f"{title}  {run}") <= width
+    top = [spread(title, run, width)] if beside else [*wrap(title, width), run]
+    lines = ["", *map(paint.bold, top)]
     for label, text in header_rows(story.header, home):
         lines += labelled(label, text, width)
     where = _where_edits_appear(story.header.get("landing") or {}) + " Undo: agentrunner undo"

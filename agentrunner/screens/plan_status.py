@@ -87,8 +87,11 @@ def _summary(look: PlanStatus) -> str:
     statuses = [task.status for task in look.tasks.values()]
     done = statuses.count(PlanTaskStatus.COMPLETE)
     parts = [f"{done} of {count(len(statuses), 'task')} complete"]
-    if at_work := sum(task.at_work for task in look.tasks.values()):
-        parts.append(f"{at_work} at work" if look.driven else f"{at_work} stopped on the way")
+    begun = [task for task in look.tasks.values() if task.begun]
+    at_work = sum(task.at_work and look.driven for task in begun)
+    for number, word in ((at_work, "at work"), (len(begun) - at_work, "stopped")):
+        if number:
+            parts.append(f"{number} {word}")
     if look.spent.tokens:
         parts.append(f"{thousands(look.spent.tokens)} tokens")
     if look.spent.usd:
@@ -148,7 +151,7 @@ def _aside(look: PlanStatus, task_id: str, room: int) -> str:
     task = look.tasks[task_id]
     behind = few(look.plan.waits_for(task_id))
     parts = [status_word(task.status, behind, driven=look.driven)]
-    if task.at_work and task.rounds:
+    if task.begun and task.rounds:
         most = f"/{task.rounds_at_most}" if task.rounds_at_most else ""
         parts.append(f"round {task.rounds}{most}")
     if task.seconds:
@@ -216,7 +219,7 @@ def _next(look: PlanStatus, width: int, *, chat: bool, followed: bool) -> list[s
         lines += [] if followed else [(f"{lead}status -f", "follows it")]
     elif unfinished and not look.driven:
         asked = any(question.task_id for question in look.questions)
-        begun = any(task.at_work for task in look.tasks.values())
+        begun = any(task.begun for task in look.tasks.values())
         what = "then continues it" if asked else "continues it" if begun else "carries it out"
         lines.append((f"{lead}run", what))
     rows = [(f"  {command}", f"  {command:<{len(lead) + 16}} {what}") for command, what in lines]

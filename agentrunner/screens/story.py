@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentrunner.screens.layout import count, duration
 from agentrunner.screens.red_tests import red_entry
@@ -82,6 +83,8 @@ class Story(Struct):
     _faults: set[str] = field(default_factory=set)
     """Faults that were already shown; the same one later is shown in short."""
     _held: list[Event] = field(default_factory=list)
+    _reds: tuple[str, ...] = ()
+    """Why the latest checks were red."""
 
     def feed(self, event: Event) -> list[StoryLine]:
         """Return the lines that this event completes."""
@@ -107,7 +110,15 @@ class Story(Struct):
     def flush(self) -> list[StoryLine]:
         """Return the line of the checks held back, if any."""
         held, self._held = self._held, []
-        return [_checks_line(held, self.round)] if held else []
+        return [self._without_repeated(_checks_line(held, self.round))] if held else []
+
+    def _without_repeated(self, line: StoryLine) -> StoryLine:
+        """Return the line of checks, in short where they are red as the line before it says."""
+        before, self._reds = self._reds, line.more
+        if not line.more or line.more != before:
+            return line
+        text, fields = f"{line.text}   red as before", {**line.fields, "red": "as before"}
+        return replace(line, text=text, more=(), fields=fields)
 
     def _take_header(self, event: Event) -> None:
         self.header = event.get("header") or self.header

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from agentrunner.screens.approval import verbatim
 from agentrunner.screens.bill import bill_lines, cost_line
 from agentrunner.screens.criteria import ROWS, criteria_rows, open_where_not_shown
+from agentrunner.screens.diff import with_short_ids
 from agentrunner.screens.layout import (
     PLAIN,
     WIDTH,
@@ -285,7 +286,7 @@ def _facts(
         lines.append(spread(f"  {'' if index else 'look':<9}{flat(text)}", "", width))
     for finding in result.findings if all_rows else ():
         if finding.diff:
-            lines += ["", *verbatim(finding.diff.rstrip("\n"), width, "    "), ""]
+            lines += ["", *verbatim(with_short_ids(finding.diff).rstrip("\n"), width, "    "), ""]
     lines += clamped("cost", cost_line(result), width)
     for index, text in enumerate(bill_lines(result) if all_rows else ()):
         lines += labelled("" if index else "bill", text, width)

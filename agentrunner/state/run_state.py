@@ -36,7 +36,9 @@ class RunInfo(StateModel):
     salt: str = ""
     """Key of the markers in prompts; drawn once per run."""
     started_at: str = ""
-    """UTC, ISO 8601."""
+    """When it was asked for, UTC, ISO 8601."""
+    start_sec: float = 0
+    """Seconds from then to its first step."""
     accepting: str = ""
     """In an attempt that `accept` makes: the reason of the end that the person's acceptance may
     lift."""

@@ -54,4 +54,4 @@ def _why(ended: Ended) -> str:
     if ended.outcome != "exited":
         return ended_by(ended.outcome)
     lines = last_lines(tail_of(ended.stderr), 3)
-    return f"exit code {ended.exit_code}" + (f": {lines}" if lines else "")
+    return f"exit code {ended.exit_code}" + (f": {lines}" if lines else "; it wrote no error")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agentrunner.engine.queries import show_values
 from agentrunner.errors import UsageError
 from agentrunner.execution.deps import Clock
 from agentrunner.state.people import Answer, Question
@@ -117,6 +118,28 @@ def test_pauses_cost_no_time(run: Run, clock: FakeClock) -> None:
     run.answer("Yes.")
     assert run.ending == ("COMPLETE", "complete", 0)
     assert run.result["duration_sec"] == 0
+
+
+def test_the_start_and_the_end_of_a_run_are_in_its_time_and_not_in_its_budget(
+    run: Run, clock: FakeClock
+) -> None:
+    def notes_take_long(event: dict[str, object]) -> None:
+        if event["event"] == "note_written":
+            clock.seconds += 4
+        if event["event"] == "state_changed" and event["to"] == "COMPLETE":
+            clock.seconds += 2
+
+    given = clock.now() - timedelta(seconds=600)
+    run.adjust = lambda options: replace(
+        options, clock=clock, on_event=notes_take_long, given_at=given
+    )
+    run.start(HAPPY, FIX, test=TEST, runner={"budget": {**FAIL, "wall_sec": 300}})
+    assert run.ending == ("COMPLETE", "complete", 0)
+    whole = (clock.now() - given).total_seconds()
+    assert run.result["duration_sec"] + run.result["waited_sec"] == whole == 606
+    assert run.result["duration_sec"] == 604 and run.state()["counters"].wall_sec == 4
+    shown = show_values(run.project.state_dir, run.id)
+    assert [shown[name] for name in ("duration_sec", "waited_sec")] == [604, 2]
 
 
 @pytest.mark.whole

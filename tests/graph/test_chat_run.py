@@ -57,7 +57,7 @@ def test_work_is_paused_gone_on_with_and_stopped_by_what_is_typed(tmp_path: Path
         chat.type("再開\r")
         until(lambda: (work / "pid").exists() and (work / "pid").read_text(), "the second works")
         chat.type("ストップ\r")
-        chat.until("TASK-0002 to do: stopped on the way")
+        chat.until("TASK-0002 stopped")
         chat.until("Stopped. /run resumes the tasks.")
         assert not Path(f"/proc/{(work / 'pid').read_text().strip()}").exists()
         chat.type("/quit\r")

@@ -9,6 +9,7 @@ import pytest
 from agentrunner.execution.quota import seconds_of
 from agentrunner.state.worker_runs import Wait
 from tests.kit.faulty import calls_of, does, faulty, faulty_worker, says
+from tests.kit.metas import assess, finish, plan, work
 from tests.kit.runs import FIX, TEST, Run
 from tests.kit.waits import HAPPY, VirtualClock, at, clock, run, tries, waits
 
@@ -89,6 +90,42 @@ def test_a_refused_key_is_asked_about_though_another_could_work(
     run.approve(run.question)
     assert run.ending == ("COMPLETE", "complete", 0)
     assert members(run) == ["first", "first"]
+
+
+NOT_THERE = "echo 'agent: not found' >&2; exit 127"
+
+
+def test_one_that_cannot_start_is_replaced_before_anybody_is_asked(
+    run: Run, clock: VirtualClock
+) -> None:
+    begin(run, (NOT_THERE,), (does(FIX),))
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert members(run) == ["first", "second"] and run.result["loops"] == 0
+    (words,) = [text for code, text in run.warnings() if code == "fail-over"]
+    assert words == "first: its command fails. second takes over."
+
+
+def test_where_none_can_start_a_person_hears_of_all_and_all_are_tried_again(
+    run: Run, clock: VirtualClock
+) -> None:
+    begin(run, (NOT_THERE, does(FIX)), (NOT_THERE,))
+    assert run.kind == "worker_failed" and members(run) == ["first", "second"]
+    text = run.result["waiting"]["text"]
+    assert "first could not work" in text and "second could not work" in text
+    run.approve(run.question)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert members(run) == ["first", "second", "second", "first"]
+
+
+def test_one_that_fails_alike_twice_without_a_word_is_replaced_then(
+    run: Run, clock: VirtualClock
+) -> None:
+    silent = ("exit 3",)
+    script = [plan(), work(worker="first"), work("Again.", "first"), finish(), assess()]
+    both = [faulty(*silent, name="first"), faulty(does(FIX), name="second")]
+    run.start(script, test=TEST, runner={"workers": both})
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert members(run) == ["first", "first", "second"]
 
 
 @pytest.mark.whole

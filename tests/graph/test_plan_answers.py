@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+import subprocess
+import sys
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,7 +16,7 @@ import pytest
 
 from agentrunner.engine.queries import show
 from agentrunner.engine.runs import accept
-from agentrunner.plans.execution import task_runner
+from agentrunner.plans.execution import scheduler, task_runner
 from agentrunner.plans.execution.answers import TRIED_AGAIN
 from agentrunner.plans.execution.executor import StoreInbox
 from agentrunner.plans.execution.inherited_decisions import (
@@ -308,6 +310,38 @@ def test_a_worker_that_could_not_start_is_tried_again_with_what_was_committed(
     answer(plan.store, asked.task_id, "yes", AT)
     assert plan.carry(settings=settings)["exit_code"] == 0, plan.events
     assert plan.published("1.done") == ""
+
+
+HOLDS = """
+import sys
+from pathlib import Path
+from agentrunner.storage.locks import me, run_lock
+from agentrunner.storage.run_folder import RunFolder
+folder = RunFolder.open(Path(sys.argv[1]), sys.argv[2])
+run_lock(folder).acquire(me(folder.run_id, ""))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_run_that_is_gone_on_with_elsewhere_gets_no_second_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduler, "BACK_OFF_SEC", ())
+    plan = PlanProject.make(tmp_path, [Work(NEEDS_A_FILE, "grep -q two a.txt")], START)
+    assert plan.carry()["exit_code"] != 0
+    (asked,) = waiting_questions(plan.store)
+    commit_what_is_needed(plan)
+    answer(plan.store, asked.task_id, "It is there now.", AT)
+    (before,) = TaskRunStore(plan.folder).all()
+    command = [sys.executable, "-c", HOLDS, str(plan.project.state_dir), before.run_id]
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as process:
+        assert process.stdout is not None and process.stdout.readline() == "held\n"
+        assert plan.carry()["exit_code"] == 5
+        assert [one.run_id for one in TaskRunStore(plan.folder).all()] == [before.run_id]
+        process.communicate("")
+    assert plan.carry()["exit_code"] == 0, plan.events
 
 
 def test_where_something_would_be_lost_the_question_says_how_to_begin_afresh(

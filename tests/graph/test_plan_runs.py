@@ -10,13 +10,14 @@ import shutil
 import signal
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agentrunner.engine.listing import listed_runs
 from agentrunner.engine.runs import accept
 from agentrunner.errors import LockHeld, UsageError
 from agentrunner.execution.deps import Clock
@@ -26,6 +27,7 @@ from agentrunner.plans.execution.status import look
 from agentrunner.plans.plan import PlanTaskStatus
 from agentrunner.screens.plan_events import event_line
 from agentrunner.screens.plan_status import status_screen
+from agentrunner.state.lifecycle import state_word
 from agentrunner.storage.locks import FileLock, me, repository_lock
 from tests.kit.bwrap import require_bwrap
 from tests.kit.docker import IMAGE as HOST_IMAGE
@@ -468,6 +470,11 @@ def test_a_process_that_ends_in_the_middle_is_gone_on_with(
         out, err = process.communicate(timeout=30)
     assert process.returncode == (-9 if number == signal.SIGKILL else 130), err
     first = {name: one.run_id for name, one in plan.standings().items()}
+    found = look(plan.project.state_dir, plan.folder, datetime.now(UTC))
+    seen = status_screen(found, width=80)
+    assert seen.count("  stopped  round 1") == 2 and "0 of 3 tasks complete · 2 stopped" in seen
+    rows = [asdict(row) for row in listed_runs(plan.project.state_dir)]
+    assert [state_word(row) for row in rows] == ["stopped", "stopped"]
     (work / "go").touch()
     with begun(plan) as process:
         out, err = process.communicate(timeout=60)

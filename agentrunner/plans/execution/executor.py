@@ -26,7 +26,7 @@ from agentrunner.plans.execution.forecast import forecast_of
 from agentrunner.plans.execution.instructions import PlanInstructions, check_order
 from agentrunner.plans.execution.plan_budget import PlanBudget
 from agentrunner.plans.execution.plan_notes import facts_of, leave_notes
-from agentrunner.plans.execution.plan_settings import load_settings
+from agentrunner.plans.execution.plan_settings import left_text, load_settings
 from agentrunner.plans.execution.scheduler import PlanOutcome, Scheduler, exit_code
 from agentrunner.plans.execution.spending import Spending
 from agentrunner.plans.execution.target import FolderTarget, PlanTarget
@@ -125,6 +125,7 @@ class _Execution:
             spec.runner.budget,
             [task_run.run_id for task_run in self._task_runs.all()],
         )
+        notices = [*left_text(self._order.settings), *notices]
         forecast = {"notices": notices, **self._forecast(tasks)}
         self._emit({"event": "plan_started", "tasks": tasks, **forecast})
         budget = PlanBudget(spending, self._store, self._kept_budget, self._clock.stamp, self._emit)

@@ -7,9 +7,10 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agentrunner.config.layers import key_of
+from agentrunner.config.agents import OF_ONE_KIND, is_other_kind
+from agentrunner.config.layers import KINDS, key_of, kind_named, option_name
 from agentrunner.errors.plans import BadCommitAuthor, PlanDamaged
 from agentrunner.git.identity import identity_of
 from agentrunner.git.private_clone import CloneStore, Identity
@@ -19,9 +20,6 @@ from agentrunner.storage.run_folder import write_private
 from agentrunner.text.lazy_regex import lazy_regex
 
 _IDENTITY = lazy_regex(r"^\s*(?P<name>[^<>\n\0]*[^<>\s\0])\s*<(?P<email>[^<>\s\0]+)>\s*$")
-
-MODEL_OF = {"planner_model": "meta", "model": "worker"}
-"""By option that names a model: the option that names whose it is."""
 
 
 class PlanSettings(BaseModel):
@@ -41,6 +39,8 @@ class PlanSettings(BaseModel):
     """Author of the plan's commits, "NAME <EMAIL>"; "" for the one in the user's git settings."""
     message: str = ""
     """The template of messages of its tasks' commits; "" for the built-in one."""
+    left: tuple[str, ...] = Field((), exclude=True)
+    """Settings that were kept for another planner or worker, and are not any more."""
 
     def with_given(
         self,
@@ -51,25 +51,38 @@ class PlanSettings(BaseModel):
     ) -> PlanSettings:
         """Return these settings, overridden by newly given ones.
 
-        A kept model goes with the planner or worker that it was named for.
+        What was kept for another kind of planner or worker is left out.
         """
         given = {name: value for name, value in options.items() if value is not None}
         if not (given or setup or overrides):
             return self
-        kept = {
-            name: value
-            for name, value in self.options.items()
-            if given.get(owner := MODEL_OF.get(name, ""), "") in ("", self.options.get(owner))
-        }
         more = {key_of(text): text for text in overrides}
+        left = self._for_other_kinds(overrides, given)
+        kept = {name: value for name, value in self.options.items() if name not in left}
+        kept_overrides = {key: text for key, text in self.overrides.items() if key not in left}
         return self.model_copy(
             update={
                 "base_dir": str(base_dir.absolute()),
                 "options": {**kept, **given},
                 "setup": setup if setup is not None else self.setup,
-                "overrides": {**self.overrides, **more},
+                "overrides": {**kept_overrides, **more},
+                "left": tuple(name for name in left if name not in {**given, **more}),
             }
         )
+
+    def _for_other_kinds(self, overrides: list[str], given: Mapping[str, str]) -> list[str]:
+        """Return names of options and settings kept for a kind that newly given ones replace."""
+        found: list[str] = []
+        for section, model in KINDS.items():
+            wanted = kind_named(section, overrides, given)
+            known = kind_named(section, self.overrides.values(), self.options)
+            if wanted is None or (known and not is_other_kind(known, wanted)):
+                continue
+            whole = f"runner.{section}"
+            begins = tuple(f"{whole}.{name}." for name in OF_ONE_KIND[section])
+            found += [name for name in (section, model) if name in self.options]
+            found += [k for k in self.overrides if k == whole or f"{k}.".startswith(begins)]
+        return found
 
     @property
     def key(self) -> str:
@@ -96,6 +109,14 @@ class PlanSettings(BaseModel):
     def identity(self, clone: CloneStore, environ: Mapping[str, str]) -> Identity:
         """Return the author of the plan's commits. Blocks."""
         return read_identity(self.author) if self.author else identity_of(clone, environ)
+
+
+def left_text(settings: PlanSettings) -> list[str]:
+    """Return a sentence on what is no longer kept; [] for nothing."""
+    if not settings.left:
+        return []
+    names = [name if "." in name else option_name(name) for name in settings.left]
+    return [f"No longer kept, as it was for another planner or worker: {', '.join(names)}."]
 
 
 def read_identity(text: str) -> Identity:

@@ -29,13 +29,15 @@ _WORST_FIRST.insert(1, (PlanTaskStatus.RETRY_WAIT, KEPT_EXIT))
 """The plan's exit code for each end state of a task, worst first. Only the worst end comes before
 an infrastructure error: it remains when the machine works again."""
 
+STOPPED = (PlanTaskStatus.STOPPED, PlanTaskStatus.PENDING)
+
 
 class TaskOutcome(Struct, frozen=True):
     """The outcome of executing a task, for now."""
 
     status: PlanTaskStatus
     """COMPLETE, FAILED, NEEDS_REVIEW, BLOCKED (a person is asked), RETRY_WAIT (an infrastructure
-    error), or PENDING where it was stopped gracefully."""
+    error), or where it was stopped gracefully STOPPED, or PENDING with a run that is dropped."""
     detail: str = ""
     """One sentence for people."""
     run_id: str = ""
@@ -175,7 +177,7 @@ class Scheduler:
     def _ended(self, task_id: str, outcome: TaskOutcome) -> None:
         self._outcome.outcomes[task_id] = outcome
         stopped = self._stops.pop(task_id).is_set()
-        if stopped and not self._stop.is_set() and outcome.status == PlanTaskStatus.PENDING:
+        if stopped and not self._stop.is_set() and outcome.status in STOPPED:
             self._failures.pop(task_id, None)
             self._schedule.again(task_id)  # as the changed plan has it, if it is still there
             return

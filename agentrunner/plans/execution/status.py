@@ -11,7 +11,7 @@ from agentrunner.money.bill import spent_by
 from agentrunner.plans.execution.published import published
 from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.execution.waiting_questions import waiting_questions
-from agentrunner.plans.plan import AT_WORK, Plan, PlanTaskStatus
+from agentrunner.plans.plan import AT_WORK, BEGUN, Plan, PlanTaskStatus
 from agentrunner.plans.store import OpenQuestion, PlanStore, StoredTask
 from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.plan_folder import PlanFolder
@@ -40,6 +40,11 @@ class TaskStatus:
     def at_work(self) -> bool:
         """Whether a run works on it."""
         return self.status in AT_WORK
+
+    @property
+    def begun(self) -> bool:
+        """Whether it has a run that has not ended."""
+        return self.status in BEGUN
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,7 @@ from agentrunner.plans.store import PlanStore, StoredTask
 from agentrunner.results import Result
 from agentrunner.state.lifecycle import TERMINAL, TaskState
 from agentrunner.state.people import BY_PLAN
+from agentrunner.storage.locks import me, run_lock
 from agentrunner.storage.run_folder import RunFolder, load_spec, new_run_id
 from agentrunner.text.times import stamp
 
@@ -207,6 +208,8 @@ class TaskRuns:
         state_dir, unfit = self._options.state_dir, task_run.asked == UNFIT
         task_run = self._questions.taken_up(task_run)
         begun = is_begun(state_dir, task_run.run_id)
+        if begun:
+            await asyncio.to_thread(self._check_free, task_run)
         if begun and not unfit:
             return await self._afresh(task_run) or task_run
         if begun and await asyncio.to_thread(
@@ -222,12 +225,21 @@ class TaskRuns:
         await self._leave(task_run)  # its planner was asked: what that cost is kept
         return await self._open(TaskRun(task_run.task_id, task_run.number + 1))
 
+    def _check_free(self, task_run: TaskRun) -> None:
+        """Raise LockHeld where another process drives the run: answers about it are kept until it
+        has ended there.
+        """
+        folder = RunFolder.open(self._options.state_dir, task_run.run_id)
+        with contextlib.closing(run_lock(folder)) as lock:
+            lock.acquire(me(task_run.run_id, self._options.clock.stamp()))
+
     async def _afresh(self, task_run: TaskRun) -> TaskRun | None:
         """Return a new run from the branch's head where a person wants one tried again that ended,
         or whose worker could not work.
 
-        With their answer, if any. None where nobody wants that, where the head is the same, and
-        where its workers changed something and the person does not say that it is to begin afresh.
+        With their answer, if any. None where nobody wants that, where the head is the same, where
+        its workers changed something and the person does not say that it is to begin afresh. Raises
+        LockHeld where another process drives it.
         """
         answer = self._questions.answer(task_run) or ""
         if not answer and task_run.task_id not in self._again:
@@ -243,6 +255,7 @@ class TaskRuns:
         if waits:
             answer = "" if is_yes(answer) else answer
             await self._cancel(task_run)
+            await asyncio.to_thread(self._check_free, task_run)  # taken up before it could be ended
         fresh = TaskRun(
             task_run.task_id,
             task_run.number + 1,
@@ -453,7 +466,7 @@ class TaskRuns:
             status = PlanTaskStatus(result.state)
             text = ended_text(result, behind=await self._workspaces.is_behind(task_run))
             return self._questions.ask(task_run.task_id, status, text, task_run)
-        return TaskOutcome(PlanTaskStatus.PENDING, "stopped on the way", task_run.run_id)
+        return TaskOutcome(PlanTaskStatus.STOPPED, run_id=task_run.run_id)
 
     def _unpaid(self, task_run: TaskRun) -> TaskOutcome:
         """Return BLOCKED: the plan's budget is spent. All such tasks share one question."""

@@ -76,7 +76,8 @@ class _Runner(Struct, frozen=True):
     `words` for a list such as `1 failed, 3 passed`. Where tests that ran are counted, those passed
     that did not do anything else."""
     red: tuple[str, ...] = ()
-    """Patterns of names of red tests, of which the first one counts that finds any."""
+    """Patterns of names of red tests, of which the first one counts that finds any; a name is the
+    last group that matched."""
     needs: tuple[str, ...] = ()
     """What stands in its output, too."""
 
@@ -121,7 +122,13 @@ RUNNERS = {
                 r"(?:OK|FAILED|NO TESTS RAN)(?: \((?P<words>.*)\))?$"
             ),
         ),
-        (r"^(?:FAIL|ERROR): (\S+ \(\S+\)|\S+)",),
+        # Since Python 3.11 the whole name of a test stands in the brackets behind its own.
+        (
+            (
+                r"^(?:FAIL|ERROR): (?:(\S+) \((?:unittest\.loader\._FailedTest\.)?"
+                r"((?:\S+\.)?\1)\)|(\S+ \(\S+\)|\S+))"
+            ),
+        ),
     ),
     "jest, vitest": _Runner(
         (r"^\s*Tests:?[ \t]+(?P<words>(?:\d+ \w+(?:, | \| )?)+)(?: ?\(\d+\))?\s*$",),
@@ -219,7 +226,8 @@ def _read(text: str) -> Iterator[Counts]:
 
 
 def _names(pattern: str, text: str) -> list[str]:
-    return list(dict.fromkeys(re.findall(pattern, text, re.MULTILINE)))[:MAX_NAMES]
+    found = (line[line.lastindex or 0] for line in _matches(pattern, text))
+    return list(dict.fromkeys(found))[:MAX_NAMES]
 
 
 def _go(text: str) -> Counts | None:

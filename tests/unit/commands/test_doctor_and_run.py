@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 
+from agentrunner.commands import planner_probe
 from agentrunner.commands.chosen import Taken, chosen
 from agentrunner.commands.obstacles import obstacles
 from agentrunner.commands.planner_probe import NOT_ASKED
@@ -147,6 +149,27 @@ def test_a_planner_that_was_not_asked_is_not_called_good(
     assert "doctor --planner" in lack.cure
     monkeypatch.delenv("OPENAI_BASE_URL")
     assert any(item.name == NOT_ASKED and item.cure for item in looks().items), "nothing is tried"
+
+
+def test_names_and_addresses_together_are_waited_for_so_long(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings(shell, "runner: {worker: {kind: mock}, meta: {kind: openai-chat}}\n")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-" + "1" * 30)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
+    monkeypatch.setattr(planner_probe, "CONNECT_SEC", 0.05)
+    found = threading.Event()
+
+    def endless(*_: object, **__: object) -> list[object]:
+        found.wait(60)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", endless)
+    taken = chosen(Path.cwd(), os.environ, shell.place / "state", True, None, connect=True)
+    found.set()
+    lack = taken.lacking(in_image=False)
+    assert lack is not None
+    assert "localhost:1 takes no connection: no answer within 0.05 s" in lack.text
 
 
 def test_a_dry_run_misses_a_script_that_only_the_sandbox_hides(

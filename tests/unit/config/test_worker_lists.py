@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from agentrunner.config.agents import OF_ONE_KIND, AssessSpec, PlannerSpec, WorkerSpec
+from agentrunner.config.layers import KINDS
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import UsageError
 from tests.kit.task_files import Load
@@ -78,6 +80,46 @@ def test_one_worker_and_several_are_not_both_given(load: Load) -> None:
 def test_an_option_takes_one_of_them(load: Load, wanted: str, kind: str, model: str | None) -> None:
     runner = load(TWO, options={"worker": wanted}).runner
     assert (runner.worker.kind, runner.worker.model, runner.workers) == (kind, model, [])
+
+
+OF_A_COMMAND = (
+    "runner:\n"
+    "  worker: {kind: command, command: [sh, -c, 'true'], env: {A: b}, idle_timeout_sec: 9}\n"
+    "  meta: {kind: chat, model: 'a:b', max_loops: 2}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "overrides", "command", "model"),
+    [
+        ({"worker": "mock"}, [], None, None),
+        ({}, ["worker.kind=claude-code"], None, None),
+        ({"worker": "codex", "model": "m"}, ["worker.command=/bin/codex"], "/bin/codex", "m"),
+        ({"worker": "Command"}, [], ["sh", "-c", "true"], None),
+        ({}, ["worker.model=m"], ["sh", "-c", "true"], "m"),
+    ],
+)
+def test_what_a_file_sets_for_one_kind_is_not_given_to_another(
+    load: Load,
+    options: dict[str, str],
+    overrides: list[str],
+    command: object,
+    model: str | None,
+) -> None:
+    runner = load(HEAD + OF_A_COMMAND, options=options, overrides=overrides).runner
+    assert (runner.worker.command, runner.worker.model) == (command, model)
+    assert runner.worker.env == ({"A": "b"} if isinstance(command, list) else {})
+    assert runner.worker.idle_timeout_sec == 9 and runner.meta.model == "a:b"
+    runner = load(HEAD + OF_A_COMMAND, options={"meta": "mock", "worker": "mock"}).runner
+    assert (runner.meta.kind, runner.meta.model, runner.meta.max_loops) == ("mock", None, 2)
+
+
+def test_each_setting_that_belongs_to_a_kind_is_one() -> None:
+    sections: dict[str, Any] = {"meta": PlannerSpec, "assess": AssessSpec, "worker": WorkerSpec}
+    assert set(OF_ONE_KIND) == set(sections)
+    for section, names in OF_ONE_KIND.items():
+        assert set(names) <= set(sections[section].model_fields)
+    assert set(KINDS) <= set(OF_ONE_KIND)
 
 
 def test_its_settings_keep_their_lines(load: Load) -> None:

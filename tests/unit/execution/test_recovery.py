@@ -10,6 +10,7 @@ import pytest
 from agentrunner.config.agents import WorkerRoleSpec
 from agentrunner.execution.failure_policy import (
     FAULT_BACKOFF_SEC,
+    UNFIXED_SEC,
     AskPerson,
     Continue,
     FailOver,
@@ -225,12 +226,31 @@ def test_a_command_that_cannot_be_started_is_asked_about_at_once() -> None:
     assert next_step(facts(worked)) == Continue()
 
 
-def test_what_writes_the_same_error_twice_and_does_nothing_is_asked_about() -> None:
-    """Once may be the prompt's fault; that, what differs and what says nothing is the planner's."""
+def test_the_next_candidate_takes_over_from_one_that_cannot_work() -> None:
+    run, three = ended("failed", exit_code=127, error=NOT_THERE), ("codex", "claude", "gemini")
+    left_alone = at(UNFIXED_SEC)
+    assert next_step(facts(run, candidates=three)) == FailOver("claude", left_alone)
+    cooling = {"worker:claude": at(60)}
+    step = next_step(facts(run, candidates=three, cooling=cooling))
+    assert step == FailOver("gemini", left_alone)
+    cooling |= {"worker:gemini": at(60)}
+    other = ended("failed", "gemini", exit_code=126, error="No permission.")
+    step = next_step(facts(run, candidates=three, cooling=cooling, earlier=(other, run)))
+    assert isinstance(step, AskPerson)
+    assert step.why == (
+        "gemini could not work, its command fails: No permission; "
+        f"codex could not work, its command fails: {NOT_THERE.rstrip('.')}"
+    )
 
-    def failed(text: str, member: str = "codex", **more: Any) -> WorkerRun:
+
+def test_what_fails_alike_twice_and_does_nothing_is_asked_about() -> None:
+    """Once may be the prompt's fault; that and what differs is the planner's."""
+
+    def failed(text: str, says: str = "", **more: Any) -> WorkerRun:
         errors = FileRef(path="stderr", sha256=text) if text else None
-        return ended("failed", member, exit_code=1, errors=errors, **more)
+        output = FileRef(path="stdout", sha256=says)
+        known = {"exit_code": 1, "errors": errors, "output": output, **more}
+        return ended("failed", **known)
 
     lacks, silent = failed("No module named agent"), failed("")
     assert next_step(facts(lacks)) == Continue()
@@ -238,9 +258,14 @@ def test_what_writes_the_same_error_twice_and_does_nothing_is_asked_about() -> N
     others = (
         failed("out of ideas"),
         failed("No module named agent", changed_files=1),
-        failed("No module named agent", "other"),
         ended("completed"),
     )
     for other in others:
         assert next_step(facts(lacks, before=other)) == Continue()
-    assert next_step(facts(silent, before=silent)) == Continue()
+    banner = failed("No module named agent", says="session 1")  # only the error counts, if any
+    assert isinstance(next_step(facts(lacks, before=banner)), AskPerson)
+    assert isinstance(next_step(facts(silent, before=silent)), AskPerson)
+    words = failed("", says="I give up: 1")
+    assert isinstance(next_step(facts(words, before=words)), AskPerson)
+    for other in (lacks, words, failed("", says="I give up: 2"), failed("", exit_code=2)):
+        assert next_step(facts(silent, before=other)) == Continue()

@@ -138,18 +138,21 @@ def test_how_a_task_stands_is_no_change_of_the_plan(store: PlanStore) -> None:
 
 
 def test_what_was_proven_of_a_task_is_not_said_of_another(store: PlanStore) -> None:
-    plan = keep(store, apply(Plan(), [create("a"), create("b"), create("c")]), "first")
+    four = [create("a"), create("b"), create("c"), create("d")]
+    plan = keep(store, apply(Plan(), four), "first")
     for task_id in ("TASK-0001", "TASK-0002"):
         store.note(StoredTask(task_id, PlanTaskStatus.COMPLETE, run_id="r"), AT)
     store.note(StoredTask("TASK-0003", PlanTaskStatus.FIXING), AT)
+    store.note(StoredTask("TASK-0004", PlanTaskStatus.STOPPED), AT)
     edits = [
         PlanEdit("update", "TASK-0001", {"acceptance_criteria": ("It flies.",)}),
         PlanEdit("update", "TASK-0002", {"milestone": "M2", "dependencies": ("TASK-0001",)}),
         PlanEdit("update", "TASK-0003", {"description": "Else"}),
+        PlanEdit("update", "TASK-0004", {"description": "Else"}),
     ]
     keep(store, apply(plan, edits), "it must fly")
     tasks = store.load().tasks
-    assert [task.status for task in tasks.values()] == ["PENDING", "COMPLETE", "FIXING"]
+    assert [task.status for task in tasks.values()] == ["PENDING", "COMPLETE", "FIXING", "PENDING"]
     assert "was COMPLETE until version 2" in store.standings()["TASK-0001"].detail
     keep(store, apply(store.load(), [PlanEdit("update", "TASK-0001", {"title": "A"})]), "call it A")
     store.undo(at=AT, author="hana")

@@ -19,6 +19,7 @@ from agentrunner.screens.paused import (
     letters,
     paused_screen,
 )
+from agentrunner.screens.summary import summary_screen
 from agentrunner.state.people import QuestionKind
 from agentrunner.verification.findings import EXAMINED
 from tests.kit.screen_samples import EVIL, result
@@ -211,6 +212,15 @@ def test_a_question_is_shown_whatever_its_subject_is(kind: QuestionKind, subject
     assert "May it?" in asked_screen(item)
     waits = result(state="PLANNING", exit_code=4, waiting=item)
     assert "May it?" in paused_screen(waits, where="hana@devbox")
+
+
+def test_an_object_of_a_diff_is_no_two_lines_of_digits() -> None:
+    diff = f"diff --git a/t.py b/t.py\nindex {'1a' * 20}..{'2b' * 20} 100644\n--- a/t.py\n"
+    seen = screen("tests_changed", {"paths": ["t.py"], "diff": diff}, "Is this wanted?", width=44)
+    assert "    index 1a1a1a1a..2b2b2b2b 100644\n" in seen
+    found = {"code": "tests_changed", "message": "t.py", "blocks": True, "remedy": ""}
+    ended = result(findings=[{**found, "paths": ["t.py"], "tests": [], "diff": diff}])
+    assert "    index 1a1a1a1a..2b2b2b2b 100644\n" in summary_screen(ended, width=44, all_rows=True)
 
 
 @pytest.mark.parametrize("kind", ["tests_changed", "protected_path"])

@@ -18,6 +18,22 @@ def test_duration(seconds: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("worked", "waited", "parts"),
+    [
+        (None, None, []),
+        (0, 3.0, []),
+        (2.5, 0.4, ["2.9 s"]),
+        (20.0, 7384.0, ["20 s", "waited 2 h 03 m"]),
+        (0, 60.0, ["waited 1 m 00 s"]),
+    ],
+)
+def test_worked_and_waited_add_up(
+    worked: float | None, waited: float | None, parts: list[str]
+) -> None:
+    assert layout.worked_and_waited(worked, waited) == parts
+
+
+@pytest.mark.parametrize(
     ("number", "text"), [(812, "812"), (18_400, "18k"), (999_499, "999k"), (1_234_567, "1.2M")]
 )
 def test_thousands(number: int, text: str) -> None:

@@ -9,6 +9,7 @@ from agentrunner.plans.edits import PlanEdit, SiblingPlace
 from agentrunner.plans.patch import apply
 from agentrunner.plans.plan import (
     AT_WORK,
+    BEGUN,
     Hint,
     Plan,
     PlanTaskStatus,
@@ -202,6 +203,7 @@ def test_no_screen_of_a_plan_shows_a_stored_state() -> None:
         assert word == word.lower() and "_" not in word
     at_work = {status_word(status, driven=True) for status in AT_WORK}
     assert at_work == {state_word({"state": "RUNNING"})}
-    assert {status_word(status, driven=False) for status in AT_WORK} == {"stopped"}
+    assert {status_word(status, driven=False) for status in BEGUN} == {"stopped"}
+    assert status_word("STOPPED", driven=True) == "stopped"  # until the plan takes it up
     assert status_word("BLOCKED", "", driven=True) == "waiting for you"
     assert status_word("BLOCKED", "TASK-0001", driven=True) == "behind TASK-0001"

@@ -38,6 +38,24 @@ def test_live_lines_fit_narrow_and_wide_terminals() -> None:
         assert max(map(cell_width, lines)) <= min(width, 100)
 
 
+def test_all_texts_hang_alike_in_44_columns(golden: Golden) -> None:
+    """What goes on below a line of its own, a worker's words, and why a check is red."""
+    _, lines = told_live(width=44, words=True)
+    assert max(map(cell_width, lines)) <= 44
+    told = lines[lines.index("") + 1 :]
+    told = told[told.index("") + 1 :]
+    assert all(re.match(r"\d\d:\d\d:\d\d  \S|  \S| {30,}\S", line) for line in told)
+    golden("screens/live-44.txt", "\n".join(lines) + "\n")
+
+
+def test_a_title_is_whole_above_the_name_of_its_run_where_both_do_not_fit() -> None:
+    story = Story()
+    for event in story_events("Fix the failing test, and the one beside it"):
+        story.feed(event)
+    lines = header_lines(story, 44, PLAIN, "")
+    assert lines[1:3] == ["Fix the failing test, and the one beside it", "run users-api-7f3a"]
+
+
 def test_status_line_leaves_the_last_cell_free() -> None:
     view, _ = told_live(width=50)
     assert cell_width(view.status(20.0)) <= 49
@@ -176,6 +194,28 @@ def test_names_of_red_tests_stay_whole_in_a_narrow_terminal() -> None:
     lines = view.flush(0.0)
     assert any(name in line for line in lines), lines
     assert max(map(cell_width, lines)) <= 44
+
+
+def test_what_is_red_as_the_time_before_is_not_shown_again() -> None:
+    view, plain = LiveView(width=80), PlainView()
+
+    def checks(name: str) -> list[str]:
+        red = [{"name": name, "message": "AssertionError: 450 != 1350"}]
+        facts = {"target": "test", "outcome": "red", "passed": 3, "failed": 1, "red": red}
+        event = {"event": "check", "ts": "2026-11-25T08:00:00Z", **facts}
+        view.feed(event, 0.0)
+        plain.feed(event, 0.0)
+        return [*view.flush(0.0), *plain.flush(0.0)]
+
+    first, again, other, back = (
+        checks("test_a"),
+        checks("test_a"),
+        checks("test_b"),
+        checks("test_a"),
+    )
+    assert len(first) == len(other) == len(back) == 4 and "test_a" in first[1] and first[3:]
+    assert [line.endswith("red as before") for line in again] == [True, False]
+    assert again[1].endswith('red="as before"') and "test_b" in other[1] and "test_a" in back[1]
 
 
 def test_a_repeated_fault_is_cut_at_the_end_of_a_sentence() -> None:

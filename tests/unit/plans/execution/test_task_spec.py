@@ -10,7 +10,12 @@ import pytest
 
 from agentrunner.errors import UsageError
 from agentrunner.plans.edits import PlanEdit
-from agentrunner.plans.execution.plan_settings import PlanSettings, load_settings, save_settings
+from agentrunner.plans.execution.plan_settings import (
+    PlanSettings,
+    left_text,
+    load_settings,
+    save_settings,
+)
 from agentrunner.plans.execution.task_spec import criteria_of, requirements, task_spec
 from agentrunner.plans.patch import apply
 from agentrunner.plans.plan import Hint, Plan
@@ -98,6 +103,29 @@ def test_settings_are_kept_and_laid_over_each_other(tmp_path: Path) -> None:
     more = again.with_given({"test": "pytest"}, "deps", ["runner.budget.usd=2"], tmp_path)
     assert more.options == {"test": "pytest", "worker": "mock"} and more.setup == "deps"
     assert list(more.overrides.values()) == ["runner.budget.usd=2"]
+
+
+def test_what_was_kept_for_another_worker_is_left_out_and_named(tmp_path: Path) -> None:
+    given = ["worker.kind=command", "runner.worker.command=[sh, -c, true]", "worker.env.A=b"]
+    kept = PlanSettings(base_dir="/").with_given(
+        {"meta": "chat", "planner_model": "a:b"},
+        None,
+        [*given, "worker.max_run_time_sec=60"],
+        tmp_path,
+    )
+    assert left_text(kept) == []
+    again = kept.with_given({"worker": "Command", "meta": None}, None, [], tmp_path)
+    assert again.overrides == kept.overrides and again.left == ()
+    other = again.with_given({"worker": "mock", "model": "m"}, None, [], tmp_path)
+    assert list(other.overrides) == ["runner.worker.max_run_time_sec"]
+    assert other.options == {"meta": "chat", "planner_model": "a:b", "worker": "mock", "model": "m"}
+    (sentence,) = left_text(other)
+    assert "runner.worker.command" in sentence and "worker.env.A" in sentence
+    back = other.with_given({"meta": "mock"}, None, given, tmp_path)
+    assert back.options == {"meta": "mock"} and back.left == ("worker", "model", "planner_model")
+    folder = plan_folder(tmp_path / "state", tmp_path)
+    save_settings(folder, back)
+    assert left_text(load_settings(folder, tmp_path)) == []
 
 
 def test_damaged_settings_are_named(tmp_path: Path) -> None:

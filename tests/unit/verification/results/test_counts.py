@@ -203,3 +203,19 @@ def test_fewer_tests_are_believed_where_the_task_wants_them_but_not_none() -> No
 
 def test_counting_a_megabyte_of_noise_is_quick() -> None:
     assert read_counts("1 " * 500_000 + "\n" + "=" * 100_000) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("FAIL: test_sum (tests.test_cart.CartTest.test_sum)", "tests.test_cart.CartTest.test_sum"),
+        ("FAIL: test_sum (t.CartTest.test_sum) (pieces=3)", "t.CartTest.test_sum"),
+        ("FAIL: test_sum (t.CartTest)", "test_sum (t.CartTest)"),  # before Python 3.11
+        ("ERROR: setUpClass (t.CartTest)", "setUpClass (t.CartTest)"),
+        ("ERROR: t.gone (unittest.loader._FailedTest.t.gone)", "t.gone"),
+        ("ERROR: tests.test_gone", "tests.test_gone"),
+    ],
+)
+def test_a_red_test_of_unittest_has_the_name_that_its_run_gives_it(line: str, name: str) -> None:
+    counts = read_counts(f"{line}\n-----\nRan 1 test in 0.001s\n\nFAILED (failures=1)\n")
+    assert counts is not None and counts.failing == [name]
