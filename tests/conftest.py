@@ -47,6 +47,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         seen[test] += 1
 
 
+def pytest_collection_finish() -> None:
+    """Leave modules and items out of what is looked at for garbage, in tests and at the end."""
+    gc.freeze()
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """Compares a text with the file of that name under tests/golden."""

@@ -175,11 +175,13 @@ class RunningLaunch:
             self.kill()
 
     async def finish(self) -> None:
-        """Wait a bounded time until every process is gone and the output is read."""
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.exited.wait(), DRAIN_SEC)
+        """Kill what is left, wait a bounded time until all of it is gone, and read its output."""
         self.kill()
-        self._kill_family()
+        if not self.exited.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.exited.wait(), DRAIN_SEC)
+            self.kill()
+            self._kill_family()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_SEC):
                 await self._sandbox_gone()
@@ -291,6 +293,5 @@ async def run_launch(
         if watching is not None:
             watching.cancel()
         if running.is_started:
-            running.kill()
             await running.finish()
     return running.ended(began, ended, late=late)

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Mapping, Sequence
 
@@ -79,11 +80,15 @@ class Child:
             argv = [word.replace("{status_fd}", str(status)) for word in self.argv]
             os.umask(0o022)
             os.chdir(self.cwd)
-            os.execvpe(argv[0], argv, dict(self.env))
+            self._execute(argv)
         except (OSError, ValueError) as error:
             os.write(failure, f"{self.argv[0]} can't be started: {error}".encode())
         finally:
             os._exit(126)
+
+    def _execute(self, argv: list[str]) -> None:
+        """Become the program; raises OSError if it can't be executed."""
+        os.execvpe(argv[0], argv, dict(self.env))
 
     def release(self) -> str:
         """Let it execute; return why it can't, or ""."""
@@ -93,13 +98,15 @@ class Child:
         os.close(self._failure)
         return failure
 
-    def reap(self) -> None:
-        """Collect every ended child; the supervisor also gets the orphans."""
+    def reap(self) -> bool:
+        """Collect every ended child; the supervisor also gets the orphans. Return if any lives."""
         with contextlib.suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 if ended[0] == self.pid:
                     code = os.waitstatus_to_exitcode(ended[1])
                     self.status = code if code >= 0 else 128 - code
+            return True
+        return False
 
     @property
     def ran(self) -> bool:
@@ -157,7 +164,8 @@ class Child:
         """
         killed: set[int] = set()
         for _ in range(KILL_ROUNDS):
-            self.reap()
+            if not self.reap():
+                break
             alive = descendants(os.getpid(), process_table())
             if not alive:
                 break
@@ -166,3 +174,28 @@ class Child:
             killed.update(alive)
             time.sleep(KILL_PAUSE_SEC)
         return len(killed - {self.pid})
+
+
+class OwnProgram(Child):
+    """A child that, where it is `python -I -S -c CODE WORD…` of our own Python, stays this fork.
+
+    Another start of Python, and imports that we have already, would take longer than such a program
+    does. The code finds its words, environment and streams as it would there, and no other file of
+    ours is open.
+    """
+
+    def _execute(self, argv: list[str]) -> None:
+        if argv[:4] != [sys.executable, "-I", "-S", "-c"]:
+            super()._execute(argv)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        os.environ.clear()
+        os.environ.update(self.env)
+        sys.argv = ["-c", *argv[5:]]
+        try:
+            exec(argv[4], {"__name__": "__main__"})
+            sys.stdout.flush()
+        except BaseException:  # noqa: BLE001 - as Python ends with what nothing caught
+            sys.excepthook(*sys.exc_info())
+            os._exit(1)
+        os._exit(0)

@@ -36,7 +36,7 @@ from agentrunner.sandboxes.process_tree import (
 )
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.process_time import start_time
-from agentrunner.supervisor.child import Child
+from agentrunner.supervisor.child import Child, OwnProgram
 from agentrunner.supervisor.companion import Companion
 from agentrunner.supervisor.loop import CHUNK, Loop
 from agentrunner.supervisor.streams import COUNTS, CappedStream, redactor_of
@@ -258,7 +258,7 @@ class Supervisor:
         argv = self.order["after"]
         if not argv:
             return {}
-        after = Child(argv, {}, "/")
+        after = OwnProgram(argv, {}, "/")
         output = self.open_new("after.json")
         error = after.release()
         os.close(after.stdin)

@@ -30,6 +30,12 @@ def without_a_box(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def in_a_box(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a file without one, a test of what a box shows or keeps off."""
+    monkeypatch.setattr(Project, "sandbox", "bwrap")
+
+
+@pytest.fixture
 def project(tmp_path: Path) -> Project:
     return Project.make(tmp_path)
 

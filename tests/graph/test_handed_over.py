@@ -13,6 +13,8 @@ from tests.kit.metas import assess, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 SCRIPT: list[Any] = [plan(), work(), finish(), assess()]
 REFUSED: list[Any] = [plan(), work(), finish(), give_up()]
 

@@ -15,6 +15,8 @@ from agentrunner.screens.summary import summary_screen
 from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.runs import FIX, TEST, Run
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 HAPPY = [plan(), work(), finish(), assess()]
 
 
@@ -129,7 +131,7 @@ def test_every_event_has_its_fields_and_seq_rises_over_the_whole_life(run: Run) 
     for event in events:
         fields = EVENTS[event["event"]]
         schema = {"type": "object", "properties": fields, "required": ["ts", "seq", *fields]}
-        jsonschema.validate(event, schema)
+        jsonschema.Draft202012Validator(schema).validate(event)
         assert json.loads(json.dumps(event)) == event
     kept = [json.loads(line) for line in run.folder.events_file.read_text("utf-8").splitlines()]
     assert kept == events

@@ -10,6 +10,8 @@ from tests.kit.metas import assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 MOCKS = {"meta": {"kind": "mock"}, "worker": {"kind": "mock", "command": None}}
 
 

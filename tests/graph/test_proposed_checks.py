@@ -11,6 +11,8 @@ from tests.kit.metas import assess, finish, plan, work
 from tests.kit.project import PYTEST, Project
 from tests.kit.runs import FIX, TEST, Run
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 UNITTEST = "python3 -m unittest discover -q -s tests"
 PY = {
     "calc.py": "def add(a, b):\n    return a - b\n",

@@ -17,6 +17,8 @@ from tests.kit.metas import assess, finish, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST, Run
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:

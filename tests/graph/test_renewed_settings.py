@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from agentrunner.plans.execution.plan_settings import PlanSettings
 from agentrunner.plans.plan import PlanTaskStatus
 from tests.kit.metas import Item, assess, finish, item, work
 from tests.kit.plan_project import AT, PlanProject, Work, answer
+
+pytestmark = pytest.mark.usefixtures("without_a_box")
 
 WRONG = {
     "command": 'runner.worker.command="touch wrong; exit 3"',

@@ -12,6 +12,8 @@ from agentrunner.plans.patch import apply
 from agentrunner.plans.plan import PlanTaskStatus
 from tests.kit.plan_project import AT, PlanProject, Work
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 COMPLETE, PENDING = PlanTaskStatus.COMPLETE, PlanTaskStatus.PENDING
 
 

@@ -23,6 +23,8 @@ from tests.kit.metas import Item, assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 JUDGED = {"id": "AC-1", "description": "It reads well."}
 
 
@@ -537,7 +539,9 @@ def test_a_missing_worker_is_named_before_anything_is_made(run: Run) -> None:
     assert not (run.project.state_dir / "runs").exists()
 
 
-def test_a_script_that_the_sandbox_does_not_have_is_named_before_a_round(run: Run) -> None:
+def test_a_script_that_the_sandbox_does_not_have_is_named_before_a_round(
+    in_a_box: None, run: Run
+) -> None:
     script = run.project.state_dir.parent / "agent.sh"
     script.write_text("true\n")
     worker = {"worker": {"command": ["sh", str(script)]}}
@@ -552,7 +556,9 @@ def test_a_script_that_the_sandbox_does_not_have_is_named_before_a_round(run: Ru
 
 @pytest.mark.series(2)
 @pytest.mark.parametrize("mends", ["shown", "another"])
-def test_the_task_file_mends_a_worker_that_was_not_there(run: Run, mends: str) -> None:
+def test_the_task_file_mends_a_worker_that_was_not_there(
+    in_a_box: None, run: Run, mends: str
+) -> None:
     script = run.project.state_dir.parent / "agent.sh"
     script.write_text(FIX)
     with pytest.raises(InfraError, match="is on this machine, and not in"):
@@ -629,7 +635,7 @@ def test_a_test_folder_that_nothing_can_have_made_is_a_mistake_of_the_task(run: 
 
 
 def test_a_dry_run_tells_all_it_knows_and_everything_that_is_missing(
-    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    in_a_box: None, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     kinds = {"worker": {"command": ["no-such-worker"]}, "meta": {"kind": "openai-chat"}}

@@ -22,6 +22,8 @@ from tests.kit.metas import Item, assess, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import Run
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 FILES = {
     "calc.py": "def add(a, b):\n    return a - b\n",
     "requirements.txt": "zzreq==1\n",
@@ -197,6 +199,7 @@ class SurroundedTest(unittest.TestCase):
 
 
 def test_a_suite_that_wants_a_git_identity_has_one_and_one_red_for_want_of_a_network_stays_so(
+    in_a_box: None,
     run: Run,
 ) -> None:
     """No identity of the user's is in the sandbox. A test that reaches for a network ran."""

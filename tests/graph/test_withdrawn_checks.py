@@ -13,6 +13,8 @@ from tests.kit.files import write
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.runs import FIX, NO_FIX, TEST, Run
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 GOOD = {"kind": "command", "run": "grep -q 'a + b' calc.py"}
 WRONG = {"kind": "command", "run": "grep -q 'a minus b' calc.py"}
 LOST = {"kind": "command", "run": "no-such-tool --check calc.py"}

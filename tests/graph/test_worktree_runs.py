@@ -24,6 +24,8 @@ from tests.kit.process import Drill, at_point, done
 from tests.kit.project import Project
 from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
 
+pytestmark = pytest.mark.usefixtures("without_a_box")
+
 
 def inside(project: Project) -> LandingRun:
     return LandingRun(project)

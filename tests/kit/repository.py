@@ -40,5 +40,5 @@ def plant_hooks(repo: Path, mark: Path, *names: str) -> Path:
 def committed(folder: Path, files: Mapping[str, str | bytes], message: str = "start") -> Path:
     """A repository with these files in one commit."""
     git(uncommitted(folder, files), "add", "-A")
-    git(folder, "commit", "-qm", message)
+    git(folder, "-c", "maintenance.auto=false", "commit", "-qm", message)
     return folder

@@ -30,24 +30,31 @@ def refused() -> set[str]:
 
 
 @cache
-def modules() -> list[tuple[Path, ast.Module]]:
-    """All that is installed, each file once."""
+def modules() -> list[tuple[Path, list[ast.AST]]]:
+    """All that is installed, each file once, with all that is in it."""
     rooms = ((ROOT / room).rglob("*.py") for room in ("agentrunner", "graph", "nodes", "prompts"))
     return [
-        (path, ast.parse(path.read_text(encoding="utf-8")))
+        (path, [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))])
         for path in sorted(chain(*rooms))
         if not any(parent.is_symlink() for parent in (path, *path.parents))
     ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forget() -> Iterator[None]:
+    """Millions of nodes, which every collection of garbage in later tests would look at."""
+    yield
+    modules.cache_clear()
 
 
 @cache
 def names() -> tuple[list[str], list[str]]:
     """`place: name` of what is installed: files, classes and functions; and what gets a value."""
     named, variables = [], []
-    for path, tree in modules():
+    for path, nodes in modules():
         place = path.relative_to(ROOT)
         named.append(f"{place}: {path.parent.name}/{path.stem}")
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 named.append(f"{place}:{node.lineno}: {node.name}")
             elif isinstance(node, ast.arg):
@@ -89,9 +96,9 @@ QUOTED = re.compile(r"`[^`\n]*`|\"[^\"\n]*\"")
 
 def texts() -> Iterator[tuple[str, str]]:
     """Place and text of what people and models read: strings, texts of errors, prompts, pages."""
-    for path, tree in modules():
-        silent = set() if path.parent.name == "errors" else statements(tree)
-        for node in ast.walk(tree):
+    for path, nodes in modules():
+        silent = set() if path.parent.name == "errors" else statements(nodes)
+        for node in nodes:
             text = getattr(node, "value", None)
             if isinstance(node, ast.Constant) and isinstance(text, str) and node not in silent:
                 yield f"{path.relative_to(ROOT)}:{node.lineno}", text if " " in text else ""
@@ -101,9 +108,9 @@ def texts() -> Iterator[tuple[str, str]]:
                 yield str(path.relative_to(ROOT)), QUOTED.sub("", path.read_text(encoding="utf-8"))
 
 
-def statements(tree: ast.Module) -> set[ast.expr]:
+def statements(nodes: list[ast.AST]) -> set[ast.expr]:
     """The strings that stand alone: docstrings, which users do not see."""
-    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    return {node.value for node in nodes if isinstance(node, ast.Expr)}
 
 
 def test_texts_for_people_and_models_speak_it_too() -> None:
@@ -118,8 +125,8 @@ def test_texts_for_people_and_models_speak_it_too() -> None:
 def test_a_docstring_says_that_a_function_blocks() -> None:
     found = [
         f"{path.name}: {node.name}"
-        for path, tree in modules()
-        for node in ast.walk(tree)
+        for path, nodes in modules()
+        for node in nodes
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         and re.search(r"\bBlocking\b[.,;]", ast.get_docstring(node) or "")
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from agentrunner.config.load import MODEL_VARIABLES
@@ -58,6 +59,7 @@ def looked_up(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
     return None
 
 
+@cache
 def read_by_the_code() -> set[str]:
     found: set[str] = set()
     for tree in sources():

@@ -183,6 +183,32 @@ async def test_a_failing_snapshot_is_said_and_harms_nothing(stage: Stage) -> Non
     assert result.outcome == "exited" and "error" in result.after
 
 
+OWN_PROGRAM = """
+import json, os, sys
+open_files = [name for name in os.listdir("/proc/self/fd") if int(name) > 2]
+print(json.dumps({
+    "tree": "4b82", "words": sys.argv[1:], "environ": dict(os.environ), "folder": os.getcwd(),
+    "open": len(open_files), "imported": "agentrunner.supervisor.main" in sys.modules,
+}))
+"""
+
+
+async def test_a_program_of_our_python_after_the_worker_finds_what_a_start_has_and_none_is_made(
+    stage: Stage,
+) -> None:
+    python = (*stage.snapshots.take_command()[:3], "-c")
+    result = await stage.run(stage.order("true", after=(*python, OWN_PROGRAM, "a word")))
+    assert result.tree_after == "4b82"
+    assert result.after["words"] == ["a word"]
+    assert (result.after["environ"], result.after["folder"]) == ({}, "/")
+    assert result.after["open"] == 1  # the folder that it lists
+    assert result.after["imported"]
+    broken = stage.order("true", after=(*python, "raise ValueError('no')"))
+    result = await stage.run(broken, "w2")
+    assert result.after == {"error": "it ended with 1"}
+    assert "ValueError: no" in stage.text("w2", "supervisor.log")
+
+
 async def test_the_repository_stays_locked_until_the_snapshot_is_taken(stage: Stage) -> None:
     go = stage.root / "go"
     script = f"until [ -e {go} ]; do sleep 0.05; done; echo b > b"

@@ -552,6 +552,27 @@ def test_ctrl_c_while_modules_load_ends_without_a_traceback() -> None:
     assert (ended.returncode, ended.stderr) == (-signal.SIGINT, b"")
 
 
+def test_a_command_ends_with_what_is_registered_for_it_and_takes_nothing_apart() -> None:
+    script = (
+        "from agentrunner.__main__ import main\n"
+        "import atexit, sys, threading\n"
+        "class Left:\n"
+        "    def __del__(self, write=sys.stderr.write):\n"
+        "        write('taken apart')\n"
+        "left = Left()\n"
+        "def works():\n"
+        "    threading.main_thread().join()\n"
+        "    sys.stderr.write('its threads\\n')\n"
+        "atexit.register(sys.stderr.write, 'its end\\n')\n"
+        "threading.Thread(target=works).start()\n"
+        "main()\n"
+    )
+    command = [sys.executable, "-c", script, "show", "--no-such"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.endswith("its threads\nits end\n")
+
+
 def test_surroundings_are_5(shell: Shell) -> None:
     shell.engine.error = InfraError("no key", code="key-missing")
     assert shell("run", "t.yaml", "-q") == 5

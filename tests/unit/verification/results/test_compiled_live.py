@@ -378,7 +378,8 @@ NEEDED = ("junit-jupiter-api", "junit-jupiter-engine", "junit-jupiter-params", "
           "univocity-parsers")  # fmt: skip
 PATH = ":".join(f"{JARS}/{name}.jar" for name in NEEDED)
 CONSOLE = (
-    f"javac -cp {PATH} -d out src/shop/*.java && java -XX:TieredStopAtLevel=1 -cp {PATH}:out"
+    f"javac -J-XX:TieredStopAtLevel=1 -cp {PATH} -d out src/shop/*.java"
+    f" && java -XX:TieredStopAtLevel=1 -cp {PATH}:out"
     " org.junit.platform.console.ConsoleLauncher --scan-class-path out --disable-banner"
 )
 
