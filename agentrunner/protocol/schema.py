@@ -6,7 +6,8 @@ not requested. Lengths are limited, since constrained decoding can otherwise rep
 token limit.
 
 A model writes the keys in this order. So what a decision rests on comes before the decision: a
-reason before the action, a comment before the verdict, each verdict before the one on all.
+reason before the action, a comment before the verdict. What code can conclude (whether all criteria
+are met) is not requested: small models contradict themselves there.
 """
 
 from __future__ import annotations
@@ -113,7 +114,6 @@ _PAYLOADS: dict[MessageType, Schema] = {
         by_criterion=list_of(closed(id=ID, comment=text(), status=one_of("passed", "failed"))),
         details=closed(remaining_risks=list_of(text())),
         summary=text(),
-        all_criteria_satisfied=BOOL,
     ),
     "decompose": DECOMPOSE,
     "plan_patch": PLAN_PATCH,
