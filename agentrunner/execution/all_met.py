@@ -1,0 +1,73 @@
+"""Where evidence meets each criterion and the planner goes on all the same: what code then does.
+
+Small models order again what is done, or ask a person, after all has turned green. None of this
+grants anything: a request for completion is verified and judged whoever makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from agentrunner.errors.replies import ReplyInvalid
+from agentrunner.execution.deps import Deps
+from agentrunner.planners.base import answers_by_code
+from agentrunner.protocol import NextAction
+from agentrunner.state.decisions import shown
+from agentrunner.state.run_state import TaskContext
+
+_WHICH = (
+    "all that is executed passes, some of it failed before, and each critical criterion is passed;"
+    " ask for completion (mark_complete), or name in the reason the words of the PRD that are not"
+    " met yet"
+)
+_WHY = (
+    "The last worker run changed nothing, nothing is red, and each critical criterion has passed:"
+    " asked for by code, in place of another worker run."
+)
+
+
+def asked_which(state: TaskContext, deps: Deps) -> Callable[[NextAction], None]:
+    """Return a check of a decision that refuses, once, work or a question where all is met.
+
+    A planner that keeps to it has its way.
+    """
+    doubted = not _all_met(state, deps)
+
+    def check(chosen: NextAction) -> None:
+        nonlocal doubted
+        if not doubted and chosen.decision.action in ("run_worker", "ask_human"):
+            doubted = True
+            raise ReplyInvalid("decision.action", f"{chosen.decision.action}, but {_WHICH}")
+
+    return check
+
+
+def reason_to_ask(state: TaskContext, deps: Deps, chosen: NextAction) -> str:
+    """Return why code asks for completion in place of this order of a worker; "" where it does not.
+
+    That is where all is met and the latest worker has found nothing to change.
+    """
+    ran = state.get("recent", [])[-1:]
+    idle = any(not one.changed_files and one.tree_before == one.tree_after for one in ran)
+    ordered = chosen.decision.action == "run_worker"
+    return _WHY if ordered and idle and _all_met(state, deps) else ""
+
+
+def _all_met(state: TaskContext, deps: Deps) -> bool:
+    """Whether all that is executed says that the task is done, and nothing speaks against it.
+
+    Not where people said more than the criteria do, where completion was refused for this tree, or
+    where a program answers, which means what it says.
+    """
+    evidence, critical = state.get("evidence"), [c for c in state["criteria"] if c.critical]
+    clients = deps.panel.role_candidates("meta").candidates
+    return (
+        evidence is not None
+        and bool(evidence.proof)
+        and not (evidence.red or evidence.stale or evidence.findings)
+        and bool(critical)
+        and all(c.status == "passed" and c.evidence in ("tested", "checked") for c in critical)
+        and state.get("refused_tree") != evidence.tree
+        and not shown(state.get("people"), steering=True)
+        and not all(answers_by_code(one.client) for one in clients)
+    )
