@@ -7,6 +7,7 @@ against the budget before it is made and recorded after it.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,6 +41,10 @@ LEAST_LIMIT = 8192
 """Output tokens requested after an answer was cut off; doubled when the next one is cut off too."""
 LOOKS = 3
 """How many times the planner may look before it answers."""
+
+_ABOUT_A_LOOK = re.compile(r"=== \d+\. |\(.*\)$")
+"""A line of an answer to looks that is not of a file: which look it is, which lines these are."""
+_LINE_NUMBER = re.compile(r"\d+:(?: |$)")
 
 Look_ = Callable[[Sequence[Look]], Awaitable[str]]
 """Returns what the planner's looks found."""
@@ -182,10 +187,10 @@ class Asker:
             assert self._look is not None
             progress.looked += 1
             asked_for = {repr(look) for look in outcome.payload.looks}
-            if asked_for <= progress.seen:
+            found = await self._look(outcome.payload.looks)
+            if asked_for <= progress.seen or _is_shown(found, request):
                 progress.looked = LOOKS
             progress.seen |= asked_for
-            found = await self._look(outcome.payload.looks)
             progress.after.append(Looked(found, LOOKS - progress.looked))
             retries = 0
 
@@ -312,6 +317,16 @@ def _alike(prompt: PromptInput, progress: _Progress) -> Schema | None:
     if own or refused or progress.looked >= LOOKS:
         return None
     return run_schema(prompt.choices, looks=prompt.looks)
+
+
+def _is_shown(found: str, request: PlannerRequest) -> bool:
+    """Whether each line that looks have found stands in the request already: small models look at
+    the tests that they were just shown.
+    """
+    told = [line for line in found.splitlines() if not _ABOUT_A_LOOK.match(line)]
+    lines = [line for one in told if (line := _LINE_NUMBER.sub("", one).strip())]
+    shown = "\n".join(message.content for message in request.messages)
+    return bool(lines) and all(line in shown for line in lines)
 
 
 def _refuse_quoted(message: Message, request: PlannerRequest, looked: Sequence[str]) -> None:
