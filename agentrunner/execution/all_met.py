@@ -29,15 +29,17 @@ _WHY = (
 def asked_which(state: TaskContext, deps: Deps) -> Callable[[NextAction], None]:
     """Return a check of a decision that refuses, once, work or a question where all is met.
 
-    A planner that keeps to it has its way.
+    A planner that keeps to it has its way. An order that code takes the place of is not refused.
     """
     doubted = not _all_met(state, deps)
 
     def check(chosen: NextAction) -> None:
         nonlocal doubted
-        if not doubted and chosen.decision.action in ("run_worker", "ask_human"):
-            doubted = True
-            raise ReplyInvalid("decision.action", f"{chosen.decision.action}, but {_WHICH}")
+        action = chosen.decision.action
+        if doubted or action not in ("run_worker", "ask_human") or _is_idle(state, chosen):
+            return
+        doubted = True
+        raise ReplyInvalid("decision.action", f"{action}, but {_WHICH}")
 
     return check
 
@@ -47,10 +49,14 @@ def reason_to_ask(state: TaskContext, deps: Deps, chosen: NextAction) -> str:
 
     That is where all is met and the latest worker has found nothing to change.
     """
+    return _WHY if _is_idle(state, chosen) and _all_met(state, deps) else ""
+
+
+def _is_idle(state: TaskContext, chosen: NextAction) -> bool:
+    """Whether it orders a worker right after one that changed nothing."""
     ran = state.get("recent", [])[-1:]
     idle = any(not one.changed_files and one.tree_before == one.tree_after for one in ran)
-    ordered = chosen.decision.action == "run_worker"
-    return _WHY if ordered and idle and _all_met(state, deps) else ""
+    return idle and chosen.decision.action == "run_worker"
 
 
 def _all_met(state: TaskContext, deps: Deps) -> bool:

@@ -44,7 +44,7 @@ LOOKS = 3
 
 _ABOUT_A_LOOK = re.compile(r"=== \d+\. |\(.*\)$")
 """A line of an answer to looks that is not of a file: which look it is, which lines these are."""
-_LINE_NUMBER = re.compile(r"\d+:(?: |$)")
+_LINE_NUMBER = re.compile(r"(?:[^\s:]+:)?\d+:(?: |$)")
 
 Look_ = Callable[[Sequence[Look]], Awaitable[str]]
 """Returns what the planner's looks found."""

@@ -91,7 +91,7 @@ def test_an_order_that_found_nothing_to_change_is_followed_by_codes_own_request(
     calls = start(run, [WORK])
     assert run.ending == ("COMPLETE", "complete", 0)
     assert run.result["worker_runs"] == 2
-    assert calls == ["plan_task", *["next_action"] * 5, "completion_assessment"]
+    assert calls == ["plan_task", *["next_action"] * 4, "completion_assessment"]
     reasons = [one.data["reason"] for one in run.log("decision")]
     assert "asked for by code" in reasons[-1] and "asked for by code" in run.note()
 

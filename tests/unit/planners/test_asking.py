@@ -128,7 +128,7 @@ async def test_an_answer(make_spec: MakeSpec, clock: VirtualClock) -> None:
 
 @pytest.mark.parametrize(
     ("found", "may_look_again"),
-    [("the key is hunter22", False), ("the key is hunter22\n2: and more", True), ("", True)],
+    [("1:   the key is hunter22", False), ("a.txt:3: hunter22", False), ("the key is hunter22\n2: and more", True), ("", True)],
 )
 async def test_who_looks_at_what_it_was_shown_looks_no_more(
     make_spec: MakeSpec, clock: VirtualClock, found: str, may_look_again: bool
@@ -136,7 +136,7 @@ async def test_who_looks_at_what_it_was_shown_looks_no_more(
     """A small model read the lines of a red test that stood right above the question, twice."""
 
     async def look(looks: object) -> str:
-        return f"=== 1. read: notes.txt\n(lines 1 to 2 of 9)\n1:   {found}"
+        return f"=== 1. read: notes.txt\n(lines 1 to 2 of 9)\n{found}"
 
     looking = {"type": "look", "version": 1, "payload": {"looks": [{"read": "notes.txt"}]}}
     desk = Desk(make_spec, clock, [reply(looking), reply(DONE)], look=look)
