@@ -14,6 +14,7 @@ from agentrunner.execution.seeing import Seeing, seeing
 from agentrunner.prompts import Quotes
 from agentrunner.protocol import CompletionAssessment, Message
 from agentrunner.protocol.looks import AT_ONCE
+from agentrunner.protocol.schema import RISK_CHARS, RISKS
 from agentrunner.state.run_state import Assessment, Counters, Criterion, TaskContext
 from agentrunner.verification.votes import merged
 
@@ -69,8 +70,10 @@ def assessment_of(message: Message, criteria: list[Criterion], tree: str) -> Ass
         summary=claim.summary[:4000],
         failed=sorted(failed),
         passed=sorted(passed),
-        comments={v.id: v.comment[:500] for v in claim.by_criterion if v.comment and v.id in known},
-        risks=[risk[:500] for risk in claim.remaining_risks[:20]],
+        comments={
+            v.id: v.comment[:RISK_CHARS] for v in claim.by_criterion if v.comment and v.id in known
+        },
+        risks=[risk[:RISK_CHARS] for risk in claim.remaining_risks[:RISKS]],
     )
 
 

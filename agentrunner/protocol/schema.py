@@ -78,10 +78,17 @@ _CHECK = closed(
     name=MAYBE_LINE,
 )
 
+SAYING = text(1000)
+"""A text that a few sentences fill. More is read, and not requested: small models repeat
+themselves until a text is full.
+"""
+RISKS, RISK_CHARS = 20, 500
+"""Of what a judge names as risks, and comments on a criterion."""
+
 _CRITERION = closed(
     id=ID,
-    rationale=text(),
-    description=text(),
+    rationale=SAYING,
+    description=SAYING,
     type=ID,
     critical=BOOL,
     check=nullable(_CHECK),
@@ -96,7 +103,7 @@ _PAYLOADS: dict[MessageType, Schema] = {
     "plan_task": closed(acceptance_criteria=list_of(_CRITERION, MAX_CRITERIA, least=1)),
     "next_action": closed(
         decision=closed(
-            reason=text(), action=one_of("run_worker", "mark_complete", "ask_human", "abort")
+            reason=SAYING, action=one_of("run_worker", "mark_complete", "ask_human", "abort")
         ),
         worker_call=nullable(
             closed(
@@ -107,13 +114,15 @@ _PAYLOADS: dict[MessageType, Schema] = {
             )
         ),
         used_patterns=list_of(ID),
-        question=nullable(text()),
+        question=nullable(SAYING),
         options=list_of(LINE, MAX_OPTIONS),
     ),
     "completion_assessment": closed(
-        by_criterion=list_of(closed(id=ID, comment=text(), status=one_of("passed", "failed"))),
-        details=closed(remaining_risks=list_of(text())),
-        summary=text(),
+        by_criterion=list_of(
+            closed(id=ID, comment=text(RISK_CHARS), status=one_of("passed", "failed"))
+        ),
+        details=closed(remaining_risks=list_of(text(RISK_CHARS), RISKS)),
+        summary=SAYING,
     ),
     "decompose": DECOMPOSE,
     "plan_patch": PLAN_PATCH,
@@ -226,7 +235,7 @@ def _narrow_action(payload: Schema, choices: Choices) -> None:
         keys["used_patterns"] = list_of(words)
     if choices.own_checks or choices.whole_run:
         id_ = words_of(choices.own_checks) or ID
-        change = closed(id=id_, reason=text(), check=_checks_of(choices))
+        change = closed(id=id_, reason=SAYING, check=_checks_of(choices))
         keys["changed_checks"] = list_of(change, MAX_CRITERIA)
         payload["required"].append("changed_checks")
 
@@ -238,7 +247,7 @@ def _split_by_action(payload: Schema, *, may_complete: bool) -> Schema:
     patterns = {name: keys[name] for name in ("used_patterns",) if name in keys}
 
     def form(actions: Sequence[str], **own: Schema) -> Schema:
-        decision = closed(reason=text(), action=one_of(*actions))
+        decision = closed(reason=SAYING, action=one_of(*actions))
         return copy.deepcopy(closed(decision=decision, **own, **common))
 
     call = keys["worker_call"]["anyOf"][0]
@@ -246,7 +255,7 @@ def _split_by_action(payload: Schema, *, may_complete: bool) -> Schema:
         "anyOf": [
             form(["run_worker"], worker_call=call, **patterns),
             form(["mark_complete", "abort"] if may_complete else ["abort"]),
-            form(["ask_human"], question=text(), options=keys["options"]),
+            form(["ask_human"], question=SAYING, options=keys["options"]),
         ]
     }
 
