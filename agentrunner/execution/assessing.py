@@ -14,7 +14,7 @@ from agentrunner.execution.seeing import Seeing, seeing
 from agentrunner.prompts import Quotes
 from agentrunner.protocol import CompletionAssessment, Message
 from agentrunner.protocol.looks import AT_ONCE
-from agentrunner.protocol.schema import RISK_CHARS, RISKS
+from agentrunner.protocol.schema import SHORT_CHARS
 from agentrunner.state.run_state import Assessment, Counters, Criterion, TaskContext
 from agentrunner.verification.votes import merged
 
@@ -71,9 +71,9 @@ def assessment_of(message: Message, criteria: list[Criterion], tree: str) -> Ass
         failed=sorted(failed),
         passed=sorted(passed),
         comments={
-            v.id: v.comment[:RISK_CHARS] for v in claim.by_criterion if v.comment and v.id in known
+            v.id: v.comment[:SHORT_CHARS] for v in claim.by_criterion if v.comment and v.id in known
         },
-        risks=[risk[:RISK_CHARS] for risk in claim.remaining_risks[:RISKS]],
+        risks=[risk[:SHORT_CHARS] for risk in claim.remaining_risks[:20]],
     )
 
 

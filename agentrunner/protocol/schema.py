@@ -82,12 +82,15 @@ SAYING = text(1000)
 """A text that a few sentences fill. More is read, and not requested: small models repeat
 themselves until a text is full.
 """
-RISKS, RISK_CHARS = 20, 500
-"""Of what a judge names as risks, and comments on a criterion."""
+SHORT_CHARS = 500
+SHORT = text(SHORT_CHARS)
+"""A text of a sentence or two, which nothing is decided by."""
+RISKS = 5
+"""Risks that a judge is asked for at most."""
 
 _CRITERION = closed(
     id=ID,
-    rationale=SAYING,
+    rationale=SHORT,
     description=SAYING,
     type=ID,
     critical=BOOL,
@@ -118,11 +121,9 @@ _PAYLOADS: dict[MessageType, Schema] = {
         options=list_of(LINE, MAX_OPTIONS),
     ),
     "completion_assessment": closed(
-        by_criterion=list_of(
-            closed(id=ID, comment=text(RISK_CHARS), status=one_of("passed", "failed"))
-        ),
-        details=closed(remaining_risks=list_of(text(RISK_CHARS), RISKS)),
-        summary=SAYING,
+        by_criterion=list_of(closed(id=ID, comment=SHORT, status=one_of("passed", "failed"))),
+        details=closed(remaining_risks=list_of(SHORT, RISKS)),
+        summary=SHORT,
     ),
     "decompose": DECOMPOSE,
     "plan_patch": PLAN_PATCH,

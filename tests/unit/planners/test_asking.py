@@ -128,7 +128,12 @@ async def test_an_answer(make_spec: MakeSpec, clock: VirtualClock) -> None:
 
 @pytest.mark.parametrize(
     ("found", "may_look_again"),
-    [("1:   the key is hunter22", False), ("a.txt:3: hunter22", False), ("the key is hunter22\n2: and more", True), ("", True)],
+    [
+        ("1:   the key is hunter22", False),
+        ("a.txt:3: hunter22", False),
+        ("the key is hunter22\n2: and more", True),
+        ("", True),
+    ],
 )
 async def test_who_looks_at_what_it_was_shown_looks_no_more(
     make_spec: MakeSpec, clock: VirtualClock, found: str, may_look_again: bool

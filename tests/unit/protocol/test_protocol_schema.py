@@ -146,6 +146,13 @@ def test_what_a_decision_rests_on_is_written_before_it(choices: Choices | None) 
     assert before(criterion, "rationale", "description", "check")
 
 
+def test_no_text_but_an_order_has_room_to_repeat_itself() -> None:
+    """A small model filled one risk of a judgement with thousands of tokens of the same words."""
+    for type_ in ("plan_task", "completion_assessment"):
+        texts = [part for _, part in parts(message_schema(type_)) if "maxLength" in part]
+        assert max(part["maxLength"] for part in texts) <= 1000
+
+
 def test_a_plan_that_is_asked_for_once_more_has_only_the_criteria_at_fault() -> None:
     """A small model was told of AC-2, and answered with another AC-1."""
     again = payload_of("plan_task", replace(CHOICES, at_fault=("AC-2",)))["acceptance_criteria"]
