@@ -220,7 +220,7 @@ def line_of(view: Mapping[str, Any], key: str) -> str:
         " ".join(str(decided.get("reason") or decided.get("prompt") or "").split())[:120],
         *(f"{one.get('worker')} {one.get('outcome')}, {one.get('diff_stat')}" for one in runs),
     ]
-    if test.get("executed"):
+    if test:
         words.append(f"tests {'green' if test.get('green') else 'red'}")
     if view.get("refused"):
         words.append("completion was refused")
@@ -246,10 +246,17 @@ def _without_empty(parts: Mapping[str, Any]) -> View:
     """Return the parts without those that are empty."""
     empty: tuple[Any, ...] = (None, [], {}, {"executed": False}, {"exists": False})
     return {
-        name: value
+        name: _without_marks(value)
         for name, value in parts.items()
         if value not in empty and not _is_empty_change(name, value)
     }
+
+
+def _without_marks(value: Any) -> Any:
+    """Return a part without the mark that it is there, which it shows by being reported."""
+    if not isinstance(value, Mapping):
+        return value
+    return {key: one for key, one in value.items() if key not in ("executed", "exists")}
 
 
 def _is_empty_change(name: str, value: Any) -> bool:
