@@ -8,7 +8,7 @@ from collections.abc import Callable
 from langgraph.types import Command
 
 from agentrunner.errors.replies import ReplyMissing
-from agentrunner.execution.all_met import asked_which, reason_to_ask
+from agentrunner.execution.asked_back import asked_back, reason_to_ask
 from agentrunner.execution.asking import ask
 from agentrunner.execution.check_changes import changed_checks, refuse_foreign_checks
 from agentrunner.execution.check_faults import tried_by_people
@@ -142,7 +142,7 @@ def _record_edited_plan(
 
 def allowed(state: TaskContext, deps: Deps) -> Callable[[Message], None]:
     """Return a check that refuses what the task does not allow; the planner is asked again."""
-    which = asked_which(state, deps)
+    back = asked_back(state, deps)
 
     def check(message: Message) -> None:
         chosen = message.payload
@@ -155,7 +155,7 @@ def allowed(state: TaskContext, deps: Deps) -> Callable[[Message], None]:
         ):
             raise ReplyMissing("question", "ask_human needs a question")
         refuse_foreign_checks(chosen, state["criteria"])
-        which(chosen)
+        back(chosen)
 
     return check
 

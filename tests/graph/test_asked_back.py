@@ -1,4 +1,4 @@
-"""Where evidence meets each criterion, a planner that goes on is asked which it means."""
+"""Decisions that a planner is asked about once: a question to a person, and work after the end."""
 
 from __future__ import annotations
 
@@ -96,6 +96,18 @@ def test_an_order_that_found_nothing_to_change_is_followed_by_codes_own_request(
     assert "asked for by code" in reasons[-1] and "asked for by code" in run.note()
 
 
+def test_who_asks_a_person_is_asked_once_whether_nobody_else_says_it(run: Run) -> None:
+    start(run, [ASK, WORK, DONE])
+    assert run.ending == ("COMPLETE", "complete", 0)
+    (why,) = refused(run)
+    assert "neither the PRD nor the repository says" in why
+
+
+def test_a_question_that_is_kept_is_put(run: Run) -> None:
+    start(run, [ASK, ASK, WORK, DONE])
+    assert run.result["waiting"]["kind"] == "ask_human" and len(refused(run)) == 1
+
+
 def test_nobody_is_asked_while_a_test_is_red(run: Run) -> None:
     start(run, [WORK], NO_FIX, max_loops=2)
     assert run.result["state"] == "FAILED" and refused(run) == []
@@ -109,7 +121,7 @@ def test_nobody_is_asked_where_a_criterion_is_left_to_a_judgement(run: Run) -> N
 
 
 def test_a_person_s_words_are_more_than_the_criteria(run: Run) -> None:
-    start(run, [ASK, WORK, WORK, DONE])
+    start(run, [ASK, ASK, WORK, WORK, DONE])
     run.answer("Keep the old name, too.")
-    assert refused(run) == []
+    assert len(refused(run)) == 1
     assert run.result["worker_runs"] == 2

@@ -1,7 +1,8 @@
-"""Where evidence meets each criterion and the planner goes on all the same: what code then does.
+"""Decisions that a planner is asked about once before they hold, and what code does in its place.
 
-Small models order again what is done, or ask a person, after all has turned green. None of this
-grants anything: a request for completion is verified and judged whoever makes it.
+Small models ask a person what the PRD says, and order again, or ask a person, after evidence has
+met each criterion. None of this grants anything: a request for completion is verified and judged
+whoever makes it.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from agentrunner.protocol import NextAction
 from agentrunner.state.decisions import shown
 from agentrunner.state.run_state import TaskContext
 
-_WHICH = (
+_MET = (
     "all that is executed passes, some of it failed before, and each critical criterion is passed;"
     " ask for completion (mark_complete), or name in the reason the words of the PRD that are not"
     " met yet"
+)
+_UNSAID = (
+    "a person is asked only what neither the PRD nor the repository says: where they say it, order"
+    " the worker with that; where they do not, or contradict each other, ask the same again"
 )
 _WHY = (
     "The last worker run changed nothing, nothing is red, and each critical criterion has passed:"
@@ -26,20 +31,24 @@ _WHY = (
 )
 
 
-def asked_which(state: TaskContext, deps: Deps) -> Callable[[NextAction], None]:
-    """Return a check of a decision that refuses, once, work or a question where all is met.
+def asked_back(state: TaskContext, deps: Deps) -> Callable[[NextAction], None]:
+    """Return a check of a decision that refuses, once, a question to a person, and work where all
+    is met.
 
-    A planner that keeps to it has its way. An order that code takes the place of is not refused.
+    A planner that keeps to it has its way; a program means what it says. An order that code takes
+    the place of is not refused.
     """
-    doubted = not _all_met(state, deps)
+    was_asked = _answers_by_code(deps)
+    met = not was_asked and _all_met(state, deps)
 
     def check(chosen: NextAction) -> None:
-        nonlocal doubted
+        nonlocal was_asked
         action = chosen.decision.action
-        if doubted or action not in ("run_worker", "ask_human") or _is_idle(state, chosen):
+        orders = action == "run_worker" and met and not _is_idle(state, chosen)
+        if was_asked or not (orders or action == "ask_human"):
             return
-        doubted = True
-        raise ReplyInvalid("decision.action", f"{action}, but {_WHICH}")
+        was_asked = True
+        raise ReplyInvalid("decision.action", f"{action}, but {_MET if met else _UNSAID}")
 
     return check
 
@@ -63,10 +72,9 @@ def _all_met(state: TaskContext, deps: Deps) -> bool:
     """Whether all that is executed says that the task is done, and nothing speaks against it.
 
     Not where people said more than the criteria do, where completion was refused for this tree, or
-    where a program answers, which means what it says.
+    where a program answers.
     """
     evidence, critical = state.get("evidence"), [c for c in state["criteria"] if c.critical]
-    clients = deps.panel.role_candidates("meta").candidates
     return (
         evidence is not None
         and bool(evidence.proof)
@@ -75,5 +83,10 @@ def _all_met(state: TaskContext, deps: Deps) -> bool:
         and all(c.status == "passed" and c.evidence in ("tested", "checked") for c in critical)
         and state.get("refused_tree") != evidence.tree
         and not shown(state.get("people"), steering=True)
-        and not all(answers_by_code(one.client) for one in clients)
+        and not _answers_by_code(deps)
     )
+
+
+def _answers_by_code(deps: Deps) -> bool:
+    clients = deps.panel.role_candidates("meta").candidates
+    return all(answers_by_code(one.client) for one in clients)
