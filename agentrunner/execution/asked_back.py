@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from agentrunner.errors.replies import ReplyInvalid
+from agentrunner.errors.replies import ReplyQuestioned
 from agentrunner.execution.deps import Deps
 from agentrunner.planners.base import answers_by_code
 from agentrunner.protocol import NextAction
@@ -48,7 +48,7 @@ def asked_back(state: TaskContext, deps: Deps) -> Callable[[NextAction], None]:
         if was_asked or not (orders or action == "ask_human"):
             return
         was_asked = True
-        raise ReplyInvalid("decision.action", f"{action}, but {_MET if met else _UNSAID}")
+        raise ReplyQuestioned("decision.action", f"{action}, but {_MET if met else _UNSAID}")
 
     return check
 

@@ -100,6 +100,7 @@ def test_who_asks_a_person_is_asked_once_whether_nobody_else_says_it(run: Run) -
     start(run, [ASK, WORK, DONE])
     assert run.ending == ("COMPLETE", "complete", 0)
     (why,) = refused(run)
+    assert why.startswith("questioned at decision.action")
     assert "neither the PRD nor the repository says" in why
 
 
