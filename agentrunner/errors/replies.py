@@ -114,8 +114,8 @@ class ReplyInvalid(ProtocolError):
 
 
 class ReplyQuestioned(ProtocolError):
-    """The reply is in order, and is asked about once before it holds: a question to a person, or
-    work where evidence has met each criterion.
+    """The reply has the right form, and the planner is asked once whether it means it: a question
+    to a person, or work where evidence has met each criterion.
     """
 
     code = "reply-questioned"

@@ -17,13 +17,13 @@ from agentrunner.state.decisions import shown
 from agentrunner.state.run_state import TaskContext
 
 _MET = (
-    "all that is executed passes, some of it failed before, and each critical criterion is passed;"
-    " ask for completion (mark_complete), or name in the reason the words of the PRD that are not"
-    " met yet"
+    "all that is executed passes, some of it failed before, and each critical criterion is passed:"
+    " ask for completion (mark_complete), or, where words of the PRD are not met yet, order a"
+    " worker for just these (run_worker)"
 )
 _UNSAID = (
     "a person is asked only what neither the PRD nor the repository says: where they say it, order"
-    " the worker with that; where they do not, or contradict each other, ask the same again"
+    " a worker with that (run_worker); where they do not, or contradict each other, ask"
 )
 _WHY = (
     "The last worker run changed nothing, nothing is red, and each critical criterion has passed:"
@@ -48,7 +48,9 @@ def asked_back(state: TaskContext, deps: Deps) -> Callable[[NextAction], None]:
         if was_asked or not (orders or action == "ask_human"):
             return
         was_asked = True
-        raise ReplyQuestioned("decision.action", f"{action}, but {_MET if met else _UNSAID}")
+        words = f" ({chosen.question or chosen.decision.reason})" if action == "ask_human" else ""
+        doubt = _MET if met else _UNSAID
+        raise ReplyQuestioned("decision.action", f"you wanted {action}{words}, but {doubt}")
 
     return check
 

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from agentrunner.errors import ProtocolError, TaskFailed
-from agentrunner.errors.replies import ReplyEmpty, ReplyInvalid, ReplySyntax
+from agentrunner.errors.replies import ReplyEmpty, ReplyInvalid, ReplyQuestioned, ReplySyntax
 from agentrunner.gateway.order import Allowance
 from agentrunner.planners.base import (
     ChatMessage,
@@ -252,7 +252,9 @@ class Asker:
                 # that came.
                 was = request.max_output_tokens or reply.output_tokens
                 progress.limit = max(2 * was, LEAST_LIMIT)
-            progress.after.append(Repair(error=str(fault), answer=reply.text, cut=cut))
+            # Small models copy an answer that they are shown, and this one is to be thought over.
+            shown = "" if isinstance(fault, ReplyQuestioned) else reply.text
+            progress.after.append(Repair(error=str(fault), answer=shown, cut=cut))
             return fault, reply.text
         looks = message.payload.looks if isinstance(message.payload, Looks) else ()
         await self._note(request, started, reply=reply, looks=looks[:AT_ONCE])
@@ -323,8 +325,8 @@ def _is_shown(found: str, request: PlannerRequest) -> bool:
     """Whether each line that looks have found stands in the request already: small models look at
     the tests that they were just shown.
     """
-    told = [line for line in found.splitlines() if not _ABOUT_A_LOOK.match(line)]
-    lines = [line for one in told if (line := _LINE_NUMBER.sub("", one).strip())]
+    of_files = [line for line in found.splitlines() if not _ABOUT_A_LOOK.match(line)]
+    lines = [line for one in of_files if (line := _LINE_NUMBER.sub("", one).strip())]
     shown = "\n".join(message.content for message in request.messages)
     return bool(lines) and all(line in shown for line in lines)
 
