@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from langgraph.types import Command
 
 from agentrunner.errors.replies import ReplyMissing
+from agentrunner.execution.asked_back import asked_back, reason_to_ask
 from agentrunner.execution.asking import ask
 from agentrunner.execution.check_changes import changed_checks, refuse_foreign_checks
 from agentrunner.execution.check_faults import tried_by_people
@@ -55,12 +56,14 @@ async def decide(state: TaskContext, deps: Deps) -> Command[str]:
         replied["person_order"] = None
     else:
         message, counters = await ask(
-            state, deps, "next_action", state["counters"], check=allowed(deps, state["criteria"])
+            state, deps, "next_action", state["counters"], check=allowed(state, deps)
         )
         assert isinstance(message.payload, NextAction)
         chosen = message.payload
         replied |= await changed_checks(state, deps, chosen, counters)
         state = updated(state, replied)
+        if why := reason_to_ask(state, deps, chosen):
+            chosen = NextAction(decision=Decision(action="mark_complete", reason=why))
     counters = counters.model_copy(update={"decisions": counters.decisions + 1})
     action, reason = chosen.decision.action, chosen.decision.reason
     deps.emit("decision", action=action, reason=reason)
@@ -137,8 +140,9 @@ def _record_edited_plan(
     )
 
 
-def allowed(deps: Deps, criteria: Sequence[Criterion]) -> Callable[[Message], None]:
+def allowed(state: TaskContext, deps: Deps) -> Callable[[Message], None]:
     """Return a check that refuses what the task does not allow; the planner is asked again."""
+    back = asked_back(state, deps)
 
     def check(message: Message) -> None:
         chosen = message.payload
@@ -150,7 +154,8 @@ def allowed(deps: Deps, criteria: Sequence[Criterion]) -> Callable[[Message], No
             and not (chosen.question or chosen.decision.reason).strip()
         ):
             raise ReplyMissing("question", "ask_human needs a question")
-        refuse_foreign_checks(chosen, criteria)
+        refuse_foreign_checks(chosen, state["criteria"])
+        back(chosen)
 
     return check
 

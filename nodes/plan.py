@@ -75,6 +75,10 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
         assert isinstance(message.payload, PlanTask)
         known_names = set(names.names) if names else set()
         criteria = merged(own, message.payload, known_names)
+        if not any(one.critical for one in criteria):  # else nothing at all would be demanded
+            criteria = [one.model_copy(update={"critical": True}) for one in criteria]
+            sentence = "plan_task: no criterion is critical; all of them are taken as such"
+            deps.warn(state, "reply-taken", sentence)
         planned = updated(asking, {"counters": counters})
         criteria, baseline, counters = await settled(
             planned, deps, criteria, repository=known, names=known_names

@@ -302,7 +302,11 @@ def _opening(prompt: PromptInput) -> str:
     block = _marker_of(prompt)
     summaries = {name: pattern.summary for name, pattern in prompt.patterns.items()}
     workers = [
-        {key: one[key] for key in ("worker_type", "kind", "model", "further_models") if key in one}
+        {
+            key: one[key]
+            for key in ("worker_type", "kind", "model", "further_models")
+            if one.get(key)
+        }
         for one in prompt.facts.get("workers", [])
     ]
     choices = {"workers": workers, "patterns": summaries} if workers or summaries else {}
@@ -311,9 +315,16 @@ def _opening(prompt: PromptInput) -> str:
         prompt.language,
         task=block("task", to_yaml(prompt.task)),
         prd=block("prd", prompt.prd_text),
-        repository=block("repository", to_yaml(prompt.repository)) if prompt.repository else "",
+        repository=_repository(prompt, block),
         workers=block("workers", to_yaml(choices)) if choices else "",
     )
+
+
+def _repository(prompt: PromptInput, block: Block) -> str:
+    """Return what is known of the repository; what it has none of is left out."""
+    parts = (prompt.repository or {}).items()
+    known = {key: part for key, part in parts if part not in (None, "", [], {})}
+    return block("repository", to_yaml(known)) if known else ""
 
 
 def _request(prompt: PromptInput) -> str:
@@ -325,7 +336,7 @@ def _request(prompt: PromptInput) -> str:
         "request",
         prompt.language,
         **parts(prompt, block),
-        repository=block("repository", to_yaml(prompt.repository)) if prompt.repository else "",
+        repository=_repository(prompt, block),
         format=prompt.format,
         looks=prompt.looks,
     )

@@ -113,6 +113,14 @@ class ReplyInvalid(ProtocolError):
     code = "reply-invalid"
 
 
+class ReplyQuestioned(ProtocolError):
+    """The reply has the right form, and the planner is asked once whether it means it: a question
+    to a person, or work where evidence has met each criterion.
+    """
+
+    code = "reply-questioned"
+
+
 class ReplyPlaceholder(ProtocolError):
     """The reply repeats the form it was asked to fill in."""
 

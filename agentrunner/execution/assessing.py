@@ -14,6 +14,7 @@ from agentrunner.execution.seeing import Seeing, seeing
 from agentrunner.prompts import Quotes
 from agentrunner.protocol import CompletionAssessment, Message
 from agentrunner.protocol.looks import AT_ONCE
+from agentrunner.protocol.schema import SHORT_CHARS
 from agentrunner.state.run_state import Assessment, Counters, Criterion, TaskContext
 from agentrunner.verification.votes import merged
 
@@ -69,8 +70,10 @@ def assessment_of(message: Message, criteria: list[Criterion], tree: str) -> Ass
         summary=claim.summary[:4000],
         failed=sorted(failed),
         passed=sorted(passed),
-        comments={v.id: v.comment[:500] for v in claim.by_criterion if v.comment and v.id in known},
-        risks=[risk[:500] for risk in claim.remaining_risks[:20]],
+        comments={
+            v.id: v.comment[:SHORT_CHARS] for v in claim.by_criterion if v.comment and v.id in known
+        },
+        risks=[risk[:SHORT_CHARS] for risk in claim.remaining_risks[:20]],
     )
 
 
@@ -78,13 +81,12 @@ def clear_verdict(criteria: list[Criterion], view: Seeing) -> Callable[[Message]
     """Return a check of a judge's messages that refuses what may only be hasty.
 
     A judge that passes a critical criterion is asked to look at the files that are cut, again as
-    long as fewer are left each time. One that passes all criteria by name and says that not all
-    are met is asked once which it means.
+    long as fewer are left each time.
     """
-    fewest_left, decides = math.inf, False
+    fewest_left = math.inf
 
     def check(message: Message) -> None:
-        nonlocal fewest_left, decides
+        nonlocal fewest_left
         claim = message.payload
         assert isinstance(claim, CompletionAssessment)
         critical = [one.id for one in criteria if one.critical and one.status == "unknown"]
@@ -95,10 +97,6 @@ def clear_verdict(criteria: list[Criterion], view: Seeing) -> Callable[[Message]
             names = ", ".join(map(shown_name, left[:AT_ONCE]))
             text = f"the change is shown in part; look at what is cut first: {names}"
             raise ReplyInvalid("looks", text)
-        if _contradicts(claim, criteria) and not decides:
-            decides = True
-            text = "false, and by_criterion passes each criterion; say which is not met, or true"
-            raise ReplyInvalid("all_criteria_satisfied", text)
 
     return check
 
@@ -135,22 +133,17 @@ async def quoted(
     return _failed(vote, missing, state["criteria"], why), counters
 
 
-def _contradicts(claim: CompletionAssessment, criteria: list[Criterion]) -> bool:
-    """Whether it passes each criterion by name and says that not all are met."""
-    named = {one.id for one in criteria} <= set(claim.passed_ids())
-    return named and claim.all_criteria_satisfied is False
-
-
 def without_doubt(vote: Assessment, message: Message, criteria: list[Criterion]) -> Assessment:
-    """Return the judgement without passes that rest on it alone, where the judge kept a
-    contradiction.
+    """Return the judgement without passes that rest on it alone, where the judge contradicts
+    itself: it passes each criterion by name, and says of its own accord that not all are met.
 
     The more negative statement counts.
     """
     claim = message.payload
     assert isinstance(claim, CompletionAssessment)
     open_ = {one.id for one in criteria if one.status == "unknown"}
-    if not open_ or not _contradicts(claim, criteria):
+    passes_all = {one.id for one in criteria} <= set(claim.passed_ids())
+    if not open_ or not passes_all or claim.all_criteria_satisfied is not False:
         return vote
     return _failed(vote, open_, criteria, "the judge passed it and said that not all is met")
 

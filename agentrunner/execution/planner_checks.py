@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from agentrunner.config.spec import Check
@@ -13,14 +14,22 @@ from agentrunner.execution.questions import remark
 from agentrunner.planners.base import answers_by_code
 from agentrunner.protocol import CriterionDraft, PlanTask
 from agentrunner.state.run_state import Baseline, Counters, Criterion, TaskContext, updated
-from agentrunner.verification.baseline_checks import BaselineCheck, proposed, try_checks
+from agentrunner.verification.baseline_checks import (
+    BaselineCheck,
+    has_own_check,
+    proposed,
+    try_checks,
+)
 
 MOST_LISTED = 2
 """How often a planner is asked about checks that cannot run; then they are dropped."""
 WORDS = {
     "cannot_run": "cannot run here",
     "green": "passes already, so it shows nothing",
+    "taken": "is the check of another criterion, and a check stands for one",
 }
+LOST = ("cannot_run", "taken")
+"""Standings of checks that are dropped unless the planner replaces them."""
 
 
 async def settled(
@@ -34,14 +43,15 @@ async def settled(
     """Return the plan with checks that were seen to run on the old tree, the baseline, and the
     counters.
 
-    A check that cannot run is reported to the planner, twice at most, then dropped; its criterion
-    stays. A check that is green already is reported once. Raises as `ask` where a budget is spent
-    or the planner is unavailable.
+    A check that cannot run, or that another criterion has already, is reported to the planner,
+    twice at most, then dropped; its criterion stays. A check that is green already is reported
+    once. Raises as `ask` where a budget is spent or the planner is unavailable.
     """
     baseline, counters = state["baseline"], state["counters"]
     assert baseline is not None
     late = counters.worker_runs > 0
     baseline, tried = await try_checks(deps.verifier, criteria, baseline, asked_by_people(deps))
+    tried = _one_for_each(tried, criteria)
     _keep(state, deps, tried, 0)
     reported: set[str] = set()
     for number in range(1, MOST_LISTED + 1):
@@ -74,15 +84,17 @@ async def settled(
         fresh = [one for one in criteria if one.id in changed]
         baseline = without(baseline, changed)
         baseline, again = await try_checks(deps.verifier, fresh, baseline, asked_by_people(deps))
-        _keep(state, deps, again, number)
         tried = [one for one in tried if one.criterion_id not in changed] + again
-    lost = [one for one in tried if one.standing == "cannot_run"]
+        tried = _one_for_each(tried, criteria)
+        _keep(state, deps, [one for one in tried if one.criterion_id in changed], number)
+    lost = [one for one in tried if one.standing in LOST]
     if lost:
         gone = [f"{one.criterion_id}: {one.what} ({one.output})" for one in lost]
         deps.warn(
             state,
             "check-dropped",
-            f"Checks of the planner that cannot run here are dropped: {'; '.join(gone)}",
+            "Checks of the planner that cannot run here, or that another criterion has, are"
+            f" dropped: {'; '.join(gone)}",
         )
     dropped = {one.criterion_id for one in lost}
     criteria = [_as_tried(one, tried, dropped, late=late) for one in criteria]
@@ -90,9 +102,37 @@ async def settled(
 
 
 def _is_at_fault(tried: BaselineCheck, reported: Collection[str]) -> bool:
-    """Whether the planner should hear of a check: each time that it cannot run, once if green."""
+    """Whether the planner should hear of a check: each time that it would be lost, once if
+    green.
+    """
     green = tried.standing == "green" and tried.criterion_id not in reported
-    return tried.standing == "cannot_run" or green
+    return tried.standing in LOST or green
+
+
+def _one_for_each(
+    tried: Sequence[BaselineCheck], criteria: Sequence[Criterion]
+) -> list[BaselineCheck]:
+    """Return the outcomes, `taken` where an earlier criterion has the same check.
+
+    A small model gave the test of one function to a criterion about another one as well, which was
+    then proven by it.
+    """
+    first: dict[str, str] = {}
+    for one in criteria:
+        if one.check is not None and has_own_check(one):
+            first.setdefault(one.check.model_dump_json(), one.id)
+    by_id = {one.id: one.check for one in criteria if one.check is not None and proposed(one)}
+    found = []
+    for one in tried:
+        check = by_id.get(one.criterion_id)
+        owner = first.get(check.model_dump_json(), "") if check is not None else ""
+        is_taken = owner not in ("", one.criterion_id) and one.standing != "cannot_run"
+        found.append(
+            replace(one, standing="taken", output=f"{owner} has it", awaits=None)
+            if is_taken
+            else one
+        )
+    return found
 
 
 def _as_tried(

@@ -14,7 +14,7 @@ from dataclasses import replace
 from msgspec import Struct, field
 
 from agentrunner.errors import ProtocolError, TaskFailed
-from agentrunner.errors.replies import ReplyEmpty, ReplyInvalid, ReplySyntax
+from agentrunner.errors.replies import ReplyEmpty, ReplyInvalid, ReplyQuestioned, ReplySyntax
 from agentrunner.gateway.order import Allowance
 from agentrunner.planners.base import (
     ChatMessage,
@@ -34,6 +34,7 @@ from agentrunner.protocol.looks import AT_ONCE
 from agentrunner.protocol.message import says_done
 from agentrunner.protocol.run_schema import MESSAGES, run_schema
 from agentrunner.protocol.schema_parts import Schema
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import clean
 
 ANSWERS = 4
@@ -42,6 +43,10 @@ LEAST_LIMIT = 8192
 """Output tokens requested after an answer was cut off; doubled when the next one is cut off too."""
 LOOKS = 3
 """How many times the planner may look before it answers."""
+
+_ABOUT_A_LOOK = lazy_regex(r"=== \d+\. |\(.*\)$")
+"""A line of an answer to looks that is not of a file: which look it is, which lines these are."""
+_LINE_NUMBER = lazy_regex(r"(?:[^\s:]+:)?\d+:(?: |$)")
 
 Look_ = Callable[[Sequence[Look]], Awaitable[str]]
 """Returns what the planner's looks found."""
@@ -182,10 +187,10 @@ class Asker:
             assert self._look is not None
             progress.looked += 1
             asked_for = {repr(look) for look in outcome.payload.looks}
-            if asked_for <= progress.seen:
+            found = await self._look(outcome.payload.looks)
+            if asked_for <= progress.seen or _is_shown(found, request):
                 progress.looked = LOOKS
             progress.seen |= asked_for
-            found = await self._look(outcome.payload.looks)
             progress.after.append(Looked(found, LOOKS - progress.looked))
             retries = 0
 
@@ -247,7 +252,9 @@ class Asker:
                 # that came.
                 was = request.max_output_tokens or reply.output_tokens
                 progress.limit = max(2 * was, LEAST_LIMIT)
-            progress.after.append(Repair(error=str(fault), answer=reply.text, cut=cut))
+            # Small models copy an answer that they are shown, and this one is to be thought over.
+            shown = "" if isinstance(fault, ReplyQuestioned) else reply.text
+            progress.after.append(Repair(error=str(fault), answer=shown, cut=cut))
             return fault, reply.text
         looks = message.payload.looks if isinstance(message.payload, Looks) else ()
         await self._note(request, started, reply=reply, looks=looks[:AT_ONCE])
@@ -312,6 +319,16 @@ def _alike(prompt: PromptInput, progress: _Progress) -> Schema | None:
     if own or refused or progress.looked >= LOOKS:
         return None
     return run_schema(prompt.choices, looks=prompt.looks)
+
+
+def _is_shown(found: str, request: PlannerRequest) -> bool:
+    """Whether each line that looks have found stands in the request already: small models look at
+    the tests that they were just shown.
+    """
+    of_files = [line for line in found.splitlines() if not _ABOUT_A_LOOK.match(line)]
+    lines = [line for one in of_files if (line := _LINE_NUMBER.sub("", one).strip())]
+    shown = "\n".join(message.content for message in request.messages)
+    return bool(lines) and all(line in shown for line in lines)
 
 
 def _refuse_quoted(message: Message, request: PlannerRequest, looked: Sequence[str]) -> None:

@@ -6,7 +6,8 @@ not requested. Lengths are limited, since constrained decoding can otherwise rep
 token limit.
 
 A model writes the keys in this order. So what a decision rests on comes before the decision: a
-reason before the action, a comment before the verdict, each verdict before the one on all.
+reason before the action, a comment before the verdict. What code can conclude (whether all criteria
+are met) is not requested: small models contradict themselves there.
 """
 
 from __future__ import annotations
@@ -77,10 +78,20 @@ _CHECK = closed(
     name=MAYBE_LINE,
 )
 
+SAYING = text(1000)
+"""A text that a few sentences fill. More is read, and not requested: small models repeat
+themselves until a text is full.
+"""
+SHORT_CHARS = 500
+SHORT = text(SHORT_CHARS)
+"""A text of a sentence or two, which nothing is decided by."""
+RISKS = 5
+"""Risks that a judge is asked for at most."""
+
 _CRITERION = closed(
     id=ID,
-    rationale=text(),
-    description=text(),
+    rationale=SHORT,
+    description=SAYING,
     type=ID,
     critical=BOOL,
     check=nullable(_CHECK),
@@ -95,7 +106,7 @@ _PAYLOADS: dict[MessageType, Schema] = {
     "plan_task": closed(acceptance_criteria=list_of(_CRITERION, MAX_CRITERIA, least=1)),
     "next_action": closed(
         decision=closed(
-            reason=text(), action=one_of("run_worker", "mark_complete", "ask_human", "abort")
+            reason=SAYING, action=one_of("run_worker", "mark_complete", "ask_human", "abort")
         ),
         worker_call=nullable(
             closed(
@@ -106,14 +117,13 @@ _PAYLOADS: dict[MessageType, Schema] = {
             )
         ),
         used_patterns=list_of(ID),
-        question=nullable(text()),
+        question=nullable(SAYING),
         options=list_of(LINE, MAX_OPTIONS),
     ),
     "completion_assessment": closed(
-        by_criterion=list_of(closed(id=ID, comment=text(), status=one_of("passed", "failed"))),
-        details=closed(remaining_risks=list_of(text())),
-        summary=text(),
-        all_criteria_satisfied=BOOL,
+        by_criterion=list_of(closed(id=ID, comment=SHORT, status=one_of("passed", "failed"))),
+        details=closed(remaining_risks=list_of(SHORT, RISKS)),
+        summary=SHORT,
     ),
     "decompose": DECOMPOSE,
     "plan_patch": PLAN_PATCH,
@@ -226,7 +236,7 @@ def _narrow_action(payload: Schema, choices: Choices) -> None:
         keys["used_patterns"] = list_of(words)
     if choices.own_checks or choices.whole_run:
         id_ = words_of(choices.own_checks) or ID
-        change = closed(id=id_, reason=text(), check=_checks_of(choices))
+        change = closed(id=id_, reason=SAYING, check=_checks_of(choices))
         keys["changed_checks"] = list_of(change, MAX_CRITERIA)
         payload["required"].append("changed_checks")
 
@@ -238,7 +248,7 @@ def _split_by_action(payload: Schema, *, may_complete: bool) -> Schema:
     patterns = {name: keys[name] for name in ("used_patterns",) if name in keys}
 
     def form(actions: Sequence[str], **own: Schema) -> Schema:
-        decision = closed(reason=text(), action=one_of(*actions))
+        decision = closed(reason=SAYING, action=one_of(*actions))
         return copy.deepcopy(closed(decision=decision, **own, **common))
 
     call = keys["worker_call"]["anyOf"][0]
@@ -246,7 +256,7 @@ def _split_by_action(payload: Schema, *, may_complete: bool) -> Schema:
         "anyOf": [
             form(["run_worker"], worker_call=call, **patterns),
             form(["mark_complete", "abort"] if may_complete else ["abort"]),
-            form(["ask_human"], question=text(), options=keys["options"]),
+            form(["ask_human"], question=SAYING, options=keys["options"]),
         ]
     }
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from agentrunner.errors.replies import ReplyQuestioned
 from agentrunner.execution.failover import Chosen
 from agentrunner.execution.seeing import seeing
 from agentrunner.money.counters import cost_of
@@ -42,7 +43,8 @@ class Calls(Struct):
         """Add one attempt on the wire, as a run's log has it."""
         usage = call["usage"]
         self.calls += 1
-        if call["error"] and answered:
+        questioned = str(call["error"]).startswith(ReplyQuestioned.fault)
+        if call["error"] and answered and not questioned:
             self.faults.append(str(call["error"]))
         self.input_tokens += usage["input_tokens"]
         self.cached_tokens += usage["cached_tokens"]

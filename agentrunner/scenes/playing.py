@@ -188,9 +188,7 @@ async def _about_run(named: Named, stage: Stage) -> Given:
         own = criteria_of(deps.spec.criteria)
         return Given(criteria=merged(own, message.payload, stage.names))
     if scene.asks == "next_action":
-        message, _ = await ask(
-            state, deps, "next_action", counters, check=allowed(deps, state["criteria"])
-        )
+        message, _ = await ask(state, deps, "next_action", counters, check=allowed(state, deps))
         assert isinstance(message.payload, NextAction)
         return Given(action=message.payload, orders=orders)
     view, criteria = seeing(state, deps), state["criteria"]

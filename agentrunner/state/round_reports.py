@@ -26,10 +26,6 @@ NOW = (
 )  # fmt: skip
 ORDER_CHARS = 4_000
 LINE_CHARS = 300
-TOTAL_CHARS = 300
-"""Of the end of a test run whose red tests are told by name."""
-OUTPUT_CHARS = 1_000
-"""Of the end of a worker run that ended without an error and has a summary."""
 _COUNTS = lazy_regex(r" [+]\d+ -\d+$")
 
 
@@ -85,8 +81,8 @@ def _new_parts(facts: Mapping[str, Any], known: Mapping[str, str]) -> View:
 def _brief(test: Mapping[str, Any], reds: Sequence[Any]) -> View:
     """Return a test result with the messages of these tests, without what it says twice.
 
-    The output of a run that is green, or of which each red test has its message, ends in a total:
-    more of it is had by a look.
+    The output of a run that is green, or of which each red test has its message, says no more: it
+    is had by a look.
     """
     if not test.get("executed"):
         return dict(test)
@@ -97,12 +93,8 @@ def _brief(test: Mapping[str, Any], reds: Sequence[Any]) -> View:
         brief["red"] = list(reds)
     explained = {one.get("name") for one in test.get("red", [])}
     if test.get("green") or (failing and explained.issuperset(failing)):
-        brief["tail"] = _end(str(test.get("tail") or ""), TOTAL_CHARS)
+        brief.pop("tail", None)
     return brief
-
-
-def _end(text: str, most: int) -> str:
-    return text if len(text) <= most else f"…{text[-most:]}"
 
 
 def _brief_run(run: Mapping[str, Any]) -> View:
@@ -154,9 +146,9 @@ def report(
         view["decided"] = _decided(decision)
     if runs:
         view["worker_runs"] = [_brief_run(one) for one in runs]
-        output = str(last.get("stdout_tail") or "")
-        summed_up = runs[-1].get("outcome") == "completed" and runs[-1].get("summary")
-        view["worker_output_tail"] = _end(output, OUTPUT_CHARS) if summed_up else output
+        # A summary is the end of the output, or what the worker made of it.
+        if not (runs[-1].get("outcome") == "completed" and runs[-1].get("summary")):
+            view["worker_output_tail"] = str(last.get("stdout_tail") or "")
         if errors := last.get("stderr_tail"):
             view["worker_stderr_tail"] = errors
     if refused := (facts.get("refused") or {}).get("completion"):
@@ -229,7 +221,7 @@ def line_of(view: Mapping[str, Any], key: str) -> str:
         " ".join(str(decided.get("reason") or decided.get("prompt") or "").split())[:120],
         *(f"{one.get('worker')} {one.get('outcome')}, {one.get('diff_stat')}" for one in runs),
     ]
-    if test.get("executed"):
+    if test:
         words.append(f"tests {'green' if test.get('green') else 'red'}")
     if view.get("refused"):
         words.append("completion was refused")
@@ -255,10 +247,17 @@ def _without_empty(parts: Mapping[str, Any]) -> View:
     """Return the parts without those that are empty."""
     empty: tuple[Any, ...] = (None, [], {}, {"executed": False}, {"exists": False})
     return {
-        name: value
+        name: _without_marks(value)
         for name, value in parts.items()
         if value not in empty and not _is_empty_change(name, value)
     }
+
+
+def _without_marks(value: Any) -> Any:
+    """Return a part without the mark that it is there, which it shows by being reported."""
+    if not isinstance(value, Mapping):
+        return value
+    return {key: one for key, one in value.items() if key not in ("executed", "exists")}
 
 
 def _is_empty_change(name: str, value: Any) -> bool:

@@ -35,7 +35,7 @@ from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Measured, test_target
 from agentrunner.verification.verifier import Verifier, colours_of, looks_at_changes
 
-Standing = Literal["red", "green", "to_write", "to_install", "cannot_run"]
+Standing = Literal["red", "green", "to_write", "to_install", "cannot_run", "taken"]
 SLOW_SEC = 120.0
 """A suite that takes longer is not run again to see whether it would collect a file."""
 MOST_OUTPUT = 600

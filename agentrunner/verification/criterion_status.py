@@ -17,7 +17,7 @@ from agentrunner.state.run_state import (
     Proof,
 )
 from agentrunner.text.sentences import within
-from agentrunner.verification.grades import assigned, names_meant
+from agentrunner.verification.grades import TURNED, assigned, names_meant, of_number
 
 WORD = "the planner's word"
 LATE = "the planner wrote that down after the work had begun"
@@ -141,6 +141,11 @@ def _executed(
                     "passed", "tested", "kept", "person", f"{outcome.what} passes"
                 )
             doubt = evidence.doubts.get(criterion.id, "")
+            if not evidence.examined and _have_turned(criterion, evidence):
+                names = ", ".join(criterion.tests[:2])
+                more = f" and {len(criterion.tests) - 2} more tests" * (len(criterion.tests) > 2)
+                turned = of_number(TURNED, len(criterion.tests))
+                return _CriterionState("passed", "tested", proof=f"{names}{more} {turned}")
             if not doubt and evidence.examined and criterion.tests:
                 doubt = _why_mapped_prove_nothing(criterion, evidence, proofs)
             return _CriterionState(proof=doubt)
@@ -177,6 +182,15 @@ def _executed(
     return _CriterionState(proof=f"{detail}, but {within(why)}")
 
 
+def _have_turned(criterion: Criterion, evidence: Evidence) -> bool:
+    """Whether each test mapped to a criterion was red before and passes now, as far as one run
+    shows: its worth is found out when completion is asked for.
+    """
+    if evidence.test is None or not criterion.tests or criterion.late:
+        return False
+    return set(criterion.tests) <= set(evidence.test.turned)
+
+
 def _why_mapped_prove_nothing(
     criterion: Criterion, evidence: Evidence, proofs: Mapping[str, Proof]
 ) -> str:
@@ -206,7 +220,9 @@ def _by_test_command(
         return _CriterionState(
             "passed", "tested", proof.grade, proof.author, f"{detail}; {proof.text}"
         )
-    if not evidence.examined:
+    if not evidence.examined:  # as with any other check
+        if evidence.test.green_before is False:
+            return _CriterionState("passed", "tested", proof=f"{detail}, failed before")
         return _CriterionState(proof=detail)
     if evidence.test.green_before and criterion.check_origin != "model":
         return _CriterionState("passed", "tested", "kept", "person", f"{detail}, as before")

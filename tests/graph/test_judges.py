@@ -100,11 +100,16 @@ def test_the_planner_judges_where_nobody_else_is_named(run: Run) -> None:
     assert run.calls()[-2:] == ["completion_assessment"] * 2
 
 
-def test_a_judge_who_contradicts_himself_is_asked_again(run: Run) -> None:
+def test_whether_all_are_met_is_concluded_and_not_asked_for(run: Run) -> None:
     """A real, small model passed each criterion and said that not all were met."""
-    torn, yes = assess(passed=("AC-1", "AC-2")), assess(passed=("AC-1", "AC-2"))
-    torn["reply"]["payload"]["all_criteria_satisfied"] = False
-    run.start([PLAN, work(), finish(), torn, yes], FIX, test=TEST)
+    yes = assess(passed=("AC-1", "AC-2"))
+    del yes["reply"]["payload"]["all_criteria_satisfied"]
+    run.start([PLAN, work(), finish(), yes], FIX, test=TEST)
     assert run.ending == ("COMPLETE", "complete", 0)
-    (refused,) = [one.data["error"] for one in run.log("meta_call") if one.data["error"]]
-    assert "say which is not met" in refused
+
+
+def test_who_says_so_all_the_same_is_believed_in_a_no(run: Run) -> None:
+    torn = assess(passed=("AC-1", "AC-2"))
+    torn["reply"]["payload"]["all_criteria_satisfied"] = False
+    run.start([PLAN, work(), finish(), torn, finish()], FIX, test=TEST)
+    assert run.result["state"] != "COMPLETE"

@@ -68,6 +68,18 @@ def test_one_that_cannot_run_is_told_at_once_and_mended(run: Run) -> None:
     assert the_criterion(run).check.run == CHECK["run"]
 
 
+def test_a_check_stands_for_one_criterion(run: Run) -> None:
+    """A small model gave the test of one function to a criterion about another one, too."""
+    other = {**criterion(CHECK), "id": "AC-2", "description": "There is a sub() as well."}
+    steps = [plan(criterion(CHECK), other), plan(other), work(), finish(), assess()]
+    run.start(steps, FIX, test=TEST)
+    assert "is the check of another criterion" in run.prompt(1) and "AC-1 has it" in run.prompt(1)
+    assert [code for code, _ in run.warnings()].count("check-dropped") == 1
+    first, second = run.state()["criteria"][:2]
+    assert first.check.run == CHECK["run"] and second.check is None
+    assert (first.grade, second.grade) == ("shown", "none")
+
+
 def test_after_two_tellings_it_is_dropped_and_the_criterion_stays(run: Run) -> None:
     other = command("still-no-such-tool")
     third = command("and-again-none")

@@ -248,7 +248,8 @@ def test_looks_are_calls_and_end(run: Run) -> None:
     again = look({"list": "."})
     filled = finish()
     filled["reply"]["payload"]["looks"] = [{"search": "return"}]
-    script = [plan(GUARDED), again, work(), filled, again, again, again, finish(),
+    more = look({"search": "add"})
+    script = [plan(GUARDED), again, work(), filled, more, look({"search": "a"}), again, finish(),
               assess(passed=("AC-2",))]  # fmt: skip
     run.start(script, FIX, test=TEST)
     assert run.ending == ("COMPLETE", "complete", 0)
@@ -257,7 +258,8 @@ def test_looks_are_calls_and_end(run: Run) -> None:
     assert len(errors) == 1 and "no more than 3 times" in errors[0]
     assert "calc.py:2:" in run.prompt(4)
     looked = [one.data["looks"] for one in run.log("meta_call")]
-    assert looked == [[], ["list ."], [], ["search return"], ["list ."], ["list ."], [], [], []]
+    assert looked == [[], ["list ."], [], ["search return"], ["search add"], ["search a"],
+                      [], [], []]  # fmt: skip
     assert run.result["meta_calls"] == 9
 
 

@@ -52,3 +52,12 @@ def test_another_spelling_or_a_kind_for_a_workers_name_is_noticed(
     found = [text for code, text in run.warnings() if code == "reply-taken"]
     assert len(found) == len(notices)
     assert all(words in text for words, text in zip(notices, sorted(found), strict=True)), found
+
+
+def test_a_plan_that_demands_nothing_demands_all_of_it(tmp_path: Path) -> None:
+    """A small model called both of its criteria optional; then any work at all would complete."""
+    run = Run(Project.make(tmp_path, SMALL))
+    wish = {"id": "AC-1", "description": "add adds.", "critical": False, "check": {"kind": "test"}}
+    run.start([plan(wish), work(), finish(), assess()], FIX, test=TEST)
+    assert [one["critical"] for one in run.result["acceptance_criteria"]] == [True]
+    assert "no criterion is critical" in " ".join(text for _, text in run.warnings())

@@ -64,9 +64,14 @@ def missing_names(
     others = {one: text for one, text in others.items() if one not in pages}
     wanted = {_defined(one): text for one, text in named.items()}
     wanted = _not_in(snapshots, new_tree, with_trees, wanted)
+    # A parameter of that name was none before either.
+    before = [*gone, *same]
+    code = [path for path in before if language_of(path) is not None]
+    wanted = _not_in(snapshots, old_tree, code, wanted)
     wanted = {_word(one): text for one, text in named.items() if text in wanted.values()}
     wanted = _not_in(snapshots, new_tree, without, wanted)
-    wanted = _not_in(snapshots, old_tree, [*gone, *same], wanted)
+    texts = [path for path in before if language_of(path) is None]
+    wanted = _not_in(snapshots, old_tree, texts, wanted)
     spelt = {_spelt(one): text for one, text in given.items()}
     spelt |= {_in_any_case(one): text for one, text in called.items()}
     spelt |= {re.compile(to_bytes(one)): text for one, text in others.items()}

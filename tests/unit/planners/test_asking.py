@@ -14,7 +14,7 @@ import pytest
 
 from agentrunner.errors import TaskFailed
 from agentrunner.errors.replies import ReplyInvalid
-from agentrunner.planners.asking import Asker
+from agentrunner.planners.asking import Asker, Look_
 from agentrunner.planners.base import (
     PlannerCall,
     PlannerClient,
@@ -48,6 +48,7 @@ class Desk:
         *,
         first: int = 0,
         redact: Callable[[str], str] = str,
+        look: Look_ | None = None,
     ) -> None:
         items = answers if isinstance(answers, list) else []
         spec = make_spec(kind="script", script_text=json.dumps(items))
@@ -61,6 +62,7 @@ class Desk:
             before_attempt=self._spend,
             sleep=clock.sleep,
             redact=redact,
+            look=look,
             clock=clock,
         )
         self.prompt = PromptInput.of(
@@ -122,6 +124,29 @@ async def test_an_answer(make_spec: MakeSpec, clock: VirtualClock) -> None:
     assert (call.input_tokens, call.output_tokens) == (10, 5)
     assert json.loads(call.response) == DONE
     assert [message.role for message in call.messages] == ["system", "user", "user"]
+
+
+@pytest.mark.parametrize(
+    ("found", "may_look_again"),
+    [
+        ("1:   the key is hunter22", False),
+        ("a.txt:3: hunter22", False),
+        ("the key is hunter22\n2: and more", True),
+        ("", True),
+    ],
+)
+async def test_who_looks_at_what_it_was_shown_looks_no_more(
+    make_spec: MakeSpec, clock: VirtualClock, found: str, may_look_again: bool
+) -> None:
+    """A small model read the lines of a red test that stood right above the question, twice."""
+
+    async def look(looks: object) -> str:
+        return f"=== 1. read: notes.txt\n(lines 1 to 2 of 9)\n{found}"
+
+    looking = {"type": "look", "version": 1, "payload": {"looks": [{"read": "notes.txt"}]}}
+    desk = Desk(make_spec, clock, [reply(looking), reply(DONE)], look=look)
+    await desk.asker.ask(replace(desk.prompt, looks=True))
+    assert ("looks" in json.dumps(desk.client.requests[1].schema)) is may_look_again
 
 
 async def test_three_retries_after_one_two_and_four_seconds(

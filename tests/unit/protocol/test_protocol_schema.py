@@ -82,6 +82,7 @@ def test_an_answer_under_the_schema_is_read(
     type_: MessageType, payloads: dict[MessageType, dict[str, Any]]
 ) -> None:
     payload = json.loads(json.dumps(payloads[type_]))
+    payload.pop("all_criteria_satisfied", None)  # it is read, and not asked for
     for criterion in payload.get("acceptance_criteria", []):
         if isinstance(criterion.get("check"), str):
             criterion["check"] = {"kind": "command", "run": criterion["check"]}
@@ -137,11 +138,19 @@ def test_what_a_decision_rests_on_is_written_before_it(choices: Choices | None) 
         assert next(iter(form)) == "decision"
         assert before(form["decision"]["properties"], "reason", "action")
     [judged] = of("completion_assessment")
-    assert before(judged, "by_criterion", "summary", "all_criteria_satisfied")
+    assert before(judged, "by_criterion", "summary")
+    assert "all_criteria_satisfied" not in judged  # code concludes that
     assert before(judged["by_criterion"]["items"]["properties"], "id", "comment", "status")
     [plan] = of("plan_task")
     criterion = plan["acceptance_criteria"]["items"]["properties"]
     assert before(criterion, "rationale", "description", "check")
+
+
+def test_no_text_but_an_order_has_room_to_repeat_itself() -> None:
+    """A small model filled one risk of a judgement with thousands of tokens of the same words."""
+    for type_ in ("plan_task", "completion_assessment"):
+        texts = [part for _, part in parts(message_schema(type_)) if "maxLength" in part]
+        assert max(part["maxLength"] for part in texts) <= 1000
 
 
 def test_a_plan_that_is_asked_for_once_more_has_only_the_criteria_at_fault() -> None:

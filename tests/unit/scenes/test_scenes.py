@@ -15,6 +15,7 @@ from agentrunner.errors import UsageError
 from agentrunner.protocol import take_reply
 from agentrunner.protocol.looks import Looks
 from agentrunner.registry import PLANNERS
+from agentrunner.scenes.about_plans import Calls
 from agentrunner.scenes.playing import Company, Played, play, play_all
 from agentrunner.scenes.scene import LANGUAGES, OWN, Named, load_scenes, read_scene
 from agentrunner.scenes.staging import staged
@@ -231,3 +232,14 @@ async def test_a_server_that_cuts_prompts_is_told_once_and_what_comes_is_shown(
 def _reply(named: Named) -> str:
     payload = named.scene.answer[0]
     return json.dumps({"type": named.scene.asks, "version": 1, "payload": payload})
+
+
+@pytest.mark.parametrize(
+    ("error", "unusable"), [("questioned at decision.action: x", 0), ("invalid at x: y", 1)]
+)
+def test_an_answer_that_is_asked_back_is_no_unusable_one(error: str, unusable: int) -> None:
+    calls = Calls()
+    usage = dict.fromkeys(("input_tokens", "cached_tokens", "output_tokens"), 1)
+    call = {"error": error, "usage": usage, "usd": None, "duration_sec": 1.0}
+    calls.add(call, answered=True)
+    assert len(calls.faults) == unusable

@@ -50,6 +50,14 @@ def test_what_is_named_is_somewhere(file: str, new: str, missing: str) -> None:
 
 def test_what_stood_before_may_be_gone() -> None:
     assert _missing({"a": "percent old --dry-run"}, {"a": ""}) == ""
+    assert _missing({"a.py": "percent(3) old(1) --dry-run"}, {"a.py": ""}) == ""
+
+
+def test_a_parameter_of_that_name_is_no_function_in_the_old_tree_either() -> None:
+    """A run with a small model: `feet(metres)` was wanted beside `def metres(feet)`."""
+    old = "def metres(feet):\n    return feet * 0.3\n"
+    missing = _missing({"a.py": old}, {"a.py": f"{old}48"}, "Add a function `feet(metres)`.")
+    assert "`feet(metres)`" in missing
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,94 @@
+"""Decisions that a planner is asked about once before they hold, and what code does in its place.
+
+Small models ask a person what the PRD says, and order again, or ask a person, after evidence has
+met each criterion. None of this grants anything: a request for completion is verified and judged
+whoever makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from agentrunner.errors.replies import ReplyQuestioned
+from agentrunner.execution.deps import Deps
+from agentrunner.planners.base import answers_by_code
+from agentrunner.protocol import NextAction
+from agentrunner.state.decisions import shown
+from agentrunner.state.run_state import TaskContext
+
+_MET = (
+    "all that is executed passes, some of it failed before, and each critical criterion is passed:"
+    " ask for completion (mark_complete), or, where words of the PRD are not met yet, order a"
+    " worker for just these (run_worker)"
+)
+_UNSAID = (
+    "a person is asked only what neither the PRD nor the repository says: where they say it, order"
+    " a worker with that (run_worker); where they do not, or contradict each other, ask"
+)
+_WHY = (
+    "The last worker run changed nothing, nothing is red, and each critical criterion has passed:"
+    " asked for by code, in place of another worker run."
+)
+
+
+def asked_back(state: TaskContext, deps: Deps) -> Callable[[NextAction], None]:
+    """Return a check of a decision that refuses, once, a question to a person, and work where all
+    is met.
+
+    A planner that keeps to it has its way; a program means what it says. An order that code takes
+    the place of is not refused.
+    """
+    was_asked = _answers_by_code(deps)
+    met = not was_asked and _all_met(state, deps)
+
+    def check(chosen: NextAction) -> None:
+        nonlocal was_asked
+        action = chosen.decision.action
+        orders = action == "run_worker" and met and not _is_idle(state, chosen)
+        if was_asked or not (orders or action == "ask_human"):
+            return
+        was_asked = True
+        words = f" ({chosen.question or chosen.decision.reason})" if action == "ask_human" else ""
+        doubt = _MET if met else _UNSAID
+        raise ReplyQuestioned("decision.action", f"you wanted {action}{words}, but {doubt}")
+
+    return check
+
+
+def reason_to_ask(state: TaskContext, deps: Deps, chosen: NextAction) -> str:
+    """Return why code asks for completion in place of this order of a worker; "" where it does not.
+
+    That is where all is met and the latest worker has found nothing to change.
+    """
+    return _WHY if _is_idle(state, chosen) and _all_met(state, deps) else ""
+
+
+def _is_idle(state: TaskContext, chosen: NextAction) -> bool:
+    """Whether it orders a worker right after one that changed nothing."""
+    ran = state.get("recent", [])[-1:]
+    idle = any(not one.changed_files and one.tree_before == one.tree_after for one in ran)
+    return idle and chosen.decision.action == "run_worker"
+
+
+def _all_met(state: TaskContext, deps: Deps) -> bool:
+    """Whether all that is executed says that the task is done, and nothing speaks against it.
+
+    Not where people said more than the criteria do, where completion was refused for this tree, or
+    where a program answers.
+    """
+    evidence, critical = state.get("evidence"), [c for c in state["criteria"] if c.critical]
+    return (
+        evidence is not None
+        and bool(evidence.proof)
+        and not (evidence.red or evidence.stale or evidence.findings)
+        and bool(critical)
+        and all(c.status == "passed" and c.evidence in ("tested", "checked") for c in critical)
+        and state.get("refused_tree") != evidence.tree
+        and not shown(state.get("people"), steering=True)
+        and not _answers_by_code(deps)
+    )
+
+
+def _answers_by_code(deps: Deps) -> bool:
+    clients = deps.panel.role_candidates("meta").candidates
+    return all(answers_by_code(one.client) for one in clients)
