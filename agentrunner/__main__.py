@@ -9,8 +9,14 @@ _code: list[int] = []
 
 
 def _end_at_once() -> None:
-    if _code:
-        os._exit(_code[0])
+    if not _code:
+        return
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return  # what reads them has gone, of which Python's own end tells
+    os._exit(_code[0])
 
 
 # What is registered first runs last: then nothing is left but to take half a million objects apart,
