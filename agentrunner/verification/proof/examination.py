@@ -182,7 +182,7 @@ class Examination:
         steady = await self._colours(case, self.world.new, along, along, SUSPICIOUS_TRIES)
         unsteady = [name for name in along if not any(name in names for names in steady)]
         if unsteady:
-            return await self._settle_unsteady(case, (), unsteady)
+            return await self.settle_unsteady(case, (), unsteady)
         return not steady[0] or await self.all_green_again(case)
 
     @property
@@ -217,13 +217,13 @@ class Examination:
             _, green = await self._colours(case, self.world.new, names, names, self.tries)
             lost = [name for name in names if name not in green]
         unsteady = list(dict.fromkeys([*lost, *failed_now]))
-        return not unsteady or await self._settle_unsteady(case, names, unsteady)
+        return not unsteady or await self.settle_unsteady(case, names, unsteady)
 
-    async def _settle_unsteady(
+    async def settle_unsteady(
         self, case: Case, names: Sequence[str], unsteady: Sequence[str]
     ) -> bool:
         """Add a finding about tests with both colours; whether it stops nothing, as they were so
-        before."""
+        before. Raises what running in rooms raises."""
         if not set(unsteady) & set(names) and await self._was_flaky(case, unsteady):
             self.report.findings.append(flaky(unsteady).model_copy(update={"blocks": False}))
             return True

@@ -45,11 +45,37 @@ async def with_old_inputs(exam: Examination, case: Case) -> Held | None:
     if world.kept == world.new:
         return Held(case.now, red=False)
     kept = await exam.run(case.target, world.kept)
-    if problem := await asyncio.to_thread(differs, exam, case, kept):
-        finding = await _finding_about_smallest_set(exam, case, problem)
-        if exam.report.stopped_by(finding, case.target.id):
+    if await asyncio.to_thread(differs, exam, case, kept):
+        if (seen := await seen_twice(exam, case, world.kept, kept)) is None:
             return None
+        problem, kept = seen
+        if problem:
+            finding = await _finding_about_smallest_set(exam, case, problem)
+            if exam.report.stopped_by(finding, case.target.id):
+                return None
     return Held(kept.results, red=not kept.passed)
+
+
+async def seen_twice(
+    exam: Examination, case: Case, tree: str, first: Measured
+) -> tuple[str, Measured] | None:
+    """What fails on a tree in two runs of it, and the later run; `first` is one that failed.
+
+    A test that is red by chance says nothing of the inputs that the tree has. None where a finding
+    about such tests stops the examination. Raises what running in rooms raises.
+    """
+    lost = await asyncio.to_thread(_lost_names, exam, case, first)
+    if not lost:  # by its exit code or its time alone
+        return await asyncio.to_thread(differs, exam, case, first), first
+    again = await exam.run(case.target, tree)
+    if again.results is None or again.ran.timed_out:
+        return await asyncio.to_thread(differs, exam, case, first), first
+    lost_again = await asyncio.to_thread(_lost_names, exam, case, again)
+    steady = [name for name in lost if name in lost_again]
+    by_chance = [name for name in dict.fromkeys([*lost, *lost_again]) if name not in steady]
+    if by_chance and not await exam.settle_unsteady(case, (), by_chance):
+        return None
+    return _in_words(steady, first), again
 
 
 async def hold_with_old_data(exam: Examination, case: Case, names: Sequence[str]) -> bool:
@@ -88,6 +114,13 @@ def differs(exam: Examination, case: Case, kept: Measured) -> str:
         if kept.passed or (case.was_red and not _decided_before(exam, case)):
             return ""
         return f"exit {kept.ran.exit_code}" + _last_line(kept)
+    return _in_words(_lost_names(exam, case, kept), kept)
+
+
+def _lost_names(exam: Examination, case: Case, kept: Measured) -> list[str]:
+    """Tests that have to pass and do not, with the inputs as they were. Blocks."""
+    if case.now is None or kept.results is None:
+        return []
     held = kept.results
     claims = exam.claims(case)
     tests = case.before.tests if case.before else ()
@@ -115,14 +148,18 @@ def differs(exam: Examination, case: Case, kept: Measured) -> str:
     lost = [name for name in lost if name in reported]
     may_go = exam.differential.may_go
     files, green = case.old_files, {test.name for test in tests if test.outcome == "passed"}
-    lost = [
+    return [
         name
         for name in lost
         if name in case.now.names or not may_go(name, files.get(name, ""), passed=name in green)
     ]
-    if not lost:
+
+
+def _in_words(lost: Sequence[str], ran: Measured) -> str:
+    """What a run says of the first test that is lost; "" for none."""
+    if not lost or ran.results is None:
         return ""
-    red = {test.name: test for test in held.red}
+    red = {test.name: test for test in ran.results.red}
     first = lost[0]
     why = f"{first} fails" if first in red else f"{first} is not there"
     if first in red and (output := sanitize(red[first].message).strip()):

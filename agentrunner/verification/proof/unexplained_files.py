@@ -26,7 +26,7 @@ from agentrunner.verification.inputs.minimal_set import smallest
 from agentrunner.verification.inputs.references import family_by_first_line, family_of
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.proof.old_inputs import SEARCH_SEC, Held, differs
+from agentrunner.verification.proof.old_inputs import SEARCH_SEC, Held, differs, seen_twice
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.target import Measured
 from agentrunner.verification.world import InputChange
@@ -118,7 +118,12 @@ async def hold_without(exam: Examination, case: Case, found: Unexplained) -> boo
         remaining = _without_missed(paths, sorted(named), missing)
         if remaining != paths:
             paths = remaining
-            problem = (await run_without(paths))[0] if paths else ""
+            problem, without = await run_without(paths) if paths else ("", without)
+    if problem:
+        tree = await asyncio.to_thread(_put_back, exam, world.new, paths)
+        if (seen := await seen_twice(exam, case, tree, without)) is None:
+            return False
+        problem = seen[0]
     if not problem:
         return True
 
