@@ -98,7 +98,26 @@ async def settled(
         )
     dropped = {one.criterion_id for one in lost}
     criteria = [_as_tried(one, tried, dropped, late=late) for one in criteria]
-    return criteria, without(baseline, dropped), counters
+    mapped = {one.id: name for one in criteria if (name := _named_test(one)) in names}
+    criteria = [_as_mapped(one, mapped.get(one.id)) for one in criteria]
+    return criteria, without(baseline, {*dropped, *mapped}), counters
+
+
+def _named_test(criterion: Criterion) -> str | None:
+    """Return the test that a planner's check names alone, and that it does not still await."""
+    check = criterion.check if proposed(criterion) and criterion.awaits is None else None
+    return check.name if check is not None and check.kind == "test" else None
+
+
+def _as_mapped(criterion: Criterion, test: str | None) -> Criterion:
+    """Return the criterion with a test of the suite mapped to it in place of a check of it.
+
+    That this test stands for it is the planner's word, under either key.
+    """
+    if test is None:
+        return criterion
+    update = {"check": None, "check_origin": "task", "tests": [test], "tests_origin": "model"}
+    return criterion.model_copy(update=update)
 
 
 def _is_at_fault(tried: BaselineCheck, reported: Collection[str]) -> bool:

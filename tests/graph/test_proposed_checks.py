@@ -407,3 +407,15 @@ def test_words_of_a_tool_are_told_as_one_string(run: Run) -> None:
     run.start(steps, FIX, test=TEST)
     (line,) = [one for one in run.prompt(1).splitlines() if "everything is met" in one][:1]
     assert not line.strip().startswith("A person said")
+
+
+def test_a_check_that_is_a_test_of_the_suite_is_a_mapping(python: Run) -> None:
+    """A small model gave a criterion about one function the red test of another one: proven, and
+    nobody was told that this rests on its word.
+    """
+    check = {"kind": "test", "name": "test_calc.TestAdd.test_add"}
+    steps = [plan(criterion(check)), work(), finish(), assess()]
+    python.start(steps, FIX, test=UNITTEST)
+    assert python.ending == ("COMPLETE", "complete", 0)
+    (found,) = python.result["acceptance_criteria"]
+    assert found["mapped_by"] == "planner" and found["grade"] == "proven"
