@@ -115,7 +115,7 @@ class ReplyInvalid(ProtocolError):
 
 class ReplyQuestioned(ProtocolError):
     """The reply has the right form, and the planner is asked once whether it means it: a question
-    to a person, or work where evidence has met each criterion.
+    to a person, work where evidence has met each criterion, completion where something is red.
     """
 
     code = "reply-questioned"

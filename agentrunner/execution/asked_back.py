@@ -25,6 +25,10 @@ _UNSAID = (
     "a person is asked only what neither the PRD nor the repository says: where they say it, order"
     " a worker with that (run_worker); where they do not, or contradict each other, ask"
 )
+_RED = (
+    "a test or check is red, and completion is refused while it is: order a worker for what is red"
+    " (run_worker); ask for completion only where it is red by chance"
+)
 _WHY = (
     "The last worker run changed nothing, nothing is red, and each critical criterion has passed:"
     " asked for by code, in place of another worker run."
@@ -32,24 +36,29 @@ _WHY = (
 
 
 def asked_back(state: TaskContext, deps: Deps) -> Callable[[NextAction], None]:
-    """Return a check of a decision that refuses, once, a question to a person, and work where all
-    is met.
+    """Return a check of a decision that refuses, once, a question to a person, work where all is
+    met, and a request for completion where something is red.
 
     A planner that keeps to it has its way; a program means what it says. An order that code takes
     the place of is not refused.
     """
     was_asked = _answers_by_code(deps)
     met = not was_asked and _all_met(state, deps)
+    evidence = state.get("evidence")
+    red = evidence is not None and evidence.red
 
     def check(chosen: NextAction) -> None:
         nonlocal was_asked
         action = chosen.decision.action
-        orders = action == "run_worker" and met and not _is_idle(state, chosen)
-        if was_asked or not (orders or action == "ask_human"):
+        doubt = {"ask_human": _MET if met else _UNSAID}.get(action, "")
+        if action == "run_worker" and met and not _is_idle(state, chosen):
+            doubt = _MET
+        elif action == "mark_complete" and red:
+            doubt = _RED
+        if was_asked or not doubt:
             return
         was_asked = True
         words = f" ({chosen.question or chosen.decision.reason})" if action == "ask_human" else ""
-        doubt = _MET if met else _UNSAID
         raise ReplyQuestioned("decision.action", f"you wanted {action}{words}, but {doubt}")
 
     return check

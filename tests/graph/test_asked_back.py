@@ -109,6 +109,15 @@ def test_a_question_that_is_kept_is_put(run: Run) -> None:
     assert run.result["waiting"]["kind"] == "ask_human" and len(refused(run)) == 1
 
 
+def test_who_asks_for_completion_of_what_is_red_is_asked_once(run: Run) -> None:
+    worker = f"test -e .once && {FIX} || touch .once"
+    calls = start(run, [WORK, DONE, WORK, DONE], worker)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    (why,) = refused(run)
+    assert "completion is refused while it is" in why
+    assert calls == ["plan_task", *["next_action"] * 4, "completion_assessment"]
+
+
 def test_nobody_is_asked_while_a_test_is_red(run: Run) -> None:
     start(run, [WORK], NO_FIX, max_loops=2)
     assert run.result["state"] == "FAILED" and refused(run) == []

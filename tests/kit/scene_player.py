@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from agentrunner.config.spec import TaskSpec
+from agentrunner.errors.replies import ReplyQuestioned
 from agentrunner.planners.base import PlannerRequest, Reply
 from agentrunner.scenes.playing import reference_script
 from agentrunner.scenes.scene import Named
@@ -21,15 +22,17 @@ class ScenePlayer:
 
     def __init__(self, spec: TaskSpec, environ: Mapping[str, str]) -> None:
         self._items: list[dict[str, Any]] = json.loads(reference_script(self.scenes))
+        self._given: dict[str, Any] = {}
 
     def describe(self) -> str:
         return "scene-player"
 
     async def complete(self, request: PlannerRequest) -> Reply:
         self.asked.append(request)
-        item = self._items[request.call_number]
-        assert item["expect"] == request.type
-        return Reply(json.dumps(item["reply"], ensure_ascii=False))
+        if f"{ReplyQuestioned.fault} at" not in request.messages[-1].content:
+            self._given = self._items.pop(0)  # who is asked back says the same again
+        assert self._given["expect"] == request.type
+        return Reply(json.dumps(self._given["reply"], ensure_ascii=False))
 
     async def close(self) -> None:
         pass
