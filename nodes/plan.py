@@ -76,8 +76,8 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
         known_names = set(names.names) if names else set()
         criteria = merged(own, message.payload, known_names)
         if not any(one.critical for one in criteria):  # else nothing at all would be demanded
-            criteria = [one.model_copy(update={"critical": True}) for one in criteria]
-            sentence = "plan_task: no criterion is critical; all of them are taken as such"
+            criteria = [_demanded(one) for one in criteria]
+            sentence = "plan_task: no criterion is critical; all that it adds are taken as such"
             deps.warn(state, "reply-taken", sentence)
         planned = updated(asking, {"counters": counters})
         criteria, baseline, counters = await settled(
@@ -226,6 +226,12 @@ def _missing_services(deps: Deps, baseline: Baseline) -> Sequence[str]:
         return ()
     output = deps.folder.read(test.output).decode(errors="replace") if test.output else test.tail
     return lacking(output) or likely_lacking(Path(deps.spec.repo))
+
+
+def _demanded(criterion: Criterion) -> Criterion:
+    """A criterion that the planner has added, as a critical one; another as people wrote it."""
+    by_planner = criterion.origin == "model"
+    return criterion.model_copy(update={"critical": True}) if by_planner else criterion
 
 
 def _approval(state: TaskContext, criteria: list[Criterion]) -> Any:

@@ -31,8 +31,10 @@ _RED = (
 )
 _WHY = (
     "The last worker run changed nothing, nothing is red, and each critical criterion has passed:"
-    " asked for by code, in place of another worker run."
+    " asked for by code, in place of another worker run. The planner's reason for that was: {}"
 )
+_FOUND_NOTHING = ("completed", "no_op")
+"""Ends of a worker that looked and had nothing to change; one that failed may not have looked."""
 
 
 def asked_back(state: TaskContext, deps: Deps) -> Callable[[NextAction], None]:
@@ -40,9 +42,9 @@ def asked_back(state: TaskContext, deps: Deps) -> Callable[[NextAction], None]:
     met, and a request for completion where something is red.
 
     A planner that keeps to it has its way; a program means what it says. An order that code takes
-    the place of is not refused.
+    the place of is not refused, nor anything where another order would end the run.
     """
-    was_asked = _answers_by_code(deps)
+    was_asked = _answers_by_code(deps) or _is_last_word(state)
     met = not was_asked and _all_met(state, deps)
     evidence = state.get("evidence")
     red = evidence is not None and evidence.red
@@ -69,13 +71,25 @@ def reason_to_ask(state: TaskContext, deps: Deps, chosen: NextAction) -> str:
 
     That is where all is met and the latest worker has found nothing to change.
     """
-    return _WHY if _is_idle(state, chosen) and _all_met(state, deps) else ""
+    is_idle = _is_idle(state, chosen) and _all_met(state, deps)
+    return _WHY.format(chosen.decision.reason) if is_idle else ""
+
+
+def _is_last_word(state: TaskContext) -> bool:
+    """Whether a worker order would end the run: the planner was told so, or no loop is left."""
+    stuck, counters = state.get("stuck"), state["counters"]
+    return (stuck is not None and stuck.told) or counters.loops >= state["run"].max_loops
 
 
 def _is_idle(state: TaskContext, chosen: NextAction) -> bool:
     """Whether it orders a worker right after one that changed nothing."""
     ran = state.get("recent", [])[-1:]
-    idle = any(not one.changed_files and one.tree_before == one.tree_after for one in ran)
+    idle = any(
+        one.outcome in _FOUND_NOTHING
+        and not one.changed_files
+        and one.tree_before == one.tree_after
+        for one in ran
+    )
     return idle and chosen.decision.action == "run_worker"
 
 

@@ -50,8 +50,8 @@ async def settled(
     baseline, counters = state["baseline"], state["counters"]
     assert baseline is not None
     late = counters.worker_runs > 0
-    baseline, tried = await try_checks(deps.verifier, criteria, baseline, asked_by_people(deps))
-    tried = _one_for_each(tried, criteria)
+    baseline, measured = await try_checks(deps.verifier, criteria, baseline, asked_by_people(deps))
+    tried = _one_for_each(measured, criteria)
     _keep(state, deps, tried, 0)
     reported: set[str] = set()
     for number in range(1, MOST_LISTED + 1):
@@ -84,8 +84,8 @@ async def settled(
         fresh = [one for one in criteria if one.id in changed]
         baseline = without(baseline, changed)
         baseline, again = await try_checks(deps.verifier, fresh, baseline, asked_by_people(deps))
-        tried = [one for one in tried if one.criterion_id not in changed] + again
-        tried = _one_for_each(tried, criteria)
+        measured = [one for one in measured if one.criterion_id not in changed] + again
+        tried = _one_for_each(measured, criteria)
         _keep(state, deps, [one for one in tried if one.criterion_id in changed], number)
     lost = [one for one in tried if one.standing in LOST]
     if lost:
@@ -137,9 +137,9 @@ def _one_for_each(
     then proven by it.
     """
     first: dict[str, str] = {}
-    for one in criteria:
-        if one.check is not None and has_own_check(one):
-            first.setdefault(one.check.model_dump_json(), one.id)
+    for criterion in criteria:
+        if criterion.check is not None and has_own_check(criterion):
+            first.setdefault(criterion.check.model_dump_json(), criterion.id)
     by_id = {one.id: one.check for one in criteria if one.check is not None and proposed(one)}
     found = []
     for one in tried:

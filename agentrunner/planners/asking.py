@@ -75,12 +75,18 @@ class _Progress(Struct):
     seen: set[str] = field(default_factory=set)
     """Everything looked at so far; a planner that asks only for this again may look no more."""
     after: list[Repair | Looked] = field(default_factory=list)
+    questioned: Message | None = None
+    """A usable answer that the planner was asked about once; it holds where no other comes."""
 
     def spend(self, reply: Reply | None) -> None:
         """Add the tokens of one attempt, whether it was answered or not."""
         if reply is not None:
             self.input_tokens += reply.input_tokens
             self.output_tokens += reply.output_tokens
+
+    def answer(self, message: Message) -> PlannerAnswer:
+        """The answer with what it has cost."""
+        return PlannerAnswer(message, self.attempts, self.input_tokens, self.output_tokens)
 
 
 class Asker:
@@ -122,28 +128,30 @@ class Asker:
         """Return the answer to `prompt`, whose `call_number` is that of the first attempt.
 
         `check` raises ProtocolError for an answer that is well formed but not allowed; it is then
-        requested again like any bad answer. Raises PlannerUnusable (`meta-garbage`) after four bad
+        requested again like any bad answer. One that it questions is no bad answer, and is
+        returned where no usable one follows. Raises PlannerUnusable (`meta-garbage`) after four bad
         answers, PlannerUnavailable when the server gives none, and whatever `before_attempt`
         raises.
         """
         progress = _Progress(call_number=prompt.call_number)
         fault: ProtocolError = ReplyEmpty("", "no answer")
         answer = ""
-        for _ in range(ANSWERS):
+        tries = 0
+        while tries < ANSWERS:
             try:
                 outcome = await self._answer(prompt, progress, check)
             except TaskFailed as error:
+                if progress.questioned is not None:
+                    return progress.answer(progress.questioned)
                 if progress.after:  # why there is no further answer says nothing of the last one
                     error.details = (*error.details, ("refused", str(fault)))
                 raise
             if isinstance(outcome, Message):
-                return PlannerAnswer(
-                    message=outcome,
-                    attempts=progress.attempts,
-                    input_tokens=progress.input_tokens,
-                    output_tokens=progress.output_tokens,
-                )
+                return progress.answer(outcome)
             fault, answer = outcome
+            tries += not isinstance(fault, ReplyQuestioned)
+        if progress.questioned is not None:
+            return progress.answer(progress.questioned)
         raise PlannerUnusable(
             f"The planner gave no usable answer in {ANSWERS} tries ({prompt.type}). The last one: "
             f"{fault}",
@@ -188,7 +196,9 @@ class Asker:
             progress.looked += 1
             asked_for = {repr(look) for look in outcome.payload.looks}
             found = await self._look(outcome.payload.looks)
-            if asked_for <= progress.seen or _is_shown(found, request):
+            # A judge has to look at what is cut, whatever else it looks at.
+            is_idle = prompt.type != "completion_assessment" and _is_shown(found, request)
+            if asked_for <= progress.seen or is_idle:
                 progress.looked = LOOKS
             progress.seen |= asked_for
             progress.after.append(Looked(found, LOOKS - progress.looked))
@@ -253,7 +263,9 @@ class Asker:
                 was = request.max_output_tokens or reply.output_tokens
                 progress.limit = max(2 * was, LEAST_LIMIT)
             # Small models copy an answer that they are shown, and this one is to be thought over.
-            shown = "" if isinstance(fault, ReplyQuestioned) else reply.text
+            is_questioned = isinstance(fault, ReplyQuestioned)
+            progress.questioned = message if is_questioned else progress.questioned
+            shown = "" if is_questioned else reply.text
             progress.after.append(Repair(error=str(fault), answer=shown, cut=cut))
             return fault, reply.text
         looks = message.payload.looks if isinstance(message.payload, Looks) else ()

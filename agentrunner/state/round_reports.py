@@ -91,7 +91,7 @@ def _brief(test: Mapping[str, Any], reds: Sequence[Any]) -> View:
     brief = {**test, "failing": [name for name in failing if name not in named]}
     if "red" in test:
         brief["red"] = list(reds)
-    explained = {one.get("name") for one in test.get("red", [])}
+    explained = {one.get("name") for one in test.get("red", []) if one.get("message")}
     if test.get("green") or (failing and explained.issuperset(failing)):
         brief.pop("tail", None)
     return brief

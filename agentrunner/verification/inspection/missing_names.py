@@ -85,9 +85,9 @@ def missing_names(
     spelt = _not_in(snapshots, old_tree, [*gone, *same], spelt)
     missing = [*wanted.values(), *spelt.values()]
     for row in quoted_lists(asked):
-        texts = {re.compile(to_bytes(re.escape(one))): f'"{one}"' for one in row}
-        absent = _not_in(snapshots, new_tree, changed, texts, code=True)
-        if absent and len(absent) < len(texts):  # what is given by these words is given in part
+        listed = {re.compile(to_bytes(re.escape(one))): f'"{one}"' for one in row}
+        absent = _not_in(snapshots, new_tree, changed, listed, code=True)
+        if absent and len(absent) < len(listed):  # what is given by these words is given in part
             missing += _not_in(snapshots, old_tree, [*gone, *same], absent).values()
     return NOWHERE.format(missing[0]) if missing else ""
 
