@@ -100,7 +100,7 @@ def _from_recipe(kind: str | None, args: Mapping[str, str], name: str) -> ImageB
 
 
 def _from_repository(source: str, args: Mapping[str, str], name: str) -> ImageBuild:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from agentrunner.config.repo import git_root
     from agentrunner.sandboxes.docker.builds import order_repository

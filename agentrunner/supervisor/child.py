@@ -176,6 +176,14 @@ class Child:
         return len(killed - {self.pid})
 
 
+_PYTHON_BEGINS_WITH = {
+    signal.SIGCHLD: signal.SIG_DFL,
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGPIPE: signal.SIG_IGN,
+}
+"""What signals do in a Python that has just started."""
+
+
 class OwnProgram(Child):
     """A child that, where it is `python -I -S -c CODE WORD…` of our own Python, stays this fork.
 
@@ -187,7 +195,8 @@ class OwnProgram(Child):
     def _execute(self, argv: list[str]) -> None:
         if argv[:4] != [sys.executable, "-I", "-S", "-c"]:
             super()._execute(argv)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for number, handler in _PYTHON_BEGINS_WITH.items():
+            signal.signal(number, handler)
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))
         os.environ.clear()
         os.environ.update(self.env)
@@ -195,6 +204,11 @@ class OwnProgram(Child):
         try:
             exec(argv[4], {"__name__": "__main__"})
             sys.stdout.flush()
+        except SystemExit as end:
+            sys.stdout.flush()
+            if not isinstance(end.code, int | None):
+                sys.stderr.write(f"{end.code}\n")
+            os._exit(end.code or 0 if isinstance(end.code, int | None) else 1)
         except BaseException:  # noqa: BLE001 - as Python ends with what nothing caught
             sys.excepthook(*sys.exc_info())
             os._exit(1)

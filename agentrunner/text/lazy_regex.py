@@ -16,6 +16,8 @@ class _LazyRegex:
         self._source, self._flags = source, flags
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
         value = getattr(re.compile(self._source, self._flags), name)
         # Found in the instance next time, without coming here.
         self.__dict__[name] = value

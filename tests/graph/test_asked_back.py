@@ -96,6 +96,17 @@ def test_an_order_that_found_nothing_to_change_is_followed_by_codes_own_request(
     assert "asked for by code" in reasons[-1] and "asked for by code" in run.note()
 
 
+def test_a_worker_that_failed_has_not_found_that_nothing_is_to_change(run: Run) -> None:
+    start(run, [WORK], worker=f"test -e once && exit 3; touch once; {FIX}")
+    assert run.result["worker_runs"] >= 2
+    assert not any("asked for by code" in one.data["reason"] for one in run.log("decision"))
+
+
+def test_nobody_is_sent_to_a_worker_where_no_loop_is_left(run: Run) -> None:
+    start(run, [WORK, ASK], max_loops=0)
+    assert run.result["waiting"]["kind"] == "ask_human" and refused(run) == []
+
+
 def test_who_asks_a_person_is_asked_once_whether_nobody_else_says_it(run: Run) -> None:
     start(run, [ASK, WORK, DONE])
     assert run.ending == ("COMPLETE", "complete", 0)

@@ -182,7 +182,7 @@ class Examination:
         steady = await self._colours(case, self.world.new, along, along, SUSPICIOUS_TRIES)
         unsteady = [name for name in along if not any(name in names for names in steady)]
         if unsteady:
-            return await self.settle_unsteady(case, (), unsteady)
+            return await self._settle_unsteady(case, (), unsteady)
         return not steady[0] or await self.all_green_again(case)
 
     @property
@@ -217,31 +217,33 @@ class Examination:
             _, green = await self._colours(case, self.world.new, names, names, self.tries)
             lost = [name for name in names if name not in green]
         unsteady = list(dict.fromkeys([*lost, *failed_now]))
-        return not unsteady or await self.settle_unsteady(case, names, unsteady)
+        return not unsteady or await self._settle_unsteady(case, names, unsteady)
 
-    async def settle_unsteady(
+    async def _settle_unsteady(
         self, case: Case, names: Sequence[str], unsteady: Sequence[str]
     ) -> bool:
         """Add a finding about tests with both colours; whether it stops nothing, as they were so
-        before. Raises what running in rooms raises."""
-        if not set(unsteady) & set(names) and await self._was_flaky(case, unsteady):
-            self.report.findings.append(flaky(unsteady).model_copy(update={"blocks": False}))
+        before."""
+        if not set(unsteady) & set(names) and await self.was_flaky_before(case, unsteady):
             return True
         return not self.report.stopped_by(flaky(unsteady), case.target.id)
 
-    async def _was_flaky(self, case: Case, names: Sequence[str]) -> bool:
-        """Whether each of these tests has both colours on the old tree, too."""
+    async def was_flaky_before(self, case: Case, names: Sequence[str]) -> bool:
+        """Whether each of these tests has both colours on the old tree, too; then it is noted."""
         seen: dict[str, set[bool]] = {
             name: {case.before.passed(name)} for name in names if case.before
         }
         for _ in range(FLAKY_TRIES):
             if seen and all(len(colours) > 1 for colours in seen.values()):
-                return True
+                break
             again = await self.run(case.target, self.world.old, names)
             for name in seen:
                 if again.results is not None and again.results.named(name):
                     seen[name].add(again.results.passed(name))
-        return bool(seen) and all(len(colours) > 1 for colours in seen.values())
+        if not seen or any(len(colours) < 2 for colours in seen.values()):
+            return False
+        self.report.findings.append(flaky(names).model_copy(update={"blocks": False}))
+        return True
 
     def deciding(self, paths: Sequence[str], target: Target) -> list[str]:
         """Those of the files that changed during a run that are inputs and were not written before.

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import TaskFailed
-from agentrunner.errors.replies import ReplyInvalid
+from agentrunner.errors.replies import ReplyInvalid, ReplyQuestioned
 from agentrunner.planners.asking import Asker, Look_
 from agentrunner.planners.base import (
     PlannerCall,
@@ -241,6 +241,25 @@ async def test_after_four_bad_answers_it_is_over(make_spec: MakeSpec, clock: Vir
     ((label, answer),) = caught.value.details
     assert label == "last answer" and answer.startswith("Let me think.") and len(answer) < 2100
     assert len(desk.calls) == 4
+
+
+@pytest.mark.parametrize(
+    ("later", "budget"),
+    [([reply("?")] * 4, 100), ([error(401)], 100), ([], 3)],
+    ids=["bad answers", "no server", "no budget"],
+)
+async def test_an_answer_that_is_questioned_holds_where_no_other_comes(
+    make_spec: MakeSpec, clock: VirtualClock, later: list[dict[str, Any]], budget: int
+) -> None:
+    desk = Desk(make_spec, clock, [reply("?"), reply("?"), reply(DONE), *later])
+    desk.budget = budget
+
+    def question(message: Message) -> None:
+        raise ReplyQuestioned("decision.action", "which do you mean?")
+
+    answer = await desk.asker.ask(desk.prompt, question)
+    assert isinstance(answer.message.payload, NextAction)
+    assert answer.message.payload.decision.action == "mark_complete"
 
 
 async def test_each_answer_has_its_own_retries(make_spec: MakeSpec, clock: VirtualClock) -> None:

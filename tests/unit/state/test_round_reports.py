@@ -60,6 +60,8 @@ def test_a_reason_that_stood_in_a_folded_report_is_told_with_the_state_of_now() 
 
 
 def test_output_is_left_out_only_where_each_red_test_has_its_message() -> None:
+    silent = report(facts(red("a", "")), None, {}, ())["test_result"]
+    assert len(silent["tail"]) > 4000
     assert "tail" not in report(facts(red("a", "1 != 2")), None, {}, ())["test_result"]
     unknown = facts(red("a", "1 != 2"), failing=["a", "b"])
     assert len(report(unknown, None, {}, ())["test_result"]["tail"]) > 4000

@@ -10,7 +10,8 @@ import pytest
 
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.proof.old_inputs import seen_twice
+from agentrunner.verification.proof.old_inputs import OTHERWISE, seen_twice
+from agentrunner.verification.proof.unexplained_files import Unexplained, hold_without
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.target import Measured, Target
 from agentrunner.verification.world import SnapshotTrees
@@ -29,7 +30,10 @@ def measured(red: Sequence[str]) -> Measured:
 class Scripted(Examination):
     """An examination whose further runs are red as lists say; the old tree's by `before`."""
 
-    def script(self, again: Sequence[str], before: Sequence[Sequence[str]]) -> None:
+    def script(
+        self, again: Sequence[str], before: Sequence[Sequence[str]], claimed: Sequence[str]
+    ) -> None:
+        object.__setattr__(self, "claimed", frozenset(claimed))
         object.__setattr__(self, "again", again)
         object.__setattr__(self, "before", list(before))
 
@@ -40,34 +44,58 @@ class Scripted(Examination):
         return measured(getattr(self, "again"))  # noqa: B009
 
     def claims(self, case: Case) -> Any:
-        return SimpleNamespace(claimed=frozenset())
+        return SimpleNamespace(claimed=getattr(self, "claimed"))  # noqa: B009
+
+
+ONCE = f"; {OTHERWISE}"
 
 
 @pytest.mark.parametrize(
-    ("first", "again", "before", "problem", "findings"),
+    ("first", "again", "before", "claimed", "problem", "noted"),
     [
-        ([WORK], [WORK], [], "a.py::test_work fails", []),
-        ([TIMED], [], [], None, [True]),
-        ([TIMED], [], [[TIMED]], "", [False]),
-        ([WORK, TIMED], [WORK], [[TIMED]], "a.py::test_work fails", [False]),
-        ([WORK], [TIMED], [], None, [True]),
+        ([WORK], [WORK], [], [], f"{WORK} fails", False),
+        ([TIMED], [], [], [], f"{TIMED} fails{ONCE}", False),
+        ([TIMED], [], [[TIMED]], [], "", True),
+        ([TIMED], [], [[TIMED]], [TIMED], f"{TIMED} fails{ONCE}", False),
+        ([WORK, TIMED], [WORK], [[TIMED]], [], f"{WORK} fails", True),
+        ([WORK], [TIMED], [], [], f"{WORK} fails{ONCE}", False),
     ],
-    ids=["twice", "by chance", "by chance as before", "one of both by chance", "another by chance"],
+    ids=["twice", "once", "by chance as before", "claimed", "one of two", "another one"],
 )
-async def test_a_test_that_is_red_by_chance_says_nothing_of_the_inputs(
+async def test_a_test_that_was_red_by_chance_before_says_nothing_of_the_inputs(
     first: Sequence[str],
     again: Sequence[str],
     before: Sequence[Sequence[str]],
-    problem: str | None,
-    findings: Sequence[bool],
+    claimed: Sequence[str],
+    problem: str,
+    noted: bool,
 ) -> None:
     differential = SimpleNamespace(followed_files=list, may_go=lambda *_, **__: False)
     unused = cast("Any", None)
     exam = Scripted(unused, cast("Any", differential), unused, unused, WORLD, (), unused)
-    exam.script(again, before)
+    exam.script(again, before, claimed)
     case = Case(TARGET, measured([]).results, was_red=False, now=measured([]).results)
-    seen = await seen_twice(exam, case, "kept", measured(first))
-    assert (seen and seen[0]) == problem
-    assert [(one.code, one.blocks) for one in exam.report.findings] == [
-        ("flaky", blocks) for blocks in findings
-    ]
+    assert (await seen_twice(exam, case, "kept", measured(first)))[0] == problem
+    assert [(one.code, one.blocks) for one in exam.report.findings] == [("flaky", False)] * noted
+
+
+async def test_a_command_without_names_is_judged_by_its_first_run() -> None:
+    unexplained = Unexplained(["data.bin"], frozenset())
+    ran = cast("Any", SimpleNamespace(exit_code=1, timed_out=False, tail=""))
+    snapshots = SimpleNamespace(list=lambda tree: {}, combine=lambda tree, made: tree)
+    exam = Exiting(
+        cast("Any", SimpleNamespace(snapshots=snapshots)),
+        cast("Any", SimpleNamespace(runs_old_files=lambda *_: False)),
+        cast("Any", None), cast("Any", None), WORLD, (), cast("Any", None),
+    )  # fmt: skip
+    object.__setattr__(exam, "ran", Measured(TARGET, ran, None))
+    case = Case(TARGET, None, was_red=True, now=None)
+    assert await hold_without(exam, case, unexplained) is False
+    assert [one.code for one in exam.report.findings] == ["tests_changed"]
+
+
+class Exiting(Examination):
+    """An examination whose every run ends alike."""
+
+    async def run(self, target: Target, tree: str, only: Sequence[str] = ()) -> Measured:
+        return cast("Measured", getattr(self, "ran"))  # noqa: B009 - set by the test
