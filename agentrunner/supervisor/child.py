@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from agentrunner.sandboxes.process_tree import (
     PR_SET_PDEATHSIG,
@@ -176,7 +177,7 @@ class Child:
         return len(killed - {self.pid})
 
 
-_PYTHON_BEGINS_WITH = {
+_PYTHON_BEGINS_WITH: Mapping[int, Any] = {
     signal.SIGCHLD: signal.SIG_DFL,
     signal.SIGINT: signal.default_int_handler,
     signal.SIGPIPE: signal.SIG_IGN,
