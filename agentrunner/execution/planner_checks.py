@@ -137,9 +137,9 @@ def _one_for_each(
     then proven by it.
     """
     first: dict[str, str] = {}
-    for one in criteria:
-        if one.check is not None and has_own_check(one):
-            first.setdefault(one.check.model_dump_json(), one.id)
+    for criterion in criteria:
+        if criterion.check is not None and has_own_check(criterion):
+            first.setdefault(criterion.check.model_dump_json(), criterion.id)
     by_id = {one.id: one.check for one in criteria if one.check is not None and proposed(one)}
     found = []
     for one in tried:

@@ -74,7 +74,7 @@ def test_a_check_stands_for_one_criterion(run: Run) -> None:
     assert "is the check of another criterion" in run.prompt(1) and "AC-1 has it" in run.prompt(1)
     assert [code for code, _ in run.warnings()].count("check-dropped") == 1
     first, second = run.state()["criteria"][:2]
-    assert first.check.run == CHECK["run"] and second.check is None
+    assert first.check is not None and first.check.run == CHECK["run"] and second.check is None
     assert (first.grade, second.grade) == ("shown", "none")
 
 
