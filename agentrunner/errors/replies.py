@@ -24,7 +24,7 @@ class ProtocolError(UsageError):
     def __init_subclass__(cls, **how: Any) -> None:
         super().__init_subclass__(**how)
         cls.fault = cls.code.removeprefix("reply-").replace("-", "_")
-        cls.old_codes = (cls.fault,)
+        cls.old_codes = cls.__dict__.get("old_codes", (cls.fault,))
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(message, path=path)
@@ -119,6 +119,7 @@ class ReplyQuestioned(ProtocolError):
     """
 
     code = "reply-questioned"
+    old_codes = ()
 
 
 class ReplyPlaceholder(ProtocolError):

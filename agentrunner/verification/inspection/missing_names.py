@@ -70,8 +70,8 @@ def missing_names(
     wanted = _not_in(snapshots, old_tree, code, wanted)
     wanted = {_word(one): text for one, text in named.items() if text in wanted.values()}
     wanted = _not_in(snapshots, new_tree, without, wanted)
-    texts = [path for path in before if language_of(path) is None]
-    wanted = _not_in(snapshots, old_tree, texts, wanted)
+    plain = [path for path in before if language_of(path) is None]
+    wanted = _not_in(snapshots, old_tree, plain, wanted)
     spelt = {_spelt(one): text for one, text in given.items()}
     spelt |= {_in_any_case(one): text for one, text in called.items()}
     spelt |= {re.compile(to_bytes(one)): text for one, text in others.items()}
