@@ -14,8 +14,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol
 
-from msgspec import Struct
-
 from agentrunner.errors import AgentRunnerError, InfraError
 from agentrunner.errors.sandboxes import (
     BadSandboxRequest,
@@ -78,7 +76,8 @@ class Mount:
     """For a layer mounted by the kernel: the command's writes go into the source and are kept."""
 
 
-class Cache(Struct, frozen=True):
+@dataclass(frozen=True)
+class Cache:
     """A folder of the user's downloaded packages, shown below the sandbox's home."""
 
     ecosystem: str
@@ -135,7 +134,8 @@ class Door:
     """From a port on the sandbox's 127.0.0.1 to the name of a socket in `folder`."""
 
 
-class Owner(Struct, frozen=True):
+@dataclass(frozen=True)
+class Owner:
     """Who owns a sandbox, to tell leftovers of a dead run from what a living run uses."""
 
     run_id: str = ""
@@ -214,7 +214,8 @@ class Ending(StrEnum):
     DISK_LIMIT = "disk_limit"
 
 
-class CommandResult(Struct, frozen=True):
+@dataclass(frozen=True)
+class CommandResult:
     """A command that started and ended. A non-zero exit code is a normal result."""
 
     exit_code: int

@@ -9,11 +9,10 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-
-from msgspec import Struct
 
 from agentrunner.environment import find_program, how_to_add
 from agentrunner.errors import SandboxUnavailable
@@ -87,7 +86,8 @@ def unavailable(words: str) -> SandboxUnavailable:
     return SandboxUnavailable(f"{reason}: {words}", remedy=remedy, details=(("bwrap said", words),))
 
 
-class Layers(Struct, frozen=True):
+@dataclass(frozen=True)
+class Layers:
     """The layers of one request: those in `copied` are copies in `folder`, the others overlays."""
 
     folder: Path

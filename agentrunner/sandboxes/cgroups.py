@@ -13,8 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from msgspec import Struct
-
 from agentrunner.sandboxes.enter import make_group, remove_group
 
 CONTROLLERS = ("memory", "cpu", "pids")
@@ -22,7 +20,8 @@ CPU_PERIOD_US = 100_000
 ENTER_SEC = 10.0
 
 
-class Hierarchy(Struct, frozen=True):
+@dataclass(frozen=True)
+class Hierarchy:
     """A tree of cgroups that is mounted here, and our position in it."""
 
     version: int
@@ -46,7 +45,8 @@ class Group:
         return (str(self.parent), *(f"{file}={value}" for file, value in self.settings))
 
 
-class Limit(Struct, frozen=True):
+@dataclass(frozen=True)
+class Limit:
     """What one controller must limit: bytes, processors or processes."""
 
     controller: str
@@ -71,7 +71,8 @@ OPTIONAL = frozenset({"memory.swap.max", "memory.memsw.limit_in_bytes"})
 """These are missing where the kernel does not account for swap."""
 
 
-class Holding(Struct, frozen=True):
+@dataclass(frozen=True)
+class Holding:
     """What cgroups can limit, by controller."""
 
     groups: tuple[Group, ...]
@@ -100,7 +101,8 @@ def hold(limits: Sequence[Limit], hierarchies: Sequence[Hierarchy]) -> Holding:
     return Holding(tuple(groups), versions, refused)
 
 
-class _Attempt(Struct, frozen=True):
+@dataclass(frozen=True)
+class _Attempt:
     group: Group
     refused: Mapping[str, str]
 

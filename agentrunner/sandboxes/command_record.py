@@ -7,9 +7,8 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
-
-from msgspec import Struct
 
 from agentrunner.sandboxes.base import (
     CommandResult,
@@ -59,7 +58,8 @@ class Spool:
         return bytes(self._head) + gap + tail
 
 
-class Moment(Struct, frozen=True):
+@dataclass(frozen=True)
+class Moment:
     """A moment by both clocks."""
 
     at: datetime

@@ -10,9 +10,8 @@ import contextlib
 import fcntl
 import os
 import struct
+from dataclasses import dataclass
 from pathlib import Path
-
-from msgspec import Struct
 
 from agentrunner.errors import UsageError
 from agentrunner.errors.repositories import BadGitLink
@@ -21,7 +20,8 @@ _FLOCK = "hhqqi4x"
 """The kernel's `struct flock`."""
 
 
-class GitData(Struct, frozen=True):
+@dataclass(frozen=True)
+class GitData:
     """Paths to mount read-only, each at its own path; `absent` if there is no .git."""
 
     paths: tuple[Path, ...] = ()

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-from msgspec import Struct
 
 from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import BadLimit
@@ -40,7 +38,8 @@ def memory_bytes(text: str, name: str = "memory") -> int:
     return size
 
 
-class HeldLimits(Struct, frozen=True):
+@dataclass(frozen=True)
+class HeldLimits:
     """The limits of a sandbox, and what enforces each."""
 
     means: Mapping[str, str]

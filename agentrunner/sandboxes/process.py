@@ -7,9 +7,8 @@ import contextlib
 import json
 import os
 import signal
+from dataclasses import dataclass
 from typing import Any
-
-from msgspec import Struct
 
 from agentrunner.sandboxes.base import CommandResult, Launch, OnOutput, Request
 from agentrunner.sandboxes.command_record import CommandRecord, Moment
@@ -30,7 +29,8 @@ DRAIN_SEC = 1.0
 STATUS_FD = "{status_fd}"
 
 
-class LaunchEnd(Struct, frozen=True):
+@dataclass(frozen=True)
+class LaunchEnd:
     """The end of a launch. `reported` is the exit code from the sandbox's helper, if any."""
 
     result: CommandResult

@@ -11,10 +11,9 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from msgspec import Struct
 
 _PYENV_LIKE = {
     "pyenv": ("PYENV_VERSION", ".python-version"),
@@ -34,7 +33,8 @@ def is_folder(path: Path) -> bool:
     return os.path.isdir(path)  # noqa: PTH112 - as above
 
 
-class Managers(Struct, frozen=True):
+@dataclass(frozen=True)
+class Managers:
     """Where this user's version managers keep their installations."""
 
     installations: tuple[tuple[Path, int], ...]

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-
-from msgspec import Struct
 
 from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.deny import exposes, holds
@@ -34,7 +33,8 @@ USUAL = (
 _MAX_STEPS = 400
 
 
-class Toolchain(Struct, frozen=True):
+@dataclass(frozen=True)
+class Toolchain:
     """What must be visible, and the PATH that finds it."""
 
     mounts: tuple[Mount, ...] = ()

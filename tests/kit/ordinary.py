@@ -65,6 +65,7 @@ def ordinary_user(name: str) -> Iterator[Ordinary]:
             "registry.py",
             "sandboxes",
             "testing",
+            "text",
         ):
             source = package / part
             target = folder / "agentrunner" / part

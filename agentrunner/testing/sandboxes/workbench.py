@@ -6,10 +6,9 @@ import asyncio
 import secrets
 import subprocess
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
-
-from msgspec import Struct
 
 from agentrunner.sandboxes.base import CommandResult, Request, Sandbox, SandboxOrder
 
@@ -17,7 +16,8 @@ CANARY = "AGENTRUNNER_CONFORMANCE_CANARY"
 Make = Callable[[SandboxOrder], Sandbox]
 
 
-class CheckResult(Struct, frozen=True):
+@dataclass(frozen=True)
+class CheckResult:
     """One check: `detail` is what it shows, what went wrong, or why it does not apply."""
 
     name: str
@@ -48,7 +48,8 @@ def expect(kept: object, what: str) -> None:
         raise Broken(what)
 
 
-class Workbench(Struct, frozen=True):
+@dataclass(frozen=True)
+class Workbench:
     """One check's own repository, state folder and sandbox."""
 
     root: Path
