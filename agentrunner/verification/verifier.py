@@ -33,6 +33,7 @@ from agentrunner.state.run_state import (
     TestOutcome,
 )
 from agentrunner.storage.failpoints import reach
+from agentrunner.text.mentions import speaks_of
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.check_runner import MOST_PATHS, CheckRunner, Emit, Tried
 from agentrunner.verification.claims import (
@@ -65,6 +66,7 @@ from agentrunner.verification.rooms.left_out import LeftOut, is_folder_named, wo
 from agentrunner.verification.rooms.room import Room, Rooms
 from agentrunner.verification.rooms.start_up import (
     NO_TESTS,
+    may_be_made,
     missing_program,
     tests_that_could_not_run,
     why_no_test_says_anything,
@@ -210,7 +212,7 @@ class Verifier:
             target.shell, measured.ran, measured.results, Path(self.spec.repo), wanted, target.cwd
         )
         why = why or await asyncio.to_thread(
-            self._not_installed, target, measured.ran.exit_code, wanted
+            self._not_installed, target, measured.ran.exit_code, wanted, read
         )
         if why and why != NO_TESTS:
             raise not_ready(
@@ -247,13 +249,16 @@ class Verifier:
         await asyncio.to_thread(self._warn_about_left_out_files, outcome)
         return outcome, list(measured.written)
 
-    def _not_installed(self, target: Target, exit_code: int, wanted: str) -> str:
+    def _not_installed(self, target: Target, exit_code: int, wanted: str, read: ReadFile) -> str:
         """Why the test command's own program is to be installed first; "" where it is not.
 
-        A program of the repository may be what is to be written, but for one that git ignores.
+        A program of the repository may be what is to be written, but for one that git ignores; that
+        one a set-up can make of what the work adds.
         """
         path = missing_program(target.shell, exit_code, Path(self.spec.repo), target.cwd)
-        if not path or Path(path).name in wanted or not self.snapshots.ignored_paths([path]):
+        if not path or not self.snapshots.ignored_paths([path]):
+            return ""
+        if self.spec.task.setup or speaks_of(wanted, Path(path).name) or may_be_made(path, read):
             return ""
         return f"{path}: not found, and git ignores it: it has to be installed or built first"
 

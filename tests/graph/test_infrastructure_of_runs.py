@@ -95,12 +95,24 @@ def test_a_module_that_is_still_to_be_written_is_red(
     assert run.result["worker_runs"] == 1
 
 
-@pytest.mark.parametrize("command", ["vendor/bin/tool -q", "env A=1 ./vendor/bin/tool"])
+COMPOSER = '{"require-dev": {"%s": "*"}, "scripts": {"test": "tool"}}'
+MADE_BY = '{"packages-dev": [{"name": "acme/kit", "bin": ["bin/tool"]}]}'
+
+
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [
+        ("vendor/bin/tool -q", {}),
+        ("env A=1 ./vendor/bin/tool", {"composer.json": COMPOSER % "acme/tool"}),
+        ("vendor/bin/tool", {"composer.json": COMPOSER % "acme/kit", "composer.lock": MADE_BY}),
+    ],
+    ids=["no manifest", "named", "of a named package"],
+)
 def test_a_program_that_git_ignores_has_to_be_installed_and_no_worker_can_write_it(
-    tmp_path: Path, command: str
+    tmp_path: Path, command: str, files: dict[str, str]
 ) -> None:
     script = [plan(), work(), finish()]
-    run = Run(Project.make(tmp_path, {**SMALL, ".gitignore": "vendor/\n"}))
+    run = Run(Project.make(tmp_path, {**SMALL, **files, ".gitignore": "vendor/\n"}))
     with pytest.raises(EnvironmentNotReady) as raised:
         run.start(script, FIX, test=command, title="Fix it.", runner=AT_ONCE)
     assert "vendor/bin/tool: not found, and git ignores it" in str(raised.value.details)
@@ -108,17 +120,21 @@ def test_a_program_that_git_ignores_has_to_be_installed_and_no_worker_can_write_
 
 
 @pytest.mark.parametrize(
-    ("ignored", "command", "title"),
+    ("ignored", "command", "title", "more"),
     [
-        ("", "vendor/bin/tool", "Fix it."),
-        ("vendor/", "vendor/bin/tool", "Have vendor/bin/tool installed."),
-        ("vendor/", "true; vendor/bin/tool", "Fix it."),
+        ("", "vendor/bin/tool", "Fix it.", {}),
+        ("vendor/", "vendor/bin/tool", "Use Tool for the tests.", {}),
+        ("vendor/", "true; vendor/bin/tool", "Fix it.", {}),
+        ("vendor/", "vendor/bin/tool", "Fix it.", {"setup": {"command": "true"}}),
+        ("vendor/", "vendor/bin/tool", "Add tests.", {}),
     ],
-    ids=["not ignored", "asked for", "built by the command"],
+    ids=["not ignored", "asked for", "built by the command", "set up", "not in the manifest"],
 )
 def test_a_program_that_may_be_written_or_built_is_red(
-    tmp_path: Path, ignored: str, command: str, title: str
+    tmp_path: Path, ignored: str, command: str, title: str, more: dict[str, object]
 ) -> None:
-    run = Run(Project.make(tmp_path, {**SMALL, ".gitignore": ignored}))
-    run.start([plan(), work(), finish()], FIX, test=command, title=title, runner=AT_ONCE)
+    manifest = {"composer.json": COMPOSER % "acme/kit"} if title == "Add tests." else {}
+    run = Run(Project.make(tmp_path, {**SMALL, **manifest, ".gitignore": ignored}))
+    script = [plan(), work(), finish()]
+    run.start(script, FIX, test=command, title=title, runner=AT_ONCE, **more)
     assert run.result["worker_runs"] == 1

@@ -139,7 +139,7 @@ def _is_written(before: bytes, after: bytes, asked: str) -> bool:
     old = set(before.splitlines())
     new = b"\n".join(line for line in after.splitlines() if line not in old)
     texts = re.findall(r"[\"'`]([^\"'`\n]{2,80})[\"'`]", new.decode("utf-8", "replace"))
-    texts += [one.replace("\\\\", "\\") for one in texts if "\\\\" in one]
+    texts = [form for one in texts for form in {one, one.replace("\\\\", "\\")} if len(form) > 1]
     return any(re.search(rf"(?<!\w){re.escape(text)}(?!\w)", asked) for text in texts)
 
 

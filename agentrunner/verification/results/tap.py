@@ -23,9 +23,12 @@ SUBTEST = lazy_regex(r"^( *)# Subtest:? *(.*)$")
 TITLED = lazy_regex(r"TAP version \d+\s*\n(?:\s*\n)*# (?!Subtest)")
 """How tape and what speaks like it begin: the tests are titles in comments, and what TAP counts are
 their assertions, most of which are described alike ("should be equal")."""
-TITLE = lazy_regex(r"^# (?:(?:SKIP|TODO) )?(.*)$")
-OF_ALL = ("failed", "passed", "xpassed", "xfailed", "skipped")
-"""A test with several assertions has the first of these outcomes that one of them has."""
+NESTED = lazy_regex(r"^(?: *# Subtest| +(?:not )?ok\b)", re.MULTILINE)
+"""What only TAP with subtests has: its comments are no titles, also where it begins with one."""
+TITLE = lazy_regex(r"^# (?:(SKIP|TODO) )?(\S.*)$")
+OF_ALL = ("failed", "xfailed", "skipped", "xpassed", "passed")
+"""A test with several assertions has the first of these outcomes that one of them has: none that
+need not hold hides behind those that passed."""
 
 
 class Stream(Struct):
@@ -41,14 +44,17 @@ def parse(lines: Iterable[str], program: str = "") -> Stream:
     """The tests of one stream, named by program, parents' titles, and own title or number.
 
     Where titles stand in comments, as tape writes them, a test is what stands under a title, and is
-    named by it.
+    named by it. Of several comments in a row the first is the title. As the tests and the product
+    print comments too, nobody knows whose a failed assertion is: the stream is then not complete.
     """
     stream = Stream()
     titles: dict[int, str] = {}
     counted: dict[int, int] = {}
     planned: int | None = None
     lines = list(lines)
-    titled = TITLED.search("\n".join(lines)) is not None
+    text = "\n".join(lines)
+    titled = TITLED.search(text) is not None and not NESTED.search(text)
+    awaits_title = True
     asserted: dict[str, set[str]] = {}
     for line in lines:
         if hit := PLAN.match(line):
@@ -59,8 +65,14 @@ def parse(lines: Iterable[str], program: str = "") -> Stream:
                     stream.tests.append(made(program, "skipped", program))
         elif hit := SUBTEST.match(line):
             titles[len(hit[1])] = hit[2].strip()
+        elif line.startswith("TAP version"):
+            awaits_title = True
         elif titled and (hit := TITLE.match(line)):
-            titles = {0: hit[1].strip()}
+            title = hit[2].strip()
+            if hit[1]:
+                asserted.setdefault(title, set()).add(_outcome("not ok", hit[1]))
+            if awaits_title and hit[1] != "SKIP":  # nothing stands under one that is skipped
+                titles, awaits_title = {0: title}, False
         elif line.startswith("Bail out!"):
             stream.any, stream.complete = True, False
         elif hit := LINE.match(line):
@@ -74,6 +86,7 @@ def parse(lines: Iterable[str], program: str = "") -> Stream:
             counted[depth] = counted.get(depth, 0) + 1
             if titled and titles.get(0):
                 asserted.setdefault(titles[0], set()).add(_outcome(word, directive))
+                awaits_title = True
                 continue
             title = hit[4].strip().replace("\\#", "#") or hit[3] or str(counted[depth])
             if titles.get(depth) == title:
@@ -86,6 +99,7 @@ def parse(lines: Iterable[str], program: str = "") -> Stream:
         name = f"{program} > {title}" if program else title
         first = next(one for one in OF_ALL if one in outcomes)
         stream.tests.append(made(name, first, program))
+        stream.complete &= first != "failed"
     if stream.any and (planned is None or planned != counted.get(0, 0)):
         stream.complete = False
     return stream

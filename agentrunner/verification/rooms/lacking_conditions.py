@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.text.mentions import speaks_of
 from agentrunner.verification.results.model import TestResult
 
 SHORTAGE = lazy_regex(
@@ -32,4 +33,4 @@ def condition_lacked_by(test: TestResult, wanted: str) -> str:
     """
     name = PurePath((test.file or test.name).partition("::")[0]).name
     hit = SHORTAGE.search(test.message) if test.outcome == "error" else None
-    return hit[0].strip() if hit and not (name and name in wanted) else ""
+    return hit[0].strip() if hit and not speaks_of(wanted, name) else ""

@@ -17,9 +17,11 @@ from typing import Protocol
 from msgspec import Struct
 
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.text.mentions import alone, speaks_of
 from agentrunner.verification.results.commands import unwrapped
 from agentrunner.verification.results.counts import Counts
-from agentrunner.verification.results.model import Results, TestResult
+from agentrunner.verification.results.manifests import json_of
+from agentrunner.verification.results.model import ReadFile, Results, TestResult
 from agentrunner.verification.results.names import uncoloured
 from agentrunner.verification.results.shell import simple_commands, words_of
 from agentrunner.verification.rooms.complaints import (
@@ -47,6 +49,10 @@ NOT_WRITTEN = lazy_regex(
     r"(?m)^(?:.* is no folder of the repository|error: .*no such (?:sub)?command.*)$"
 )
 """Messages about a folder or a part of Cargo that is not there."""
+IN_PACKAGES = lazy_regex(
+    r"(?P<home>(?:.*/)?)(?:(?P<node>node_modules/\.bin)|vendor/bin)/(?P<program>[^/]+)$"
+)
+"""Where npm and Composer put the programs of packages, beside the manifest."""
 LOADER = lazy_regex(
     r"(?m)^(?P<program>[^\s:]+): (?:"
     r"error while loading shared libraries: .*|"
@@ -187,6 +193,21 @@ def missing_program(shell: str, exit_code: int, repo: Path, cwd: str = ".") -> s
     return "" if path.exists() or repo not in path.parents else str(path.relative_to(repo))
 
 
+def may_be_made(path: str, read: ReadFile) -> bool:
+    """Whether a program in a folder of packages is of one that no manifest of the tree names yet.
+
+    The work may then be to add it. False for other programs, and where there is no manifest.
+    """
+    hit = IN_PACKAGES.match(path)
+    if hit is None:
+        return False
+    name = "package" if hit["node"] else "composer"
+    found = [read(f"{hit['home']}{name}{ending}") for ending in (".json", "-lock.json", ".lock")]
+    listed = [json_of(text.decode("utf-8", "replace")) for text in found if text is not None]
+    program = re.compile(alone(hit["program"]))
+    return bool(listed) and not any(program.search(str({**one, "scripts": {}})) for one in listed)
+
+
 def names_missing_file(shell: str, why: str) -> bool:
     """Whether `why_not_started` says of a file that the command names that it does not exist."""
     words = [word for word in shell.split()[1:] if _names_a_file(word)]
@@ -201,7 +222,9 @@ def _file_lacking(shell: str, output: str, repo: Path, wanted: str) -> str:
     lacking = [
         word
         for word in words_of(shell)[1:]
-        if _names_a_file(word) and Path(word).name not in wanted and not (repo / word).exists()
+        if _names_a_file(word)
+        and not speaks_of(wanted, Path(word).name)
+        and not (repo / word).exists()
     ]
     for line in output.splitlines():
         if NO_SUCH_FILE.search(line) and any(word in line for word in lacking):

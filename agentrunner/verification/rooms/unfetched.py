@@ -7,6 +7,7 @@ words: that is for the worker to add.
 from __future__ import annotations
 
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.text.mentions import speaks_of
 
 UNRESOLVED = lazy_regex(
     r"(?m)^\[ERROR\] "
@@ -57,7 +58,7 @@ def unfetched(output: str, wanted: str) -> str:
     for pattern in NOT_FETCHED:
         found = pattern.search(output)
         parts = found.groupdict() if found else {}
-        if found and not ((file := parts.get("file")) and file in wanted):
+        if found and not speaks_of(wanted, parts.get("file") or ""):
             return " ".join((parts.get("fault") or found[0]).split())
     if why := unresolved(output):
         return why

@@ -69,7 +69,8 @@ def _kept(report: Report) -> tuple[list[TestResult], bool]:
     stream = parse(report.content.decode("utf-8", "replace").splitlines(), report.path)
     if stream.complete and not report.cut:
         return [*stream.tests], True
-    cut = made(report.path, "error", report.path, message="its TAP is cut")
+    why = "its TAP is cut, or does not say for sure which of its tests failed"
+    cut = made(report.path, "error", report.path, message=why)
     return [*stream.tests, cut], False
 
 

@@ -93,3 +93,8 @@ def test_a_text_of_the_work_is_asked_for_as_code_writes_it_or_as_it_is_meant() -
     assert _is_written(before, after, r"Texts may contain `\e`.")
     assert _is_written(before, after, r"A row for `\\e` is missing.")
     assert not _is_written(before, after, r"Texts may contain `\a`.")
+
+
+def test_one_character_is_no_text_of_the_work() -> None:
+    for text in (b"'\\\\'", b"'/'"):
+        assert not _is_written(b"", b"SIGN = " + text, r"A path is written a / b, or a \ b.")

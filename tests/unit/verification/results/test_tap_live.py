@@ -59,3 +59,19 @@ def test_it_can_be_narrowed_to_a_program(tree: Path) -> None:
     narrowed = select("prove -j2 t/", ["t/good.t > adds"], ".", reading(tree))
     assert narrowed is not None
     assert {name.split(" > ")[0] for name, _ in reported(tree, narrowed).outcomes} == {"t/good.t"}
+
+
+def test_a_failure_below_a_title_makes_its_program_red(tree: Path) -> None:
+    """Somebody may have printed the title: the failure may be that of the test before."""
+    text = "#!/bin/sh\necho TAP version 13\necho '# adds'\necho ok 1\necho '# {}'\necho {} 2\n"
+    write(tree, {"t/a.t": text.format("noise", "not ok") + "echo 1..2\n"})
+    write(tree, {"t/b.t": text.format("divides", "ok") + "echo 1..2\n"})
+    seen = reported(tree, "prove t/")
+    assert set(seen.outcomes) == {
+        ("t/a.t > adds", "passed"),
+        ("t/a.t > noise", "failed"),
+        ("t/a.t", "error"),
+        ("t/b.t > adds", "passed"),
+        ("t/b.t > divides", "passed"),
+    }
+    assert seen.results is not None and not seen.results.complete

@@ -329,7 +329,7 @@ def test_only_a_submodule_of_the_projects_own_package_is_still_to_be_written(
 
 def test_a_script_that_the_prd_asks_for_is_red() -> None:
     shell, code, tail = NOT_STARTED["a script of Python that is not there"]
-    prd = "Write nope.py, which runs all tests."
+    prd = "Nope.py is still to be written, and runs all tests."
     assert not why_not_started(shell, Ran(code, tail), Path("/repo"), is_test=True, wanted=prd)
 
 
@@ -337,7 +337,7 @@ def test_a_script_that_the_prd_asks_for_is_red() -> None:
     ("shell", "code", "tail", "prd"),
     [
         ("cd backend && pytest", 2, "sh: 1: cd: can't cd to backend\n", "A backend that adds."),
-        ("go test ./...", 1, NO_SUM, "Bring go.sum up to date."),
+        ("go test ./...", 1, NO_SUM, "Go.sum is not up to date."),
     ],
 )
 def test_what_the_prd_asks_for_is_red(shell: str, code: int, tail: str, prd: str) -> None:
