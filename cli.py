@@ -15,7 +15,6 @@ import re
 import shlex
 import signal
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -42,7 +41,6 @@ from agentrunner.commands.index import (
     write_rows,
 )
 from agentrunner.errors import UsageError
-from agentrunner.storage.process_time import age_sec
 
 GROUPS: Mapping[str, Entries] = {
     "Work": {
@@ -263,9 +261,9 @@ def overview(
     return shown()
 
 
-def main() -> None:
-    """Entry point of `agentrunner`."""
-    GIVEN_AT.set(time.time() - age_sec())
+def main(given_at: float | None = None) -> None:
+    """Entry point of `agentrunner`; `given_at` is when its process began, in seconds since 1970."""
+    GIVEN_AT.set(given_at)
     seldom_collecting()
     with_streams()
     if COMPLETE_VARIABLE in os.environ:

@@ -3,7 +3,11 @@
 import atexit
 import os
 import sys
+import time
 
+_GIVEN_AT = time.time()
+"""When the command was given. The system has only when its process was forked, which is long before
+for `sh -c 'sleep 60; exec agentrunner …'`."""
 _code: list[int] = []
 """The exit code, once it is known."""
 
@@ -42,13 +46,13 @@ def _import_quietly() -> None:
     signal.signal(signal.SIGINT, ours)
 
 
-def _run(name: str) -> None:
+def _run(name: str, *given: float) -> None:
     """Run a function of `cli` that ends the process; it has printed everything by then."""
     _import_quietly()
     from agentrunner import cli
 
     try:
-        getattr(cli, name)()
+        getattr(cli, name)(*given)
     except SystemExit as end:
         if isinstance(end.code, int):
             _code.append(end.code)
@@ -57,7 +61,7 @@ def _run(name: str) -> None:
 
 def main() -> None:
     """Entry point of `agentrunner`."""
-    _run("main")
+    _run("main", _GIVEN_AT)
 
 
 def stdin_main() -> None:

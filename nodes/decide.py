@@ -17,6 +17,7 @@ from agentrunner.execution.decisions import messages
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.planner_checks import without
 from agentrunner.execution.questions import answered, question, remark
+from agentrunner.execution.quota import cooling_until, free_workers
 from agentrunner.execution.stuck import forgotten, leads_nowhere, ordered, stuck_end
 from agentrunner.prompts import choose, own_part, worker_prompt
 from agentrunner.protocol import Decision, Message, NextAction, WorkerCall
@@ -30,6 +31,7 @@ from agentrunner.state.summary import FROM_PERSON
 from agentrunner.state.worker_runs import WorkerOrder
 from agentrunner.verification.criterion_status import settle
 from agentrunner.verification.verdict import end_at_limit, judge
+from agentrunner.workers.member import Member
 from agentrunner.workers.policy import check_call, is_kind_for_name, model_of, settings_of
 
 BY_PERSON = "A person ordered it in the planner's place."
@@ -214,6 +216,11 @@ def _order(state: TaskContext, deps: Deps, chosen: NextAction, counters: Counter
     if is_kind_for_name(call, member):
         remark = f"worker_call.worker_type: {call.worker_type!r} is taken as {member.name!r}"
         deps.warn(state, "reply-taken", remark)
+    if (other := _in_place_of(member, state, deps)) is not None:
+        deps.warn(state, "fail-over", f"{member.name} cannot work. {other.name} takes over.")
+        member = other
+        # What a planner may set differs between workers, so another candidate gets none of it.
+        call = call.model_copy(update={"model": None, "flags": [], "env": {}, "tool_specific": {}})
     model = model_of(call, member)
     if call.model and not model:
         remark = f"worker_call.model: {member.name} is given no model; {call.model!r} is left out"
@@ -237,6 +244,18 @@ def _order(state: TaskContext, deps: Deps, chosen: NextAction, counters: Counter
         loop=counters.loops,
         round=rounds_so_far(state) + 1,
     )
+
+
+def _in_place_of(member: Member, state: TaskContext, deps: Deps) -> Member | None:
+    """Return the candidate to order where this one cannot work; None where it can, or none is free.
+
+    It is found out once: a planner that goes on naming it would have it started in every round.
+    """
+    cooling, now = state.get("cooling", {}), deps.clock.now()
+    if cooling_until(cooling, "unable", member.name, now) is None:
+        return None
+    free = free_workers(cooling, [one.name for one in deps.members], now)
+    return deps.member(free[0]) if free else None
 
 
 def _ask_for_completion(reason: str, update: Update) -> Command[str]:

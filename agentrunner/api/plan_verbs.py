@@ -190,14 +190,17 @@ def plan_instructions(
     `settings` and `named` are as for `read_task`. Blocks.
     """
     from dataclasses import replace
+    from functools import partial
 
     from agentrunner.plans.execution.delivery import DeliveryOptions
     from agentrunner.plans.execution.instructions import PlanInstructions
     from agentrunner.plans.execution.plan_settings import load_settings
+    from agentrunner.plans.execution.task_spec import kinds_of
 
     how = how or options()
     shared = load_settings(_folder(repo, how.state_dir), Path.cwd())
-    shared = shared.with_given(named, setup, list(settings), Path.cwd())
+    kinds = partial(kinds_of, repo=repo, environ=how.environ)
+    shared = shared.with_given(named, setup, list(settings), Path.cwd(), kinds)
     return PlanInstructions(
         repo,
         shared.with_commits(commit_author, commit_message),

@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,10 +36,12 @@ def plan_execution(
 
     async def execute(halt: asyncio.Event, may_start: Callable[[], bool]) -> str:
         from agentrunner.plans.execution.plan_settings import save_settings
+        from agentrunner.plans.execution.task_spec import kinds_of
 
         options = api.options(setting.state_dir, policy=setting.policy, stop=halt)
         order = api.plan_instructions(repository(setting.repo), options)
-        shared = of_tasks(order.settings, setting, given, Path.cwd())
+        kinds = partial(kinds_of, repo=order.repo, environ=options.environ)
+        shared = of_tasks(order.settings, setting, given, Path.cwd(), kinds)
         save_settings(order.folder, shared)
         order = replace(order, settings=shared)
 
@@ -59,16 +62,21 @@ def plan_execution(
 
 
 def of_tasks(
-    kept: PlanSettings, setting: Setting, given: Mapping[str, str | None], cwd: Path
+    kept: PlanSettings,
+    setting: Setting,
+    given: Mapping[str, str | None],
+    cwd: Path,
+    kinds: Callable[[PlanSettings], Mapping[str, str]] = lambda kept: {},
 ) -> PlanSettings:
     """Return the settings that a plan's tasks share, with the options of a chat.
 
-    The planner of the chat also steers the tasks, unless the plan names another one.
+    The planner of the chat also steers the tasks, unless the plan names another one. For `kinds`
+    see `PlanSettings.with_given`.
     """
     named = "meta" in kept.options
     model = None if named or "planner_model" in kept.options else setting.planner_model
     steers = {"meta": None if named else setting.planner, "planner_model": model}
-    return kept.with_given({**given, **steers}, None, list(setting.overrides), cwd)
+    return kept.with_given({**given, **steers}, None, list(setting.overrides), cwd, kinds)
 
 
 def _wrapped(text: str) -> str:

@@ -22,7 +22,13 @@ from agentrunner.errors.workers import (
     WorkerServerFailed,
     WorkerUnreachable,
 )
-from agentrunner.execution.quota import QUOTA_BACKOFF_SEC, cooling_until, moment, next_try
+from agentrunner.execution.quota import (
+    QUOTA_BACKOFF_SEC,
+    cooling_until,
+    free_workers,
+    moment,
+    next_try,
+)
 from agentrunner.state.worker_runs import Outcome, Wait, WorkerOrder, WorkerRun
 from agentrunner.text.times import stamp
 
@@ -67,8 +73,8 @@ class FailureFacts(Struct, frozen=True):
     """The order that the run was started for."""
     earlier: Sequence[WorkerRun]
     """Earlier tries of the order, the latest last."""
-    before: WorkerRun | None
-    """The latest run of the same candidate before this one, of whatever order."""
+    latest: Mapping[str, WorkerRun]
+    """The latest run of each candidate before this one, of whatever order."""
     candidates: Sequence[str]
     """All candidates for the worker, in order of preference."""
     cooling: Mapping[str, str]
@@ -132,7 +138,7 @@ def _cannot_work(facts: FailureFacts) -> bool:
     It could not be started, or it did nothing and failed as the time before: with the same error,
     or, where it wrote none, with the same output, which may be empty.
     """
-    run, before = facts.run, facts.before
+    run, before = facts.run, facts.latest.get(facts.run.member)
     if not _did_nothing(run):
         return False
     if run.exit_code in NOT_STARTED:
@@ -150,19 +156,32 @@ def _failure(run: WorkerRun) -> tuple[object, ...]:
 
 
 def _after_no_work(facts: FailureFacts) -> NextStep:
-    """Let the next candidate try the order; a person hears of all that could not work on it."""
+    """Let the next candidate try the order; a person hears of all that cannot work."""
     free = _free_candidates(facts)
     if free:
         return FailOver(free[0], stamp(facts.now + timedelta(seconds=UNFIXED_SEC)))
-    before = {run.member: run for run in facts.earlier if run.outcome == facts.run.outcome}
-    before.pop(facts.run.member, None)
-    return AskPerson("; ".join([*map(_why_of, before.values()), _why(facts)]))
+    unable = [name for name in facts.candidates if _is_unable(facts, name)]
+    others = [_why_unable(name, facts.latest.get(name)) for name in unable]
+    return AskPerson("; ".join([*others, _why(facts)]))
+
+
+def _is_unable(facts: FailureFacts, name: str) -> bool:
+    """Whether this other candidate is left alone because its command cannot work."""
+    until = cooling_until(facts.cooling, "unable", name, facts.now)
+    return name != facts.run.member and until is not None
+
+
+def _why_unable(name: str, latest: WorkerRun | None) -> str:
+    """Return why a candidate cannot work; of a run long ago no more is known than that."""
+    if latest is not None and latest.outcome == "failed":
+        return _why_of(latest)
+    return f"{name} could not work, {TROUBLES['failed'].words}"
 
 
 def _free_candidates(facts: FailureFacts) -> list[str]:
     """Return the other candidates that are not left alone, in order of preference."""
     others = [name for name in facts.candidates if name != facts.run.member]
-    return [n for n in others if cooling_until(facts.cooling, "worker", n, facts.now) is None]
+    return free_workers(facts.cooling, others, facts.now)
 
 
 def waits_in_a_row(facts: FailureFacts) -> int:
@@ -177,7 +196,11 @@ def _after_spent_quota(facts: FailureFacts) -> NextStep:
     if facts.profile.fallback_on_rate_limit:
         if free := _free_candidates(facts):
             return FailOver(free[0], stamp(cool_until(facts)))
-        others = [name for name in facts.candidates if name != facts.run.member]
+        others = [
+            name
+            for name in facts.candidates
+            if name != facts.run.member and not _is_unable(facts, name)
+        ]
         until = {name: cooling_until(facts.cooling, "worker", name, facts.now) for name in others}
         returning = [(ends, name) for name, ends in until.items() if ends is not None]
         if returning and min(returning)[0] < own[0]:

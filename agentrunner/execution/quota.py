@@ -1,18 +1,19 @@
-"""When a candidate with a spent quota is asked again. Pure.
+"""When a candidate with a spent quota, or one that cannot work, is asked again. Pure.
 
-The channel `cooling` has a UTC time for each such candidate, as "worker:NAME" or "meta:NAME".
+The channel `cooling` has a UTC time for each such candidate: "worker:NAME" or "meta:NAME" for a
+quota, "unable:NAME" for a worker whose command cannot work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from agentrunner.state.run_state import Counters
 from agentrunner.state.worker_runs import Wait
 
-Role = Literal["worker", "meta"]
+Cause = Literal["worker", "meta", "unable"]
 
 QUOTA_BACKOFF_SEC = (30.0, 60.0, 120.0, 240.0, 480.0, 900.0)
 """Waits for a quota without a reset time, or with a wrong one. The last one repeats."""
@@ -43,19 +44,29 @@ def moment(text: str) -> datetime | None:
 
 
 def cooling_until(
-    cooling: Mapping[str, str], role: Role, name: str, now: datetime
+    cooling: Mapping[str, str], cause: Cause, name: str, now: datetime
 ) -> datetime | None:
     """Return when a candidate may be asked again; None where it may be asked now."""
-    until = moment(cooling.get(f"{role}:{name}", ""))
+    until = moment(cooling.get(f"{cause}:{name}", ""))
     return until if until is not None and until > now else None
 
 
+def free_workers(cooling: Mapping[str, str], names: Iterable[str], now: datetime) -> list[str]:
+    """Return those of these workers that are left alone for no cause, in the same order."""
+    return [
+        name
+        for name in names
+        if cooling_until(cooling, "worker", name, now) is None
+        and cooling_until(cooling, "unable", name, now) is None
+    ]
+
+
 def cooled(
-    cooling: Mapping[str, str], role: Role, name: str, until: str, now: datetime
+    cooling: Mapping[str, str], cause: Cause, name: str, until: str, now: datetime
 ) -> dict[str, str]:
     """Return the channel `cooling` with this candidate added and expired ones removed."""
     unexpired = {key: at for key, at in cooling.items() if (ends := moment(at)) and ends > now}
-    return {**unexpired, f"{role}:{name}": until}
+    return {**unexpired, f"{cause}:{name}": until}
 
 
 def next_try(waits: int, reset_at: str, now: datetime) -> tuple[datetime, bool]:

@@ -24,7 +24,7 @@ from agentrunner.execution.failure_policy import (
     waits_in_a_row,
 )
 from agentrunner.execution.questions import answered, question, subject_of
-from agentrunner.execution.quota import cooled, seconds_of
+from agentrunner.execution.quota import Cause, cooled, seconds_of
 from agentrunner.execution.tries import begun_again, ordered_as
 from agentrunner.launching.access import worker_key
 from agentrunner.state.people import Question
@@ -60,7 +60,8 @@ def recovered(
             deps.warn(state, "fail-over", message)
             again = _for_member(again, deps.member(step.member), update)
             working["order"] = again.model_copy(update={"mode": "exec"})
-            working["cooling"] = cooled(cooling, "worker", run.member, step.until, now)
+            cause: Cause = "worker" if run.outcome == "rate_limit" else "unable"
+            working["cooling"] = cooled(cooling, cause, run.member, step.until, now)
             return _approved(state, deps, order, working)
         case WaitUntil():
             if run.outcome == "rate_limit":
@@ -79,7 +80,7 @@ def recovered(
         case AskPerson():
             again = _for_member(again, deps.member(order.member), update)
             again = again.model_copy(update={"waits": 0, "waited_sec": 0})
-            working |= {"order": again, "cooling": _without_workers(cooling)}
+            working |= {"order": again, "cooling": _looked_at(cooling, order.member)}
             working["question"] = _question(_after(state, working), deps, again, run, step.why)
             return Command(update=working, goto="approve")
 
@@ -169,9 +170,16 @@ def _cure_of_credential(member: Member, deps: Deps) -> str:
     return f"{what}, and approve from a shell that has it."
 
 
-def _without_workers(cooling: Mapping[str, str]) -> dict[str, str]:
-    """Return the channel `cooling` for after a person has looked: workers may be tried again."""
-    return {key: at for key, at in cooling.items() if not key.startswith("worker:")}
+def _looked_at(cooling: Mapping[str, str], member: str) -> dict[str, str]:
+    """Return the channel `cooling` for after a person has looked at this candidate.
+
+    It is tried again, and so is every one that cannot work; the quotas of others are still spent.
+    """
+    return {
+        key: at
+        for key, at in cooling.items()
+        if key != f"worker:{member}" and not key.startswith("unable:")
+    }
 
 
 def _facts(state: TaskContext, deps: Deps, order: WorkerOrder, run: WorkerRun) -> FailureFacts:
@@ -180,7 +188,7 @@ def _facts(state: TaskContext, deps: Deps, order: WorkerOrder, run: WorkerRun) -
         run=run,
         order=order,
         earlier=earlier_tries(recent, order),
-        before=next((r for r in reversed(recent) if r.member == run.member), None),
+        latest={earlier.member: earlier for earlier in recent},
         candidates=[member.name for member in deps.members],
         cooling=state.get("cooling", {}),
         profile=deps.spec.runner.profiles.worker,

@@ -30,7 +30,10 @@ NEAR = 1
 """Unchanged siblings shown on each side of a change."""
 AT_WORK_ANEW = "it is being worked on: that is stopped, and it begins anew"
 STAYS = "it is COMPLETE: what it did stays where it is, on the plan's branch"
-ANEW = {PlanTaskStatus.COMPLETE: "it was COMPLETE, and is worked on again"}
+ANEW = {
+    PlanTaskStatus.COMPLETE: "it was COMPLETE, and is worked on again",
+    PlanTaskStatus.STOPPED: "it was stopped on the way: that is dropped, and it begins anew",
+}
 NEW_CRITERIA = 3
 """Most criteria shown of a new task; the rest is counted."""
 SHOWN_CHARS = 200

@@ -425,7 +425,8 @@ class TaskContext(TypedDict, total=False):
     wait: Wait | None
     """What the run waits for, without a person."""
     cooling: dict[str, str]
-    """Candidates that are not asked for a while: "worker:NAME" or "meta:NAME" to a UTC time."""
+    """Candidates that are not asked for a while: "worker:NAME" or "meta:NAME", or "unable:NAME" for
+    a worker whose command cannot work, to a UTC time."""
     grants: dict[str, float]
     """What people added to limits of the budget, by name."""
     stuck: Stuck | None

@@ -330,8 +330,11 @@ def _worker(name: str, own: TaskSpec, context: TaskContext) -> View:
 
 
 def _cooling(name: str, context: TaskContext) -> str | None:
-    """Return until when its quota is spent, if that was still ahead when a worker last ended."""
-    until = context.get("cooling", {}).get(f"worker:{name}")
+    """Return until when its quota is spent or it cannot work, if that was still ahead when a worker
+    last ended.
+    """
+    cooling = context.get("cooling", {})
+    until = cooling.get(f"unable:{name}") or cooling.get(f"worker:{name}")
     latest = [run.ended_at for run in context.get("recent", []) if run.ended_at][-1:]
     if until and latest and datetime.fromisoformat(until) <= datetime.fromisoformat(latest[0]):
         return None

@@ -6,8 +6,6 @@ the module for paths, and counts a zombie as ended.
 
 from __future__ import annotations
 
-import os
-import time
 from pathlib import Path
 
 
@@ -21,12 +19,3 @@ def start_time(pid: int) -> int | None:
     except OSError:
         return None
     return int(stat.rpartition(b")")[2].split()[19])
-
-
-def age_sec() -> float:
-    """Return for how many seconds this process has been running; 0 where that cannot be read."""
-    started = start_time(os.getpid())
-    if started is None:
-        return 0.0
-    since_boot = time.clock_gettime(time.CLOCK_BOOTTIME)
-    return max(since_boot - started / os.sysconf("SC_CLK_TCK"), 0.0)

@@ -117,6 +117,37 @@ def test_where_none_can_start_a_person_hears_of_all_and_all_are_tried_again(
     assert members(run) == ["first", "second", "second", "first"]
 
 
+def test_one_that_cannot_start_is_not_started_again_though_the_planner_names_it(
+    run: Run, clock: VirtualClock
+) -> None:
+    parts = [work(f"Part {n}.", "first") for n in "123"]
+    for part in parts:
+        part["reply"]["payload"]["worker_call"]["model"] = "big"
+    script = [plan(), *parts, finish(), assess()]
+    both = [
+        faulty(NOT_THERE, name="first", model="big"),
+        faulty(does("true"), does("true"), does(FIX), name="second", model="small"),
+    ]
+    run.start(script, test=TEST, runner={"workers": both})
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert members(run) == ["first", "second", "second", "second"]
+    assert calls_of(run, "second") == ["exec - small"] * 3
+    told = [text for code, text in run.warnings() if code == "fail-over"]
+    assert told[1:] == ["first cannot work. second takes over."] * 2
+
+
+def test_a_person_who_looks_at_one_that_cannot_work_gives_nobody_quota(
+    run: Run, clock: VirtualClock
+) -> None:
+    """The candidate asked about is tried again; the quota of the other is spent as before."""
+    begin(run, (says("rate_limit", reset_at=at(9000)),), (NOT_THERE, does(FIX)))
+    assert run.kind == "worker_failed" and members(run) == ["first", "second"]
+    assert run.state()["cooling"] == {"worker:first": at(9000)}
+    run.approve(run.question)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert members(run) == ["first", "second", "second"]
+
+
 def test_one_that_fails_alike_twice_without_a_word_is_replaced_then(
     run: Run, clock: VirtualClock
 ) -> None:

@@ -6,7 +6,8 @@ import asyncio
 import re
 import subprocess
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -324,24 +325,54 @@ sys.stdin.read()
 """
 
 
-def test_a_run_that_is_gone_on_with_elsewhere_gets_no_second_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(scheduler, "BACK_OFF_SEC", ())
+@contextmanager
+def held_elsewhere(plan: PlanProject, run_id: str) -> Iterator[None]:
+    """Another process drives this run, until a task of the plan waits for it."""
+    command = [sys.executable, "-c", HOLDS, str(plan.project.state_dir), run_id]
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as process:
+        assert process.stdout is not None and process.stdout.readline() == "held\n"
+
+        def hear(event: dict[str, Any]) -> None:
+            if event.get("status") == "RETRY_WAIT" and process.poll() is None:
+                assert [one.run_id for one in TaskRunStore(plan.folder).all()] == [run_id]
+                process.communicate("")
+
+        plan.heard = hear
+        yield
+        assert process.poll() is not None
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot go on now is tried again at once, and once only where that is a failure."""
+    monkeypatch.setattr(scheduler, "BACK_OFF_SEC", (0.01,))
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_run_that_is_gone_on_with_elsewhere_gets_no_second_one(tmp_path: Path) -> None:
     plan = PlanProject.make(tmp_path, [Work(NEEDS_A_FILE, "grep -q two a.txt")], START)
     assert plan.carry()["exit_code"] != 0
     (asked,) = waiting_questions(plan.store)
     commit_what_is_needed(plan)
     answer(plan.store, asked.task_id, "It is there now.", AT)
     (before,) = TaskRunStore(plan.folder).all()
-    command = [sys.executable, "-c", HOLDS, str(plan.project.state_dir), before.run_id]
-    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, **pipes) as process:
-        assert process.stdout is not None and process.stdout.readline() == "held\n"
-        assert plan.carry()["exit_code"] == 5
-        assert [one.run_id for one in TaskRunStore(plan.folder).all()] == [before.run_id]
-        process.communicate("")
-    assert plan.carry()["exit_code"] == 0, plan.events
+    with held_elsewhere(plan, before.run_id):
+        assert plan.carry()["exit_code"] == 0, plan.events
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_task_that_had_not_started_begins_anew_when_it_is_free_elsewhere(tmp_path: Path) -> None:
+    plan = PlanProject.make(tmp_path, [Work()], START)
+    settings = plan.settings().model_copy(update={"setup": "test -e ready"})
+    assert plan.carry(settings=settings)["exit_code"] == 4
+    (before,) = TaskRunStore(plan.folder).all()
+    plan.project.write({"ready": ""})
+    plan.project.git("add", "-A")
+    plan.project.git("commit", "-qm", "what the set-up needs")
+    with held_elsewhere(plan, before.run_id):
+        assert plan.carry(settings=settings)["exit_code"] == 0, plan.events
+    assert before.run_id not in {row.run_id for row in RunIndex(plan.project.state_dir).runs()}
 
 
 def test_where_something_would_be_lost_the_question_says_how_to_begin_afresh(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -48,16 +48,18 @@ class PlanSettings(BaseModel):
         setup: str | None,
         overrides: list[str],
         base_dir: Path,
+        kinds: Callable[[PlanSettings], Mapping[str, str]] = lambda kept: {},
     ) -> PlanSettings:
         """Return these settings, overridden by newly given ones.
 
-        What was kept for another kind of planner or worker is left out.
+        What was kept for another kind of planner or worker is left out. `kinds` returns the kinds
+        that a task with the kept settings has, by section, for those that no option names.
         """
         given = {name: value for name, value in options.items() if value is not None}
         if not (given or setup or overrides):
             return self
         more = {key_of(text): text for text in overrides}
-        left = self._for_other_kinds(overrides, given)
+        left = self._for_other_kinds(overrides, given, kinds)
         kept = {name: value for name, value in self.options.items() if name not in left}
         kept_overrides = {key: text for key, text in self.overrides.items() if key not in left}
         return self.model_copy(
@@ -70,18 +72,26 @@ class PlanSettings(BaseModel):
             }
         )
 
-    def _for_other_kinds(self, overrides: list[str], given: Mapping[str, str]) -> list[str]:
+    def _for_other_kinds(
+        self,
+        overrides: list[str],
+        given: Mapping[str, str],
+        kinds: Callable[[PlanSettings], Mapping[str, str]],
+    ) -> list[str]:
         """Return names of options and settings kept for a kind that newly given ones replace."""
         found: list[str] = []
         for section, model in KINDS.items():
             wanted = kind_named(section, overrides, given)
-            known = kind_named(section, self.overrides.values(), self.options)
-            if wanted is None or (known and not is_other_kind(known, wanted)):
+            if wanted is None:
                 continue
             whole = f"runner.{section}"
             begins = tuple(f"{whole}.{name}." for name in OF_ONE_KIND[section])
-            found += [name for name in (section, model) if name in self.options]
-            found += [k for k in self.overrides if k == whole or f"{k}.".startswith(begins)]
+            kept = [name for name in (section, model) if name in self.options]
+            kept += [k for k in self.overrides if k == whole or f"{k}.".startswith(begins)]
+            known = kind_named(section, self.overrides.values(), self.options)
+            if kept and not known:
+                known = kinds(self).get(section)
+            found += kept if not known or is_other_kind(known, wanted) else []
         return found
 
     @property

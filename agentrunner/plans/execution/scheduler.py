@@ -43,6 +43,9 @@ class TaskOutcome(Struct, frozen=True):
     run_id: str = ""
     question: int = 0
     """The plan's question that a person may answer; 0 for none."""
+    busy: bool = False
+    """For RETRY_WAIT: whether another process is at work on it. That is no failure, and may take
+    hours."""
 
 
 class Inbox(Protocol):
@@ -181,13 +184,13 @@ class Scheduler:
             self._failures.pop(task_id, None)
             self._schedule.again(task_id)  # as the changed plan has it, if it is still there
             return
-        failures = self._failures.get(task_id, 0)
+        failures = 0 if outcome.busy else self._failures.get(task_id, 0)
         if outcome.status == PlanTaskStatus.RETRY_WAIT:
             more = failures < len(BACK_OFF_SEC)
             again = more and not self._stop.is_set()
             self._on_wait(task_id, outcome, BACK_OFF_SEC[failures] if again else None)
             if again:
-                self._failures[task_id] = failures + 1
+                self._failures[task_id] = 0 if outcome.busy else failures + 1
                 pause = asyncio.create_task(self._clock.sleep(BACK_OFF_SEC[failures]))
                 self._waiting[pause] = task_id
             if more:

@@ -21,7 +21,13 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.engine import retention, runs
 from agentrunner.engine.attempt_run import Options
 from agentrunner.engine.unrecorded import has_worked
-from agentrunner.errors import AgentRunnerError, EnvironmentNotReady, InfraError, UsageError
+from agentrunner.errors import (
+    AgentRunnerError,
+    EnvironmentNotReady,
+    InfraError,
+    LockHeld,
+    UsageError,
+)
 from agentrunner.errors.runs import StaleAnswer, WrongAnswer
 from agentrunner.errors.task_files import PolicyBreach
 from agentrunner.plans.execution.answers import (
@@ -127,11 +133,16 @@ class TaskRuns:
             if isinstance(error, InfraError) and not error.passes:
                 outcome = self._questions.ask_unfit(task_id, PlanTaskStatus.BLOCKED, error)
             else:
-                outcome = TaskOutcome(PlanTaskStatus.RETRY_WAIT, str(error), self._run_of(task_id))
+                outcome = TaskOutcome(
+                    PlanTaskStatus.RETRY_WAIT,
+                    str(error),
+                    self._run_of(task_id),
+                    busy=isinstance(error, LockHeld),
+                )
         except UsageError as error:
             outcome = self._questions.ask_unfit(task_id, PlanTaskStatus.FAILED, error)
         self._spending.count(outcome.run_id)
-        self._tries[task_id] = failures + 1
+        self._tries[task_id] = 0 if outcome.busy else failures + 1
         if outcome.status != PlanTaskStatus.RETRY_WAIT:  # `waits` saves that one, with the time
             self._note(task_id, outcome.status, outcome.detail)
         return outcome
@@ -206,10 +217,10 @@ class TaskRuns:
         A commit of the person's may have what kept it from starting, or what it failed for.
         """
         state_dir, unfit = self._options.state_dir, task_run.asked == UNFIT
-        task_run = self._questions.taken_up(task_run)
         begun = is_begun(state_dir, task_run.run_id)
         if begun:
             await asyncio.to_thread(self._check_free, task_run)
+        task_run = self._questions.taken_up(task_run)
         if begun and not unfit:
             return await self._afresh(task_run) or task_run
         if begun and await asyncio.to_thread(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from agentrunner.config.markdown import detect_language
 from agentrunner.config.prd import read_item
 from agentrunner.config.spec import Check, CriterionSpec, TaskSpec
 from agentrunner.discovery.repository import detect_test
-from agentrunner.errors import UsageError
+from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.plans.execution.plan_settings import PlanSettings
 from agentrunner.plans.plan import Plan
 from agentrunner.prompts import render
@@ -62,6 +63,25 @@ def task_spec(
         detect_test=detect_test,
         auto=True,
     )
+
+
+def kinds_of(settings: PlanSettings, repo: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the kinds of planner and worker of tasks with these settings, by section.
+
+    {} where they cannot be read as they are. Blocks.
+    """
+    task = {"version": "1", "task": {"title": "-", "repo": str(repo), "prd": {"text": "-"}}}
+    with contextlib.suppress(AgentRunnerError):
+        runner = load_task(
+            TaskSource("stdin", json.dumps(task)),
+            overrides=list(settings.overrides.values()),
+            options=settings.options,
+            environ=environ,
+            cwd=Path(settings.base_dir),
+            auto=True,
+        ).runner
+        return {"meta": runner.meta.kind, "worker": runner.worker.kind}
+    return {}
 
 
 def requirements(plan: Plan, task_id: str, evidence: str = "") -> str:

@@ -31,6 +31,18 @@ def run_python(script: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def test_a_command_is_given_when_its_program_begins_not_when_its_process_was_forked() -> None:
+    """A script may wait for long before it becomes the command by `exec`."""
+    shows = (
+        "from agentrunner import __main__, cli\n"
+        "cli.call = lambda *given: print(cli.GIVEN_AT.get()) or 0\n"
+        "__main__.main()"
+    )
+    command = ["sh", "-c", 'sleep 0.2; date +%s.%N; exec "$0" -c "$1"', sys.executable, shows]
+    before, given = subprocess.check_output(command, text=True).split()
+    assert float(before) < float(given)
+
+
 # -- help and mistakes --------------------------------------------------------------------------
 
 

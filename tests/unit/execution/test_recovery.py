@@ -53,6 +53,7 @@ def facts(
     wait_sec: float = 3600,
     profile: WorkerRoleSpec | None = None,
     before: WorkerRun | None = None,
+    latest: dict[str, WorkerRun] | None = None,
     **order: Any,
 ) -> FailureFacts:
     fixed = {"worker_run_id": "1-001", "worker": "codex-cli", "member": run.member, **order}
@@ -60,7 +61,7 @@ def facts(
         run=run,
         order=WorkerOrder(prompt=FileRef(path="p"), **fixed),
         earlier=earlier,
-        before=before,
+        latest=latest or ({before.member: before} if before else {}),
         candidates=candidates,
         cooling=cooling or {},
         profile=profile or WorkerRoleSpec(),
@@ -233,14 +234,28 @@ def test_the_next_candidate_takes_over_from_one_that_cannot_work() -> None:
     cooling = {"worker:claude": at(60)}
     step = next_step(facts(run, candidates=three, cooling=cooling))
     assert step == FailOver("gemini", left_alone)
-    cooling |= {"worker:gemini": at(60)}
-    other = ended("failed", "gemini", exit_code=126, error="No permission.")
-    step = next_step(facts(run, candidates=three, cooling=cooling, earlier=(other, run)))
+
+
+def test_a_person_hears_of_all_that_cannot_work_also_of_those_that_failed_for_earlier_orders() -> (
+    None
+):
+    run, four = ended("failed", exit_code=127, error=NOT_THERE), ("a", "b", "codex", "spent")
+    cooling = {"unable:a": at(60), "unable:b": at(60), "worker:spent": at(60)}
+    latest = {"b": ended("failed", "b", exit_code=126, error="No permission.")}
+    step = next_step(facts(run, candidates=four, cooling=cooling, latest=latest))
     assert isinstance(step, AskPerson)
-    assert step.why == (
-        "gemini could not work, its command fails: No permission; "
+    assert step.why == (  # the run of `a` was too long ago
+        "a could not work, its command fails; "
+        "b could not work, its command fails: No permission; "
         f"codex could not work, its command fails: {NOT_THERE.rstrip('.')}"
     )
+
+
+def test_a_candidate_that_cannot_work_is_not_waited_for() -> None:
+    run, both = ended("rate_limit", reset_at=at(900)), ("broken", "codex")
+    for cooling in ({"unable:broken": at(60)}, {"unable:broken": at(60), "worker:broken": at(30)}):
+        step = next_step(facts(run, candidates=both, cooling=cooling))
+        assert waited(step) == ("codex", 900 + SETTLE_SEC, True)
 
 
 def test_what_fails_alike_twice_and_does_nothing_is_asked_about() -> None:

@@ -91,11 +91,15 @@ def test_a_change_of_every_kind(golden: Golden) -> None:
 
 def test_what_becomes_of_a_task_that_was_begun_and_is_changed_is_said() -> None:
     before = standing(BASE)
+    stopped = replace(before.tasks["TASK-0004"], status=PlanTaskStatus.STOPPED)
+    before = replace(before, tasks={**before.tasks, "TASK-0004": stopped})
     for task_id, given, told in [
         ("TASK-0001", {"description": "Else."}, ANEW[PlanTaskStatus.COMPLETE]),
         ("TASK-0001", {"milestone": "M2"}, ""),
         ("TASK-0002", {"description": "Else."}, AT_WORK_ANEW),
         ("TASK-0003", {"description": "Else."}, ""),
+        ("TASK-0004", {"description": "Else."}, ANEW[PlanTaskStatus.STOPPED]),
+        ("TASK-0004", {"milestone": "M2"}, ""),
     ]:
         lines = diff_lines(before, planned([PlanEdit("update", task_id, given)], before), width=80)
         found = [line for line in lines if "again" in line or "anew" in line]

@@ -11,6 +11,7 @@ import pytest
 
 from agentrunner.execution.deps import Clock
 from agentrunner.plans.edits import PlanEdit
+from agentrunner.plans.execution import scheduler
 from agentrunner.plans.execution.scheduler import PlanOutcome, Scheduler, TaskOutcome, exit_code
 from agentrunner.plans.patch import apply
 from agentrunner.plans.plan import Plan, PlanTaskStatus
@@ -92,6 +93,15 @@ async def test_surroundings_are_tried_three_times_more() -> None:
     ).run()
     assert play.began == [A] * 4 and told == [30, 120, 600, None]
     assert outcome.outcomes[A] == RETRY and outcome.blocked == [B]
+
+
+async def test_what_another_process_works_on_is_waited_for_however_long_that_takes() -> None:
+    clock, busy = Waits(), TaskOutcome(PlanTaskStatus.RETRY_WAIT, busy=True)
+    play = Play(TASK_0001=[RETRY, *[busy] * 9, RETRY, RETRY])
+    outcome = await conduct(plan_of([Work()]), play, clock=clock).run()
+    assert outcome.outcomes[A] == DONE
+    waited = [seconds for seconds in clock.waited if seconds in scheduler.BACK_OFF_SEC]
+    assert waited == [30.0] * 11 + [120.0]
 
 
 async def test_a_task_that_waits_to_be_tried_again_takes_no_place() -> None:

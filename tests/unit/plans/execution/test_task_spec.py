@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from agentrunner.plans.execution.plan_settings import (
     load_settings,
     save_settings,
 )
-from agentrunner.plans.execution.task_spec import criteria_of, requirements, task_spec
+from agentrunner.plans.execution.task_spec import criteria_of, kinds_of, requirements, task_spec
 from agentrunner.plans.patch import apply
 from agentrunner.plans.plan import Hint, Plan
 from agentrunner.storage.plan_folder import plan_folder
@@ -103,6 +104,26 @@ def test_settings_are_kept_and_laid_over_each_other(tmp_path: Path) -> None:
     more = again.with_given({"test": "pytest"}, "deps", ["runner.budget.usd=2"], tmp_path)
     assert more.options == {"test": "pytest", "worker": "mock"} and more.setup == "deps"
     assert list(more.overrides.values()) == ["runner.budget.usd=2"]
+
+
+def test_what_was_kept_for_the_worker_of_a_file_stays_where_that_very_worker_is_named(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / ".git").mkdir()
+    own = tmp_path / "agentrunner" / "config.yaml"
+    own.parent.mkdir()
+    runner = "{worker: {kind: command, command: [sh, -c, 'true']}, meta: {kind: checklist}}"
+    own.write_text(f"version: '1'\nrunner: {runner}\n", "utf-8")
+    kinds = partial(kinds_of, repo=tmp_path, environ={"XDG_CONFIG_HOME": str(tmp_path)})
+    given = ["worker.env.A=b", "runner.meta.model=m"]
+    whole = ["runner.worker={kind: command, command: [sh, -c, 'true']}"]
+    for overrides in (given, whole):
+        kept = PlanSettings(base_dir="/").with_given({}, None, overrides, tmp_path, kinds)
+        named = {"worker": "command", "meta": "checklist"}
+        again = kept.with_given(named, None, [], tmp_path, kinds)
+        assert (again.overrides, again.left) == (kept.overrides, ())
+        other = kept.with_given({"worker": "mock"}, None, [], tmp_path, kinds)
+        assert len(other.left) == 1 and other.left[0].startswith("runner.worker")
 
 
 def test_what_was_kept_for_another_worker_is_left_out_and_named(tmp_path: Path) -> None:
