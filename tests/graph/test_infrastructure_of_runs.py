@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -131,7 +132,7 @@ def test_a_program_that_git_ignores_has_to_be_installed_and_no_worker_can_write_
     ids=["not ignored", "asked for", "built by the command", "set up", "not in the manifest"],
 )
 def test_a_program_that_may_be_written_or_built_is_red(
-    tmp_path: Path, ignored: str, command: str, title: str, more: dict[str, object]
+    tmp_path: Path, ignored: str, command: str, title: str, more: dict[str, Any]
 ) -> None:
     manifest = {"composer.json": COMPOSER % "acme/kit"} if title == "Add tests." else {}
     run = Run(Project.make(tmp_path, {**SMALL, **manifest, ".gitignore": ignored}))
