@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agentrunner import api
 from agentrunner.errors import UsageError
 from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.execution.plan_settings import (
@@ -124,6 +125,9 @@ def test_what_was_kept_for_the_worker_of_a_file_stays_where_that_very_worker_is_
         assert (again.overrides, again.left) == (kept.overrides, ())
         other = kept.with_given({"worker": "mock"}, None, [], tmp_path, kinds)
         assert len(other.left) == 1 and other.left[0].startswith("runner.worker")
+    save_settings(plan_folder(tmp_path / "state", tmp_path), kept)
+    how = api.options(tmp_path / "state", environ={"XDG_CONFIG_HOME": str(tmp_path)})
+    assert api.plan_instructions(tmp_path, how, worker="command").settings.left == ()
 
 
 def test_what_was_kept_for_another_worker_is_left_out_and_named(tmp_path: Path) -> None:
