@@ -103,7 +103,6 @@ def test_the_planner_judges_where_nobody_else_is_named(run: Run) -> None:
 def test_whether_all_are_met_is_concluded_and_not_asked_for(run: Run) -> None:
     """A real, small model passed each criterion and said that not all were met."""
     yes = assess(passed=("AC-1", "AC-2"))
-    del yes["reply"]["payload"]["all_criteria_satisfied"]
     run.start([PLAN, work(), finish(), yes], FIX, test=TEST)
     assert run.ending == ("COMPLETE", "complete", 0)
 
