@@ -44,7 +44,7 @@ def asked_back(state: TaskContext, deps: Deps) -> Callable[[NextAction], None]:
     A planner that keeps to it has its way; a program means what it says. An order that code takes
     the place of is not refused, nor anything where another order would end the run.
     """
-    was_asked = _answers_by_code(deps) or _is_last_word(state)
+    was_asked = _answers_by_code(deps) or _order_would_end_it(state)
     met = not was_asked and _all_met(state, deps)
     evidence = state.get("evidence")
     red = evidence is not None and evidence.red
@@ -75,7 +75,7 @@ def reason_to_ask(state: TaskContext, deps: Deps, chosen: NextAction) -> str:
     return _WHY.format(chosen.decision.reason) if is_idle else ""
 
 
-def _is_last_word(state: TaskContext) -> bool:
+def _order_would_end_it(state: TaskContext) -> bool:
     """Whether a worker order would end the run: the planner was told so, or no loop is left."""
     stuck, counters = state.get("stuck"), state["counters"]
     return (stuck is not None and stuck.told) or counters.loops >= state["run"].max_loops

@@ -177,6 +177,8 @@ class Child:
         return len(killed - {self.pid})
 
 
+STANDARD = 2
+"""The last of the descriptors that every program has."""
 _PYTHON_BEGINS_WITH: Mapping[int, Any] = {
     signal.SIGCHLD: signal.SIG_DFL,
     signal.SIGINT: signal.default_int_handler,
@@ -198,7 +200,11 @@ class OwnProgram(Child):
             super()._execute(argv)
         for number, handler in _PYTHON_BEGINS_WITH.items():
             signal.signal(number, handler)
-        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        # By what is open: where no limit is set, a range would end at a thousand million.
+        for fd in map(int, os.listdir("/proc/self/fd")):  # noqa: PTH208 - no files
+            if fd > STANDARD:
+                with contextlib.suppress(OSError):  # the list's own
+                    os.close(fd)
         os.environ.clear()
         os.environ.update(self.env)
         sys.argv = ["-c", *argv[5:]]
