@@ -87,7 +87,7 @@ class ChecklistPlanner:
             reason = "wanting" if wanting else "refused" if can_execute else "nothing"
         decision = self._decision("run_worker", reason, ids=", ".join(wanting))
         decision["worker_call"] = {
-            "worker_type": self._spec.runner.worker.kind,
+            "worker_type": self._spec.candidates[0][0],
             "mode": "resume" if _has_session(facts) else "exec",
             "prompt": self._worker_prompt(facts),
         }

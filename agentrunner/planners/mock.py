@@ -20,7 +20,7 @@ class MockPlanner:
     reads_prompts = False
 
     def __init__(self, spec: TaskSpec, environ: Mapping[str, str]) -> None:
-        self._worker_kind = spec.runner.worker.kind
+        self._worker = spec.candidates[0][0]
 
     def describe(self) -> str:
         return "mock (no model)"
@@ -58,7 +58,7 @@ class MockPlanner:
         return {
             "decision": {"action": "run_worker", "reason": "Mock run"},
             "worker_call": {
-                "worker_type": self._worker_kind,
+                "worker_type": self._worker,
                 "mode": "exec",
                 "prompt": "echo 'Hello from Mock Worker'",
             },

@@ -27,8 +27,18 @@ class Changes:
     added: frozenset[str] = frozenset()
     modified: frozenset[str] = frozenset()
     deleted: frozenset[str] = frozenset()
-    lines_added: int = 0
-    lines_removed: int = 0
+    lines: Mapping[str, tuple[int, int]] = field(default_factory=dict, hash=False)
+    """How many lines were added and removed, by path; none of a binary file."""
+
+    @property
+    def lines_added(self) -> int:
+        """Lines added in all of these paths."""
+        return sum(added for added, _ in self.lines.values())
+
+    @property
+    def lines_removed(self) -> int:
+        """Lines removed in all of these paths."""
+        return sum(removed for _, removed in self.lines.values())
 
     @property
     def all(self) -> list[str]:
@@ -37,11 +47,13 @@ class Changes:
 
     def only(self, paths: Collection[str]) -> Changes:
         """The part about `paths`. A path that was changed and put back is not in it."""
+        paths = frozenset(paths)
         return replace(
             self,
             added=self.added.intersection(paths),
             modified=self.modified.intersection(paths),
             deleted=self.deleted.intersection(paths),
+            lines={path: counts for path, counts in self.lines.items() if path in paths},
         )
 
     def then(self, later: Changes) -> Changes:
@@ -65,8 +77,7 @@ def changes_between(snapshots: Snapshots, before: str, after: str) -> Changes:
             change.path for change in changes if change.kind in ("modified", "type")
         ),
         deleted=frozenset(change.path for change in changes if change.kind == "deleted"),
-        lines_added=sum(change.added or 0 for change in changes),
-        lines_removed=sum(change.removed or 0 for change in changes),
+        lines={change.path: (change.added or 0, change.removed or 0) for change in changes},
     )
 
 

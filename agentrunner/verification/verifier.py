@@ -395,8 +395,8 @@ class Verifier:
             proof=_facts_of_turning(baseline, test, checks, criteria),
             changed_files=handed_over.all[:MOST_PATHS],
             deleted_files=sorted(handed_over.deleted)[:MOST_PATHS],
-            lines_added=own.lines_added,
-            lines_removed=own.lines_removed,
+            lines_added=handed_over.lines_added,
+            lines_removed=handed_over.lines_removed,
         )
         findings += findings_about(evidence, lacking)
         empty = await asyncio.to_thread(
@@ -488,13 +488,7 @@ class Verifier:
         own = self.trees.by_workers(worker_changes, total)
         if own.all == total.all:
             return tree, total, total
-        paths = set(own.all)
-        lines = [c for c in self.snapshots.changes(baseline.tree, tree) if c.path in paths]
-        return tree, total, replace(
-            own,
-            lines_added=sum(change.added or 0 for change in lines),
-            lines_removed=sum(change.removed or 0 for change in lines),
-        )  # fmt: skip
+        return tree, total, replace(own, lines=total.only(own.all).lines)
 
     def claims(self, before: Results | None, criteria: Sequence[Criterion]) -> Claims:
         """Which tests that are red on the old tree have to turn green, and which are known reds."""

@@ -106,3 +106,11 @@ def test_an_ignored_file_that_is_asked_for_is_said_to_be_in_no_commit(run: Run) 
     assert "git ignores five.local" in shown and "git ignores five.local" in run.note()
     assert "git add calc.py && git commit" in shown and "add calc.py five.local" not in shown
     assert "git add calc.py && git commit" in run.note()
+
+
+def test_lines_of_what_git_ignores_are_not_counted(run: Run) -> None:
+    run.project.write({".gitignore": "*.log\n"})
+    run.start(SCRIPT, f"{FIX}; echo started >> run.log", test=TEST)
+    assert run.result["changed_files"] == ["calc.py"]
+    assert (run.result["lines_added"], run.result["lines_removed"]) == (1, 1)
+    assert "+1 -1" in screen(run)

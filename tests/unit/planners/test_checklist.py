@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agentrunner.config.agents import WorkerSpec
 from agentrunner.config.spec import Check, CriterionSpec, TaskSpec
 from agentrunner.planners.base import MessageType, PlannerRequest
 from agentrunner.planners.checklist import ChecklistPlanner
@@ -232,6 +233,16 @@ async def test_the_next_run_gets_what_is_red(make_spec: MakeSpec) -> None:
     ):
         assert part in prompt
     assert "AC-1, test" in payload["decision"]["reason"]
+
+
+async def test_a_worker_is_called_by_its_name(make_spec: MakeSpec) -> None:
+    spec = make_spec(kind="checklist", test="pytest -q")
+    workers = [WorkerSpec(kind="command", name="first"), WorkerSpec(kind="command")]
+    runner = spec.runner.model_copy(update={"workers": workers, "worker": workers[0]})
+    spec = spec.model_copy(update={"runner": runner})
+    context: TaskContext = {"state": TaskState.RUNNING, "criteria": [WHOLE_TEST]}
+    payload = await ask(spec, "next_action", context)
+    assert payload["worker_call"]["worker_type"] == "first"
 
 
 async def test_a_session_is_gone_on_with(make_spec: MakeSpec) -> None:
