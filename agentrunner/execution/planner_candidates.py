@@ -15,7 +15,6 @@ from agentrunner.planners.base import (
     MessageType,
     PlannerClient,
     PlannerUnavailable,
-    answers_by_code,
 )
 from agentrunner.planners.panel import RoleCandidates, role_of
 from agentrunner.state.run_state import TaskContext
@@ -87,6 +86,6 @@ def asks(deps: Deps, role_candidates: RoleCandidates) -> bool:
 
     Programs answer the same however often they are asked, and so does a replayed planner.
     """
-    by_code = all(answers_by_code(one.client) for one in role_candidates.candidates)
+    by_code = role_candidates.by_code
     wanted = deps.spec.runner.meta.on_unusable == "ask"
     return wanted and not by_code and deps.cassette.replay is None

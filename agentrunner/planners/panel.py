@@ -23,6 +23,7 @@ from agentrunner.planners.base import (
     PlannerRequest,
     PlannerUnavailable,
     Reply,
+    answers_by_code,
 )
 from agentrunner.planners.factory import make_planner
 from agentrunner.planners.retry import seconds_until
@@ -51,6 +52,11 @@ class RoleCandidates(Struct, frozen=True):
     """Whether the next one takes over when a quota is spent; else the run waits."""
     cool_down_sec: float = 300
     """Seconds to skip a candidate whose quota is spent, if the provider names no reset time."""
+
+    @property
+    def by_code(self) -> bool:
+        """Whether programs answer, which mean what they say, and no model."""
+        return all(answers_by_code(one.client) for one in self.candidates)
 
     def named(self, name: str) -> Candidate:
         """Return the candidate of this name, else the last one."""
