@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentrunner.api.driving import aside, ignore, options, state_folder
+from agentrunner.api.driving import aside, ignore, in_thread, options, state_folder
 from agentrunner.errors.plans import NoProposal
 
 if TYPE_CHECKING:
@@ -140,18 +140,16 @@ async def plan(repo: Path, *, state_dir: Path | str | None = None) -> Plan:
     return await aside(_store(repo, state_dir).load)
 
 
-async def plan_status(repo: Path, *, state_dir: Path | str | None = None) -> PlanStatus:
-    """Return how the plan and each of its tasks stand, also while another process executes it."""
-    return await aside(plan_status_sync, repo, state_dir=state_dir)
-
-
 def plan_status_sync(repo: Path, *, state_dir: Path | str | None = None) -> PlanStatus:
-    """Do the same as `plan_status`. Blocks."""
+    """Return how the plan and each of its tasks stand, also while another process executes it."""
     from datetime import UTC, datetime
 
     from agentrunner.plans.execution.status import look
 
     return look(state_folder(state_dir), _folder(repo, state_dir), datetime.now(UTC))
+
+
+plan_status = in_thread(plan_status_sync)
 
 
 async def undo_plan(
@@ -271,7 +269,7 @@ async def run_plan(
     return await execute_plan(order, how.on_event)
 
 
-async def answer_plan(
+def answer_plan_sync(
     repo: Path, question: int | str, text: str, *, state_dir: Path | str | None = None
 ) -> OpenQuestion:
     """Answer a question of the plan, and return it; the process that executes the plan continues by
@@ -280,13 +278,6 @@ async def answer_plan(
     `question` is its number, or the task that asks, or "budget", whose answer raises the limit.
     Raises UsageError where there is no such question or the answer does not fit.
     """
-    return await aside(answer_plan_sync, repo, question, text, state_dir=state_dir)
-
-
-def answer_plan_sync(
-    repo: Path, question: int | str, text: str, *, state_dir: Path | str | None = None
-) -> OpenQuestion:
-    """Do the same as `answer_plan`. Blocks."""
     from agentrunner.execution.credentials import secrets_in
     from agentrunner.plans.conversation import check_message
     from agentrunner.plans.execution.answers import asked_by
@@ -303,6 +294,9 @@ def answer_plan_sync(
     if found.task_id == BUDGET:
         raise_budget(folder, store.load(), text, repo=repo, state_dir=place, environ=environ)
     return store.answer(found.id, text, stamp_now())
+
+
+answer_plan = in_thread(answer_plan_sync)
 
 
 def _folder(repo: Path, state_dir: Path | str | None) -> PlanFolder:

@@ -19,7 +19,7 @@ from agentrunner.execution.seeing import Seeing, ids_in, red_ids_in, seeing
 from agentrunner.execution.silence import Silence, silence_of
 from agentrunner.execution.written import facts_of
 from agentrunner.money.counters import Accounting, allowance
-from agentrunner.planners.asking import Asker, PlannerAnswer
+from agentrunner.planners.asking import Asker
 from agentrunner.planners.base import (
     PlannerCall,
     PlannerClient,
@@ -86,7 +86,7 @@ async def ask(
     view = view or seeing(state, deps)
     prompt = await _prompt(state, deps, type, view, repository, at_fault, quotes)
 
-    async def asked_of(client: PlannerClient) -> PlannerAnswer:
+    async def asked_of(client: PlannerClient) -> Message:
         if quotes is None:
             view.begin()
         asker = Asker(
@@ -121,7 +121,7 @@ async def ask(
         raise AskFailed(error, accounting.counters) from error
     except TaskFailed as error:
         raise AskFailed(error, accounting.counters) from error
-    return _with_known_names(state, deps, type, asked.message, view), accounting.counters
+    return _with_known_names(state, deps, type, asked, view), accounting.counters
 
 
 async def _prompt(
@@ -307,7 +307,7 @@ def _record(state: TaskContext, deps: Deps, call: PlannerCall, cost: Mapping[str
     asked = json.dumps(messages, ensure_ascii=False)
     # For people to read: unlike checkpoint and log, no step depends on these files.
     request = deps.folder.write(f"{name}.request.json", asked, sync=False, new=True)
-    response = deps.folder.write(f"{name}.response.txt", call.response, sync=False, new=True)
+    response = deps.folder.write(f"{name}.response.txt", call.text, sync=False, new=True)
     deps.record(
         state,
         "meta_call",

@@ -206,26 +206,15 @@ def costs_nothing(client: object, is_free: Callable[[str], bool]) -> bool:
     return answers_by_code(client) or covered or bool(near and is_free(near))
 
 
-@dataclass(frozen=True)
-class PlannerCall:
+@dataclass(frozen=True, kw_only=True)
+class PlannerCall(Reply):
     """The record of one attempt on the wire, for the run log and the note."""
 
     number: int
     type: MessageType
     messages: tuple[ChatMessage, ...]
-    response: str
     error: str
+    """Why its text is not used; "" where it is."""
     duration_sec: float
-    input_tokens: int = 0
-    output_tokens: int = 0
-    model: str = ""
-    cached_tokens: int = 0
-    usd: float | None = None
-    """See `Reply`; the same for the next four fields."""
-    known: Known = "unknown"
-    subscription: bool = False
-    candidate: str = ""
-    near: bool = False
     looks: tuple[str, ...] = ()
     """Descriptions of what it looked at instead of answering."""
-    extra: Mapping[str, Any] = field(default_factory=dict)

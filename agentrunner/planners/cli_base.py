@@ -30,14 +30,7 @@ from agentrunner.money.usage import Usage
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply
 from agentrunner.planners.cli_access import planner_access
 from agentrunner.planners.cli_sandbox import CliFolders, CliOutcome, CliSandbox
-from agentrunner.planners.constraint import (
-    SIMPLER,
-    Constraint,
-    effective,
-    first_constraint,
-    refuses_schema,
-    schema_of,
-)
+from agentrunner.planners.constraint import AskedSchema, Constraint, schema_of
 from agentrunner.planners.retry import BY_CLASS, WORTH_A_RETRY, capped, seconds_until
 from agentrunner.planners.timeouts import NEAR, is_near
 from agentrunner.planners.workplace import Workplace
@@ -132,7 +125,7 @@ class CliPlanner(ABC):
         self._access = planner_access(spec, self._worker, environ, replays=replay is not None)
         near = is_near(urlsplit(self._access.server).hostname or "")
         self._timeout_sec = spec.runner.meta.timeout_sec or (NEAR[0] if near else TIMEOUT_SEC)
-        self._constraint = first_constraint(near=near)
+        self._schema = AskedSchema(near=near)
 
     @abstractmethod
     def command(self, call: CliCall, program: str, model: str | None) -> WorkerCommand:
@@ -186,7 +179,7 @@ class CliPlanner(ABC):
         if place.repo is not None:
             texts.append(f"The repository is {place.repo}. You can read it, and cannot change it.")
         prompt = "\n\n".join(texts)
-        constraint = effective(request, self._constraint)
+        constraint = self._schema.of(request)
         return CliCall(place, request, system, prompt, shown, base_url, constraint)
 
     # -- outcome of a call ------------------------------------------------------------------------
@@ -210,7 +203,8 @@ class CliPlanner(ABC):
         if ran.result.exit_code == NOT_FOUND and not ran.usage.total.calls:
             raise self._missing("in its sandbox")
         failure = self._failure(answer, ran.result.stderr, last)
-        if self._simplify_if_refused(failure, last, constrained):
+        refused = last.status in (400, 422) if last is not None else failure.kind == "protocol"
+        if refused and self._schema.is_refused(constrained, failure.message):
             raise PlannerUnavailable(
                 f"The planner {self.kind}: {capped(failure.message)}",
                 retryable=True,
@@ -219,16 +213,6 @@ class CliPlanner(ABC):
                 other_form=True,
             )
         raise self._unavailable(failure, shown, reply)
-
-    def _simplify_if_refused(
-        self, failure: Failure, last: Call | None, constrained: Constraint
-    ) -> bool:
-        """Whether the provider refused the schema; then a simpler one is requested from now on."""
-        refused = last.status in (400, 422) if last is not None else failure.kind == "protocol"
-        if constrained == "none" or not refused or not refuses_schema(failure.message):
-            return False
-        self._constraint = SIMPLER[constrained]
-        return True
 
     @property
     def subscribed(self) -> bool:

@@ -27,14 +27,7 @@ from agentrunner.gateway.exchange import Mismatch
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply, in_turns
 from agentrunner.planners.chat_reply import reply_of
 from agentrunner.planners.completions import causes, checked_completion, whole_body
-from agentrunner.planners.constraint import (
-    SIMPLER,
-    Constraint,
-    effective,
-    first_constraint,
-    refuses_schema,
-    schema_of,
-)
+from agentrunner.planners.constraint import AskedSchema, Constraint, schema_of
 from agentrunner.planners.endpoint import endpoint
 from agentrunner.planners.factory import reply_format
 from agentrunner.planners.retry import capped, http_failure, parse_retry_after
@@ -109,9 +102,9 @@ class OpenAIChatPlanner:
                 "--planner checklist, which needs no model",
                 nothing_spent=True,
             )
-        self._constrain: Constraint = first_constraint(near=self._endpoint.near)
+        self._schema = AskedSchema(near=self._endpoint.near)
         if reply_format(spec) != "json":
-            self._constrain = "none"
+            self._schema.constraint = "none"
         # On a cassette an answer is one piece.
         self._streams: Streaming = "no" if record or replay else "counted"
         self._chat: ChatOpenAI | None = None
@@ -130,7 +123,7 @@ class OpenAIChatPlanner:
         chat = self._chat
         if chat is None:
             chat = await asyncio.to_thread(self._client)
-        constrained = effective(request, self._constrain)
+        constrained = self._schema.of(request)
         options = _constraint(chat, request, constrained)
         streams: Streaming = "no" if chat.use_responses_api else self._streams
         _add_streaming(options, streams)
@@ -160,18 +153,13 @@ class OpenAIChatPlanner:
     def _simplify_if_refused(self, body: str, constrained: Constraint, streams: Streaming) -> bool:
         """Whether the server refused something optional; then it is left out from now on.
 
-        Servers refuse such things only when they are sent. The prompt states the form of a reply
-        anyway, so a simpler schema is tried, then none. Several requests may be refused at once for
-        the same.
+        Servers refuse such things only when they are sent.
         """
         word, less = _STREAM_REFUSALS.get(streams, ("", "no"))
         if word and re.search(word, body.lower()):
             self._streams = less
             return True
-        if constrained != "none" and refuses_schema(body):
-            self._constrain = SIMPLER[constrained]
-            return True
-        return False
+        return self._schema.is_refused(constrained, body)
 
     async def close(self) -> None:
         chat, self._chat = self._chat, None

@@ -134,7 +134,7 @@ class CallLog:
         name = f"meta/{call.number:04d}-{call.type}"
         sent = [{"role": m.role, "content": m.content} for m in call.messages]
         text = json.dumps(sent, ensure_ascii=False)
-        for path, data in ((f"{name}.request.json", text), (f"{name}.response.txt", call.response)):
+        for path, data in ((f"{name}.request.json", text), (f"{name}.response.txt", call.text)):
             write_new(self._folder / path, data.encode("utf-8", "backslashreplace"), sync=False)
         values = {
             "number": call.number,
@@ -220,7 +220,7 @@ class PanelPlanner:
 
         async def asked_of(client: PlannerClient) -> Message:
             asker = self._asker(client, prompt)
-            return (await asker.ask(replace(prompt, call_number=number()), check)).message
+            return await asker.ask(replace(prompt, call_number=number()), check)
 
         try:
             return await self._candidates.ask(asked_of, number)
