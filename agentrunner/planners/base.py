@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -36,13 +37,10 @@ def in_turns(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
 
     The beginning of each message stays the same, so that the provider still finds it in its cache.
     """
-    turns: list[ChatMessage] = []
-    for message in messages:
-        if turns and turns[-1].role == message.role:
-            turns[-1] = ChatMessage(message.role, f"{turns[-1].content}\n\n{message.content}")
-        else:
-            turns.append(message)
-    return turns
+    return [
+        ChatMessage(role, "\n\n".join(message.content for message in of_one))
+        for role, of_one in groupby(messages, key=lambda message: message.role)
+    ]
 
 
 class Written(Struct, frozen=True):
