@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import cast
 
@@ -260,10 +261,11 @@ def worker_changes(log: RunLog) -> list[WorkerChange]:
 
     Earlier versions also ran rounds of checks in the repository, which changed it as workers do.
     """
-    fields = {"worker_run": ("tree_before", "tree_after"), "evidence": ("tree", "tree_after")}
+    runs = ((one.at, "tree_before", one) for one in log.records("worker_run"))
+    rounds = ((one.at, "tree", one) for one in log.records("evidence"))
     found = []
-    for record in log.records():
-        before, after = (record.data.get(key) for key in fields.get(record.kind, ("", "")))
+    for _, began, record in sorted([*runs, *rounds], key=itemgetter(0)):
+        before, after = record.data.get(began), record.data.get("tree_after")
         if before and after and (before != after or record.kind == "worker_run"):
             found.append(WorkerChange(str(before), str(after)))
     return found

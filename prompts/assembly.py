@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, Self
 
 from msgspec import Struct
@@ -291,10 +291,13 @@ _fixed_part = lru_cache(maxsize=32)(render_part)
 
 
 def _marker_of(prompt: PromptInput) -> Block:
-    def block(name: str, text: str, id_: str = "") -> str:
-        return marked(prompt.salt, name, text, id_)
+    return _marker(prompt.salt)
 
-    return block
+
+@lru_cache(maxsize=128)
+def _marker(salt: str) -> Block:
+    """Return the same object for one run, by which its rounds know their texts again."""
+    return partial(marked, salt)
 
 
 def _opening(prompt: PromptInput) -> str:
