@@ -160,7 +160,7 @@ async def _renew_old_baseline(state: TaskContext, deps: Deps) -> Update:
     results.
     """
     baseline = state.get("baseline")
-    if baseline is None or await asyncio.to_thread(deps.verifier.has_sealed):
+    if baseline is None or deps.verifier.has_sealed():
         return {}
     text = "This run was begun by an older version: what was before it is measured anew."
     deps.warn(state, "baseline-renewed", text)
@@ -221,9 +221,7 @@ async def _evidence(state: TaskContext, deps: Deps) -> Evidence:
 
     Red results are measured again when completion is requested: they may have been flaky.
     """
-    tree, suspicions = await asyncio.to_thread(
-        lambda: (deps.snapshots.take().tree, _suspicions(deps))
-    )
+    tree, suspicions = await asyncio.to_thread(_look, deps)
     known = state.get("evidence")
     careful = bool(state.get("wants_completion"))
     same = known is not None and not known.stale and tree in (known.tree, known.tree_after)
@@ -254,6 +252,12 @@ async def _evidence(state: TaskContext, deps: Deps) -> Evidence:
     for finding in evidence.findings:
         deps.warn(state, finding.code, finding.message)
     return evidence
+
+
+def _look(deps: Deps) -> tuple[str, list[Finding]]:
+    """Return the present tree, and what no tree shows. Blocks."""
+    tree, deps.left_tree = deps.left_tree or deps.snapshots.take().tree, ""
+    return tree, _suspicions(deps)
 
 
 def worker_changes(log: RunLog) -> list[WorkerChange]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
+
+import msgspec
 
 from agentrunner.errors import TaskFailed
 from agentrunner.execution.budget_questions import FOR_CALL, BudgetSpent, check_budget, limits_for
@@ -69,8 +70,7 @@ async def ask(
     accounting = Accounting(counters, deps.prices)
 
     async def record(call: PlannerCall) -> None:
-        cost = accounting.add(call)
-        await asyncio.to_thread(_record, state, deps, call, cost)
+        _record(state, deps, call, accounting.add(call))
 
     candidates = deps.panel.role_candidates(role_of(type)).candidates
     free = all(
@@ -300,11 +300,10 @@ class AskFailed(TaskFailed):
 
 def _record(state: TaskContext, deps: Deps, call: PlannerCall, cost: Mapping[str, Any]) -> None:
     """Save the whole exchange in files, and a line about it in log and events; warn of a server
-    that cut it. Blocks.
+    that cut it. Blocks, but does not wait for the disk.
     """
     name = f"meta/{call.number:04d}-{call.type}"
-    messages = [{"role": m.role, "content": m.content} for m in call.messages]
-    asked = json.dumps(messages, ensure_ascii=False)
+    asked = msgspec.json.encode(call.messages)
     # For people to read: unlike checkpoint and log, no step depends on these files.
     request = deps.folder.write(f"{name}.request.json", asked, sync=False, new=True)
     response = deps.folder.write(f"{name}.response.txt", call.text, sync=False, new=True)
