@@ -12,7 +12,6 @@ import typer
 
 from agentrunner import environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.announced import announced_trial
 from agentrunner.commands.chosen import chosen
 from agentrunner.commands.console import Output, interactive, show, tell, width_of
 from agentrunner.commands.notes_ignored import NOTES, ignore_notes, is_ignored
@@ -77,7 +76,7 @@ def init(
     candidates, setup = candidates_of(repo / part), setup_for(repo, part)
     around = ci_environment(repo)
     state = environment.state_dir(state_dir)
-    trial = announced_trial(repo, candidates, state, skip=no_try, env=around.env, part=part)
+    trial = SandboxTrial(repo, candidates, state, skip=no_try, env=around.env, part=part).run()
     best = trial.best
     written = setup if setup and _wants_setup(setup, best) else None
     hosts = registries_of(repo, os.environ) if written else ()

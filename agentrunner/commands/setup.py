@@ -22,7 +22,6 @@ import typer
 import agentrunner
 from agentrunner import __version__, environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.announced import announced_trial
 from agentrunner.commands.chosen import Taken, chosen
 from agentrunner.commands.console import Output, form_of, interactive, show, tell
 from agentrunner.commands.obstacles import obstacles
@@ -144,11 +143,11 @@ def examine(
     candidates = candidates_of(repo / part)
     taken = chosen(repo, environ, state_dir, bool(candidates), policy, connect=True)
     worker = taken.kinds.get("worker") or USUAL_WORKER
-    trial = announced_trial(
+    trial = SandboxTrial(
         repo, candidates, state_dir,
         environ=environ, skip=skip or is_own_clone(repo), part=part, worker_kind=worker,
         policy=policy,
-    )  # fmt: skip
+    ).run()  # fmt: skip
     looks = asyncio.run(probe_sandboxes(repo, environ, state_dir, worker))
     home = environ.get("HOME", "")
     workers, planners = available_workers(repo), available_planners(environ, repo)
