@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from enum import StrEnum
@@ -12,7 +11,15 @@ from typing import Annotated
 import typer
 
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import Output, form_of, interactive, show, tell, width_of
+from agentrunner.commands.console import (
+    Output,
+    form_of,
+    interactive,
+    show,
+    show_json,
+    tell,
+    width_of,
+)
 from agentrunner.commands.which_run import here
 from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import BadEnvironment
@@ -104,8 +111,7 @@ def _show(file: str | None, everything: bool, as_json: bool) -> int:
     if as_json:
         settings = [{"key": key, "value": value, "from": where} for key, value, where in found]
         files_read = [{"path": path, "read": there} for path, there in files]
-        show(json.dumps({"settings": settings, "files": files_read}))
-        return 0
+        return show_json({"settings": settings, "files": files_read})
     show(settings_screen(found, files, os.environ.get("HOME", ""), width_of(sys.stdout)))
     return 0
 
@@ -141,7 +147,7 @@ def _set(file: Path, key: str, value: str, as_json: bool) -> int:
             error.path, error.source_line = f"config set {name}", ""  # no line of the file has it
         raise
     if as_json:
-        show(json.dumps({"key": name, "value": value, "file": str(file)}))
+        show_json({"key": name, "value": value, "file": str(file)})
     else:
         tell(f"{name} is {value} from now on, in {file}.")
     return 0
@@ -157,7 +163,7 @@ def _unset(file: Path, key: str, as_json: bool) -> int:
     if after != before:
         _write_checked(file, after, before)
     if as_json:
-        show(json.dumps({"key": name, "removed": after != before, "file": str(file)}))
+        show_json({"key": name, "removed": after != before, "file": str(file)})
     elif after != before:
         tell(f"{name} is not set any more in {file}.")
     else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import show, tell
+from agentrunner.commands.console import show, show_json, tell
 from agentrunner.commands.which_run import here
 from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import BadOption, UnknownKind
@@ -137,8 +136,7 @@ async def _build(order: ImageBuild, as_json: bool) -> int:
         await build(engine, order, lambda line: show(flat(line), sys.stderr))
         made = await find_image(engine, order.name)
     if as_json:
-        show(json.dumps({"image": order.name, "id": made.id if made else None}))
-        return 0
+        return show_json({"image": order.name, "id": made.id if made else None})
     tell(f"Built {order.name}, {made.id if made else 'and it is gone already'}.")
     return 0
 
@@ -154,8 +152,7 @@ async def _import_host(name: str, as_json: bool) -> int:
         await import_host_image(engine, name)
         made = await find_image(engine, name)
     if as_json:
-        show(json.dumps({"image": name, "id": made.id if made else None}))
-        return 0
+        return show_json({"image": name, "id": made.id if made else None})
     show(
         f"Made {name}. In the task file:\n"
         f"  runner:\n    worker: {{docker_image: {name}}}\n    sandbox: {{read_paths: [/usr]}}"

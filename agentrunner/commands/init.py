@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 from agentrunner import environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.chosen import chosen
-from agentrunner.commands.console import Output, interactive, show, tell, width_of
+from agentrunner.commands.console import Output, interactive, show, show_json, tell, width_of
 from agentrunner.commands.notes_ignored import NOTES, ignore_notes, is_ignored
 from agentrunner.commands.trying import SandboxTrial
 from agentrunner.commands.which_run import here
@@ -105,8 +104,7 @@ def init(
     if as_json:
         ignored = ignore_notes(repo, gitignore) if gitignore else is_ignored(repo)
         rows = [{"name": label, "value": value, "note": note} for label, value, note in facts]
-        show(json.dumps({"file": str(file), "facts": rows, "notes_ignored": ignored}))
-        return 0
+        return show_json({"file": str(file), "facts": rows, "notes_ignored": ignored})
     show(init_screen(facts, str(file), width_of(sys.stdout)))
     _offer(repo, gitignore, Output(no_input=no_input))
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Collection
@@ -14,7 +13,7 @@ import typer
 
 from agentrunner import api, environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import paint_for, show, tell, width_of
+from agentrunner.commands.console import paint_for, show, show_json, tell, width_of
 from agentrunner.commands.plan_place import repository
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def show_status(
 
     found = api.plan_status_sync(repo, state_dir=state_dir)
     if as_json:
-        show(json.dumps(found.as_dict()))
+        show_json(found.as_dict())
         return
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     way = way_to_a_plan(state_dir, repo)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ import typer
 
 from agentrunner import environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import paint_for, show, width_of
+from agentrunner.commands.console import paint_for, show, show_json, width_of
 from agentrunner.commands.index import Entries, Index, index_app
 from agentrunner.commands.planner_settings import no_planner, settled_planner
 from agentrunner.registry import PLANNERS
@@ -69,7 +68,7 @@ def list_kinds(
     rows = rows_of(settled, why, os.environ)
     if as_json:
         for row in rows:
-            show(json.dumps(row, ensure_ascii=False))
+            show_json(row, ensure_ascii=False)
         return 0
     show(planners_screen(rows, width_of(sys.stdout), paint_for(sys.stdout)))
     return 0

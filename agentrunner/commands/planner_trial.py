@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
+from agentrunner.commands.console import Output, interactive, paint_for, show, show_json, width_of
 from agentrunner.commands.question_prompt import read_line
 from agentrunner.screens.layout import count
 
@@ -129,7 +128,7 @@ class ScenesTrial:
                 **asdict(trial),
                 "played": [asdict(one) for one in played],
             }
-            show(json.dumps(values, ensure_ascii=False))
+            show_json(values, ensure_ascii=False)
         else:
             show(
                 trial_screen(

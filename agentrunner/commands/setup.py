@@ -23,7 +23,7 @@ import agentrunner
 from agentrunner import __version__, environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.chosen import Taken, chosen
-from agentrunner.commands.console import Output, form_of, interactive, show, tell
+from agentrunner.commands.console import Output, form_of, interactive, show, show_json, tell
 from agentrunner.commands.obstacles import obstacles
 from agentrunner.commands.planner_probe import NOT_ASKED, probe_planner
 from agentrunner.commands.policy_findings import login_findings, policy_findings
@@ -93,7 +93,7 @@ def doctor(
             else look()
         )
     if as_json:
-        show(json.dumps(asdict(report)))
+        show_json(asdict(report))
         return 0 if report.ready else InfraError.exit_code
     if not fix:
         show(doctor_screen(report, *form_of(sys.stdout)))

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import show
+from agentrunner.commands.console import show, show_json
 from agentrunner.errors import ProtocolError
 from agentrunner.errors.command_line import UnknownCode, UnknownSchema
 from agentrunner.errors.task_files import Unreadable
@@ -48,10 +48,9 @@ def parse(
         reply = parse_reply(_bytes_of(file), message.value, finish_reason=reason)
     except ProtocolError as error:
         refused = {"code": error.fault, "path": error.path, "message": error.message}
-        show(json.dumps({"error": refused}, ensure_ascii=False))
+        show_json({"error": refused}, ensure_ascii=False)
         return error.exit_code
-    show(json.dumps(reply.as_dict(), ensure_ascii=False))
-    return 0
+    return show_json(reply.as_dict(), ensure_ascii=False)
 
 
 def _bytes_of(file: str) -> bytes:
@@ -146,7 +145,7 @@ def explain(
         )
     text = page(kinds[code]).rstrip("\n")
     if as_json:
-        show(json.dumps({"code": code, "text": text}, ensure_ascii=False))
+        show_json({"code": code, "text": text}, ensure_ascii=False)
     else:
         _show_in_terminal(text)
     return 0
@@ -178,7 +177,7 @@ def _show_page(name: str, *, as_json: bool) -> int:
         raise UnknownCode(f'there is no page "{wanted}".', remedy=f"agentrunner explain {near[0]}")
     text = sanitize(pages[wanted].read_text("utf-8")).rstrip("\n")
     if as_json:
-        show(json.dumps({"page": wanted, "text": text}, ensure_ascii=False))
+        show_json({"page": wanted, "text": text}, ensure_ascii=False)
     else:
         _show_in_terminal(text)
     return 0

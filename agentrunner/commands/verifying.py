@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +11,7 @@ import typer
 
 from agentrunner import api
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import paint_for, show, width_of
+from agentrunner.commands.console import paint_for, show, show_json, width_of
 from agentrunner.commands.which_run import resolve
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import NotARun
@@ -61,7 +60,7 @@ def verify(
         api.verify(run_id, mutants_sec=seconds, on_event=on_event, state_dir=folder)
     )
     if as_json:
-        show(json.dumps({**found.as_json(), "exit_code": found.exit_code}, ensure_ascii=False))
+        show_json({**found.as_json(), "exit_code": found.exit_code}, ensure_ascii=False)
     else:
         show(_screen(found))
     return found.exit_code
