@@ -256,7 +256,8 @@ class Chat:
     def _undo(self, _: str) -> None:
         from agentrunner.commands.talking import undone
 
-        undone(*self._talk.undo())
+        talk = self._talk
+        undone(*talk.store.undo(at=talk.stamp(), author=talk.author))
 
     def _answer(self, text: str) -> None:
         """Handle `/answer 2 TEXT`; the number may be omitted if there is only one question."""

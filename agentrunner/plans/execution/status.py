@@ -103,10 +103,7 @@ def look(state_dir: Path, folder: PlanFolder, now: datetime) -> PlanStatus:
     store = PlanStore(folder.plan)
     plan, standings = store.load(), store.standings()
     rows = {row.run_id: row for row in RunIndex(state_dir).runs()}
-    runs: dict[str, list[str]] = {}
-    for task_run in sorted(TaskRunStore(folder).all(), key=lambda task_run: task_run.number):
-        if task_run.run_id:
-            runs.setdefault(task_run.task_id, []).append(task_run.run_id)
+    runs = TaskRunStore(folder).begun()
     tasks = {}
     driven = folder.driven
     for task_id in plan.task_order():

@@ -13,7 +13,6 @@ from agentrunner.config.spec import CriterionSpec, EarlierWork
 from agentrunner.execution.deps import Clock
 from agentrunner.git.private_clone import HEAD, CloneStore, Identity
 from agentrunner.plans.execution.branch import BRANCH
-from agentrunner.plans.execution.commit_message import DEFAULT_TEMPLATE
 from agentrunner.plans.execution.earlier_work import earlier_work
 from agentrunner.plans.execution.merging.merge_queue import (
     MergeConflict,
@@ -84,8 +83,8 @@ class WorkTrees:
         state_dir: Path,
         author: Identity,
         clock: Clock,
-        tests: TreeTests | None = None,
-        template: str = DEFAULT_TEMPLATE,
+        tests: TreeTests,
+        template: str,
     ) -> None:
         self._clone, self._task_runs, self._state_dir = clone, task_runs, state_dir
         self._author, self._clock, self._tests = author, clock, tests
@@ -179,11 +178,14 @@ class WorkTrees:
             task_run.parents,
             result,
             made.paths,
-            of_its_own(made.proofs, map(CriterionSpec.model_validate, task_run.broken)),
-            made.sandbox,
             task_run.allowed,
-            made.taken.union(*earlier),
-            made.passed,
+            **{
+                **made.found,
+                "proofs": of_its_own(
+                    made.proofs, map(CriterionSpec.model_validate, task_run.broken)
+                ),
+                "taken": made.taken.union(*earlier),
+            },
         )
         landed = await merge_work(
             self._clone,

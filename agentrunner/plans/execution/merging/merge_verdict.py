@@ -15,7 +15,7 @@ from msgspec import Struct
 from agentrunner.config.prd import describe_check
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.plans.execution.merging.merged_names import NamedTests, lost_since, red_since
-from agentrunner.plans.execution.merging.proofs import ProvenCriterion
+from agentrunner.plans.execution.merging.proofs import ProvenCriterion, RunFindings
 from agentrunner.state.run_state import TestOutcome
 from agentrunner.verification.claims import red_names
 from agentrunner.verification.outcomes import counts_of
@@ -44,8 +44,9 @@ TWICE = (
 
 
 @dataclass(frozen=True)
-class MergeCandidate:
-    """A commit that a branch is about to move to, and what has to hold on it."""
+class MergeCandidate(RunFindings):
+    """A commit that a branch is about to move to, and what has to hold on it: what the task's run
+    has shown of `mine`."""
 
     commit: str
     before: str
@@ -54,16 +55,8 @@ class MergeCandidate:
     """The task's own commit; `commit` itself where nothing had to be merged."""
     task_id: str = ""
     """"" for a whole plan that is merged into another branch; `mine` is the plan's head then."""
-    proofs: tuple[ProvenCriterion, ...] = ()
-    """Checks that were green on `mine`."""
     removed: int = 0
     """How many tests fewer there are for a good reason."""
-    sandbox: tuple[str, str] = ("", "")
-    """Kind and image of the sandbox of the task's run (`kept_sandbox`), where that is known."""
-    taken: frozenset[str] = frozenset()
-    """Names of tests that the task's runs, which are COMPLETE, took away or skip."""
-    passed: Results | None = field(default=None, compare=False)
-    """The results by name of the task's run, where its tests report names."""
     allowed: tuple[str, ...] = ()
     """Checks of others that a person permits it to leave hollow: only those that the person saw.
     Each is a `ProvenCriterion.key`."""
