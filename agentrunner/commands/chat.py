@@ -7,7 +7,7 @@ import contextlib
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import form_of, paint_for, show, width_of
@@ -17,6 +17,7 @@ from agentrunner.errors import AgentRunnerError, UsageError
 if TYPE_CHECKING:
     from agentrunner.api import PanelPlanner
     from agentrunner.commands.lines import LineReader
+    from agentrunner.commands.steering import PlanSteering
     from agentrunner.plans.conversation import Conversation
 
 HELP = (
@@ -40,25 +41,6 @@ LEAVE = frozenset({"/quit", "/exit", "quit", "exit", "bye", ":q"})
 """Words that end other chats; none of them makes sense as a wish."""
 ASK_HELP = frozenset({"help", "?", "/?"})
 PROMPT = "> "
-
-
-class Steering(Protocol):
-    """Control of the work on a plan from a chat. Each method returns a sentence for people."""
-
-    def start(self) -> str:
-        """Begin, or continue after a stop."""
-
-    def pause(self) -> str:
-        """Begin no further task; those at work continue."""
-
-    def resume(self) -> str:
-        """Begin tasks again."""
-
-    async def stop(self) -> str:
-        """Stop the tasks at work gracefully; they can be resumed."""
-
-    def status(self) -> str:
-        """Return the status as a screen."""
 
 
 def chat(
@@ -125,7 +107,7 @@ class Chat:
         self,
         talk: Conversation,
         lines: LineReader,
-        steering: Steering,
+        steering: PlanSteering,
         setting: Setting,
         planner: PanelPlanner | None = None,
     ) -> None:

@@ -376,14 +376,12 @@ def gc(
 def _may_delete(run_ids: Sequence[str], repos: Mapping[str, str]) -> bool:
     """List the runs, each with its repository, and ask whether they may go."""
     from agentrunner.commands.command_line import is_yes
-    from agentrunner.commands.question_prompt import interruptible, left_cleanly, read_line
+    from agentrunner.commands.question_prompt import ask_line
     from agentrunner.screens.layout import count, flat
 
     for run_id in run_ids:
         tell(f"  {flat(run_id)}  {flat(repos.get(run_id, ''))}".rstrip(), sys.stderr)
-    with interruptible(), left_cleanly():
-        return is_yes(read_line(f"Delete {count(len(run_ids), 'run')} for good? [y/N] "))
-    return False
+    return is_yes(ask_line(f"Delete {count(len(run_ids), 'run')} for good? [y/N] "))
 
 
 def _size(text: str) -> int:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from agentrunner import api, environment
-from agentrunner.commands.command_line import with_run
+from agentrunner.commands.command_line import is_yes, with_run
 from agentrunner.commands.console import Output, interactive, show, tell, width_of
 from agentrunner.commands.which_run import here
 from agentrunner.errors import UsageError
@@ -174,31 +174,29 @@ def _ask(
     about: Callable[[str], str] | None,
 ) -> str:
     """Return the run that the person picks; confirm a single one if it would be changed at once."""
-    from agentrunner.commands.question_prompt import interruptible, left_cleanly, read_line
+    from agentrunner.commands.question_prompt import ask_line
 
     if len(found) == 1 and verb not in _CONFIRMED:
         tell(f"{verb}: {found[0].run_id} · {flat(found[0].title)}", sys.stderr)
         return found[0].run_id
-    with interruptible(), left_cleanly():
-        if len(found) == 1:
-            if sentence := about(found[0].run_id) if about else "":
-                tell(sentence, sys.stderr)
-            prompt = f"{verb} {found[0].run_id} · {flat(found[0].title)}? [y/N] "
-            if read_line(prompt).strip().lower() in ("y", "yes"):
-                return found[0].run_id
-        elif picked := _pick(verb, found):
-            return picked
+    if len(found) == 1:
+        if sentence := about(found[0].run_id) if about else "":
+            tell(sentence, sys.stderr)
+        if is_yes(ask_line(f"{verb} {found[0].run_id} · {flat(found[0].title)}? [y/N] ")):
+            return found[0].run_id
+    elif picked := _pick(verb, found):
+        return picked
     tell("Nothing was changed.", sys.stderr)
     raise typer.Exit
 
 
 def _pick(verb: str, found: list[ListedRun]) -> str:
-    from agentrunner.commands.question_prompt import read_line
+    from agentrunner.commands.question_prompt import ask_line
 
     shown, width = found[:SHOWN], width_of(sys.stderr)
     show(picker_screen(verb, list(map(asdict, shown)), width), sys.stderr)
     prompt = "number, [q] leave it > "
-    while (word := read_line(prompt).strip()) not in ("", "q"):
+    while (word := ask_line(prompt)) not in ("", "q"):
         if word.isdecimal() and 1 <= int(word) <= len(shown):
             return shown[int(word) - 1].run_id
         named = [row.run_id for row in found if row.run_id.startswith(word)]

@@ -280,22 +280,21 @@ def questions_screen(waiting: Sequence[OpenQuestion], width: int) -> str:
 
 
 def _picked_question(waiting: Sequence[OpenQuestion]) -> OpenQuestion:
-    from agentrunner.commands.question_prompt import interruptible, left_cleanly, read_line
+    from agentrunner.commands.question_prompt import ask_line
 
     show(questions_screen(waiting, width_of(sys.stderr)), sys.stderr)
     names = {str(one.id): one for one in waiting} | {one.task_id.lower(): one for one in waiting}
     prompt = "number, [q] leave them > "
-    with interruptible(), left_cleanly():
-        while (word := read_line(prompt).strip().lower()) not in ("", "q"):
-            if found := names.get(word):
-                return found
-            prompt = f"{', '.join(str(one.id) for one in waiting)}, or [q] leave them > "
+    while (word := ask_line(prompt).lower()) not in ("", "q"):
+        if found := names.get(word):
+            return found
+        prompt = f"{', '.join(str(one.id) for one in waiting)}, or [q] leave them > "
     raise typer.Exit(WAITING_EXIT)
 
 
 def _typed_answer(question: OpenQuestion) -> str:
     """Show the question and return what the person types; "" leaves it. Raises UsageError."""
-    from agentrunner.commands.question_prompt import interruptible, left_cleanly, read_line
+    from agentrunner.commands.question_prompt import ask_line
     from agentrunner.screens.layout import wrap
     from agentrunner.screens.paused import QUESTION_PROMPT
 
@@ -307,9 +306,7 @@ def _typed_answer(question: OpenQuestion) -> str:
     lines = f"{about}{question.text}".splitlines()
     width = width_of(sys.stderr)
     show("\n".join(row for line in lines for row in wrap(line, width, "  ")), sys.stderr)
-    with interruptible(), left_cleanly():
-        return read_line(QUESTION_PROMPT).strip()
-    return ""
+    return ask_line(QUESTION_PROMPT)
 
 
 def answered(

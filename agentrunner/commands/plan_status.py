@@ -69,25 +69,21 @@ def show_status(
 
 def _follow(state_dir: Path, repo: Path) -> None:
     """Redraw the status every second, in place, until no process executes the plan any more."""
-    from rich.console import Console as Terminal
-    from rich.live import Live
-    from rich.text import Text
-
     from agentrunner.commands.plan_live import RunStories
+    from agentrunner.commands.terminal_block import Block
     from agentrunner.screens.plan_status import status_screen
 
-    stories = RunStories(state_dir)
-    with Live(console=Terminal(), auto_refresh=False) as live:
-        while True:
-            found = api.plan_status_sync(repo, state_dir=state_dir)
-            screen = status_screen(
-                found,
-                width=width_of(sys.stdout),
-                height=live.console.height,
-                paint=paint_for(sys.stdout),
-                doing=stories.doing(found, datetime.now(UTC)),
-            )
-            live.update(Text.from_ansi(screen), refresh=True)
-            if not found.driven:
-                return
-            time.sleep(FOLLOW_SEC)
+    stories, block = RunStories(state_dir), Block(sys.stdout)
+    while True:
+        found = api.plan_status_sync(repo, state_dir=state_dir)
+        screen = status_screen(
+            found,
+            width=block.width,
+            height=block.height,
+            paint=paint_for(sys.stdout),
+            doing=stories.doing(found, datetime.now(UTC)),
+        )
+        block.draw(screen.split("\n"))
+        if not found.driven:
+            return
+        time.sleep(FOLLOW_SEC)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from agentrunner import environment
 from agentrunner.commands.console import Output, form_of, interactive, show, tell
+from agentrunner.commands.meanwhile import meanwhile
 from agentrunner.commands.plan_drive import PlanConsole
 from agentrunner.commands.plan_place import repository
 from agentrunner.commands.plan_status import show_status
@@ -86,11 +87,10 @@ async def _show_tree(
     keep = answering(repo, output.state_dir)
     questions = PlanQuestions(view, keep, asyncio.Event(), ask=interactive(output))
     questions.left = left
-    hearing = asyncio.create_task(_pass_on_events(folder, console))
     try:
-        await questions.attend(lambda status: not (status.driven or folder.attended))
+        async with meanwhile(_pass_on_events(folder, console)):
+            await questions.attend(lambda status: not (status.driven or folder.attended))
     finally:
-        hearing.cancel()
         view.close()
     return questions.answered
 

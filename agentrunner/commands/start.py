@@ -187,7 +187,7 @@ def _cassette(record: Path | None, replay: Path | None, repo: Path) -> Cassette:
             path="--replay",
             remedy="agentrunner run … --record FILE makes one",
         )
-    return Cassette(*(path.resolve() if path else None for path in (record, replay)))
+    return Cassette(record and record.resolve(), replay and replay.resolve())
 
 
 def _refuse_state(spec: TaskSpec) -> None:

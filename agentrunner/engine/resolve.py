@@ -63,7 +63,7 @@ def resolve(
         notices += _tape_notices(tape, one)
     planner = None
     try:
-        planner = make_panel(spec, environ, record=tape.record, replay=tape.replay)
+        planner = make_panel(spec, environ, tape)
         notices += planner.notices
     except InfraError as error:
         missing.append(error)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -302,29 +301,12 @@ def _record(state: TaskContext, deps: Deps, call: PlannerCall, cost: Mapping[str
     """Save the whole exchange in files, and a line about it in log and events; warn of a server
     that cut it. Blocks.
     """
-    name = f"meta/{call.number:04d}-{call.type}"
-    messages = [{"role": m.role, "content": m.content} for m in call.messages]
-    asked = json.dumps(messages, ensure_ascii=False)
     # For people to read: unlike checkpoint and log, no step depends on these files.
-    request = deps.folder.write(f"{name}.request.json", asked, sync=False, new=True)
-    response = deps.folder.write(f"{name}.response.txt", call.text, sync=False, new=True)
-    deps.record(
-        state,
-        "meta_call",
-        str(call.number),
-        {
-            "number": call.number,
-            "type": call.type,
-            "at": deps.clock.stamp(),
-            "duration_sec": round(call.duration_sec, 3),
-            **cost,
-            "error": call.error,
-            "model": call.model,
-            "looks": list(call.looks),
-            "request": request.model_dump(),
-            "response": response.model_dump(),
-        },
-    )
+    request = deps.folder.write(f"{call.name}.request.json", call.request, sync=False, new=True)
+    response = deps.folder.write(f"{call.name}.response.txt", call.text, sync=False, new=True)
+    files = {"request": request.model_dump(), "response": response.model_dump()}
+    values = {**call.as_record(deps.clock.stamp(), cost), **files}
+    deps.record(state, "meta_call", str(call.number), values)
     deps.emit(
         "meta_call",
         type=call.type,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
@@ -218,3 +219,27 @@ class PlannerCall(Reply):
     duration_sec: float
     looks: tuple[str, ...] = ()
     """Descriptions of what it looked at instead of answering."""
+
+    @property
+    def name(self) -> str:
+        """Return how the names of its files begin, in the folder of the run or the conversation."""
+        return f"meta/{self.number:04d}-{self.type}"
+
+    @property
+    def request(self) -> str:
+        """Return what was sent, as JSON."""
+        sent = [{"role": one.role, "content": one.content} for one in self.messages]
+        return json.dumps(sent, ensure_ascii=False)
+
+    def as_record(self, at: str, cost: Mapping[str, Any]) -> dict[str, Any]:
+        """Return its line of the log; `at` is now, and `cost` comes from `cost_of`."""
+        return {
+            "number": self.number,
+            "type": self.type,
+            "at": at,
+            "duration_sec": round(self.duration_sec, 3),
+            **cost,
+            "error": self.error,
+            "model": self.model,
+            "looks": list(self.looks),
+        }
