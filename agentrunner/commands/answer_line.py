@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 from agentrunner.commands.console import width_of
 from agentrunner.commands.meanwhile import meanwhile
 from agentrunner.screens.layout import duration, wrap
-from agentrunner.screens.states import moment
 from agentrunner.screens.status_line import awaited_words
 from agentrunner.text.terminal import cell_width, shorten
+from agentrunner.text.times import moment
 
 if TYPE_CHECKING:
     from agentrunner.api import PanelPlanner

@@ -23,7 +23,8 @@ from agentrunner.commands.console import paint_for, to_whoever_reads, width_of
 from agentrunner.commands.meanwhile import meanwhile
 from agentrunner.commands.terminal_block import Block
 from agentrunner.errors import AgentRunnerError
-from agentrunner.screens.story import Story, moment
+from agentrunner.screens.story import Story
+from agentrunner.text.times import moment
 
 if TYPE_CHECKING:
     from agentrunner.api import PlanStatus

@@ -26,10 +26,11 @@ from agentrunner.screens.layout import (
     wrap,
 )
 from agentrunner.screens.status_line import doing_words, fitted, minutes, spent_words, whole
-from agentrunner.screens.story import Event, Story, StoryLine, moment
+from agentrunner.screens.story import Event, Story, StoryLine
 from agentrunner.screens.worker_words import below_indent, live_lines
 from agentrunner.state.budget import NAMES, amount_of
 from agentrunner.text.terminal import cell_width
+from agentrunner.text.times import moment
 
 QUIET_SEC = 60
 """Seconds without an event after which the status line shows how long it has been quiet."""
@@ -338,7 +339,5 @@ def _limits(limits: Mapping[str, Any]) -> str:
 
 
 def _time_of_day(ts: str, timezone: tzinfo | None) -> str:
-    try:
-        return datetime.fromisoformat(ts).astimezone(timezone).strftime("%H:%M:%S")
-    except ValueError:
-        return ""
+    found = moment(ts)
+    return f"{found.astimezone(timezone):%H:%M:%S}" if found else ""

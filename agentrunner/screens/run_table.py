@@ -18,9 +18,10 @@ from agentrunner.screens.layout import (
     sentence_lines,
     wrap,
 )
-from agentrunner.screens.states import ago, coloured, moment
+from agentrunner.screens.states import ago, coloured
 from agentrunner.state.lifecycle import NOT_STARTED, UNDONE, state_word
 from agentrunner.text.terminal import cell_width
+from agentrunner.text.times import moment
 
 Row = Mapping[str, Any]
 

@@ -7,7 +7,7 @@ Checks and baselines of one round share a line, so a line may come one event lat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct, field
@@ -20,6 +20,7 @@ from agentrunner.state.red_tests import MOST
 from agentrunner.state.rounds import round_of
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.server_errors import in_words
+from agentrunner.text.times import moment
 
 Event = Mapping[str, Any]
 
@@ -325,15 +326,6 @@ def warnings_in(events: Iterable[Event]) -> list[str]:
         elif event.get("event") == "warning" and event.get("code") != REFUSED_COMPLETION:
             found.append(str(event.get("message")))
     return found
-
-
-def moment(text: object) -> datetime | None:
-    """Parse the time of an event; None if it is not one."""
-    try:
-        found = datetime.fromisoformat(str(text))
-    except ValueError:
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _tokens_in(usage: object) -> int:

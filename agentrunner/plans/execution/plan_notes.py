@@ -10,8 +10,8 @@ from typing import Any
 from agentrunner.config.naming import slug
 from agentrunner.errors import AgentRunnerError
 from agentrunner.money.bill import bill_of
-from agentrunner.notes import note_name, write_note
 from agentrunner.notes.plan_note import EventKind, NotedEvent, PlanFacts, PlanQuestion, PlanRow
+from agentrunner.notes.writer import note_name, write_note
 from agentrunner.plans.execution.answers import BY_ITSELF
 from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.execution.waiting_questions import waiting_questions
