@@ -174,10 +174,17 @@ def with_output(command: Callable[..., int]) -> Callable[..., int]:
             _refuse_unwritable(output.events)
         return command(**values, output=output)
 
-    expanded.__signature__ = inspect.Signature(both)  # type: ignore[attr-defined]
-    expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in both}
-    del expanded.__wrapped__  # the annotations above are used instead
-    return expanded
+    return _with_parameters(expanded, both)
+
+
+def _with_parameters(
+    command: Callable[..., int], parameters: list[inspect.Parameter]
+) -> Callable[..., int]:
+    """Return the command, of which typer sees these parameters."""
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    del command.__wrapped__  # type: ignore[attr-defined]  # the annotations are used instead
+    return command
 
 
 def _refuse_unwritable(events: Path) -> None:
@@ -237,11 +244,7 @@ def with_file(command: Callable[..., int]) -> Callable[..., int]:
             raise _unwritable(output_file, error, "--output") from error
         return code
 
-    both = [*own.values(), place]
-    expanded.__signature__ = inspect.Signature(both)  # type: ignore[attr-defined]
-    expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in both}
-    del expanded.__wrapped__
-    return expanded
+    return _with_parameters(expanded, [*own.values(), place])
 
 
 def budget_override(text: str) -> str:

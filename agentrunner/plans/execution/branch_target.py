@@ -134,7 +134,7 @@ class BranchTarget:
         self._emit({"event": "plan_published", "branch": name, "commit": head})
 
     async def deliver(self, plan: Plan, questions: list[str]) -> Delivered | None:
-        """See `PlanTarget`. Raises what `Delivery.deliver` does."""
+        """Raises what `Delivery.deliver` does."""
         if not self._order.wishes.any:
             return None
         options = self._order.options

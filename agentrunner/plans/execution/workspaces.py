@@ -1,4 +1,4 @@
-"""Workspaces of tasks: each a work tree of its own, or, without git, the repository itself."""
+"""Workspaces of tasks: each a work tree of its own. Without git see `FolderTarget`."""
 
 from __future__ import annotations
 
@@ -95,13 +95,11 @@ class WorkTrees:
         """Held during a merge: a merge that is examined while the head moves is useless."""
 
     def folder(self, task_run: TaskRun) -> Path:
-        """Return its folder, below the plan's."""
         return self._task_runs.workspace(task_run)
 
     async def open(
         self, task_run: TaskRun, refused: MergeConflict | TestsRed | None = None
     ) -> TaskRun:
-        """Check out the plan's head, or the merge that was refused."""
         async with self._worktree_lock:
             return await asyncio.to_thread(self._open, task_run, refused)
 
@@ -157,7 +155,6 @@ class WorkTrees:
     async def merge(
         self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
     ) -> MergeOutcome:
-        """Merge the work as a commit on the plan's branch."""
         async with self._merge_lock:
             return await self._land(task_run, title, result, wanted)
 
@@ -212,40 +209,3 @@ class WorkTrees:
         async with self._worktree_lock:
             with contextlib.suppress(OSError):
                 await asyncio.to_thread(self._clone.remove, self.folder(task_run))
-
-
-class SingleFolder:
-    """The repository itself, which is no git repository: one task after another."""
-
-    landing = ""
-
-    def __init__(self, repo: Path, task_runs: TaskRunStore) -> None:
-        self._repo, self._task_runs = repo, task_runs
-
-    def folder(self, task_run: TaskRun) -> Path:
-        """Return the repository for every run."""
-        return self._repo
-
-    async def open(
-        self, task_run: TaskRun, refused: MergeConflict | TestsRed | None = None
-    ) -> TaskRun:
-        """Only save the run: there is nothing to make."""
-        self._task_runs.save(task_run)
-        return task_run
-
-    async def is_behind(self, task_run: TaskRun) -> bool:
-        """Never: the repository is as it is."""
-        return False
-
-    async def earlier_work(self, task_run: TaskRun) -> EarlierWork | None:
-        """Nothing is known of that without a repository."""
-        return None
-
-    async def merge(
-        self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
-    ) -> MergeOutcome:
-        """Do nothing: the work is there already."""
-        return Merged("", tuple(result.changed_files))
-
-    async def close(self, task_run: TaskRun) -> None:
-        """Do nothing: the files stay."""

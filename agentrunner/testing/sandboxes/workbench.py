@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 import subprocess
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -46,6 +47,18 @@ def expect(kept: object, what: str) -> None:
     """Raises Broken with `what` unless it is kept."""
     if not kept:
         raise Broken(what)
+
+
+@contextmanager
+def outcome_of(check: Callable[..., Any], results: list[CheckResult]) -> Iterator[None]:
+    """Add to the results what comes of a check that is tried meanwhile."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - whatever goes wrong is this check's result
+        detail = str(error) or type(error).__name__
+        results.append(CheckResult(check.__name__, "failed", detail))
+    else:
+        results.append(CheckResult(check.__name__, "passed", str(check.__doc__)))
 
 
 @dataclass(frozen=True)
