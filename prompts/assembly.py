@@ -18,11 +18,11 @@ from agentrunner.prompts.marking import marked
 from agentrunner.prompts.patterns import Pattern
 from agentrunner.prompts.rounds import Block, Round, messages_of
 from agentrunner.prompts.templates import Language, render, render_part
+from agentrunner.protocol.message import MessageType
 from agentrunner.protocol.schema import KINDS, Choices
 from agentrunner.text.tokens import tokens
 
-PromptType = Literal["plan_task", "next_action", "completion_assessment", "decompose", "plan_patch"]
-OF_A_RUN: tuple[PromptType, ...] = ("plan_task", "next_action", "completion_assessment")
+OF_A_RUN: tuple[MessageType, ...] = ("plan_task", "next_action", "completion_assessment")
 ABOUT_PLANS = frozenset({"decompose", "plan_patch"})
 """Messages of a conversation about a plan: the person's message, and the plan."""
 
@@ -81,7 +81,7 @@ class Quotes(Struct, frozen=True):
 class PromptInput:
     """All inputs of a prompt; the same input gives the same bytes."""
 
-    type: PromptType
+    type: MessageType
     facts: Mapping[str, Any]
     """The summary of the run, or the facts of a plan; JSON-native."""
     task: Mapping[str, Any]
@@ -123,7 +123,7 @@ class PromptInput:
     def of(
         cls,
         spec: TaskSpec,
-        type: PromptType,  # noqa: A002  (the protocol's word)
+        type: MessageType,  # noqa: A002  (the protocol's word)
         *,
         facts: Mapping[str, Any],
         salt: str,

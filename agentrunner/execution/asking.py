@@ -30,10 +30,11 @@ from agentrunner.planners.base import (
 from agentrunner.planners.cut import CODE, cut_in_call
 from agentrunner.planners.factory import reply_format
 from agentrunner.planners.panel import role_of
-from agentrunner.prompts import PromptInput, PromptType, Quotes
+from agentrunner.prompts import PromptInput, Quotes
 from agentrunner.protocol import Choices, Message
 from agentrunner.protocol.known_ids import with_known_ids
 from agentrunner.protocol.known_names import with_names
+from agentrunner.protocol.message import MessageType
 from agentrunner.protocol.schema import KINDS
 from agentrunner.state.run_state import Counters, TaskContext
 from agentrunner.state.summary import summarize
@@ -46,7 +47,7 @@ WRITTEN_SEC = 2.0
 async def ask(
     state: TaskContext,
     deps: Deps,
-    type: PromptType,  # noqa: A002  (the protocol's word)
+    type: MessageType,  # noqa: A002  (the protocol's word)
     counters: Counters,
     check: Callable[[Message], None] | None = None,
     repository: Mapping[str, Any] | None = None,
@@ -126,7 +127,7 @@ async def ask(
 async def _prompt(
     state: TaskContext,
     deps: Deps,
-    type_: PromptType,
+    type_: MessageType,
     view: Seeing,
     repository: Mapping[str, Any] | None,
     at_fault: tuple[str, ...],
@@ -159,7 +160,7 @@ async def _prompt(
 
 
 def _with_known_names(
-    state: TaskContext, deps: Deps, type_: PromptType, message: Message, view: Seeing
+    state: TaskContext, deps: Deps, type_: MessageType, message: Message, view: Seeing
 ) -> Message:
     """Return the message with the names that its ids stand for; warn of what was adapted."""
     ids = [criterion.id for criterion in state["criteria"]]
@@ -175,7 +176,7 @@ def _with_known_names(
 class _Progress:
     """Emits the progress of an answer, at most every other second."""
 
-    def __init__(self, deps: Deps, type_: PromptType) -> None:
+    def __init__(self, deps: Deps, type_: MessageType) -> None:
         self._deps = deps
         self._type = type_
         self._next = 0.0

@@ -14,15 +14,10 @@ from agentrunner.gateway.order import Allowance
 
 if TYPE_CHECKING:
     from agentrunner.gateway.usage import ErrorClass
+    from agentrunner.money.amount import Known
     from agentrunner.planners.workplace import Workplace
+    from agentrunner.protocol.message import MessageType
     from agentrunner.workers.base import FailureKind
-
-Known = Literal["counted", "reported", "unknown"]
-"""Source of a figure: counted from the provider's reply, reported by a CLI, or unknown."""
-
-MessageType = Literal[
-    "plan_task", "next_action", "completion_assessment", "decompose", "plan_patch"
-]
 
 
 class ChatMessage(Struct, frozen=True):
@@ -102,7 +97,7 @@ class Reply:
     usd: float | None = None
     """The cost as the answering side reports it; None leaves it to the price table."""
     known: Known = "unknown"
-    """Where the figures come from."""
+    """Whether the figures are counted from the provider's reply, or reported by a CLI."""
     subscription: bool = False
     """Whether the call is covered by a subscription, so that no price is paid for it."""
     candidate: str = ""

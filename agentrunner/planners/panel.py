@@ -18,7 +18,6 @@ from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.task_files import UnknownCandidate
 from agentrunner.launching.route import NO_CASSETTE, Cassette
 from agentrunner.planners.base import (
-    MessageType,
     NeedsWorkplace,
     PlannerClient,
     PlannerRequest,
@@ -28,6 +27,7 @@ from agentrunner.planners.base import (
 from agentrunner.planners.factory import make_planner
 from agentrunner.planners.retry import seconds_until
 from agentrunner.planners.workplace import Workplace
+from agentrunner.protocol.message import MessageType
 
 Role = Literal["meta", "plan", "assess"]
 ROLES: tuple[Role, ...] = ("meta", "plan", "assess")

@@ -31,7 +31,7 @@ from agentrunner.execution.seeing import seeing
 from agentrunner.execution.shown_repository import repository_for_planner
 from agentrunner.gateway.prices import load_prices
 from agentrunner.planners.panel import Panel
-from agentrunner.prompts import PromptType
+from agentrunner.protocol.message import MessageType
 from agentrunner.scenes.scene import (
     FileText,
     Filler,
@@ -218,7 +218,7 @@ async def _report_round(state: TaskContext, deps: Deps) -> None:
     """Record the round that ends here, as the request for the next decision does."""
     names = [one.name for one in deps.members]
     facts = summarize(state, deps.spec, patterns=deps.patterns, workers=names)
-    what: PromptType = "next_action"
+    what: MessageType = "next_action"
     await asyncio.to_thread(seeing(state, deps).fields, what, facts)
 
 

@@ -18,7 +18,6 @@ from typing import Any, get_args
 from agentrunner.errors import AgentRunnerError
 from agentrunner.planners.base import (
     ChatMessage,
-    MessageType,
     PlannerClient,
     PlannerRequest,
     PlannerUnavailable,
@@ -32,6 +31,7 @@ from agentrunner.protocol import (
     parse_reply,
     take_reply,
 )
+from agentrunner.protocol.message import MessageType
 from agentrunner.testing.sandboxes.workbench import CheckResult, expect, outcome_of
 
 Make = Callable[[], PlannerClient]

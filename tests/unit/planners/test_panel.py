@@ -13,13 +13,7 @@ from agentrunner.config.agents import AssessSpec, ProfilesSpec
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.launching.route import Cassette
-from agentrunner.planners.base import (
-    ChatMessage,
-    MessageType,
-    PlannerRequest,
-    PlannerUnavailable,
-    Reply,
-)
+from agentrunner.planners.base import ChatMessage, PlannerRequest, PlannerUnavailable, Reply
 from agentrunner.planners.panel import (
     ROLES,
     Candidate,
@@ -31,6 +25,7 @@ from agentrunner.planners.panel import (
     role_of,
 )
 from agentrunner.planners.workplace import Workplace
+from agentrunner.protocol.message import MessageType
 from tests.kit.fault_server import MakeSpec
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
