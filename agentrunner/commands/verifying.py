@@ -15,6 +15,7 @@ from agentrunner.commands.console import paint_for, show, show_json, width_of
 from agentrunner.commands.which_run import resolve
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import NotARun
+from agentrunner.text.cut import some_of
 
 if TYPE_CHECKING:
     from agentrunner.api import Verification
@@ -83,9 +84,8 @@ def _screen(found: Verification) -> str:
     lines += [*criteria_rows(rows, width, paint, len(rows)), ""] if rows else []
     lines += [line for text in found.missing for line in wrap(text, width, "  ")]
     if paths := found.differs_here:
-        more = f" and {len(paths) - 2} more" * (len(paths) > 2)
         lines += [
-            f"  note: the repository has changed since in {', '.join(paths[:2])}{more};",
+            f"  note: the repository has changed since in {some_of(paths, 2)};",
             "  what the run delivered was verified, not what is there now",
         ]
     if found.mutation is not None:

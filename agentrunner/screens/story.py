@@ -18,6 +18,7 @@ from agentrunner.screens.red_tests import red_entry
 from agentrunner.state.lifecycle import REFUSED_COMPLETION
 from agentrunner.state.red_tests import MOST
 from agentrunner.state.rounds import round_of
+from agentrunner.text.cut import some_of
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.server_errors import in_words
 from agentrunner.text.times import moment
@@ -376,9 +377,8 @@ def _checks_line(held: list[Event], round_number: int) -> StoryLine:
         left = max(int(event.get("failed") or 0), len(reds)) - len(reds[:MOST])
         more += [f"and {left} more red: agentrunner logs --tests"] * bool(reds and left > 0)
         if known := [str(name) for name in event.get("known_red") or ()]:
-            over = max(len(known), int(event.get("known_red_in_all") or 0)) - MOST
-            rest = f" and {over} more" * (over > 0)
-            more.append(f"red for another reason, need not turn: {', '.join(known[:MOST])}{rest}")
+            names = some_of(known, MOST, int(event.get("known_red_in_all") or 0))
+            more.append(f"red for another reason, need not turn: {names}")
     took = sum(float(event.get("duration_sec") or 0) for event in held)
     return StoryLine(
         str(held[0].get("ts") or ""),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import secrets
 import subprocess
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,16 @@ class ConformanceCheck(Protocol):
 
     def __call__(self, workbench: Workbench) -> Awaitable[None]:
         """Try it."""
+
+
+def promises_in(names: Mapping[str, Any]) -> tuple[ConformanceCheck, ...]:
+    """Return the checks of a module with these names, in the order in which they are written."""
+    found = (one for name, one in names.items() if not name.startswith("_"))
+    return tuple(
+        one
+        for one in found
+        if inspect.iscoroutinefunction(one) and one.__module__ == names["__name__"]
+    )
 
 
 class NotApplicable(Exception):
