@@ -125,7 +125,7 @@ class Chat:
             "/run": lambda _: self._go_on(self._steering.start),
             "/pause": lambda _: _say(self._steering.pause()),
             "/resume": lambda _: self._go_on(self._steering.resume),
-            "/stop": lambda _: self._stop(),
+            "/stop": self._stop,
             "/status": lambda _: show(self._steering.status()),
             "/help": lambda _: show(_help_screen()),
         }
@@ -267,7 +267,7 @@ class Chat:
         else:
             _say(begin())
 
-    async def _stop(self) -> None:
+    async def _stop(self, _: str) -> None:
         _say(await self._steering.stop())
 
 

@@ -40,16 +40,21 @@ def _next_step(row: ListedRun) -> NextStep | None:
     return end.next_step if end else None
 
 
+def _cancelled(row: ListedRun) -> bool:
+    """Whether somebody ended it on purpose: then it goes on only where it is named."""
+    return only_by_name(row.reason)
+
+
+def _waits(row: ListedRun) -> bool:
+    return bool(row.waiting)
+
+
 def _unfinished(row: ListedRun) -> bool:
     return row.finished_at is None
 
 
 def _stopped(row: ListedRun) -> bool:
-    return row.finished_at is None and not row.running and not row.start_error
-
-
-def _not_complete(row: ListedRun) -> bool:
-    return _needs_review(row) or _failed(row) or bool(row.start_error)
+    return _unfinished(row) and not row.running and not row.start_error
 
 
 def _needs_review(row: ListedRun) -> bool:
@@ -60,36 +65,26 @@ def _failed(row: ListedRun) -> bool:
     return _next_step(row) == "retry" and not _cancelled(row)
 
 
-def _cancelled(row: ListedRun) -> bool:
-    """Whether somebody ended it on purpose: then it goes on only where it is named."""
-    return only_by_name(row.reason)
-
-
-def _is_driven(row: ListedRun) -> bool:
-    return row.running
-
-
-def _waits(row: ListedRun) -> bool:
-    return bool(row.waiting)
+def _not_complete(row: ListedRun) -> bool:
+    return _needs_review(row) or _failed(row) or bool(row.start_error)
 
 
 def _has_changes(row: ListedRun) -> bool:
     return row.rounds > 0 and not row.running
 
 
-def _has_changes_here(row: ListedRun) -> bool:
-    return _has_changes(row) and not row.undone
-
-
-def _idle(row: ListedRun) -> bool:
-    return not row.running
-
-
 FITS: Mapping[str, tuple[str, tuple[Fits, ...]]] = {
-    "watch": ("is at work or waits for you", (_is_driven, _waits)),
+    "watch": ("is at work or waits for you", (lambda row: row.running, _waits)),
     "resume": ("can be resumed", (_stopped, _not_complete)),
     "cancel": ("is at work or waits", (_unfinished,)),
-    "undo": ("has changed anything", (_has_changes_here, _has_changes, _idle)),
+    "undo": (
+        "has changed anything",
+        (
+            lambda row: _has_changes(row) and not row.undone,
+            _has_changes,
+            lambda row: not row.running,
+        ),
+    ),
     "accept": ("needs a review", (_needs_review, _failed)),
     "answer": ("is waiting for you", (_waits,)),
     "approve": ("is waiting for you", (_waits,)),

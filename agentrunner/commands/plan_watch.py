@@ -60,7 +60,9 @@ def watch_plan(repo: str | None, output: Output) -> int:
             ):
                 pass
         else:
-            _print_events(folder, console)
+            for event in _followed(folder):
+                console.hear(event)
+                console.poll()
     except KeyboardInterrupt:
         tell("\nThe plan continues.  agentrunner watch --plan", sys.stderr)
         return INTERRUPTED
@@ -123,12 +125,6 @@ async def _pass_on_events(folder: PlanFolder, console: PlanConsole) -> None:
             console.hear(event)
         console.poll()
         await asyncio.sleep(LOOK_SEC)
-
-
-def _print_events(folder: PlanFolder, console: PlanConsole) -> None:
-    for event in _followed(folder):
-        console.hear(event)
-        console.poll()
 
 
 def _followed(folder: PlanFolder) -> Iterator[EventLine]:

@@ -263,7 +263,9 @@ class MergedTests:
         test command is run also where its outcome is known.
         """
         asked = {proof.key: proof for proof in proofs}
-        kept = await asyncio.to_thread(self._known, commit, sandbox, asked)
+        kept = await asyncio.to_thread(
+            lambda: self._outcomes.read(self._clone.tree_of(commit), sandbox, asked)
+        )
         cwd = self._spec.task.test.cwd if self._spec.task.test else "."
         kept = replace(kept, read=self._clone.reader(commit), cwd=cwd)
         kept = kept if test and known else replace(kept, test=None, results=None)
@@ -289,11 +291,6 @@ class MergedTests:
             state_dir=self._state_dir,
             environ=self._environ,
         )
-
-    def _known(
-        self, commit: str, sandbox: tuple[str, str], checks: Collection[str]
-    ) -> CommitFindings:
-        return self._outcomes.read(self._clone.tree_of(commit), sandbox, checks)
 
     def _know(self, commit: str, sandbox: tuple[str, str], look: CommitFindings) -> None:
         self._outcomes.keep(self._clone.tree_of(commit), sandbox, look)
