@@ -9,9 +9,10 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
+from agentrunner import api
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import form_of, paint_for, show, width_of
-from agentrunner.commands.plan_place import Setting, is_driven, task_called
+from agentrunner.commands.plan_place import Setting, is_driven, repository, task_called
 from agentrunner.errors import AgentRunnerError, UsageError
 
 if TYPE_CHECKING:
@@ -235,11 +236,11 @@ class Chat:
             task_screen(plan, task_id, standings, answered, driven=driven, width=width, paint=paint)
         )
 
-    def _undo(self, _: str) -> None:
+    async def _undo(self, _: str) -> None:
         from agentrunner.commands.talking import undone
 
-        talk = self._talk
-        undone(*talk.store.undo(at=talk.stamp(), author=talk.author))
+        place, state_dir = repository(self._setting.repo), self._setting.state_dir
+        undone(*await api.undo_plan(place, author=self._talk.author, state_dir=state_dir))
 
     def _answer(self, text: str) -> None:
         """Handle `/answer 2 TEXT`; the number may be omitted if there is only one question."""

@@ -221,12 +221,12 @@ class PlanStore:
 
     def note(self, standing: StoredTask, at: str) -> None:
         """Save the status of a task."""
-        values = asdict(standing)
-        columns = ("task_id", "status", "run_id", "tries", "retry_at", "detail")
-        row = [str(values[name]) if name == "status" else values[name] for name in columns]
+        row = {**asdict(standing), "status": str(standing.status), "at": at}
         with self._database(write=True) as database:
             database.execute(
-                "INSERT OR REPLACE INTO standing VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, at)
+                "INSERT OR REPLACE INTO standing VALUES"
+                " (:task_id, :status, :run_id, :tries, :retry_at, :detail, :at)",
+                row,
             )
             database.execute("DELETE FROM reopened WHERE task_id = ?", (standing.task_id,))
 
