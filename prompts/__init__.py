@@ -19,11 +19,10 @@ from agentrunner.prompts.assembly import (
 from agentrunner.prompts.context_budget import ContextBudget, budget_for
 from agentrunner.prompts.patterns import Pattern, choose, load_patterns, own_part, worker_prompt
 from agentrunner.prompts.rounds import Round
-from agentrunner.prompts.templates import Language, render
+from agentrunner.prompts.templates import render
 
 __all__ = [
     "ContextBudget",
-    "Language",
     "Looked",
     "Pattern",
     "PromptInput",

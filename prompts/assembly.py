@@ -11,13 +11,14 @@ from typing import Any, Literal, Self
 from msgspec import Struct
 
 from agentrunner.config.agents import See, seen_by
+from agentrunner.config.markdown import Language
 from agentrunner.config.spec import TaskSpec
 from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.context_budget import UNKNOWN, ContextBudget
 from agentrunner.prompts.marking import marked
 from agentrunner.prompts.patterns import Pattern
 from agentrunner.prompts.rounds import Block, Round, messages_of
-from agentrunner.prompts.templates import Language, render, render_part
+from agentrunner.prompts.templates import render, render_part
 from agentrunner.protocol.message import MessageType
 from agentrunner.protocol.schema import KINDS, Choices
 from agentrunner.text.tokens import tokens

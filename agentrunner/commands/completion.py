@@ -11,10 +11,9 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import StrEnum
 from importlib import import_module
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -30,14 +29,6 @@ MOST_CELLS = 60
 """Columns for a meaning, which stands beside its word."""
 MOST = 200
 """More candidates would not help anybody."""
-
-
-class Shell(StrEnum):
-    """Shells with a completion script."""
-
-    bash = "bash"
-    zsh = "zsh"
-    fish = "fish"
 
 
 _BASH = """\
@@ -89,11 +80,14 @@ function __agentrunner_complete
 end
 complete -c agentrunner -f -k -a '(__agentrunner_complete)'
 """
-SCRIPTS = {Shell.bash: _BASH, Shell.zsh: _ZSH, Shell.fish: _FISH}
+SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 def completion(
-    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="Your shell.")],
+    shell: Annotated[
+        Literal["bash", "zsh", "fish"],
+        typer.Argument(metavar="bash|zsh|fish", help="Your shell."),
+    ],
 ) -> int:
     """Print the script by which a shell completes commands, options, runs, tasks, files and kinds.
 

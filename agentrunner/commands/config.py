@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -34,20 +33,11 @@ _NEW = """\
 """
 
 
-class SettingsAction(StrEnum):
-    """The action of `config`."""
-
-    show = "show"
-    set = "set"
-    unset = "unset"
-    edit = "edit"
-
-
 _TAKES = {
-    SettingsAction.show: ("at most a FILE", 0, 1),
-    SettingsAction.set: ("KEY and VALUE", 2, 2),
-    SettingsAction.unset: ("KEY", 1, 1),
-    SettingsAction.edit: ("nothing", 0, 0),
+    "show": ("at most a FILE", 0, 1),
+    "set": ("KEY and VALUE", 2, 2),
+    "unset": ("KEY", 1, 1),
+    "edit": ("nothing", 0, 0),
 }
 """By action: what it takes, in words, and the least and most of that."""
 
@@ -55,7 +45,8 @@ _TAKES = {
 @opt.with_file
 def config(
     action: Annotated[
-        SettingsAction, typer.Argument(metavar="show|set|unset|edit", help="What to do.")
+        Literal["show", "set", "unset", "edit"],
+        typer.Argument(metavar="show|set|unset|edit", help="What to do."),
     ],
     rest: Annotated[
         list[str] | None,
@@ -81,12 +72,12 @@ def config(
     takes, least, most = _TAKES[action]
     if not least <= len(words) <= most:
         raise UsageError(f"config {action} takes {takes}.", remedy="agentrunner config --help")
-    if action is SettingsAction.show:
+    if action == "show":
         return _show(words[0] if words else None, everything, as_json)
     file = _file(project)
-    if action is SettingsAction.set:
+    if action == "set":
         return _set(file, words[0], words[1], as_json)
-    if action is SettingsAction.unset:
+    if action == "unset":
         return _unset(file, words[0], as_json)
     return _edit(file)
 

@@ -170,10 +170,10 @@ def _image(environ: Mapping[str, str], worker_kind: str) -> Fix | None:
     recipe = default_recipe(worker_kind)
 
     def do() -> str:
-        from agentrunner.commands.images import ImageAction, image
+        from agentrunner.commands.images import image
 
         with contextlib.redirect_stdout(sys.stderr):  # stdout is for doctor's own report
-            image(ImageAction.build, recipe.kind, None, None, None, False, None)
+            image("build", recipe.kind, None, None, None, False, None)
         return recipe.image
 
     why = "A Docker engine answers and has no image of ours. It fetches a base and packages."

@@ -8,9 +8,8 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -28,14 +27,8 @@ if TYPE_CHECKING:
 HOST = "host"
 
 
-class ImageAction(StrEnum):
-    """The action of `image`."""
-
-    build = "build"
-
-
 def image(
-    action: Annotated[ImageAction, typer.Argument(metavar="build", help="What to do.")],
+    action: Annotated[Literal["build"], typer.Argument(metavar="build", help="What to do.")],
     kind: Annotated[
         str | None,
         typer.Argument(

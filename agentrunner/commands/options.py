@@ -10,10 +10,9 @@ import io
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -22,30 +21,6 @@ from agentrunner.commands.console import Output
 from agentrunner.commands.index import DocumentedCommand
 from agentrunner.errors.command_line import BadOption
 from agentrunner.errors.task_files import Unreadable
-
-
-class LogFormat(StrEnum):
-    """The format of log lines."""
-
-    text = "text"
-    json = "json"
-
-
-class LogLevel(StrEnum):
-    """The least level that is shown."""
-
-    debug = "debug"
-    info = "info"
-    warning = "warning"
-    error = "error"
-
-
-class OnChange(StrEnum):
-    """How a changed task file or PRD affects a run that is resumed."""
-
-    replan = "replan"
-    keep = "continue"
-
 
 Run = Annotated[
     str | None,
@@ -144,11 +119,12 @@ def _output(
         bool, typer.Option("--quiet", "-q", help="Only the end, no progress.")
     ] = False,
     log_format: Annotated[
-        LogFormat, typer.Option("--log-format", help="Form of log lines.")
-    ] = LogFormat.text,
+        Literal["text", "json"], typer.Option("--log-format", help="Form of log lines.")
+    ] = "text",
     log_level: Annotated[
-        LogLevel, typer.Option("--log-level", help="Least level to log.")
-    ] = LogLevel.warning,
+        Literal["debug", "info", "warning", "error"],
+        typer.Option("--log-level", help="Least level to log."),
+    ] = "warning",
     notify: Annotated[
         str | None,
         typer.Option("--notify", metavar="CMD", help="Run CMD when it needs you or has ended."),

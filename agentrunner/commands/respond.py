@@ -38,7 +38,8 @@ def resume(
         str | None, typer.Option("--message", "-m", help="A remark for the planner.")
     ] = None,
     on_change: Annotated[
-        opt.OnChange | None, typer.Option("--on-change", help="If task file or PRD changed.")
+        Literal["replan", "continue"] | None,
+        typer.Option("--on-change", help="If task file or PRD changed."),
     ] = None,
     budget: Annotated[
         list[str] | None,
@@ -64,14 +65,12 @@ def resume(
 
     def work(options: Options) -> Awaitable[Result]:
         run_id = run_for("resume", run, output.state_dir, output)
-        keep = on_change is not None and on_change is opt.OnChange.keep
-        change: Literal["replan", "continue"] | None = "continue" if keep else "replan"
         return api.resume(
             run_id,
             options,
             max_loops=max_loops,
             message=message,
-            on_change=change if on_change else None,
+            on_change=on_change,
             budget=budget or (),
             by=user_name(),
             planner=planner,

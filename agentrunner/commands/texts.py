@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 import typer
 
@@ -16,25 +15,14 @@ from agentrunner.errors import ProtocolError
 from agentrunner.errors.command_line import UnknownCode, UnknownSchema
 from agentrunner.errors.task_files import Unreadable
 
-
-class MessageKind(StrEnum):
-    """The types of a planner's reply."""
-
-    plan_task = "plan_task"
-    next_action = "next_action"
-    completion_assessment = "completion_assessment"
-    decompose = "decompose"
-    plan_patch = "plan_patch"
-
-
-SCHEMAS = ("task", "policy", "result", "event", *(str(message) for message in MessageKind))
+Asked = Literal["plan_task", "next_action", "completion_assessment", "decompose", "plan_patch"]
+"""See `protocol.message.MessageType`, which is not loaded for a text."""
+SCHEMAS = ("task", "policy", "result", "event", *get_args(Asked))
 
 
 @opt.with_file
 def parse(
-    message: Annotated[
-        MessageKind, typer.Argument(metavar="TYPE", help="plan_task, next_action, …")
-    ],
+    message: Annotated[Asked, typer.Argument(metavar="TYPE", help="plan_task, next_action, …")],
     file: Annotated[str, typer.Argument(metavar="[FILE|-]", help="Default: stdin.")] = "-",
     truncated: Annotated[
         bool, typer.Option("--truncated", help="The reply was cut at its length limit.")
@@ -45,7 +33,7 @@ def parse(
 
     try:
         reason = "length" if truncated else "stop"
-        reply = parse_reply(_bytes_of(file), message.value, finish_reason=reason)
+        reply = parse_reply(_bytes_of(file), message, finish_reason=reason)
     except ProtocolError as error:
         refused = {"code": error.fault, "path": error.path, "message": error.message}
         show_json({"error": refused}, ensure_ascii=False)
@@ -97,10 +85,11 @@ def _schema(name: str) -> dict[str, object]:
         from agentrunner.events import event_schema
 
         return event_schema()
-    if name in SCHEMAS:
-        from agentrunner.protocol import message_schema
+    for kind in get_args(Asked):
+        if name == kind:
+            from agentrunner.protocol import message_schema
 
-        return dict(message_schema(MessageKind(name).value))
+            return dict(message_schema(kind))
     raise UnknownSchema(f'there is no schema "{name}".', remedy="agentrunner schema")
 
 

@@ -13,9 +13,10 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentrunner.config.markdown import Language
 from agentrunner.notes.markdown import flat
 from agentrunner.notes.note_model import BillLine
-from agentrunner.notes.render import Language, marker, render_plan
+from agentrunner.notes.render import marker, render_plan
 from agentrunner.notes.sources import local_time, period
 from agentrunner.notes.view import map_texts, sum_of
 from agentrunner.notes.writer import WrittenNote, write_marked

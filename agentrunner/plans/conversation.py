@@ -13,7 +13,7 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from agentrunner.config.agents import See
-from agentrunner.config.markdown import detect_language
+from agentrunner.config.markdown import Language, detect_language
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors.planners import ConversationTimeout, EmptyMessage, MessageTooLong
 from agentrunner.execution.failover import AllAway
@@ -32,7 +32,7 @@ from agentrunner.plans.planner_view import (
 )
 from agentrunner.plans.proposal import Proposal
 from agentrunner.plans.store import OpenQuestion, PlanStore
-from agentrunner.prompts import Language, PromptInput
+from agentrunner.prompts import PromptInput
 from agentrunner.protocol import Choices, Decompose, Message, PlanPatch
 from agentrunner.protocol.known_ids import with_plan_ids
 from agentrunner.text.cut import cut

@@ -16,6 +16,7 @@ import yaml
 
 from agentrunner.config.agents import PlannerSpec, WorkerSpec
 from agentrunner.config.budget import BudgetSpec
+from agentrunner.config.markdown import Language
 from agentrunner.config.spec import (
     Check,
     CriterionSpec,
@@ -27,7 +28,6 @@ from agentrunner.config.spec import (
 )
 from agentrunner.discovery.planning_context import facts_of
 from agentrunner.prompts import (
-    Language,
     Looked,
     PromptInput,
     Quotes,
