@@ -9,7 +9,6 @@ the same sequence, where prompts did not begin alike and showed no change.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import statistics
@@ -59,8 +58,7 @@ from agentrunner.state.short_names import further, shortened
 from agentrunner.state.summary import summarize
 from agentrunner.state.worker_runs import CommandSeen, WorkerRun
 from agentrunner.text.tokens import tokens
-from benchmarks.measure import Figure
-from benchmarks.measure import report as report_figures
+from benchmarks.measure import Figure, program
 
 PRD = "# Shop\n\n" + "\n".join(
     f"{n}. The page {n} shows articles of group {n} with price, stock and a link; an empty group "
@@ -261,12 +259,5 @@ def figures(long: int = 30, repeats: int = 20) -> list[Figure]:
     return found
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; 1 where a goal is missed."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.prompts")
-    parser.add_argument("--long", type=int, default=30)
-    return report_figures(figures(parser.parse_args(arguments).long))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(program(lambda _, long: figures(long), long=30))
