@@ -16,7 +16,7 @@ from agentrunner.verification.syntax.ends import failing_end
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.random_tests import random_tests
 from agentrunner.verification.syntax.test_finder import find_test
-from agentrunner.verification.syntax.test_spans import TestSpan
+from agentrunner.verification.syntax.test_spans import Found
 from agentrunner.verification.unknown_names import UnknownNames
 
 Places = Mapping[str, Sequence[str]]
@@ -73,7 +73,7 @@ class CanaryTrees(Struct, frozen=True):
         places: Places,
         *,
         red: RedLines,
-        make: Callable[[bytes, str, TestSpan, Collection[str]], Canary | None] = changed_literal,
+        make: Callable[[Found, Collection[str]], Canary | None] = changed_literal,
     ) -> CanaryTree | None:
         """The new tree with another expected value in each test, as `make` changes it."""
         read = self.command.read
@@ -124,16 +124,16 @@ def _edits(
     source: bytes,
     language: str,
     wanted: Sequence[str],
-    make: Callable[[bytes, str, TestSpan, Collection[str]], Canary | None],
+    make: Callable[[Found, Collection[str]], Canary | None],
     red: RedLines,
 ) -> tuple[list[Edit], dict[str, str]]:
     """The edits that make canaries of these tests of a file, and the kind of each by test name."""
     edits: list[Edit] = []
     kinds: dict[str, str] = {}
     for name in wanted:
-        span = find_test(source, language, name)
-        canary = make(source, language, span, red.get(name, ())) if span else None
-        if canary is None or span is None or leaves_row(source, language, span, name, canary):
+        found = find_test(source, language, name)
+        canary = make(found, red.get(name, ())) if found else None
+        if canary is None or found is None or leaves_row(found, name, canary):
             continue
         if not set(canary.edits) & set(edits):
             edits += canary.edits
@@ -141,8 +141,8 @@ def _edits(
     return edits, kinds
 
 
-def _end(source: bytes, language: str, span: TestSpan, _: Collection[str]) -> Canary | None:
-    return failing_end(source, language, span)
+def _end(found: Found, _: Collection[str]) -> Canary | None:
+    return failing_end(found)
 
 
 def _with_random_test(source: bytes, path: str, name: str) -> bytes | None:

@@ -27,7 +27,7 @@ from agentrunner.verification.syntax.languages import (
     statements,
     walk,
 )
-from agentrunner.verification.syntax.test_finder import find_test, located
+from agentrunner.verification.syntax.test_finder import find_test
 
 THROWS = {
     "python": "raise AssertionError('made to fail')",
@@ -102,8 +102,7 @@ def _parsed(path: str, source: bytes | None) -> Parsed | None:
 
 def _called(parsed: Parsed, name: str) -> list[str]:
     """Names of functions that a test without assertions always calls."""
-    span = find_test(parsed.source, parsed.language, name)
-    found = located(parsed.source, parsed.language, span) if span is not None else None
+    found = find_test(parsed.source, parsed.language, name)
     if found is None or asserts_of(found):
         return []
     called = []

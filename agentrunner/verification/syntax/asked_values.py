@@ -21,15 +21,14 @@ from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import line_of
 from agentrunner.verification.syntax.languages import (
-    SCRIPTS,
     arguments_of,
     enclosing,
     field,
     inside,
     walk,
 )
-from agentrunner.verification.syntax.test_finder import located
-from agentrunner.verification.syntax.test_spans import Found, TestSpan
+from agentrunner.verification.syntax.programs import WITH_TREES
+from agentrunner.verification.syntax.test_spans import Found
 from agentrunner.verification.syntax.values import assignment, is_literal
 
 MOST = 40
@@ -83,12 +82,9 @@ class AskedCall:
         return line_of(self.where)
 
 
-def asked_calls(source: bytes, language: str, span: TestSpan) -> list[AskedCall]:
+def asked_calls(found: Found) -> list[AskedCall]:
     """Return the statements of a test that run code with values from elsewhere, in source order."""
-    if language != "python" and language not in SCRIPTS:
-        return []
-    found = located(source, language, span)
-    if found is None:
+    if found.parsed.language not in WITH_TREES:
         return []
     found_calls = list(_Reading(found).asked_calls())
     found_calls.sort(key=lambda call: (call.where.start_byte, -call.where.end_byte))

@@ -14,8 +14,7 @@ from agentrunner.verification.syntax.assertions import Stated
 from agentrunner.verification.syntax.asserts import asserts_of, certainty
 from agentrunner.verification.syntax.edits import Canary, Edit, applied, line_of, still_parses
 from agentrunner.verification.syntax.languages import Parsed, enclosing, field, inside, walk
-from agentrunner.verification.syntax.test_finder import located
-from agentrunner.verification.syntax.test_spans import Found, TestSpan
+from agentrunner.verification.syntax.test_spans import Found
 from agentrunner.verification.syntax.values import another, assigned, is_literal, leaf
 
 _COPY = lazy_regex(r"#\d+$")
@@ -23,9 +22,7 @@ _COPY = lazy_regex(r"#\d+$")
 _Change = Callable[[Found, Stated], Iterator[list[Edit]]]
 
 
-def changed_literal(
-    source: bytes, language: str, span: TestSpan, red: Collection[str] = ()
-) -> Canary | None:
+def changed_literal(found: Found, red: Collection[str] = ()) -> Canary | None:
     """Return the source with the expected value of one assertion of this test changed.
 
     Assertions that are always reached come first, and among them those on lines of `red` (the text
@@ -36,9 +33,6 @@ def changed_literal(
     the last literal passed to the macro is changed (`kind` "case"), which nothing says is an
     expected value. None if the test has no assertion that can be changed.
     """
-    found = located(source, language, span)
-    if found is None:
-        return None
     stated = asserts_of(found)
     if found.function.type == "macro_invocation":
         changes: tuple[tuple[str, _Change], ...] = (("case", _direct_literal),)
@@ -63,14 +57,13 @@ def changed_literal(
     )
 
 
-def leaves_row(source: bytes, language: str, span: TestSpan, name: str, canary: Canary) -> bool:
+def leaves_row(found: Found, name: str, canary: Canary) -> bool:
     """Return whether a canary leaves the row of this test as it was.
 
     Such a row, of a table of cases, has the test's own part of its name as a text, and nothing that
     was changed. A row whose expected value is worked out has no literal to be changed.
     """
-    found = located(source, language, span)
-    if found is None or len(span.parts) < 2:
+    if len(found.span.parts) < 2:
         return False
     own = _COPY.sub("", name.rpartition("/")[2])
     for row in _rows(found.whole):
@@ -97,15 +90,12 @@ def _names_of(parsed: Parsed, row: Node) -> Iterator[str]:
             yield parsed.text(value)[1:-1]
 
 
-def changed_where_red(
-    source: bytes, language: str, span: TestSpan, red: Collection[str]
-) -> Canary | None:
+def changed_where_red(found: Found, red: Collection[str]) -> Canary | None:
     """Do the same for an assertion that was red before, and that a test can pass without reaching.
 
     It is inside a loop, a branch or a callback. None if there is none.
     """
-    found = located(source, language, span) if red else None
-    if found is None or found.function.type == "macro_invocation":
+    if not red or found.function.type == "macro_invocation":
         return None
     stated = [
         assertion

@@ -31,25 +31,23 @@ from agentrunner.verification.syntax.languages import (
     walk,
 )
 from agentrunner.verification.syntax.scripts import FUNCTIONS, callee_names
-from agentrunner.verification.syntax.test_finder import attribute_path, attributes, located
-from agentrunner.verification.syntax.test_spans import Found, TestSpan
+from agentrunner.verification.syntax.test_finder import attribute_path, attributes
+from agentrunner.verification.syntax.test_spans import Found
 
 MESSAGE = "this test was made to fail at its end"
 _VALUE = "agentrunner_value"
 
 
-def failing_end(source: bytes, language: str, span: TestSpan) -> Canary | None:
+def failing_end(found: Found) -> Canary | None:
     """Return the source with this test failing at each of its ends.
 
     It fails by an exception of the language, or by `Fatalf` of Go's own test parameter. None if the
-    span is not of this source, or if the test has no end that could be made to fail.
+    test has no end that could be made to fail.
     """
-    found = located(source, language, span)
-    if found is None:
-        return None
-    edits = list(_ENDS[language](found.parsed, found))
-    changed = applied(source, edits)
-    if not edits or not still_parses(found.parsed, changed):
+    parsed, span = found.parsed, found.span
+    edits = list(_ENDS[parsed.language](parsed, found))
+    changed = applied(parsed.source, edits)
+    if not edits or not still_parses(parsed, changed):
         return None
     description = f"a failing statement at the end of {span.name} (line {span.line})"
     return Canary(changed, span.name, "end", description, span.line, tuple(edits))

@@ -20,15 +20,14 @@ from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import Edit, applied, line_of, replaced
 from agentrunner.verification.syntax.languages import (
-    SCRIPTS,
     arguments_of,
     enclosing,
     field,
     inside,
     walk,
 )
-from agentrunner.verification.syntax.test_finder import located
-from agentrunner.verification.syntax.test_spans import Found, TestSpan
+from agentrunner.verification.syntax.programs import WITH_TREES
+from agentrunner.verification.syntax.test_spans import Found
 from agentrunner.verification.syntax.values import is_literal
 
 MARK = "agentrunner compared "
@@ -119,16 +118,13 @@ class Equality(Struct, frozen=True):
         return line_of(self.where)
 
 
-def equalities(source: bytes, language: str, span: TestSpan) -> list[Equality]:
+def equalities(found: Found) -> list[Equality]:
     """Return the assertions of a test that compare two values, in source order.
 
     Only those around which code of the project may stand: a decorator, a context manager, or what
     is handed a function.
     """
-    if language != "python" and language not in SCRIPTS:
-        return []
-    found = located(source, language, span)
-    if found is None:
+    if found.parsed.language not in WITH_TREES:
         return []
     kept: list[Equality] = []
     for stated in asserts_of(found):

@@ -14,8 +14,8 @@ from agentrunner.verification.syntax.context import NAMES, context_of
 from agentrunner.verification.syntax.functions import normal
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, inside, parse, walk
 from agentrunner.verification.syntax.script_asserts import parameter_names
-from agentrunner.verification.syntax.test_finder import around, located, standing
-from agentrunner.verification.syntax.test_spans import Found, TestSpan
+from agentrunner.verification.syntax.test_finder import around, standing
+from agentrunner.verification.syntax.test_spans import Found
 from agentrunner.verification.syntax.values import binding
 
 _ASSERTING = lazy_regex(r"^(assert|if|unless)\b(?! ?\.).*")
@@ -70,16 +70,14 @@ def _without_brackets(text: str) -> str:
     return " ".join("".join(kept).split())
 
 
-def is_empty_test(source: bytes, language: str, span: TestSpan) -> bool:
+def is_empty_test(found: Found) -> bool:
     """Whether nothing that the product does could make this test fail.
 
     It calls only its language and its test tool (or drops every error of what it calls), and
-    asserts only constants, values it made itself, or that something equals itself. False if the
-    span is not of this source, and for a test made by a macro, whose assertions are written
-    elsewhere.
+    asserts only constants, values it made itself, or that something equals itself. False for a test
+    made by a macro, whose assertions are written elsewhere.
     """
-    found = located(source, language, span)
-    if found is None or found.function.type == "macro_invocation":
+    if found.function.type == "macro_invocation":
         return False
     parsed, own = found.parsed, _own_names(found)
     if any(_says_something(parsed, one, own) for one in asserts_of(found)):

@@ -35,15 +35,13 @@ _CASES = 2
 """How many trailing parts of a reported name may be cases of a test instead of tests themselves."""
 
 
-def all_tests(source: bytes, language: str) -> list[tuple[str, TestSpan]]:
-    """Return all tests of a file in source order, by name: `TestX::test_y`, `suite > test`."""
+def all_tests(source: bytes, language: str) -> list[Found]:
+    """Return all tests of a file in source order."""
     parsed = parse(source, language)
-    if parsed is None:
-        return []
-    return [(found.span.name, found.span) for found in standing(parsed)]
+    return standing(parsed) if parsed is not None else []
 
 
-def find_test(source: bytes, language: str, name: str) -> TestSpan | None:
+def find_test(source: bytes, language: str, name: str) -> Found | None:
     """Return the test that a reported name refers to, None if no test of the file can be it.
 
     Names are matched from their innermost part outwards. Whatever stands between or before the
@@ -52,10 +50,7 @@ def find_test(source: bytes, language: str, name: str) -> TestSpan | None:
     in Go the span covers the surrounding function, but the body is the subtest's own.
     """
     parsed = parse(source, language)
-    if parsed is None:
-        return None
-    found = fitting(parsed, name)
-    return found[0].span if found else None
+    return next(iter(fitting(parsed, name)), None) if parsed is not None else None
 
 
 def fitting(parsed: Parsed, name: str) -> list[Found]:
@@ -86,13 +81,6 @@ def _best(found: list[Found], name: str, language: str) -> list[Found]:
             fits = [candidate for points, candidate in scored if points == most]
             return fits[::-1] if language == "python" else fits
     return []
-
-
-def located(source: bytes, language: str, span: TestSpan) -> Found | None:
-    """Return the match for a span that was found in this same source, None if there is none."""
-    parsed = parse(source, language)
-    matches = candidates(parsed) if parsed is not None else []
-    return next((found for found in matches if found.span == span), None)
 
 
 @once_per_file
