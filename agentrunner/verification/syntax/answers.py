@@ -143,12 +143,8 @@ def _is_yes_or_no(parsed: Parsed, expression: Node) -> bool:
     if node.type in ("true", "false", "comparison_operator", "not_operator"):
         return True
     if node.type in ("call", "call_expression"):
-        called = field(node, "function")
-        return called is not None and SAYS.search(parsed.text(called)) is not None
-    sign = field(node, "operator")
-    if sign is None:
-        return False
-    operator = parsed.text(sign)
+        return SAYS.search(parsed.text(node, "function")) is not None
+    operator = parsed.text(node, "operator")
     if operator in JOINS:  # which give back one of both
         sides = (field(node, "left"), field(node, "right"))
         return all(one is not None and _is_yes_or_no(parsed, one) for one in sides)

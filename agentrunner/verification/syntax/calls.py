@@ -146,7 +146,7 @@ def names_declared(source: bytes, language: str) -> set[str]:
     parsed = parse(source, language)
     if parsed is None:
         return set()
-    functions = {one.name.rpartition(".")[2] for one in functions_of(parsed)}
+    functions = {one.last_name for one in functions_of(parsed)}
     return functions | {name for name, _ in definitions_in(parsed)}
 
 

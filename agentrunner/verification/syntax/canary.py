@@ -13,7 +13,15 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.assertions import Stated
 from agentrunner.verification.syntax.asserts import asserts_of, certainty
 from agentrunner.verification.syntax.edits import Canary, Edit, applied, line_of, still_parses
-from agentrunner.verification.syntax.languages import Parsed, enclosing, field, inside, walk
+from agentrunner.verification.syntax.languages import (
+    Parsed,
+    arguments_of,
+    enclosing,
+    field,
+    inside,
+    parts_of,
+    walk,
+)
 from agentrunner.verification.syntax.test_spans import Found
 from agentrunner.verification.syntax.values import another, assigned, is_literal, leaf
 
@@ -77,8 +85,8 @@ def leaves_row(found: Found, name: str, canary: Canary) -> bool:
 def _rows(whole: Node) -> Iterator[Node]:
     """Yield the rows of all tables of a Go function."""
     for table in walk(whole):
-        body = field(table, "body") if table.type == "composite_literal" else None
-        yield from body.named_children if body is not None else ()
+        if table.type == "composite_literal":
+            yield from parts_of(table, "body")
 
 
 def _names_of(parsed: Parsed, row: Node) -> Iterator[str]:
@@ -149,8 +157,7 @@ def _passed_literal(found: Found, stated: Stated) -> Iterator[list[Edit]]:
             if rows:
                 yield rows
     for wanted in stated.expected[:1]:
-        arguments = field(wanted, "arguments")
-        for one in arguments.named_children if arguments is not None else []:
+        for one in arguments_of(wanted):
             edit = _changed_leaf(parsed, one)
             if edit is not None and is_literal(leaf(one) or one):
                 yield [edit]
@@ -193,16 +200,11 @@ def _column(parsed: Parsed, whole: Node, name: str) -> Iterator[Edit]:
             if part.type == "field_declaration"
             for one in part.children_by_field_name("name")
         ]
-        body = field(table, "body")
-        for row in body.named_children if body is not None and name in fields else []:
+        for row in parts_of(table, "body") if name in fields else []:
             values = leaf_row(row)
             keyed = [one for one in values if one.type == "keyed_element"]
             if keyed:
-                cells = [
-                    field(one, "value")
-                    for one in keyed
-                    if (key := field(one, "key")) is not None and parsed.text(key) == name
-                ]
+                cells = [field(one, "value") for one in keyed if parsed.text(one, "key") == name]
             else:
                 cells = list(values[fields.index(name) :][:1])
             for cell in cells:

@@ -27,6 +27,7 @@ from agentrunner.verification.syntax.languages import (
     Parsed,
     arguments_of,
     field,
+    parts_of,
     statements,
     walk,
 )
@@ -108,8 +109,7 @@ def _script(parsed: Parsed, found: Found) -> Iterator[Edit]:
 
 def _script_expression(parsed: Parsed, found: Found) -> Iterator[Edit]:
     value = parsed.text(found.body)
-    type_ = field(found.function, "return_type")
-    if type_ is not None and parsed.text(type_).lstrip(": ") == "void":
+    if parsed.text(found.function, "return_type").lstrip(": ") == "void":
         yield replaced(found.body, f"{{ {value}; throw {_ERROR}; }}")
     else:
         yield replaced(found.body, f"Promise.resolve({_argument(found.body, value)}){_LATER}")
@@ -203,8 +203,7 @@ def _go(parsed: Parsed, found: Found) -> Iterator[Edit]:
 
 def _go_parameter(parsed: Parsed, function: Node) -> tuple[str | None, Edit | None]:
     """Return how the body refers to its `*testing.T`, and the edit that names an unnamed one."""
-    given = field(function, "parameters")
-    for one in given.named_children if given is not None else []:
+    for one in parts_of(function, "parameters"):
         kind = field(one, "type")
         if kind is None or "testing." not in parsed.text(kind):
             continue
@@ -214,24 +213,20 @@ def _go_parameter(parsed: Parsed, function: Node) -> tuple[str | None, Edit | No
         if parsed.text(name) == "_":
             return "t", replaced(name, "t")
         return parsed.text(name), None
-    receiver = field(function, "receiver")
-    for one in receiver.named_children if receiver is not None else []:
-        name = field(one, "name")  # a testify suite
-        if name is not None:
-            return parsed.text(name) + ".T()", None
+    for one in parts_of(function, "receiver"):
+        if name_of_suite := parsed.text(one, "name"):  # of testify
+            return name_of_suite + ".T()", None
     return None, None
 
 
 def _go_hides(parsed: Parsed, body: Node, name: str) -> bool:
     """Whether a body declares something with the name of the parameter."""
-    for node in own_nodes(body):
-        left = (
-            field(node, "left") if node.type in ("short_var_declaration", "range_clause") else None
-        )
-        left = field(node, "name") if node.type == "var_spec" else left
-        if left is not None and name in parsed.text(left).replace(",", " ").split():
-            return True
-    return False
+    labels = {"short_var_declaration": "left", "range_clause": "left", "var_spec": "name"}
+    return any(
+        name in parsed.text(node, labels[node.type]).replace(",", " ").split()
+        for node in own_nodes(body)
+        if node.type in labels
+    )
 
 
 # Rust ---------------------------------------------------------------------------------------------
@@ -302,13 +297,9 @@ def _java(parsed: Parsed, found: Found) -> Iterator[Edit]:
 
 def _java_expects(parsed: Parsed, method: Node) -> bool:
     """Whether an annotation says that the test ends with an exception."""
-    for child in method.named_children:
-        if child.type == "modifiers":
-            for pair in walk(child):
-                key = field(pair, "key")
-                if key is not None and parsed.text(key).startswith("expected"):
-                    return True
-    return False
+    marks = (child for child in method.named_children if child.type == "modifiers")
+    pairs = (pair for child in marks for pair in walk(child))
+    return any(parsed.text(pair, "key").startswith("expected") for pair in pairs)
 
 
 _ENDS: dict[str, Callable[[Parsed, Found], Iterator[Edit]]] = {

@@ -16,7 +16,7 @@ from agentrunner.verification.syntax.edits import (
     newline,
     still_parses,
 )
-from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse, walk
+from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse, parts_of, walk
 from agentrunner.verification.syntax.test_finder import attributes, standing
 from agentrunner.verification.syntax.test_spans import Found
 
@@ -108,12 +108,11 @@ def _caller(parsed: Parsed, call: Node) -> str:
     """Return the function that another test is declared with, without its table of cases."""
     node = field(call, "function")
     while node is not None and node.type != "identifier":
-        if node.type == "member_expression" and "each" not in parsed.text(node):
-            name = field(node, "property")
-            if name is not None and parsed.text(name) in ("only", "test", "it"):
-                return parsed.text(node)
+        text = parsed.text(node)
+        if "each" not in text and parsed.text(node, "property") in ("only", "test", "it"):
+            return text
         node = field(node, "function") or field(node, "object")
-    return parsed.text(node) if node is not None else "test"
+    return parsed.text(node) or "test"
 
 
 def _script_failures(parsed: Parsed) -> Iterator[tuple[str, str]]:
@@ -154,12 +153,8 @@ def _go(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_NewTest]:
 
 
 def _go_type(parsed: Parsed, found: Found) -> str | None:
-    given = field(found.function, "parameters")
-    for one in given.named_children if given is not None else []:
-        kind = field(one, "type")
-        if kind is not None and parsed.text(kind).endswith(".T"):
-            return parsed.text(kind)
-    return None
+    kinds = (parsed.text(one, "type") for one in parts_of(found.function, "parameters"))
+    return next((kind for kind in kinds if kind.endswith(".T")), None)
 
 
 # Rust ---------------------------------------------------------------------------------------------

@@ -113,14 +113,10 @@ def _rust(parsed: Parsed) -> Iterator[Region]:
             under = under and "not(test" not in parsed.text(mark).replace(" ", "")
             if under or name == "test":
                 kind = "module" if node.type == "mod_item" else "item"
-                yield _region(parsed, marks[0], node, kind, _rust_name(parsed, node))
+                named = parsed.text(node, "name") or parsed.text(node, "type")
+                yield _region(parsed, marks[0], node, kind, named or parsed.text(node)[:200])
                 break
     yield from _rust_examples(parsed)
-
-
-def _rust_name(parsed: Parsed, node: Node) -> str:
-    name = field(node, "name") or field(node, "type")
-    return parsed.text(name) if name is not None else parsed.text(node)[:200]
 
 
 def _rust_examples(parsed: Parsed) -> Iterator[Region]:
@@ -152,43 +148,36 @@ def _python(parsed: Parsed) -> Iterator[Region]:
             yield from _examples(parsed, node)
     for node in parsed.root.named_children:
         inner = field(node, "definition") or node
-        name = field(inner, "name")
-        if inner.type == "class_definition" and name is not None:
-            above = field(inner, "superclasses")
-            if above is not None and "TestCase" in parsed.text(above):
-                yield _region(parsed, node, node, "case", parsed.text(name))
-        elif inner.type == "function_definition" and name is not None:
-            if parsed.text(name).startswith("test_"):
-                yield _region(parsed, node, node, "function", parsed.text(name))
+        name = parsed.text(inner, "name")
+        if inner.type == "class_definition":
+            if name and "TestCase" in parsed.text(inner, "superclasses"):
+                yield _region(parsed, node, node, "case", name)
+        elif inner.type == "function_definition":
+            if name.startswith("test_"):
+                yield _region(parsed, node, node, "function", name)
         elif inner.type == "if_statement" and _is_main(parsed, inner):
             yield _region(parsed, node, node, "main", "__main__")
 
 
 def _is_main(parsed: Parsed, node: Node) -> bool:
-    condition, then = field(node, "condition"), field(node, "consequence")
-    if condition is None or then is None or "__name__" not in parsed.text(condition):
-        return False
-    return bool(re.search(r"\b(unittest|doctest|pytest)\b", parsed.text(then)))
+    return "__name__" in parsed.text(node, "condition") and bool(
+        re.search(r"\b(unittest|doctest|pytest)\b", parsed.text(node, "consequence"))
+    )
 
 
 def _examples(parsed: Parsed, string: Node) -> Iterator[Region]:
     """Yield the examples of a docstring, from the first prompt to the last line of output."""
     statement = string.parent
-    if (
-        statement is None
-        or statement.type != "expression_statement"
-        or b">>>" not in (parsed.source[string.start_byte : string.end_byte])
-    ):
+    text = parsed.source[string.start_byte : string.end_byte]
+    if statement is None or statement.type != "expression_statement" or b">>>" not in text:
         return
     block = statement.parent
     owner = block.parent if block is not None and block.type == "block" else None
-    name = field(owner, "name")
-    text = parsed.source[string.start_byte : string.end_byte]
     found = re.compile(rb"(?m)^[ \t]*>>> .*(?:\r?\n[ \t]*(?!\"\"\"|''')\S.*)*\r?\n?")
     for number, match in enumerate(found.finditer(text)):
         closing = max(text.rfind(b'"""'), text.rfind(b"'''"))
         end = min(match.end(), closing) if closing > match.start() else match.end()
-        label = f"{parsed.text(name) if name is not None else ''}#{number}"
+        label = f"{parsed.text(owner, 'name')}#{number}"
         yield Region(string.start_byte + match.start(), string.start_byte + end, "doctest", label)
 
 
@@ -197,8 +186,7 @@ def _examples(parsed: Parsed, string: Node) -> Iterator[Region]:
 
 def _script(parsed: Parsed) -> Iterator[Region]:
     for node in parsed.root.named_children:
-        condition = field(node, "condition")
-        text = parsed.text(condition).replace(" ", "") if condition is not None else ""
+        text = parsed.text(node, "condition").replace(" ", "")
         if node.type == "if_statement" and "import.meta.vitest" in text:
             yield _region(parsed, node, node, "block", "vitest")
 

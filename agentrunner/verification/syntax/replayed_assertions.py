@@ -21,6 +21,7 @@ from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import Edit, applied, line_of, replaced
 from agentrunner.verification.syntax.languages import (
     arguments_of,
+    call_around,
     enclosing,
     field,
     inside,
@@ -157,8 +158,7 @@ def _is_surrounded(found: Found, node: Node) -> bool:
         elif at.type == "function_definition" and at != found.function:
             return True  # somebody calls it
         elif at.type in FUNCTIONS:
-            call = at.parent.parent if at.parent is not None else None
-            known = (found.call, *found.suites)
+            call, known = call_around(at), (found.call, *found.suites)
             around = [call] if call is not None and call not in known else []
         if any(parsed.text(root_of(one)) not in harmless for one in around):
             return True

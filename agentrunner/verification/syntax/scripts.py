@@ -32,8 +32,7 @@ def callee_names(parsed: Parsed, call: Node) -> list[str]:
     node = field(call, "function")
     while node is not None:
         if node.type == "member_expression":
-            name = field(node, "property")
-            names += [parsed.text(name)] if name is not None else []
+            names += [parsed.text(node, "property")]
             node = field(node, "object")
         elif node.type in ("call_expression", "parenthesized_expression", "non_null_expression"):
             node = field(node, "function") or next(iter(node.named_children), None)
@@ -105,10 +104,9 @@ def _named_functions(parsed: Parsed) -> dict[str, Node]:
     """Return the functions of a file by name."""
     found: dict[str, Node] = {}
     for node in walk(parsed.root):
-        name = field(node, "name")
         value = node if node.type.endswith("function_declaration") else field(node, "value")
-        if name is not None and value is not None and value.type in FUNCTIONS:
-            found.setdefault(parsed.text(name), value)
+        if value is not None and value.type in FUNCTIONS and (name := parsed.text(node, "name")):
+            found.setdefault(name, value)
     return found
 
 

@@ -12,7 +12,15 @@ from agentrunner.verification.syntax.assertions import Stated
 from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import NAMES, context_of
 from agentrunner.verification.syntax.functions import normal
-from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, inside, parse, walk
+from agentrunner.verification.syntax.languages import (
+    SCRIPTS,
+    Parsed,
+    field,
+    inside,
+    parse,
+    parts_of,
+    walk,
+)
 from agentrunner.verification.syntax.script_asserts import parameter_names
 from agentrunner.verification.syntax.test_finder import around, standing
 from agentrunner.verification.syntax.test_spans import Found
@@ -96,13 +104,10 @@ def _set_up_matters(found: Found) -> bool:
         return False
     if _uses_what_was_set_up(found):
         return True
-    given = field(found.function, "parameters")
-    context = context_of(parsed)
-    names = [parsed.text(one) for one in given.named_children] if given is not None else []
-    for node in [one for name in names for one in context.defined.get(name, ())]:
-        if any(_calls_product(parsed, call, frozenset()) for call in walk(node)):
-            return True
-    return False
+    defined = context_of(parsed).defined
+    names = map(parsed.text, parts_of(found.function, "parameters"))
+    used = [one for name in names for one in defined.get(name, ())]
+    return any(_calls_product(parsed, call, frozenset()) for one in used for call in walk(one))
 
 
 def _uses_what_was_set_up(found: Found) -> bool:
@@ -222,9 +227,8 @@ def _is_dropped(node: Node, found: Found) -> bool:
         body = field(tried, "body")
         if body is None or not inside(body, node) or not inside(found.body, tried):
             continue
-        catches = [
-            one for one in tried.named_children if one.type in ("except_clause", "catch_clause")
-        ]
+        kinds = ("except_clause", "catch_clause")
+        catches = [one for one in tried.named_children if one.type in kinds]
         handled = {one.type for catch in catches for one in walk(catch)}
         if catches and handled.isdisjoint((*_CALLS, "raise_statement", "throw_statement")):
             return True

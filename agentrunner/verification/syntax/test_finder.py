@@ -141,8 +141,8 @@ def _go_subtests(parsed: Parsed, outer: Node, own: str) -> Iterator[Found]:
     for call in walk(outer):
         if call.type != "call_expression":
             continue
-        called, given = field(call, "function", "field"), arguments_of(call)
-        if called is None or parsed.text(called) != "Run" or len(given) != 2:
+        called, given = parsed.text(call, "function", "field"), arguments_of(call)
+        if called != "Run" or len(given) != 2:
             continue
         body = field(given[1], "body")
         if given[1].type == "func_literal" and body is not None:
@@ -218,14 +218,13 @@ def _rust_macro_tests(parsed: Parsed, call: Node, outer: tuple[str, ...]) -> Ite
 
 def marks_of(parsed: Parsed, node: Node) -> list[str]:
     """Return the simple names of the annotations on a Java declaration."""
-    found = []
-    for child in node.named_children:
-        if child.type == "modifiers":
-            for mark in child.named_children:
-                name = field(mark, "name")
-                if mark.type.endswith("annotation") and name is not None:
-                    found.append(parsed.text(name).split(".")[-1])
-    return found
+    return [
+        parsed.text(mark, "name").split(".")[-1]
+        for child in node.named_children
+        if child.type == "modifiers"
+        for mark in child.named_children
+        if mark.type.endswith("annotation")
+    ]
 
 
 def _java(parsed: Parsed) -> Iterator[Found]:
@@ -241,8 +240,7 @@ def _java(parsed: Parsed) -> Iterator[Found]:
             continue
         if node.type in ("class_declaration", "record_declaration") and name is not None:
             outer = (*outer, parsed.text(name))
-            above = field(node, "superclass")
-            cases = above is not None and "TestCase" in parsed.text(above)
+            cases = "TestCase" in parsed.text(node, "superclass")
         if node.type != "block":
             todo.extend((child, outer, cases) for child in reversed(node.named_children))
 
