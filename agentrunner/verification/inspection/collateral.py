@@ -16,7 +16,7 @@ from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.syntax.emptied_functions import emptied
 from agentrunner.verification.syntax.functions import Function, functions_of, normal
 from agentrunner.verification.syntax.languages import Parsed, language_of, parse
-from agentrunner.verification.syntax.regions import regions_of_tests
+from agentrunner.verification.syntax.regions import is_in_test
 
 GONE = "`{}` of {} is gone, and the requirements do not speak of that"
 IDLE = "`{}` of {} does nothing any more, and the requirements do not speak of that"
@@ -123,12 +123,7 @@ def _does_nothing(function: Function) -> bool:
 
 def _own(parsed: Parsed) -> list[Function]:
     """The functions of a file outside of its tests."""
-    tests = regions_of_tests(parsed.source, parsed.language)
-    return [
-        one
-        for one in functions_of(parsed)
-        if not any(test.holds(one.node.start_byte) for test in tests)
-    ]
+    return [one for one in functions_of(parsed) if not is_in_test(parsed, one.node)]
 
 
 def _used_inside(parsed: Parsed, function: Function, word: re.Pattern[bytes]) -> bool:

@@ -15,7 +15,7 @@ from agentrunner.verification.inspection.both_trees import MOST_READ, BothTrees
 from agentrunner.verification.subject_words import has_any
 from agentrunner.verification.syntax.functions import altered, functions_of
 from agentrunner.verification.syntax.languages import Parsed, is_comment, language_of, parse
-from agentrunner.verification.syntax.regions import regions_of_tests
+from agentrunner.verification.syntax.regions import is_in_test
 
 LOOSE = (
     "no code of the project uses `{}` of {}, which is new, and what the requirements speak of"
@@ -111,14 +111,13 @@ def _differs_beside(old: Parsed, new: Parsed) -> bool:
 
 def _beside(parsed: Parsed) -> list[Node]:
     """The top-level statements that are no functions, classes, imports or comments."""
-    tests = regions_of_tests(parsed.source, parsed.language)
     kinds = ("function", "class", "import", "method", "package", "decorated", "func", "impl")
     return [
         one
         for one in parsed.root.named_children
         if not is_comment(one)
         and not any(kind in one.type for kind in kinds)
-        and not any(test.holds(one.start_byte) for test in tests)
+        and not is_in_test(parsed, one)
         and not (one.type == "expression_statement" and "string" in one.named_children[0].type)
     ]
 

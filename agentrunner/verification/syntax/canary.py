@@ -12,7 +12,7 @@ from tree_sitter import Node
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.assertions import Stated
 from agentrunner.verification.syntax.asserts import asserts_of, certainty
-from agentrunner.verification.syntax.edits import Canary, Edit, applied, line_of, still_parses
+from agentrunner.verification.syntax.edits import Canary, Edit, canary_of, line_of
 from agentrunner.verification.syntax.languages import (
     Parsed,
     arguments_of,
@@ -230,14 +230,11 @@ def _opposite(_: Found, stated: Stated) -> Iterator[list[Edit]]:
 
 def _canary(found: Found, kind: str, stated: Stated, edits: list[Edit]) -> Canary | None:
     parsed, span = found.parsed, found.span
-    changed = applied(parsed.source, edits)
-    if changed == parsed.source or not still_parses(parsed, changed):
-        return None
     line = line_of(stated.node)
     what = "the contrary is asserted" if kind == "outcome" else "another value is expected"
     shown = " ".join(parsed.text(stated.node).split())
     description = f"{what} in {span.name} (line {line}: {shown[:120]})"
-    return Canary(changed, span.name, kind, description, line, tuple(edits))
+    return canary_of(parsed, span.name, kind, edits, description, line)
 
 
 def _was_red(found: Found, stated: Stated, red: Collection[str]) -> bool:

@@ -24,7 +24,7 @@ from agentrunner.verification.syntax.languages import (
     statements,
     walk,
 )
-from agentrunner.verification.syntax.regions import regions_of_tests
+from agentrunner.verification.syntax.regions import is_in_test
 
 
 class Emptied(Struct, frozen=True):
@@ -91,8 +91,7 @@ def changed_functions(
             for one in functions_of(parsed)
             if any(inside(outer.node, one.node) for outer in outermost)
         ]
-    tests = regions_of_tests(after, language)
-    return [one for one in found if not any(test.holds(one.node.start_byte) for test in tests)]
+    return [one for one in found if not is_in_test(parsed, one.node)]
 
 
 def has_its_old_body(before: bytes | None, function: Function) -> bool:

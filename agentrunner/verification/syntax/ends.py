@@ -14,12 +14,11 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.edits import (
     Canary,
     Edit,
-    applied,
+    canary_of,
     indent_of,
     line_indent,
     newline,
     replaced,
-    still_parses,
 )
 from agentrunner.verification.syntax.functions import own_nodes
 from agentrunner.verification.syntax.languages import (
@@ -47,11 +46,8 @@ def failing_end(found: Found) -> Canary | None:
     """
     parsed, span = found.parsed, found.span
     edits = list(_ENDS[parsed.language](parsed, found))
-    changed = applied(parsed.source, edits)
-    if not edits or not still_parses(parsed, changed):
-        return None
     description = f"a failing statement at the end of {span.name} (line {span.line})"
-    return Canary(changed, span.name, "end", description, span.line, tuple(edits))
+    return canary_of(parsed, span.name, "end", edits, description, span.line)
 
 
 # Python -------------------------------------------------------------------------------------------

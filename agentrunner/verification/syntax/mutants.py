@@ -26,7 +26,7 @@ from agentrunner.verification.syntax.languages import (
     walk,
     without_brackets,
 )
-from agentrunner.verification.syntax.regions import regions_of_tests
+from agentrunner.verification.syntax.regions import is_in_test
 from agentrunner.verification.syntax.values import FLOATS, INTEGERS, STRINGS, TRUTHS, another
 
 _Change = tuple[str, list[Edit]]
@@ -77,13 +77,10 @@ def mutants(before: bytes | None, after: bytes, language: str, most: int) -> lis
     if parsed is None or most <= 0:
         return []
     lines = changed_lines(before, after)
-    tests = regions_of_tests(after, language)
     by_line: dict[int, list[_Change]] = {}
     for node in walk(parsed.root, lambda one: not _is_skipped(parsed, one)):
         line = node.start_point[0] + 1
-        if line not in lines or any(one.holds(node.start_byte) for one in tests):
-            continue
-        if not _is_skipped(parsed, node):
+        if line in lines and not is_in_test(parsed, node) and not _is_skipped(parsed, node):
             by_line.setdefault(line, []).extend(_changes_at(parsed, node))
     found: list[Mutant] = []
     seen = {after}

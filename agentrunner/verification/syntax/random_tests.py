@@ -10,11 +10,10 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.edits import (
     Canary,
     Edit,
-    applied,
+    canary_of,
     indent_of,
     line_indent,
     newline,
-    still_parses,
 )
 from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse, parts_of, walk
 from agentrunner.verification.syntax.test_finder import attributes, standing
@@ -39,11 +38,10 @@ def random_tests(source: bytes, language: str, path: str, name: str) -> list[Can
     tests = standing(parsed)
     canaries: list[Canary] = []
     for own, kind, statement, edit in _WRITERS[language](parsed, tests, word) if tests else ():
-        changed = applied(source, [edit])
-        if still_parses(parsed, changed):
-            line = source[: edit.start].count(b"\n") + 1
-            description = f"a test {own} in {path} that fails by `{statement}`"
-            canaries.append(Canary(changed, own, kind, description, line, (edit,)))
+        line = source[: edit.start].count(b"\n") + 1
+        description = f"a test {own} in {path} that fails by `{statement}`"
+        canary = canary_of(parsed, own, kind, [edit], description, line)
+        canaries += [canary] if canary is not None else []
     return canaries
 
 

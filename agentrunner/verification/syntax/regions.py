@@ -15,7 +15,7 @@ from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
     field,
-    language_of,
+    once_per_file,
     parse,
     walk,
 )
@@ -37,32 +37,27 @@ class Region(Struct, frozen=True):
         return self.start <= offset < self.end
 
 
-def regions_of_tests(source: bytes, language: str) -> list[Region]:
+def regions_of_tests(source: bytes, language: str | None) -> list[Region]:
     """Return the tests in a file, in source order.
 
     Rust: items under `#[cfg(test)]` and `#[test]`, and examples in doc comments. Python: doctests,
     test cases, test functions and the block that runs them. JavaScript and TypeScript: blocks under
     `import.meta.vitest`. Other languages keep their tests in separate files.
     """
-    parsed = parse(source, language)
-    return _outermost(_FINDERS[language](parsed)) if parsed and language in _FINDERS else []
+    parsed = parse(source, language) if language in _FINDERS else None
+    return _regions_in(parsed) if parsed is not None else []
 
 
-def without_regions(source: bytes, language: str) -> bytes:
+def is_in_test(parsed: Parsed, node: Node) -> bool:
+    """Whether a node belongs to one of these tests."""
+    regions = _regions_in(parsed) if parsed.language in _FINDERS else []
+    return any(one.holds(node.start_byte) for one in regions)
+
+
+def without_regions(source: bytes, language: str | None) -> bytes:
     """Return the file without its tests."""
     regions = regions_of_tests(source, language)
     return applied(source, (Edit(one.start, one.end, "") for one in regions))
-
-
-def tests_in(path: str, source: bytes) -> list[Region]:
-    """Return the tests in a file of any language, as `regions_of_tests` does."""
-    language = language_of(path)
-    return regions_of_tests(source, language) if language else []
-
-
-def without_tests(path: str, source: bytes) -> bytes:
-    """Return a file of any language without the tests in it."""
-    return applied(source, (Edit(one.start, one.end, "") for one in tests_in(path, source)))
 
 
 def with_regions_of(source: bytes, other: bytes, language: str) -> bytes:
@@ -89,8 +84,10 @@ def with_regions_of(source: bytes, other: bytes, language: str) -> bytes:
     return changed
 
 
-def _outermost(found: Iterator[Region]) -> list[Region]:
-    regions: list[Region] = []
+@once_per_file
+def _regions_in(parsed: Parsed) -> list[Region]:
+    """Return the tests in a file, the outermost ones."""
+    found, regions = _FINDERS[parsed.language](parsed), list[Region]()
     for one in sorted(found, key=lambda region: (region.start, -region.end)):
         if not regions or one.start >= regions[-1].end:
             regions.append(one)

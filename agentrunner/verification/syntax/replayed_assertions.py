@@ -7,14 +7,13 @@ answers by then. Python, JavaScript and TypeScript. Pure.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from tree_sitter import Node
 
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.syntax.asked_again import values_in
 from agentrunner.verification.syntax.asked_values import FUNCTIONS, OWN, is_near, root_of
 from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import imports_in
@@ -208,18 +207,11 @@ def ending(one: Equality, name: str) -> Edit:
 
 def helper(language: str, name: str) -> str:
     """Return the source of the functions that assertions use, for the end of the file."""
-    if language == "python":
-        return PYTHON.format(name=name, mark=MARK)
-    return SCRIPT.format(name=name, mark=MARK, any=": any" if language.startswith("t") else "")
+    text = PYTHON if language == "python" else SCRIPT
+    return text.format(name=name, mark=MARK, any=": any" if language.startswith("t") else "")
 
 
 def sides_in(message: str) -> dict[int, tuple[str, str]]:
     """Return what assertions reported in a failure message, by their number."""
-    found = {}
-    for hit in re.finditer(rf"{MARK}(\d+) (?=\[)", message):
-        try:
-            first, second = json.JSONDecoder().raw_decode(message, hit.end())[0]
-        except ValueError:
-            continue
-        found[int(hit[1])] = (str(first), str(second))
-    return found
+    found = {number: tuple(map(str, one)) for number, one in values_in(message, MARK).items()}
+    return {number: (one[0], one[1]) for number, one in found.items() if len(one) == 2}
