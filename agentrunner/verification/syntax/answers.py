@@ -13,6 +13,7 @@ from agentrunner.verification.syntax.languages import (
     Parsed,
     condition_of,
     field,
+    parameters_at,
     parse,
     statements,
     walk,
@@ -37,9 +38,7 @@ def parameters_of(function: Function) -> list[Node]:
     node = function.node
     if node.type in ("assignment", "var_spec"):
         node = next((one for one in walk(node) if field(one, "parameters") is not None), node)
-    single = field(node, "parameter")
-    given = field(node, "parameters")
-    return [single] if single is not None else list(given.named_children) if given else []
+    return parameters_at(node)
 
 
 _DEFAULTS = {

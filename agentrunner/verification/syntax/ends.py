@@ -26,6 +26,7 @@ from agentrunner.verification.syntax.languages import (
     Parsed,
     arguments_of,
     field,
+    parameters_at,
     parts_of,
     statements,
     walk,
@@ -170,10 +171,7 @@ def _has_members_used(parsed: Parsed, found: Found, name: str) -> bool:
 
 def _script_parameters(parsed: Parsed, function: Node) -> list[str]:
     """Return the names of the parameters that could be a callback: plain identifiers."""
-    alone = field(function, "parameter")
-    several = field(function, "parameters")
-    nodes = [alone] if alone is not None else several.named_children if several else []
-    patterns = [field(node, "pattern") or node for node in nodes]
+    patterns = [field(node, "pattern") or node for node in parameters_at(function)]
     return [parsed.text(node) for node in patterns if node.type == "identifier"]
 
 

@@ -240,6 +240,12 @@ def arguments_of(call: Node) -> list[Node]:
     return [] if given is None or given.type == "template_string" else parts_of(given)
 
 
+def parameters_at(function: Node) -> list[Node]:
+    """Return the nodes of a function's parameters; of an arrow function that may be one name."""
+    single = field(function, "parameter")
+    return [single] if single is not None else parts_of(function, "parameters")
+
+
 def inside(outer: Node, node: Node) -> bool:
     """Whether `node` lies within `outer`, or is it."""
     return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tree_sitter import Node
 
 from agentrunner.verification.syntax.languages import Parsed, arguments_of, field, walk
-from agentrunner.verification.syntax.test_spans import Found, TestSpan, Title, literal_title
+from agentrunner.verification.syntax.test_spans import Found, Title, literal_title
 
 FUNCTIONS = (
     "arrow_function",
@@ -53,10 +54,13 @@ def script_tests(parsed: Parsed) -> Iterator[Found]:
             declared = _declared(parsed, node, named)
             if declared is not None:
                 title, function, kind = declared
-                if kind != "suite":
-                    found = _found(parsed, node, (*titles, title), function, suites, kind, around)
-                    if found is not None:
-                        yield found
+                body, above = field(function, "body"), node.parent
+                if kind != "suite" and body is not None:
+                    whole = above if above and above.type == "expression_statement" else node
+                    found = Found.of(
+                        parsed, " > ", (*titles, title), whole, function, body, kind == "test"
+                    )
+                    yield replace(found, suites=suites, call=node, around=around)
                 if kind:
                     titles, suites = (*titles, title), (*suites, node)
                 else:
@@ -108,32 +112,3 @@ def _named_functions(parsed: Parsed) -> dict[str, Node]:
         if value is not None and value.type in FUNCTIONS and (name := parsed.text(node, "name")):
             found.setdefault(name, value)
     return found
-
-
-def _found(
-    parsed: Parsed,
-    call: Node,
-    titles: tuple[Title, ...],
-    function: Node,
-    suites: tuple[Node, ...],
-    kind: str,
-    around: tuple[str, ...],
-) -> Found | None:
-    body = field(function, "body")
-    if body is None:
-        return None
-    parent = call.parent
-    whole = parent if parent is not None and parent.type == "expression_statement" else call
-    parts = tuple(title.text for title in titles)
-    span = TestSpan(
-        " > ".join(parts),
-        parts,
-        whole.start_byte,
-        whole.end_byte,
-        call.start_point[0] + 1,
-    )
-    test = kind == "test"
-    return Found(
-        parsed, span, titles, whole, function, body, test,
-        suites=suites, call=call, around=around,
-    )  # fmt: skip

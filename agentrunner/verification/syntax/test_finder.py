@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from tree_sitter import Node
 
@@ -19,7 +20,7 @@ from agentrunner.verification.syntax.languages import (
     walk,
 )
 from agentrunner.verification.syntax.scripts import script_tests
-from agentrunner.verification.syntax.test_spans import Found, TestSpan, Title, literal_title
+from agentrunner.verification.syntax.test_spans import Found, Title, literal_title
 
 _RUST_ITEMS = (
     "source_file",
@@ -147,11 +148,10 @@ def _go_subtests(parsed: Parsed, outer: Node, own: str) -> Iterator[Found]:
         body = field(given[1], "body")
         if given[1].type == "func_literal" and body is not None:
             title = literal_title(parsed, given[0])
-            parts = (own, title.text.replace(" ", "_"))
-            span = TestSpan("/".join(parts), parts, *_bounds(outer))
             pieces = tuple(piece.replace(" ", "_") for piece in title.pieces)
-            titles = (Title.plain(own), Title(parts[1], pieces))
-            yield Found(parsed, span, titles, outer, given[1], body, True, inner=True)
+            titles = (Title.plain(own), Title(title.text.replace(" ", "_"), pieces))
+            found = Found.of(parsed, "/", titles, outer, given[1], body, True)
+            yield replace(found, inner=True)
 
 
 def _go_score(found: Found, name: str) -> tuple[int, ...] | None:
@@ -312,24 +312,12 @@ _FINDERS: dict[str, Callable[[Parsed], Iterator[Found]]] = {
 }
 
 
-def _bounds(whole: Node, first: Node | None = None) -> tuple[int, int, int]:
-    start = first or whole
-    return start.start_byte, whole.end_byte, start.start_point[0] + 1
-
-
 def _found(
-    parsed: Parsed,
-    separator: str,
-    parts: tuple[str, ...],
-    whole: Node,
-    function: Node,
-    body: Node,
-    test: bool,
-    first: Node | None = None,
-) -> Found:
-    span = TestSpan(separator.join(parts), parts, *_bounds(whole, first))
-    titles = tuple(Title.plain(part) for part in parts)
-    return Found(parsed, span, titles, whole, function, body, test)
+    parsed: Parsed, separator: str, parts: tuple[str, ...], whole: Node, function: Node,
+    body: Node, test: bool, first: Node | None = None,
+) -> Found:  # fmt: skip
+    titles = [Title.plain(part) for part in parts]
+    return Found.of(parsed, separator, titles, whole, function, body, test, first)
 
 
 def around(node: Node, *kinds: str) -> list[Node]:
