@@ -199,6 +199,3 @@ def ask_child(
         answer += part
     lines = json.loads(answer)
     return [str(line) for line in lines] if isinstance(lines, list) else None
-
-
-__all__ = ["MOST_TOKENS", "Outline", "outline_of"]

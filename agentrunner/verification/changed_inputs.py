@@ -433,7 +433,7 @@ class ChangedInputs(Struct):
             if (
                 added
                 and all(new_tests.get(name) == text for name, text in old_tests.items())
-                and not any(span is None or is_empty_test(after, language, span) for span in added)
+                and not any(found is None or is_empty_test(found) for found in added)
                 and asks_to_add(self.spec.wanted, one.path)
             ):
                 yield one.path

@@ -83,9 +83,9 @@ def _file_of(red: RedTest, listed: dict[str, tuple[str, str]]) -> str:
 
 def _source(red: RedTest, path: str, data: bytes) -> str:
     language = language_of(path)
-    span = find_test(data, language, red.name) if language else None
-    if span is not None:
-        return data[span.start : span.end].decode("utf-8", "replace")
+    found = find_test(data, language, red.name) if language else None
+    if found is not None:
+        return data[found.span.start : found.span.end].decode("utf-8", "replace")
     if red.line is None:
         return ""
     lines = data.decode("utf-8", "replace").splitlines()

@@ -7,43 +7,34 @@ that is tested.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 
 from tree_sitter import Node
 
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.results.model import ReadFile
+from agentrunner.verification.inspection.both_trees import MOST_READ, BothTrees
 from agentrunner.verification.subject_words import has_any
 from agentrunner.verification.syntax.functions import altered, functions_of
 from agentrunner.verification.syntax.languages import Parsed, is_comment, language_of, parse
-from agentrunner.verification.syntax.regions import regions_of_tests
+from agentrunner.verification.syntax.regions import is_in_test
 
 LOOSE = (
     "no code of the project uses `{}` of {}, which is new, and what the requirements speak of"
     " ({}) is as it was"
 )
-MOST_READ = 500
-"""So many other files of the product are searched."""
 TEXTS = (".md", ".rst", ".txt")
 
 
-def loose_code(
-    product: Sequence[str],
-    others: Iterable[str],
-    read_old: ReadFile,
-    read: ReadFile,
-    asked: str,
-) -> str:
+def loose_code(trees: BothTrees, asked: str) -> str:
     """What is wrong with work that consists of new code which stands beside everything; else "".
 
-    `product` are the files of the work, `others` those of the product that it left alone. Nothing
-    is wrong where any old code was changed, where code of the work runs when its file is loaded,
-    where something else names or uses it, or where the text speaks of nothing that was there.
-    Blocks.
+    Nothing is wrong where any old code was changed, where code of the work runs when its file is
+    loaded, where something else names or uses it, or where the text speaks of nothing that was
+    there. Blocks.
     """
     if not all(one.isascii() for one in asked if one.isalpha()):
         return ""  # code has English words: another language cannot be compared with it
-    code = [path for path in product if not path.endswith(TEXTS)]
+    read_old, read = trees.read_old, trees.read
+    code = [path for path in trees.work if not path.endswith(TEXTS)]
     added: list[tuple[str, str]] = []
     stood: set[str] = set()
     for path in code:
@@ -65,7 +56,7 @@ def loose_code(
     if not added:
         return ""
     texts = [read(path) or b"" for path in code]
-    for path in list(others)[:MOST_READ]:
+    for path in [one for one in trees.product if one not in trees.work][:MOST_READ]:
         text, language = read(path), language_of(path)
         if text is None:
             continue
@@ -120,14 +111,13 @@ def _differs_beside(old: Parsed, new: Parsed) -> bool:
 
 def _beside(parsed: Parsed) -> list[Node]:
     """The top-level statements that are no functions, classes, imports or comments."""
-    tests = regions_of_tests(parsed.source, parsed.language)
     kinds = ("function", "class", "import", "method", "package", "decorated", "func", "impl")
     return [
         one
         for one in parsed.root.named_children
         if not is_comment(one)
         and not any(kind in one.type for kind in kinds)
-        and not any(test.holds(one.start_byte) for test in tests)
+        and not is_in_test(parsed, one)
         and not (one.type == "expression_statement" and "string" in one.named_children[0].type)
     ]
 

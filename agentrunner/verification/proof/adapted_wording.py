@@ -124,8 +124,8 @@ def _reworded(exam: Examination, case: Case, now: Results, paths: Sequence[str])
 
 def _name_in(path: str, source: bytes, name: str) -> str:
     """The name in its file of a test that is reported; "" for none."""
-    span = find_test(source, language_of(path) or "", name)
-    return span.name if span else ""
+    found = find_test(source, language_of(path) or "", name)
+    return found.span.name if found else ""
 
 
 def _as_worded_before(path: str, before: bytes, after: bytes) -> bytes:

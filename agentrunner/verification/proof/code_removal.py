@@ -266,12 +266,12 @@ def _look_at_text(test: TestResult, cwd: str, read: ReadFile) -> tuple[str, set[
     """Why a test's text shows nothing ("" if it may), what the test uses, and its words."""
     path = posixpath.normpath(posixpath.join(cwd, test.file)) if test.file else ""
     language, source = language_of(path), read(path) if path else None
-    span = find_test(source, language, test.name) if language and source is not None else None
-    if language is None or source is None or span is None:
+    found = find_test(source, language, test.name) if language and source is not None else None
+    if source is None or found is None:
         return "", set(), set()
-    if is_empty_test(source, language, span):
+    if is_empty_test(found):
         return "it asserts nothing", set(), set()
-    return "", names_called(source, language, span), words_in(source[span.start : span.end])
+    return "", names_called(found), words_in(source[found.span.start : found.span.end])
 
 
 def _that_start(

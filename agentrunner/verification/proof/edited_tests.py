@@ -14,7 +14,7 @@ from agentrunner.verification.syntax.definitions import definition
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.test_finder import find_test
-from agentrunner.verification.syntax.test_spans import TestSpan
+from agentrunner.verification.syntax.test_spans import Found
 from agentrunner.verification.target import Measured, Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
@@ -37,7 +37,7 @@ def unchanged_tests(
     places: Mapping[str, Sequence[str]],
     snapshots: Snapshots,
     world: SnapshotTrees,
-    find: Callable[[bytes, str, TestSpan], Sequence[Statement]],
+    find: Callable[[Found], Sequence[Statement]],
 ) -> list[UnchangedTest[Statement]]:
     """The claimed tests, by file, in which something is found and whose text stayed. Blocks."""
     tests: list[UnchangedTest[Statement]] = []
@@ -47,13 +47,13 @@ def unchanged_tests(
         if language is None or before is None or after is None:
             continue
         for name in names:
-            span, later = find_test(before, language, name), find_test(after, language, name)
-            if span is None or later is None:
+            first, later = find_test(before, language, name), find_test(after, language, name)
+            if first is None or later is None:
                 continue
             same = before == after or definition(before, language, name) == definition(
                 after, language, name
             )
-            old, new = find(before, language, span), find(after, language, later)
+            old, new = find(first), find(later)
             if same and old and len(old) == len(new):
                 tests.append(UnchangedTest(path, name, language, old, new))
     return tests[:MOST]

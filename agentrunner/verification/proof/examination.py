@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agentrunner.state.run_state import Criterion
-from agentrunner.verification.canaries.claimed_tests import Canaries, FailingEnds
+from agentrunner.verification.canaries.claimed_tests import FailingEnds
+from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
 from agentrunner.verification.claims import Claims, red_names
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import flaky, inputs_written
+from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.inputs.prd_checks import is_looked_at
 from agentrunner.verification.inputs.wanted_moves import renames_in
 from agentrunner.verification.moves import renamed_modules
@@ -45,7 +47,6 @@ class Examination:
 
     verifier: Verifier
     differential: Differential
-    canaries: Canaries
     removal: CodeRemoval
     world: SnapshotTrees
     criteria: Sequence[Criterion]
@@ -72,6 +73,10 @@ class Examination:
         if self._is_as_it_was(tree) and not ran.ran.timed_out:
             self.took[target.id] = max(self.took.get(target.id, 0), ran.ran.duration_sec)
         return ran
+
+    def on_trees(self, target: Target, inputs: Inputs) -> CommandOnTrees:
+        """A command on the trees, of which canaries are made; `inputs` are those of one of them."""
+        return CommandOnTrees(self.run, target, self.verifier.snapshots, self.world, inputs)
 
     async def _run(self, target: Target, tree: str, only: Sequence[str]) -> Measured:
         self.verifier.awaits(target, _why_run_on(tree, self.world))

@@ -240,7 +240,7 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
         return
     asked = outside_of_checks(exam.verifier.spec.wanted)
     was = await asyncio.to_thread(exam.differential.inputs, world.old, [target])
-    answers = await green_by_data(exam.run, target, exam.differential.snapshots, world, was, asked)
+    answers = await green_by_data(exam.on_trees(target, was), asked)
     if answers and report.stopped_by(tool_changed(target, answers), target.id):
         return
     dead = await canaries_of_programs(exam, target)

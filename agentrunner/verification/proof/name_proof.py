@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 
 from agentrunner.state.run_state import Proof
-from agentrunner.verification.canaries.claimed_tests import NO_CANARY, CanaryReport
+from agentrunner.verification.canaries.claimed_tests import NO_CANARY, Canaries, CanaryReport
 from agentrunner.verification.canaries.fixture_canary import answered_from_data
 from agentrunner.verification.findings import (
     not_lasting,
@@ -87,15 +87,12 @@ async def _living(
     inputs = await asyncio.to_thread(exam.differential.inputs, world.new, [target])
     was = await asyncio.to_thread(exam.differential.inputs, world.old, [target])
     wanted_words = outside_of_checks(exam.verifier.spec.wanted)
-    answers = await answered_from_data(
-        exam.run, target, found.here, exam.verifier.snapshots, world, was, wanted_words
-    )
+    answers = await answered_from_data(exam.on_trees(target, was), found.here, wanted_words)
     if answers and report.stopped_by(tool_changed(target, answers), target.id):
         return None
-    ends = await exam.canaries.failing_ends(exam.run, target, found.here, world, now)
-    dead = await exam.canaries.dead(
-        exam.run, target, found.here, world, now, inputs, ends, case.before
-    )
+    canaries = Canaries(exam.on_trees(target, inputs), exam.unknown)
+    ends = await canaries.failing_ends(found.here, now)
+    dead = await canaries.dead(found.here, now, ends, case.before)
     if report.stopped_by(dead.finding, target.id):
         return None
     return dead if await exam.others_green_again(case, ends) else None

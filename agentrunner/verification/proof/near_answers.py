@@ -20,8 +20,9 @@ from agentrunner.verification.proof.pinned_answers import KnownTexts, Place, red
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import CHANGING_PART
 from agentrunner.verification.syntax.edits import Edit
+from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.pinned import mentions
-from agentrunner.verification.syntax.regions import tests_in
+from agentrunner.verification.syntax.regions import regions_of_tests
 from agentrunner.verification.syntax.taken_literals import (
     NearValues,
     TakenLiteral,
@@ -151,7 +152,7 @@ def _asking_near(texts: KnownTexts, values: NearValues, step: int, tree: str) ->
             continue
         found = list(values.edits(path, source, step))
         if path in exam.world.product:
-            inside = tests_in(path, source)
+            inside = regions_of_tests(source, language_of(path))
             found = [one for one in found if any(region.holds(one.start) for region in inside)]
         if found:
             edits[path] = found

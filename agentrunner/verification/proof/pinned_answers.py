@@ -24,6 +24,7 @@ from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.fixed_answers import FixedAnswer, fixed_answers
+from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.pinned import (
     KnownToTests,
     compared_anew,
@@ -32,7 +33,7 @@ from agentrunner.verification.syntax.pinned import (
     mentions,
     pinned,
 )
-from agentrunner.verification.syntax.regions import tests_in, without_tests
+from agentrunner.verification.syntax.regions import regions_of_tests, without_regions
 from agentrunner.verification.syntax.tokens import LARGEST, Value, lexical_family
 from agentrunner.verification.syntax.words import identifiers
 from agentrunner.verification.target import Target
@@ -74,7 +75,7 @@ class KnownTexts(Struct, frozen=True, dict=True):
         """The code before, without its tests; also of files from which some of it moved."""
         read_old = self.exam.verifier.snapshots.reader(self.exam.world.old)
         return "\n".join(
-            without_tests(path, read_old(path) or b"").decode("utf-8", "replace")
+            without_regions(read_old(path) or b"", language_of(path)).decode("utf-8", "replace")
             for path in self.exam.world.product
             if lexical_family(path) is not None
         )
@@ -191,7 +192,7 @@ def _test_sources(
         if (source := read(path)) is None:
             continue
         if path in exam.world.product:
-            inside = tests_in(path, source)
+            inside = regions_of_tests(source, language_of(path))
             source = b"\n".join(source[one.start : one.end] for one in inside)
         yield path, source
 

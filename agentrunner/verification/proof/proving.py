@@ -22,7 +22,6 @@ from pathlib import Path
 from msgspec import Struct
 
 from agentrunner.state.run_state import Baseline, Criterion, Evidence, Finding, Proof
-from agentrunner.verification.canaries.claimed_tests import Canaries
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import EXAMINED, leads_out, missing_work
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
@@ -59,7 +58,6 @@ class Prover(Struct):
 
     verifier: Verifier
     differential: Differential
-    canaries: Canaries
     removal: CodeRemoval
     unknown: UnknownNames
     kept: KeptRuns | None = None
@@ -117,7 +115,6 @@ class Prover(Struct):
                 exam = Examination(
                     self.verifier,
                     self.differential,
-                    self.canaries,
                     self.removal,
                     world,
                     criteria,
@@ -304,7 +301,6 @@ def make_prover(verifier: Verifier, kept_in: Path | None = None) -> Prover:
     return Prover(
         verifier,
         Differential(snapshots, verifier.spec),
-        Canaries(snapshots, unknown),
         CodeRemoval(TreesWithoutWork(snapshots)),
         unknown,
         KeptRuns(kept_in) if kept_in is not None else None,

@@ -184,8 +184,7 @@ def _texts(snapshots: Snapshots, tree: str, paths: Sequence[str]) -> list[str]:
 
 
 def _without_tests(path: str, source: bytes | None) -> str:
-    language = language_of(path)
-    return _text(without_regions(source or b"", language) if language else source)
+    return _text(without_regions(source or b"", language_of(path)))
 
 
 def _is_code(path: str, source: bytes | None) -> bool:

@@ -6,7 +6,6 @@ written: without it tests are red, and nothing is missing in the environment.
 
 from __future__ import annotations
 
-import configparser
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from agentrunner.errors import UsageError
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
 from agentrunner.verification.results.files import text_of
-from agentrunner.verification.results.manifests import json_of, table, toml_of
+from agentrunner.verification.results.manifests import ini_of, json_of, table, toml_of
 from agentrunner.verification.rooms.own_code import children, is_own_module
 
 MOST_READ = 200_000
@@ -174,11 +173,7 @@ def _of_pipfile(text: str) -> set[str]:
 
 def _of_ini(text: str) -> set[str]:
     """The requirements in a setup.cfg or tox.ini."""
-    parser = configparser.RawConfigParser(strict=False)
-    try:
-        parser.read_string(text)
-    except configparser.Error:
-        return set()
+    parser = ini_of(text)
     lines: list[str] = []
     for section in parser.sections():
         extras = section == "options.extras_require"

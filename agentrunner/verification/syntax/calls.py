@@ -17,8 +17,7 @@ from agentrunner.verification.syntax.context import (
 from agentrunner.verification.syntax.edits import only_new
 from agentrunner.verification.syntax.functions import altered, functions_of, normal
 from agentrunner.verification.syntax.languages import Parsed, field, inside, parse, walk
-from agentrunner.verification.syntax.test_finder import located
-from agentrunner.verification.syntax.test_spans import TestSpan
+from agentrunner.verification.syntax.test_spans import Found
 
 BINDING_FIELDS = {
     "assignment": "left", "for_statement": "left", "for_in_statement": "left",
@@ -28,16 +27,13 @@ BINDING_FIELDS = {
 }  # fmt: skip
 
 
-def names_called(source: bytes, language: str, span: TestSpan) -> set[str]:
+def names_called(found: Found) -> set[str]:
     """Return the names that a test uses: functions, references and members.
 
     Helpers, fixtures and set-up of the same file are followed one level. Names bound by the test
     itself (variables, parameters) are left out. An imported name is listed under both its local
-    name and its name at the origin. Empty if the span is not of this source.
+    name and its name at the origin.
     """
-    found = located(source, language, span)
-    if found is None:
-        return set()
     parsed = found.parsed
     context = context_of(parsed)
     nodes = [found.whole, *context.set_up(found)]
@@ -150,7 +146,7 @@ def names_declared(source: bytes, language: str) -> set[str]:
     parsed = parse(source, language)
     if parsed is None:
         return set()
-    functions = {one.name.rpartition(".")[2] for one in functions_of(parsed)}
+    functions = {one.last_name for one in functions_of(parsed)}
     return functions | {name for name, _ in definitions_in(parsed)}
 
 

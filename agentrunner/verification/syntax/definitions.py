@@ -15,7 +15,7 @@ from agentrunner.verification.syntax.languages import (
     once_per_file,
     parse,
 )
-from agentrunner.verification.syntax.regions import Region, regions_of_tests
+from agentrunner.verification.syntax.regions import regions_of_tests
 from agentrunner.verification.syntax.scripts import FUNCTIONS
 from agentrunner.verification.syntax.test_finder import around, fitting, standing
 from agentrunner.verification.syntax.test_spans import Found
@@ -64,7 +64,6 @@ class _Writer:
         self._context = context_of(parsed)
         self._imports = imports_in(parsed)
         self._texts: dict[int, str] = {}
-        self._modules: list[Region] | None = None
 
     def text(self, found: list[Found]) -> str:
         """Return the tests with what they depend on, one part per line."""
@@ -96,10 +95,8 @@ class _Writer:
 
     def _is_in_test_module(self, node: Node) -> bool:
         """Whether a node is in a module of tests within a product file."""
-        if self._modules is None:
-            regions = regions_of_tests(self._parsed.source, self._parsed.language)
-            self._modules = [one for one in regions if one.kind == "module"]
-        return any(one.holds(node.start_byte) for one in self._modules)
+        regions = regions_of_tests(self._parsed.source, self._parsed.language)
+        return any(one.kind == "module" and one.holds(node.start_byte) for one in regions)
 
     def _bases(self, found: Found) -> list[Node]:
         outer = around(found.whole, "class_definition", "class_declaration")

@@ -13,7 +13,7 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes, to_text
 from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import Edit, applied
-from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse
+from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, parse
 from agentrunner.verification.syntax.words import identifiers
 
 _IMPORTS = frozenset(
@@ -185,13 +185,12 @@ def _imports(parsed: Parsed) -> list[Node]:
 def _is_require(parsed: Parsed, node: Node) -> bool:
     if node.type not in ("lexical_declaration", "variable_declaration"):
         return False
-    values = [field(one, "value") for one in node.named_children]
-    return all(one is not None and parsed.text(one).startswith("require(") for one in values)
+    return all(parsed.text(one, "value").startswith("require(") for one in node.named_children)
 
 
 def _defined(parsed: Parsed) -> list[str]:
     """Return the names that the top-level statements of a file define."""
-    found = []
+    found: list[str] = []
     nodes = list(parsed.root.named_children)
     while nodes:
         node = nodes.pop()
@@ -204,7 +203,5 @@ def _defined(parsed: Parsed) -> list[str]:
         ):
             nodes += node.named_children
         elif node.type in _DEFINES:
-            name = field(node, "name") or field(node, "left")
-            if name is not None:
-                found.append(parsed.text(name))
+            found += filter(None, [parsed.text(node, "name") or parsed.text(node, "left")])
     return found

@@ -11,7 +11,14 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.syntax.assertions import Stated, compared, failing_guard, negated
 from agentrunner.verification.syntax.edits import Edit, replaced
-from agentrunner.verification.syntax.languages import Parsed, arguments_of, field, is_comment, walk
+from agentrunner.verification.syntax.languages import (
+    Parsed,
+    arguments_of,
+    field,
+    is_comment,
+    parts_of,
+    walk,
+)
 from agentrunner.verification.syntax.test_spans import Found
 
 _FAILS = lazy_regex(r"^(Error|Errorf|Fatal|Fatalf|Fail|FailNow|fail|panic)$")
@@ -51,11 +58,9 @@ def _go_cases(parsed: Parsed, switch: Node) -> Iterator[Stated]:
     A case after such ones alone is reached by every test that passes, as the switch is.
     """
     is_reached = True
-    for case in switch.named_children:
-        if is_comment(case):
-            continue
+    for case in parts_of(switch):
         value = field(case, "value")
-        conditions = value.named_children if value is not None else []
+        conditions = parts_of(value)
         if len(conditions) == 1 and _fails(parsed, [one for one in case.children if one != value]):
             yield _go_stated(parsed, switch if is_reached else case, conditions[0])
         else:
@@ -70,7 +75,7 @@ def _fails(parsed: Parsed, then: Iterable[Node]) -> bool:
             name = (
                 field(node, "function", "field") or field(node, "function") or field(node, "name")
             )
-            if name is not None and _FAILS.match(parsed.text(name)):
+            if _FAILS.match(parsed.text(name)):
                 return True
     return False
 
@@ -78,10 +83,10 @@ def _fails(parsed: Parsed, then: Iterable[Node]) -> bool:
 def _go_equal(parsed: Parsed, condition: Node) -> list[Node]:
     """Return the arguments of `!reflect.DeepEqual(got, want)` and the like."""
     call = field(condition, "operand")
-    name = field(call, "function", "field")
-    if condition.type != "unary_expression" or call is None or name is None:
+    if condition.type != "unary_expression" or call is None:
         return []
-    return arguments_of(call)[::-1] if parsed.text(name).endswith("Equal") else []
+    name = parsed.text(call, "function", "field")
+    return arguments_of(call)[::-1] if name.endswith("Equal") else []
 
 
 def _testify(parsed: Parsed, call: Node, operand: str, name: Node) -> Stated | None:
@@ -133,9 +138,8 @@ def rust_asserts(found: Found) -> Iterator[Stated]:
                 yield stated
         if node.type != "macro_invocation":
             continue
-        macro = field(node, "macro")
+        macro, called = field(node, "macro"), parsed.text(node, "macro")
         tokens = next((one for one in node.named_children if one.type == "token_tree"), None)
-        called = parsed.text(macro) if macro is not None else ""
         if tokens is None or macro is None or "assert" not in called:
             continue
         groups = token_groups(tokens)
@@ -213,8 +217,7 @@ def java_asserts(found: Found) -> Iterator[Stated]:
     parsed = found.parsed
     for node in walk(found.body):
         if node.type == "assert_statement":
-            test = node.named_children[0] if node.named_children else None
-            if test is not None:
+            for test in node.named_children[:1]:
                 wanted = compared(parsed, test, ("==",), "&&")
                 yield Stated(node, tuple(wanted), (negated(parsed, test),), (test,))
         elif node.type == "if_statement":

@@ -10,13 +10,12 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.edits import (
     Canary,
     Edit,
-    applied,
+    canary_of,
     indent_of,
     line_indent,
     newline,
-    still_parses,
 )
-from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse, walk
+from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse, parts_of, walk
 from agentrunner.verification.syntax.test_finder import attributes, standing
 from agentrunner.verification.syntax.test_spans import Found
 
@@ -39,11 +38,10 @@ def random_tests(source: bytes, language: str, path: str, name: str) -> list[Can
     tests = standing(parsed)
     canaries: list[Canary] = []
     for own, kind, statement, edit in _WRITERS[language](parsed, tests, word) if tests else ():
-        changed = applied(source, [edit])
-        if still_parses(parsed, changed):
-            line = source[: edit.start].count(b"\n") + 1
-            description = f"a test {own} in {path} that fails by `{statement}`"
-            canaries.append(Canary(changed, own, kind, description, line, (edit,)))
+        line = source[: edit.start].count(b"\n") + 1
+        description = f"a test {own} in {path} that fails by `{statement}`"
+        canary = canary_of(parsed, own, kind, [edit], description, line)
+        canaries += [canary] if canary is not None else []
     return canaries
 
 
@@ -108,12 +106,11 @@ def _caller(parsed: Parsed, call: Node) -> str:
     """Return the function that another test is declared with, without its table of cases."""
     node = field(call, "function")
     while node is not None and node.type != "identifier":
-        if node.type == "member_expression" and "each" not in parsed.text(node):
-            name = field(node, "property")
-            if name is not None and parsed.text(name) in ("only", "test", "it"):
-                return parsed.text(node)
+        text = parsed.text(node)
+        if "each" not in text and parsed.text(node, "property") in ("only", "test", "it"):
+            return text
         node = field(node, "function") or field(node, "object")
-    return parsed.text(node) if node is not None else "test"
+    return parsed.text(node) or "test"
 
 
 def _script_failures(parsed: Parsed) -> Iterator[tuple[str, str]]:
@@ -154,12 +151,8 @@ def _go(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_NewTest]:
 
 
 def _go_type(parsed: Parsed, found: Found) -> str | None:
-    given = field(found.function, "parameters")
-    for one in given.named_children if given is not None else []:
-        kind = field(one, "type")
-        if kind is not None and parsed.text(kind).endswith(".T"):
-            return parsed.text(kind)
-    return None
+    kinds = (parsed.text(one, "type") for one in parts_of(found.function, "parameters"))
+    return next((kind for kind in kinds if kind.endswith(".T")), None)
 
 
 # Rust ---------------------------------------------------------------------------------------------

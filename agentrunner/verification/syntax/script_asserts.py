@@ -70,8 +70,7 @@ def _call(parsed: Parsed, call: Node, context: set[str]) -> Stated | None:
         )
     if last == "expect" and len(names) > 1:
         return Stated(call, tuple(arguments[::-1]), (), tuple(arguments))
-    inner = field(callee, "object")
-    if inner is not None and REQUIRED.fullmatch(parsed.text(inner)):
+    if REQUIRED.fullmatch(parsed.text(callee, "object")):
         return _assertion(parsed, call, ["assert", last], arguments)
     if any(name.lower().startswith("assert") for name in names) or names[0] in context:
         return _assertion(parsed, call, names, arguments)

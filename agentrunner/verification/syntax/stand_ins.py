@@ -123,11 +123,8 @@ def _other_text(function: Function) -> str | None:
         return None
     if any("string" not in one.type for one in _stated_answers(function)):
         return None
-    if gives is not None and function.parsed.text(gives).strip("\"'") not in (
-        "str",
-        "string",
-        "String",
-    ):
+    named = function.parsed.text(gives).strip("\"'")
+    if gives is not None and named not in ("str", "string", "String"):
         return None
     return f'"{OTHER_TEXT}"'
 

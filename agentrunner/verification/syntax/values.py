@@ -7,7 +7,7 @@ import re
 from tree_sitter import Node
 
 from agentrunner.verification.syntax.edits import Edit, replaced
-from agentrunner.verification.syntax.languages import Parsed, field, is_comment, walk
+from agentrunner.verification.syntax.languages import Parsed, field, parts_of, walk
 
 STRINGS = frozenset(
     "string template_string interpreted_string_literal raw_string_literal string_literal".split()
@@ -44,12 +44,11 @@ def is_literal(node: Node) -> bool:
 def leaf(node: Node | None) -> Node | None:
     """Return the last literal of an expression. An empty collection counts as a literal."""
     while node is not None:
-        parts = [one for one in node.named_children if not is_comment(one)]
+        parts = parts_of(node)
         if is_literal(node) or (node.type in _COLLECTIONS and not parts):
             return node
         if node.type in ("pair", "keyed_element"):
-            value = field(node, "value")
-            node = value if value is not None else parts[-1]
+            node = field(node, "value") or parts[-1]
         elif node.type in ("composite_literal", "array_creation_expression"):
             node = field(node, "body") or field(node, "value")
         elif node.type in _WRAPPERS and parts:

@@ -46,9 +46,7 @@ class Scripted(Examination):
 def examination(alone: Sequence[str], whole: Sequence[str]) -> Scripted:
     unused = cast("Any", None)
     test = SimpleNamespace(confirm="full")
-    exam = Scripted(
-        cast("Any", SimpleNamespace(test=test)), unused, unused, unused, WORLD, (), unused
-    )
+    exam = Scripted(cast("Any", SimpleNamespace(test=test)), unused, unused, WORLD, (), unused)
     exam.script(alone, whole)
     object.__setattr__(exam, "deciding", lambda paths, target: [])
     return exam

@@ -30,5 +30,5 @@ def test_the_time_of_a_command_by_tree(
     took: float | None, limit: float, tree: str, given: float
 ) -> None:
     known = {"test": took} if took is not None else {}
-    exam = Examination(UNUSED, UNUSED, UNUSED, UNUSED, WORLD, (), UNUSED, took=known)
+    exam = Examination(UNUSED, UNUSED, UNUSED, WORLD, (), UNUSED, took=known)
     assert exam._cut_short(Target("test", "make", timeout_sec=limit), tree).timeout_sec == given

@@ -72,7 +72,7 @@ async def test_a_test_that_was_red_by_chance_before_says_nothing_of_the_inputs(
 ) -> None:
     differential = SimpleNamespace(followed_files=list, may_go=lambda *_, **__: False)
     unused = cast("Any", None)
-    exam = Scripted(unused, cast("Any", differential), unused, unused, WORLD, (), unused)
+    exam = Scripted(unused, cast("Any", differential), unused, WORLD, (), unused)
     exam.script(again, before, claimed)
     case = Case(TARGET, measured([]).results, was_red=False, now=measured([]).results)
     assert (await seen_twice(exam, case, "kept", measured(first)))[0] == problem
@@ -86,7 +86,7 @@ async def test_a_command_without_names_is_judged_by_its_first_run() -> None:
     exam = Exiting(
         cast("Any", SimpleNamespace(snapshots=snapshots)),
         cast("Any", SimpleNamespace(runs_old_files=lambda *_: False)),
-        cast("Any", None), cast("Any", None), WORLD, (), cast("Any", None),
+        cast("Any", None), WORLD, (), cast("Any", None),
     )  # fmt: skip
     object.__setattr__(exam, "ran", Measured(TARGET, ran, None))
     case = Case(TARGET, None, was_red=True, now=None)
