@@ -200,7 +200,7 @@ async def _about_run(named: Named, stage: Stage) -> Given:
         "completion_assessment",
         counters,
         view=view,
-        check=clear_verdict(criteria, view),
+        check=clear_verdict(criteria, view, deps.panel.role_candidates("assess").by_code),
     )
     vote = without_doubt(assessment_of(message, criteria, state["tree"]), message, criteria)
     vote, _ = await quoted(state, deps, as_seen(vote, criteria, view), view, counters, 0)
