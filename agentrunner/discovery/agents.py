@@ -144,9 +144,10 @@ def choose_worker(facts: Facts, barred: Barred, sandbox_kind: str) -> Choice:
             remedy="agentrunner workers   tells how to install one; then give it a key or a login",
             nothing_spent=True,
         )
+    kinds_here = ", ".join(cli.kind for cli in installed)
     raise WorkerNotReady(
-        f"{_listed([cli.kind for cli in installed])} installed here, and nothing that may be used "
-        "has a way to its model."
+        f"{kinds_here} {'is' if len(installed) == 1 else 'are'} installed here, and nothing that "
+        "may be used has a way to its model."
         if installed
         else "No worker that could be chosen is allowed here.",
         path="runner.worker.kind",
@@ -170,10 +171,6 @@ def _exclusions(candidates: Sequence[Cli], barred: Barred) -> str:
     """Return which candidates policies exclude, as part of the reason for the choice."""
     barriers = [f"; not {cli.kind}: {barred(cli.kind)}" for cli in candidates if barred(cli.kind)]
     return "".join(barriers)
-
-
-def _listed(kinds: Sequence[str]) -> str:
-    return f"{', '.join(kinds)} {'is' if len(kinds) == 1 else 'are'}"
 
 
 # -- collecting facts -----------------------------------------------------------------------------

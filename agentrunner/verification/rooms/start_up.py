@@ -291,7 +291,7 @@ def tool_lacking(shell: str, ran: ShellOutcome, repo: Path) -> str:
     A submodule of the product may be what is still to be written: that is red.
     """
     hit = NO_MODULE.search(ran.tail) if ran.exit_code else None
-    if hit is None or not _is_runner(shell, hit["module"]):
+    if hit is None or not re.search(rf"-m\s+{re.escape(hit['module'])}(?![\w.])", shell):
         return ""
     package, _, submodule = hit["module"].partition(".")
     return "" if submodule and is_own_module(package, repo) else hit[0].strip()
@@ -351,10 +351,6 @@ def _is_below(place: str, repo: Path) -> bool:
         return (repo / place).resolve().is_relative_to(repo.resolve())
     except OSError:
         return False
-
-
-def _is_runner(shell: str, module: str) -> bool:
-    return bool(re.search(rf"-m\s+{re.escape(module)}(?![\w.])", shell))
 
 
 def _is_own_that_fails(shell: str, repo: Path, output: str) -> bool:
