@@ -21,6 +21,7 @@ from agentrunner.commands.console import (
     interactive,
     paint_for,
     show,
+    show_json,
     tell,
     width_of,
 )
@@ -270,13 +271,13 @@ def _tell(error: PlanConflict | PatchRejected) -> None:
 def _nothing(proposal: Proposal, talk: Conversation, *, as_json: bool) -> int:
     """Report that the planner changes nothing: it only replied, or asks something first."""
     if as_json:
-        show(json.dumps(proposal_json(proposal, talk.store, applied=False)))
+        show_json(proposal_json(proposal, talk.store, applied=False))
     return WAITS if proposal.questions else 0
 
 
 def _kept(proposal: Proposal, talk: Conversation, *, as_json: bool) -> int:
     if as_json:
-        show(json.dumps(proposal_json(proposal, talk.store, applied=False)))
+        show_json(proposal_json(proposal, talk.store, applied=False))
     else:
         tell(f"\nNothing is changed yet.\nNext:  agentrunner plan accept --id {proposal.id}")
     return WAITS
@@ -292,7 +293,7 @@ def applied(
 ) -> int:
     """Report that a proposal is now the plan."""
     if as_json:
-        show(json.dumps(proposal_json(proposal, store, applied=True)))
+        show_json(proposal_json(proposal, store, applied=True))
     else:
         back = "/undo" if chat else "agentrunner plan undo"
         tasks = count(len(plan.tasks), "task")
@@ -304,8 +305,7 @@ def undone(before: Plan, after: Plan, change: PlanChange, *, as_json: bool = Fal
     """Report what was undone."""
     if as_json:
         values = {"version": after.version, "undone": change.version, "message": change.message}
-        show(json.dumps(values))
-        return 0
+        return show_json(values)
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     message = cut(flat(change.message), 60)
     head = f'Taken back: version {change.version} by {flat(change.author)}, "{message}"'

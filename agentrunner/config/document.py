@@ -146,8 +146,7 @@ def _prd(text: str, name: str, path: Path, base_dir: Path, prd_path: str) -> Doc
         if key in task:
             raise _front_error(tree, key, f"{key} is given twice: here and under task.")
         task[key] = front.pop(key)
-        for old in [old for old in tree.places if old[:1] == (key,)]:
-            tree.places["task", *old] = tree.places.pop(old)
+        tree.move_places((key,), ("task", key))
     if "prd" in task:
         place = tree.place(("task", "prd"))
         raise BadValue(

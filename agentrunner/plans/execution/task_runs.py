@@ -98,10 +98,18 @@ class TaskRunStore:
         for file in self._file(task_id, 0).parent.glob("*.json"):
             yield _read(file)
 
-    def all(self) -> Iterator[TaskRun]:
-        """Yield all runs of all tasks."""
-        for file in self._folder.work.glob("*/*.json"):
-            yield _read(file)
+    def all(self) -> list[TaskRun]:
+        """Return all runs of all tasks, those of one task in order."""
+        runs = map(_read, self._folder.work.glob("*/*.json"))
+        return sorted(runs, key=lambda task_run: task_run.number)
+
+    def begun(self) -> dict[str, list[str]]:
+        """Return by task the ids of its runs that have begun, in order."""
+        found: dict[str, list[str]] = {}
+        for task_run in self.all():
+            if task_run.run_id:
+                found.setdefault(task_run.task_id, []).append(task_run.run_id)
+        return found
 
     def _file(self, task_id: str, number: int) -> Path:
         return self._folder.work / task_id / f"{number}.json"
