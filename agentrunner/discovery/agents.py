@@ -322,18 +322,20 @@ def settle(
     runner = spec.runner
     if AUTO not in (runner.meta.kind, runner.worker.kind):
         return spec, []
+    own, test = runner.worker.auth, spec.task.test
+    provable = test is not None or any(is_executable(one.check, None) for one in spec.criteria)
     facts = look(
         Path(spec.repo),
         runner,
         environ,
         state_dir,
-        auth=_written_auth(spec),
+        auth=own if own == "login" or "runner.worker.auth" in spec.places else None,
         no_login=[name for name in ("meta", "worker") if login_barred(name, policies)],
         replays=replays,
     )
     may_plan, may_work = by_policies(policies, "meta"), by_policies(policies, "worker")
     ways: dict[str, Callable[[], Choice]] = {
-        "meta": lambda: choose_planner(facts, may_plan, provable=_provable(spec)),
+        "meta": lambda: choose_planner(facts, may_plan, provable=provable),
         "worker": lambda: choose_worker(facts, may_work, runner.sandbox.kind),
     }
     chosen, update, missing = dict(spec.chosen), dict[str, Any](), []
@@ -358,14 +360,3 @@ def settle(
 def by_policies(policies: Sequence[Policy], section: str) -> Barred:
     """Return a function that says why policies exclude a kind of `worker` or `meta`."""
     return lambda kind: barred(kind, section, policies)
-
-
-def _written_auth(spec: TaskSpec) -> Auth | None:
-    """Return the credential that the task sets for its worker, if it does."""
-    auth = spec.runner.worker.auth
-    return auth if auth == "login" or "runner.worker.auth" in spec.places else None
-
-
-def _provable(spec: TaskSpec) -> bool:
-    test = spec.task.test
-    return test is not None or any(is_executable(one.check, None) for one in spec.criteria)
