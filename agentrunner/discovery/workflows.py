@@ -228,18 +228,14 @@ def _github(value: Any) -> Iterator[_Step]:
     for job, content in table(value, "jobs").items():
         steps = table(content).get("steps")
         steps = steps if isinstance(steps, list) else []
-        if "defaults" in table(content) or any(map(_uses_other_repository, steps)):
+        # The tests of another repository that a step checks out would be run.
+        if "defaults" in table(content) or any("repository" in table(s, "with") for s in steps):
             continue
         env = {**_env(value), **_env(content)}
         for index, step in enumerate(steps):
             run = table(step).get("run")
             if isinstance(run, str) and "working-directory" not in step:
                 yield _Step(("jobs", job, "steps", index, "run"), run, {**env, **_env(step)})
-
-
-def _uses_other_repository(step: Any) -> bool:
-    """Whether a step checks out another repository, whose tests would then be run."""
-    return "repository" in table(step, "with")
 
 
 def _env(content: object, key: str = "env") -> dict[str, str]:

@@ -56,7 +56,9 @@ class CanaryTrees(Struct, frozen=True):
                     made[path] = text
                     random[token] = path
                 continue
-            edits, failing = _edits(source, language, wanted, _end, {})
+            edits, failing = _edits(
+                source, language, wanted, lambda found, _: failing_end(found), {}
+            )
             names += failing
             # The ends first: a test beside the last one begins where that one ends.
             text = applied(source, edits)
@@ -139,10 +141,6 @@ def _edits(
             edits += canary.edits
             kinds[name] = canary.kind
     return edits, kinds
-
-
-def _end(found: Found, _: Collection[str]) -> Canary | None:
-    return failing_end(found)
 
 
 def _with_random_test(source: bytes, path: str, name: str) -> bytes | None:

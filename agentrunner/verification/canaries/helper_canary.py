@@ -112,10 +112,9 @@ def _called(parsed: Parsed, name: str) -> list[str]:
         if callee is None or certainty(found.body, node):
             continue
         if callee.type in ("member_expression", "attribute"):
-            thing = field(callee, "object")
-            name_node = field(callee, "property") or field(callee, "attribute")
-            if thing is not None and name_node is not None and parsed.text(thing) in imported:
-                called.append(parsed.text(name_node))
+            member = parsed.text(callee, "property") or parsed.text(callee, "attribute")
+            if parsed.text(callee, "object") in imported:
+                called.append(member)
         elif callee.type == "identifier":
             called.append(parsed.text(callee))
     return called

@@ -19,7 +19,6 @@ from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.word_tests import Statement, WordTest, killing, tests_by_words
-from agentrunner.verification.target import Measured
 
 NOT_ITSELF = "could not be made to fail itself; so this shows, and no more"
 
@@ -74,7 +73,9 @@ class WordCanaries(Struct, frozen=True):
             if (name := await self._first_reached(reported, red_statements)) is not None:
                 return WordsAsked(f"{name} passes with another value where it was red before")
             return WordsAsked(unconfirmed=tuple(lost))
-        remaining = await self._not_failed(remaining, self._failing_end)
+        remaining = await self._not_failed(
+            remaining, lambda name: [one.end for one in self._made[name] if one.end is not None]
+        )
         return WordsAsked(unconfirmed=tuple(remaining))
 
     def _read_tests(self, places: Mapping[str, Sequence[str]], now: Results) -> None:
@@ -107,9 +108,6 @@ class WordCanaries(Struct, frozen=True):
         red_ones = [one for one in sure if text[one.at :].split("\n", 1)[0].strip() in lines]
         return red_ones if len(red_ones) < len(sure) else []
 
-    def _failing_end(self, name: str) -> list[Edit]:
-        return [test.end for test in self._made[name] if test.end is not None]
-
     async def _not_failed(
         self, names: Sequence[str], change: Callable[[str], list[Edit]]
     ) -> list[str]:
@@ -119,8 +117,12 @@ class WordCanaries(Struct, frozen=True):
             return list(names)
         seen = await self.command.on(await self._tree(changed), list(changed))
         self._silent.difference_update(changed)
-        self._silent.update(name for name in changed if _is_silent(name, seen))
-        return [name for name in names if name not in changed or not _is_red(name, seen)]
+        named = seen.results.named if seen.results is not None else lambda _: []
+        if not seen.passed:  # in a run that fails, and says nothing of them
+            self._silent.update(name for name in changed if not named(name))
+        return [
+            name for name in names if name not in changed or not any(one.red for one in named(name))
+        ]
 
     async def _first_reached(
         self, names: Sequence[str], only: Mapping[str, Sequence[Statement]]
@@ -153,12 +155,3 @@ class WordCanaries(Struct, frozen=True):
         for name, edits_of_name in changed.items():
             edits.setdefault(self._files[name], set()).update(edits_of_name)
         return await self.command.edited(edits)
-
-
-def _is_red(name: str, seen: Measured) -> bool:
-    return seen.results is not None and any(one.red for one in seen.results.named(name))
-
-
-def _is_silent(name: str, seen: Measured) -> bool:
-    """Whether nothing is reported about a test, in a run that fails all the same."""
-    return not seen.passed and not (seen.results is not None and seen.results.named(name))

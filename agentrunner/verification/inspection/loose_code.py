@@ -44,7 +44,9 @@ def loose_code(trees: BothTrees, asked: str) -> str:
         if new is None or (before is not None and old is None):
             return ""
         if before is None:
-            names, loads = _names(new), _runs(new)
+            # What a new file does when it is loaded may hang it in somewhere.
+            loads = any("expression" in one.type or "if_" in one.type for one in _beside(new))
+            names = _names(new)
             names = [*names, re.split(r"[./]", path.removesuffix(".py"))[-1]] if names else []
         else:
             assert old is not None
@@ -97,15 +99,9 @@ def _names_added(old: Parsed, new: Parsed) -> list[str]:
     return sorted({one.name.split(".")[0] for one in changed})
 
 
-def _runs(parsed: Parsed) -> bool:
-    """Whether a new file does anything when it is loaded: it may hang itself in somewhere."""
-    return any("expression" in one.type or "if_" in one.type for one in _beside(parsed))
-
-
 def _differs_beside(old: Parsed, new: Parsed) -> bool:
     """Whether statements beside functions and imports differ."""
-    texts = ([" ".join(p.text(one).split()) for one in _beside(p)] for p in (old, new))
-    before, after = texts
+    before, after = ([" ".join(p.text(one).split()) for one in _beside(p)] for p in (old, new))
     return before != after
 
 

@@ -66,7 +66,8 @@ def package_lacked_by(message: str, repo: Path, wanted: str) -> str:
     """Why a test with this message could say nothing: it fails for packages alone; else ""."""
     why = ""
     for name, manifests in dict.fromkeys(_missing(message)):
-        place = "" if _names(wanted, name) else manifests(name, repo)
+        named = re.search(alone(name, joined="/-", before="@"), wanted, re.IGNORECASE)
+        place = "" if named else manifests(name, repo)
         if not place:
             return ""
         if manifests is _installed_by_composer:
@@ -99,7 +100,7 @@ def _missing(text: str) -> Iterator[tuple[str, Any]]:
         elif package := PACKAGE.match(hit["node"] or hit["bundled"]):
             yield package[0], _declared_for_node
         else:
-            yield hit[0], _never
+            yield hit[0], lambda _name, _repo: ""  # a file of the repository is no package
 
 
 def _installed_by_composer(loader: str, repo: Path) -> str:
@@ -110,15 +111,6 @@ def _installed_by_composer(loader: str, repo: Path) -> str:
     if not text or not str(wanted).endswith(loader) or (repo / wanted).exists():
         return ""
     return "composer.json"
-
-
-def _never(_name: str, _repo: Path) -> str:
-    """A file of the repository, named by its path, is no package."""
-    return ""
-
-
-def _names(wanted: str, name: str) -> bool:
-    return bool(re.search(alone(name, joined="/-", before="@"), wanted, re.IGNORECASE))
 
 
 def _plain(name: str) -> str:

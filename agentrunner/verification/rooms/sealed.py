@@ -235,7 +235,7 @@ def fits(folder: Path) -> bool:
     return True
 
 
-def copy_folder(source: Path, target: Path, *, leave_out: Sequence[str] = ()) -> None:
+def copy_folder(source: Path, target: Path) -> None:
     """Copy a folder with modes, times and links, by reflink where the file system can.
 
     What cannot be read is left out. Raises OSError where nothing could be copied at all.
@@ -247,5 +247,3 @@ def copy_folder(source: Path, target: Path, *, leave_out: Sequence[str] = ()) ->
     done = subprocess.run(command, capture_output=True, env={"PATH": os.environ.get("PATH", "")})
     if done.returncode != 0 and not target.exists():
         raise OSError(done.stderr.decode("utf-8", "replace").strip() or "cp failed")
-    for name in leave_out:
-        shutil.rmtree(target / name, ignore_errors=True)

@@ -140,7 +140,9 @@ class _Reading:
             if node.type == "assert_statement":
                 node, condition = node.named_children[0], True
             if condition or node.type in CALLS:
-                wanted = [one for one in stated.expected if self._is_from_elsewhere(one)]
+                wanted = [
+                    one for one in stated.expected if self._is_plain(one) and self._names(one)
+                ]
                 # The first that is found of a statement counts: what the test itself expects.
                 yield from self._asking_of_answers(node, stated.expected, condition=condition)
                 yield from self._asking(node, stated.operands, wanted, condition=condition)
@@ -148,7 +150,7 @@ class _Reading:
             bound = assignment(node)
             if bound is not None and bound[1].type not in FUNCTIONS:
                 yield from self._asking(bound[1], bound[1:], ())
-            elif node.type in CALLS and _is_statement(node):
+            elif node.type in CALLS and node.parent and node.parent.type == "expression_statement":
                 yield from self._asking(node, (node,), ())
             elif (each := self._each(node)) is not None:
                 sides = self._compared(each)
@@ -326,9 +328,6 @@ class _Reading:
                     return True
         return False
 
-    def _is_from_elsewhere(self, node: Node) -> bool:
-        return self._is_plain(node) and bool(self._names(node))
-
     def _is_stated(self, rows: Node) -> bool:
         """Whether the rows are written out in the file itself."""
         given = self.given.get(self.parsed.text(rows), [rows])
@@ -399,10 +398,6 @@ def _is_no_index(node: Node) -> bool:
     """Whether a node is anything but the place at which a value is taken out of another."""
     index = field(node.parent, "subscript") or field(node.parent, "index")
     return index != node
-
-
-def _is_statement(node: Node) -> bool:
-    return node.parent is not None and node.parent.type == "expression_statement"
 
 
 def root_of(node: Node) -> Node:

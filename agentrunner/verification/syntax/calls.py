@@ -125,7 +125,10 @@ def users_of(
     parsed = parse(source, language)
     if parsed is None or not names:
         return set()
-    used = {one.name: _words_at(parsed, one.node) for one in functions_of(parsed)}
+    used = {
+        one.name: {parsed.text(leaf) for leaf in walk(one.node) if not leaf.named_child_count}
+        for one in functions_of(parsed)
+    }
     known, found = set(names), set[str]()
     while users := [name for name, words in used.items() if not words.isdisjoint(known)]:
         for name in users:
@@ -135,10 +138,6 @@ def users_of(
             break
         known |= found
     return found
-
-
-def _words_at(parsed: Parsed, node: Node) -> set[str]:
-    return {parsed.text(one) for one in walk(node) if not one.named_child_count}
 
 
 def names_declared(source: bytes, language: str) -> set[str]:

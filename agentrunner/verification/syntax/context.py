@@ -79,15 +79,11 @@ class Context:
                 names = callee_names(self._parsed, call)
                 if not set(names) & set(HOOKS):
                     continue
-                suite = self._suite_of(call)
+                suite = next((one for one in enclosing(call) if _is_suite(self._parsed, one)), None)
                 if suite is None or inside(suite, found.whole):
                     yield call
             if outer != self._parsed.root:
                 return
-
-    def _suite_of(self, call: Node) -> Node | None:
-        """Return the innermost suite that contains a call."""
-        return next((one for one in enclosing(call) if _is_suite(self._parsed, one)), None)
 
     def _members(self, outer: Node, found: Found) -> Iterator[Node]:
         """Yield the members of a class around a test, except tests and plain methods."""
@@ -162,8 +158,9 @@ def definitions_in(parsed: Parsed) -> Iterator[tuple[str, Node]]:
                     yield one, whole
             if node.type not in _CLASSES and field(node, "body") is not None:
                 continue
+        # The tests of a suite see what its body defines.
         inner = node.type in ("arrow_function", "function_expression", "func_literal", "lambda")
-        if inner and not _in_suite(parsed, node):
+        if inner and not _is_suite(parsed, call_around(node)):
             continue
         todo.extend(reversed(node.named_children))
 
@@ -186,14 +183,10 @@ def context_of(parsed: Parsed) -> Context:
     return Context(parsed)
 
 
-def _in_suite(parsed: Parsed, function: Node) -> bool:
-    """Whether a function is the body of a suite, whose definitions its tests see."""
-    call = call_around(function)
-    return call is not None and _is_suite(parsed, call)
-
-
-def _is_suite(parsed: Parsed, node: Node) -> bool:
-    return node.type == "call_expression" and not set(SUITES).isdisjoint(callee_names(parsed, node))
+def _is_suite(parsed: Parsed, node: Node | None) -> bool:
+    if node is None or node.type != "call_expression":
+        return False
+    return not set(SUITES).isdisjoint(callee_names(parsed, node))
 
 
 @once_per_file

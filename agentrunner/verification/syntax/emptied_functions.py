@@ -154,24 +154,19 @@ def _python(parsed: Parsed, function: Function) -> Edit | None:
 
 def _script(parsed: Parsed, function: Function) -> Edit | None:
     node, body = function.node, function.body
-    kind = field(node, "return_type")
-    typed = parsed.language != "javascript" and not _may_return_nothing(parsed, kind)
+    kind = parsed.text(node, "return_type").lstrip(": ")
+    may_give_nothing = kind in ("void", "Promise<void>", "never") or kind.startswith("asserts ")
+    typed = parsed.language != "javascript" and not may_give_nothing
     gives = body.type != "statement_block" or any(
         one.type == "return_statement" and one.named_child_count for one in own_nodes(body)
     )
-    filler = "{ return undefined as any; }" if typed and (gives or kind is not None) else "{}"
+    filler = "{ return undefined as any; }" if typed and (gives or kind) else "{}"
     if parsed.text(node, "name") == "constructor":
         above = [one for one in statements(body) if parsed.text(one).startswith("super(")]
         filler = f"{{ {parsed.text(above[0]).rstrip(';')}; }}" if above else "{}"
     if body.type == "statement_block" and not statements(body):
         return None
     return replaced(body, filler)
-
-
-def _may_return_nothing(parsed: Parsed, kind: Node | None) -> bool:
-    """Whether a TypeScript return type lets a function end without a value."""
-    text = parsed.text(kind).lstrip(": ")
-    return text in ("void", "Promise<void>", "never") or text.startswith("asserts ")
 
 
 def _go(parsed: Parsed, function: Function) -> Edit | None:

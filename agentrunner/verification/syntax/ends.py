@@ -132,7 +132,8 @@ def _callbacks(parsed: Parsed, found: Found) -> Iterator[Edit]:
     """
     if parsed.text(found.function).startswith("async"):
         return
-    names = _script_parameters(parsed, found.function)
+    patterns = [field(node, "pattern") or node for node in parameters_at(found.function)]
+    names = [parsed.text(node) for node in patterns if node.type == "identifier"]
     calls = [node for node in walk(found.body) if node.type == "call_expression"]
     called = {name for call in calls if (name := _called(parsed, call)) in names}
     table = found.call is not None and "each" in callee_names(parsed, found.call)
@@ -167,12 +168,6 @@ def _has_members_used(parsed: Parsed, found: Found, name: str) -> bool:
         node.type == "member_expression" and parsed.text(node).startswith(name + ".")
         for node in walk(found.body)
     )
-
-
-def _script_parameters(parsed: Parsed, function: Node) -> list[str]:
-    """Return the names of the parameters that could be a callback: plain identifiers."""
-    patterns = [field(node, "pattern") or node for node in parameters_at(function)]
-    return [parsed.text(node) for node in patterns if node.type == "identifier"]
 
 
 # Go -----------------------------------------------------------------------------------------------

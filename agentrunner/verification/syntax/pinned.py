@@ -98,7 +98,7 @@ def pinned(
     others = {
         (one.subject, one.value)
         for one in added
-        if not _is_tested_or_known(one, tested, asked + known)
+        if one.value not in tested and not mentions(asked + known, one.value)
     }
     more = Counter(subject for subject, _ in others)
     return [
@@ -152,10 +152,6 @@ def mentions(text: str, value: Value) -> bool:
 def shown(value: Value) -> str:
     """Return a value as messages show it."""
     return value[1] if value[0] == "number" else f'"{value[1]}"'
-
-
-def _is_tested_or_known(one: Comparison, tested: KnownToTests, text: str) -> bool:
-    return one.value in tested or mentions(text, one.value)
 
 
 def _is_unasked(one: Comparison, tested: KnownToTests, asked: str, known: str) -> bool:

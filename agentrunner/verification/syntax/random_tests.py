@@ -15,7 +15,15 @@ from agentrunner.verification.syntax.edits import (
     line_indent,
     newline,
 )
-from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse, parts_of, walk
+from agentrunner.verification.syntax.languages import (
+    SCRIPTS,
+    Parsed,
+    field,
+    parameters_at,
+    parse,
+    parts_of,
+    walk,
+)
 from agentrunner.verification.syntax.test_finder import attributes, standing
 from agentrunner.verification.syntax.test_spans import Found
 
@@ -66,16 +74,12 @@ def _python(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_NewTest]
     ):
         own = f"test_{word}_{kind}"
         taken = "" if plain else "self"
-        static = "" if plain or _takes_self(last) else f"{line}{indent}@staticmethod"
+        takes_self = bool(parameters_at(last.function))
+        static = "" if plain or takes_self else f"{line}{indent}@staticmethod"
         taken = "" if static else taken
         text = f"{line}{line}{static}{line}{indent}def {own}({taken}):{line}{indent}    {statement}"
         name = "::".join((*last.span.parts[:-1], own))
         yield name, kind, statement, Edit(at, at, text)
-
-
-def _takes_self(found: Found) -> bool:
-    given = field(found.function, "parameters")
-    return given is not None and given.named_child_count > 0
 
 
 # JavaScript and TypeScript ------------------------------------------------------------------------
@@ -135,7 +139,9 @@ def _script_failures(parsed: Parsed) -> Iterator[tuple[str, str]]:
 
 def _go(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_NewTest]:
     plain = [one for one in tests if one.function.type == "function_declaration"]
-    kind_of_t = next((kind for one in plain if (kind := _go_type(parsed, one)) is not None), None)
+    given = (each for one in plain for each in parts_of(one.function, "parameters"))
+    kinds = (parsed.text(one, "type") for one in given)
+    kind_of_t = next((kind for kind in kinds if kind.endswith(".T")), None)
     if kind_of_t is None:
         return
     line, at = newline(parsed.source), len(parsed.source)
@@ -150,16 +156,11 @@ def _go(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_NewTest]:
         yield own, kind, statement, Edit(at, at, text)
 
 
-def _go_type(parsed: Parsed, found: Found) -> str | None:
-    kinds = (parsed.text(one, "type") for one in parts_of(found.function, "parameters"))
-    return next((kind for kind in kinds if kind.endswith(".T")), None)
-
-
 # Rust ---------------------------------------------------------------------------------------------
 
 
 def _rust(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_NewTest]:
-    plain = [one for one in tests if _is_plain_rust(parsed, one)]
+    plain = [one for one in tests if "#[test]" in map(parsed.text, attributes(one.whole))]
     last = (plain or tests)[-1]
     line, indent, at = newline(parsed.source), line_indent(parsed, last.whole), last.whole.end_byte
     for kind, statement in (
@@ -171,10 +172,6 @@ def _rust(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_NewTest]:
         body = f"{{{line}{indent}    {statement}{line}{indent}}}"
         text = f"{line}{line}{indent}#[test]{line}{indent}fn {own}() {body}"
         yield "::".join((*last.span.parts[:-1], own)), kind, statement, Edit(at, at, text)
-
-
-def _is_plain_rust(parsed: Parsed, found: Found) -> bool:
-    return any(parsed.text(mark) == "#[test]" for mark in attributes(found.whole))
 
 
 # Java ---------------------------------------------------------------------------------------------

@@ -83,7 +83,7 @@ def stand_ins(
     found: list[StandIn] = []
     for text, what in _answers(function, first):
         own, constant = only == text, what not in (_handed_back(first), OTHER_TEXT)
-        if own and constant and _is_named(text, wanted):
+        if own and constant and text.strip("\"'`").casefold() in wanted.casefold():
             continue
         edit = _answering(function, text)
         changed = applied(after, [edit]) if edit is not None else after
@@ -131,10 +131,6 @@ def _other_text(function: Function) -> str | None:
 
 def _handed_back(first: str) -> str:
     return f"gives back `{first}` as it is"
-
-
-def _is_named(text: str, wanted: str) -> bool:
-    return text.strip("\"'`").casefold() in wanted.casefold()
 
 
 def _first_parameter(function: Function) -> str | None:
