@@ -31,10 +31,9 @@ class Differential(ChangedInputs):
         self, world: SnapshotTrees, paths: Sequence[str]
     ) -> list[tuple[str, list[str]]]:
         """For each changed file its path and its old text with a part of the changes applied."""
-        was, now = self.snapshots.reader(world.old), self.snapshots.reader(world.new)
         found = []
         for path in paths:
-            before, after = was(path), now(path)
+            before, after = world.was(path), world.now(path)
             if before is None or after is None:
                 continue
             try:

@@ -50,7 +50,7 @@ async def stopped_for_ambient_conditions(
         one = place.condition
         always, never = [
             await asyncio.to_thread(
-                with_edits, exam.verifier.snapshots, exam.world.new, {place.path: [edit]}
+                with_edits, exam.world.snapshots, exam.world.new, {place.path: [edit]}
             )
             for edit in (one.always, one.never)
         ]
@@ -72,12 +72,10 @@ async def stopped_for_ambient_conditions(
 
 def _places(exam: Examination, case: Case, asked: str) -> list[_Place]:
     """Where the work goes by its surroundings without being asked to. Blocks."""
-    snapshots, world = exam.verifier.snapshots, exam.world
-    was, read = snapshots.reader(world.old), snapshots.reader(world.new)
-    sources = [path for path in world.product if language_of(path)]
-    if not sources:
+    world = exam.world
+    if not any(map(language_of, world.product)):
         return []
-    paths = snapshots.list(world.new)
+    paths = world.snapshots.list(world.new)
     modules = {PurePosixPath(path).stem for path in paths if language_of(path)}
     modules |= {PurePosixPath(path).parent.name for path in paths if language_of(path)}
     inputs = exam.differential.inputs(world.new, [case.target])
@@ -85,8 +83,7 @@ def _places(exam: Examination, case: Case, asked: str) -> list[_Place]:
     named = {word.lower() for word in WORD.findall(asked)} - of_tests
     return [
         _Place(path, one)
-        for path in sources
-        if (source := read(path)) is not None
-        for one in ambient_conditions(was(path), source, language_of(path) or "", modules)
+        for path, language, before, after in world.sources()
+        for one in ambient_conditions(before, after, language, modules)
         if not any(word in other for word in named for other in one.words)
     ][:MOST_TRIED]

@@ -28,14 +28,13 @@ def shown_by_the_change(exam: Examination, cases: Sequence[Case], wanted: str) -
 
     Where a test or check of people was seen to turn, comments say no more than that.
     """
-    world, snapshots = exam.world, exam.verifier.snapshots
+    world, read, read_old = exam.world, exam.world.now, exam.world.was
     targets = [case.target for case in cases]
-    read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
     inputs = exam.differential.inputs(world.old, targets)
     gone = [path for path in exam.total.deleted if inputs.counts(path) is None]
     tests = [path for path in exam.total.all if path not in world.product]
     code = [path for path in sorted(world.old_paths) if inputs.counts(path) is None]
-    trees = BothTrees.of(snapshots, world.old, world.new, code)
+    trees = BothTrees.of(world.snapshots, world.old, world.new, code)
     what = (
         left_as_it_was(trees, wanted)
         or still_there(trees, wanted)

@@ -15,9 +15,8 @@ from agentrunner.verification.inputs.prd_checks import is_looked_at
 from agentrunner.verification.inputs.wanted_moves import renames_in
 from agentrunner.verification.moves import renamed_modules
 from agentrunner.verification.proof.case import Case, Report
-from agentrunner.verification.proof.code_removal import CodeRemoval
 from agentrunner.verification.proof.kept_runs import KeptRuns
-from agentrunner.verification.results.model import ReadFile
+from agentrunner.verification.proof.trees_without_work import TreesWithoutWork
 from agentrunner.verification.results.names import function_of, passes
 from agentrunner.verification.target import TEST, Measured, Target
 from agentrunner.verification.trees import Changes
@@ -45,8 +44,6 @@ class Examination:
 
     verifier: Verifier
     differential: Differential
-    canaries: Canaries
-    removal: CodeRemoval
     world: SnapshotTrees
     criteria: Sequence[Criterion]
     total: Changes
@@ -60,6 +57,18 @@ class Examination:
     unknown: UnknownNames = field(default_factory=UnknownNames)
     took: dict[str, float] = field(default_factory=dict)
     """The longest that a target has taken on a tree that nobody changed on purpose, in seconds."""
+    asked_functions: set[tuple[str, str]] = field(default_factory=set)
+    """Trees and functions of them that some test was seen to ask; it grows."""
+
+    @property
+    def canaries(self) -> Canaries:
+        """Makes tests and programs fail on purpose."""
+        return Canaries(self.world.snapshots, self.unknown)
+
+    @property
+    def without_work(self) -> TreesWithoutWork:
+        """Makes trees without the work."""
+        return TreesWithoutWork(self.world)
 
     async def run(self, target: Target, tree: str, only: Sequence[str] = ()) -> Measured:
         """Run a target on a tree, in a room of its own that is set up as that tree requires."""
@@ -279,11 +288,6 @@ class Examination:
         if ran.results is None:
             return ""
         return next((name for name in names if not ran.results.passed(name)), "")
-
-    def readers(self) -> tuple[ReadFile, ReadFile]:
-        """What reads the old tree, and the new one. Blocks."""
-        read = self.verifier.trees.reader
-        return read(self.world.old), read(self.world.new)
 
     def renames(self) -> list[tuple[str, str]]:
         """Pairs of old and new names: of modules that stand elsewhere, and as people wish it."""

@@ -73,9 +73,8 @@ async def find_followed_data(exam: Examination, case: Case, now: Results) -> Fol
 def _why_unstated(exam: Examination, paths: Sequence[str]) -> str:
     """What data says that the PRD does not state, where it states texts in quotes. Blocks."""
     stated = QUOTED.findall(outside_of_checks(exam.verifier.spec.wanted))
-    was, now = exam.readers()
     for path in paths:
-        before, after = was(path) or b"", now(path) or b""
+        before, after = exam.world.was(path) or b"", exam.world.now(path) or b""
         if line := unstated(
             before.decode("utf-8", "replace"), after.decode("utf-8", "replace"), stated
         ):

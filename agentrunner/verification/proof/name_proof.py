@@ -80,7 +80,7 @@ async def _living(
 
     swapped = await exchanged(
         exam.run, target, case.before, now, world, held, decides,
-        exam.verifier.snapshots.reader(world.old), exam.removal.trees,
+        exam.without_work,
     )  # fmt: skip
     if report.stopped_by(swapped, target.id):
         return None
@@ -88,7 +88,7 @@ async def _living(
     was = await asyncio.to_thread(exam.differential.inputs, world.old, [target])
     wanted_words = outside_of_checks(exam.verifier.spec.wanted)
     answers = await answered_from_data(
-        exam.run, target, found.here, exam.verifier.snapshots, world, was, wanted_words
+        exam.run, target, found.here, world.snapshots, world, was, wanted_words
     )
     if answers and report.stopped_by(tool_changed(target, answers), target.id):
         return None
@@ -141,8 +141,8 @@ async def _grade(
     words = await asyncio.to_thread(_words_about, exam, case, now, names)
     unasked = _unasked(exam, found, words)
     how = [ONCE] if exam.confirms_once else [BY_NAMES] if exam.by_names(case) else []
-    stood, world = found.stood, exam.world
-    own = await find_tests_of_new_data(exam.run, exam.differential, case.target, world, stood)
+    stood = found.stood
+    own = await find_tests_of_new_data(exam, case.target, stood)
     theirs = await asyncio.to_thread(tests_of_earlier_workers, exam, case, stood)
     weak = dead.shows_only or NO_CANARY in dead.notes
     for group, notes in (
@@ -218,10 +218,10 @@ async def _stopped_for_other_questions(
     exam: Examination, case: Case, now: Results, names: Sequence[str]
 ) -> bool:
     """Whether a finding stops the examination, as tests pass without asking what they asked red."""
-    files = {test.name: in_repo(test.file, case.target.cwd) for test in now.tests if test.file}
+    files = case.files_of(now)
     places: dict[str, list[str]] = {}
     for name in names:
-        if name in files:
+        if files.get(name):
             places.setdefault(files[name], []).append(name)
     wanted = "\n".join(wanted_by(exam.verifier.spec, exam.criteria))
     why = await not_asked_again(exam, case.target, places, wanted)
@@ -233,6 +233,5 @@ def _words_about(
     exam: Examination, case: Case, now: Results, names: Sequence[str]
 ) -> dict[str, list[str]]:
     """Words that say what each of these tests is about, by its name. Blocks."""
-    read = exam.verifier.snapshots.reader(exam.world.new)
-    files = {test.name: in_repo(test.file, case.target.cwd) for test in now.tests if test.file}
-    return {name: about(name, files.get(name, ""), read, exam.world.product) for name in names}
+    files, world = case.files_of(now), exam.world
+    return {name: about(name, files.get(name, ""), world.now, world.product) for name in names}

@@ -201,10 +201,9 @@ async def _finding_about_smallest_set(
 
 def _changed_lines(exam: Examination, found: Sequence[InputChange]) -> str:
     """The first changed lines of expected data, as in a diff; "" where code changed. Blocks."""
-    was, now = exam.readers()
     changed: list[str] = []
     for one in found:
-        before, after = was(one.path), now(one.path)
+        before, after = exam.world.was(one.path), exam.world.now(one.path)
         if family_of(one.path) or language_of(one.path) or before is None or after is None:
             return ""
         old, new = (text.decode("utf-8", "replace").splitlines() for text in (before, after))

@@ -19,10 +19,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from agentrunner.state.run_state import Baseline, Criterion, Evidence, Finding, Proof
-from agentrunner.verification.canaries.claimed_tests import Canaries
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import EXAMINED, leads_out, missing_work
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
@@ -30,7 +29,6 @@ from agentrunner.verification.inspection.missing_names import missing_names
 from agentrunner.verification.proof.adapted_wording import hold_adapted
 from agentrunner.verification.proof.case import Case, Report
 from agentrunner.verification.proof.change_alone import shown_by_the_change
-from agentrunner.verification.proof.code_removal import CodeRemoval
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.exit_proof import prove_by_exit
 from agentrunner.verification.proof.kept_runs import KeptRuns
@@ -39,7 +37,6 @@ from agentrunner.verification.proof.old_inputs import with_old_inputs
 from agentrunner.verification.proof.permission import grade_by_permission
 from agentrunner.verification.proof.stale_builds import find_stale_build
 from agentrunner.verification.proof.subjects_of_checks import subjects_of_checks
-from agentrunner.verification.proof.trees_without_work import TreesWithoutWork
 from agentrunner.verification.proof.unchanged_code import is_unchanged
 from agentrunner.verification.proof.unexplained_files import (
     find_unexplained,
@@ -59,10 +56,10 @@ class Prover(Struct):
 
     verifier: Verifier
     differential: Differential
-    canaries: Canaries
-    removal: CodeRemoval
     unknown: UnknownNames
     kept: KeptRuns | None = None
+    asked_functions: set[tuple[str, str]] = field(default_factory=set)
+    """As an examination has them: a tree may be examined again."""
 
     async def prove(
         self,
@@ -117,17 +114,16 @@ class Prover(Struct):
                 exam = Examination(
                     self.verifier,
                     self.differential,
-                    self.canaries,
-                    self.removal,
                     world,
                     criteria,
                     total,
                     written_before(baseline),
                     report,
-                    await asyncio.to_thread(self._is_same_code, world),
+                    await asyncio.to_thread(is_unchanged, world),
                     self.kept,
                     self.unknown,
                     {case.target.id: case.seconds for case in cases if case.seconds},
+                    self.asked_functions,
                 )
                 if self.kept is not None:
                     trees = (world.old, world.new, world.kept, world.mixed)
@@ -213,6 +209,7 @@ class Prover(Struct):
         def work_out() -> SnapshotTrees:
             found = self.differential.changes(old, new, targets, files, allowed)
             return SnapshotTrees(
+                self.verifier.snapshots,
                 old=old,
                 new=new,
                 changes=found,
@@ -225,11 +222,6 @@ class Prover(Struct):
             )
 
         return await asyncio.to_thread(work_out)
-
-    def _is_same_code(self, world: SnapshotTrees) -> bool:
-        """Whether the work changed no more than comments and layout. Blocks."""
-        snapshots = self.verifier.snapshots
-        return is_unchanged(world, snapshots.reader(world.old), snapshots.reader(world.new))
 
 
 async def _examine(exam: Examination, case: Case) -> None:
@@ -300,13 +292,10 @@ def _new_tests(proofs: Sequence[Proof], cases: Sequence[Case]) -> set[str]:
 
 def make_prover(verifier: Verifier, kept_in: Path | None = None) -> Prover:
     """The prover of trees that `verifier` measures; its runs are kept in a folder, if any."""
-    snapshots, unknown = verifier.snapshots, UnknownNames()
     return Prover(
         verifier,
-        Differential(snapshots, verifier.spec),
-        Canaries(snapshots, unknown),
-        CodeRemoval(TreesWithoutWork(snapshots)),
-        unknown,
+        Differential(verifier.snapshots, verifier.spec),
+        UnknownNames(),
         KeptRuns(kept_in) if kept_in is not None else None,
     )
 

@@ -18,7 +18,7 @@ from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.moves import moved_to, not_moved
 from agentrunner.verification.proof.carried_tests import hold_as_worded
 from agentrunner.verification.proof.case import Case
-from agentrunner.verification.proof.code_removal import ShownTests
+from agentrunner.verification.proof.code_removal import ShownTests, find_shown_tests
 from agentrunner.verification.proof.data_changes import (
     BY_DATA,
     turned_by_data,
@@ -95,9 +95,7 @@ async def find_turned_tests(
     followed = await find_followed_data(exam, case, now)
     others += [name for name in followed.names if name not in others]
     asked, whole = _asked_of(exam, case)
-    shown = await exam.removal.shown(
-        exam.run, target, others, exam.world, now, exam.criteria, asked, whole, stood
-    )
+    shown = await find_shown_tests(exam, target, others, now, asked, whole, stood)
     if shown.unasked and report.stopped_by(unasked_work(shown.unasked), target.id):
         return None
     if shown.asks_nothing and not stood and _is_named_by_person(exam, target):
@@ -129,9 +127,7 @@ async def _that_stood(
         return None
     if not stood:
         return []
-    data, by_data = await turned_by_data(
-        exam.run, exam.differential, case.target, exam.world, stood
-    )
+    data, by_data = await turned_by_data(exam, case.target, stood)
     stood = [name for name in stood if name not in by_data]
     if data and not stood:
         exam.report.doubts[case.target.id] = f"{data} {BY_DATA}"
@@ -192,7 +188,9 @@ async def _unsettled(exam: Examination, case: Case, now: Results, lost: list[str
         return []
     files, before, may_go = case.old_files, case.before, exam.differential.may_go
     unmoved = await asyncio.to_thread(
-        lambda: not_moved(lost, before, now, case.target.cwd, *exam.readers(), exam.renames())
+        lambda: not_moved(
+            lost, before, now, case.target.cwd, exam.world.was, exam.world.now, exam.renames()
+        )
     )
     claimed = exam.claims(case).claimed
     # What was red for another reason may go with its code, as what passed may.
@@ -238,9 +236,9 @@ async def _reworded_tests(
     before = case.before
     if before is None or held is None:
         return []
-    world, snapshots = exam.world, exam.verifier.snapshots
-    was = await asyncio.to_thread(snapshots.list, world.old)
-    entries = await asyncio.to_thread(snapshots.list, world.new)
+    world = exam.world
+    was = await asyncio.to_thread(world.snapshots.list, world.old)
+    entries = await asyncio.to_thread(world.snapshots.list, world.new)
     found = {test.name: in_repo(test.file, case.target.cwd) for test in now.tests}
     files = {
         name: path
@@ -266,7 +264,7 @@ def _worded_as_before(
     exam: Examination, names: Sequence[str], files: Mapping[str, str]
 ) -> list[str]:
     """Those of `names` whose test says now what it said before. Blocks."""
-    before, after = exam.readers()
+    before, after = exam.world.was, exam.world.now
     same = []
     for name in names:
         path = files[name]
@@ -297,7 +295,13 @@ async def _moved_claimed(
         missing = [n for n in missing if all(one.outcome != "failed" for one in held.named(n))]
     pairs = await asyncio.to_thread(
         lambda: moved_to(
-            missing, case.before or now, now, case.target.cwd, *exam.readers(), exam.renames()
+            missing,
+            case.before or now,
+            now,
+            case.target.cwd,
+            exam.world.was,
+            exam.world.now,
+            exam.renames(),
         )
     )
     red = await exam.confirmed_red(case, list(pairs))

@@ -32,7 +32,7 @@ async def find_lost_unloaded(exam: Examination, case: Case, now: Results) -> lis
             before,
             now,
             case.target.cwd,
-            exam.readers(),
+            (exam.world.was, exam.world.now),
             sorted(exam.total.all),
             exam.renames(),
             lambda name, file: may_go(name, file, passed=name not in claimed),
@@ -50,15 +50,13 @@ def without_listed(exam: Examination, case: Case, now: Results, names: Sequence[
     if before is None or not listed:
         return list(names)
     missing = [one for one in before.red if one.unloaded and one.name in listed]
-    read = exam.verifier.snapshots.reader(exam.world.old)
-    tests = {test.name: test for test in now.tests}
+    tests, cwd, was = {test.name: test for test in now.tests}, case.target.cwd, exam.world.was
     return [
         name
         for name in names
         if name not in listed
         and not any(
-            stands_for(one, tests[name]) and stood_in_text(tests[name], case.target.cwd, read)
-            for one in missing
+            stands_for(one, tests[name]) and stood_in_text(tests[name], cwd, was) for one in missing
         )
     ]
 

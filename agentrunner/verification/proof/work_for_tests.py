@@ -15,7 +15,6 @@ from msgspec import Struct
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.environment import PLAIN
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.differential import Differential
 from agentrunner.verification.file_names import has_word
 from agentrunner.verification.inputs.interpreters import INTERPRETERS
 from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
@@ -38,7 +37,6 @@ from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import without_regions
 from agentrunner.verification.target import Target
-from agentrunner.verification.world import SnapshotTrees
 
 SHELL = lazy_regex(r"#!.*\b(?:ba|da|z|k)?sh\b")
 MOST_READ = 200_000
@@ -72,7 +70,7 @@ async def right_only_in_tests(
     `names` are claimed tests that turned green, `own` those of the worker; without both the command
     is asked as a whole. `asked` is what people ask for. Raises what running in rooms raises.
     """
-    marks = await asyncio.to_thread(_marks, exam.differential, target, exam.world, now, asked)
+    marks = await asyncio.to_thread(_marks, exam, target, now, asked)
     if not marks.words:
         return ""
 
@@ -95,21 +93,15 @@ async def right_only_in_tests(
     return ""
 
 
-def _marks(
-    differential: Differential,
-    target: Target,
-    world: SnapshotTrees,
-    now: Results | None,
-    asked: str,
-) -> _Marks:
+def _marks(exam: Examination, target: Target, now: Results | None, asked: str) -> _Marks:
     """The words of the work by which it may notice that it is tested. Blocks."""
-    snapshots = differential.snapshots
-    was, read = snapshots.reader(world.old), snapshots.reader(world.new)
+    world, was, read = exam.world, exam.world.was, exam.world.now
+    snapshots = world.snapshots
     changed = [path for path in world.product if _is_code(path, read(path))][:MOST_FILES]
     lines = {path: added_lines(_text(was(path)), _text(read(path))) for path in changed}
     if not any(lines.values()):
         return _Marks({})
-    inputs = differential.inputs(world.old, [target])
+    inputs = exam.differential.inputs(world.old, [target])
     counted = {path: inputs.counts(path) for path in sorted(world.old_paths)}
     others = [path for path, one in counted.items() if one is None or one.region]
     tests = [path for path, one in counted.items() if one and not one.region and one.kind == "test"]
@@ -164,19 +156,18 @@ def _marks(
 
 def _without(exam: Examination, words: Collection[str]) -> str:
     """The tree that is handed over, with other words in place of these. Blocks."""
-    snapshots, world = exam.verifier.snapshots, exam.world
-    was, read = snapshots.reader(world.old), snapshots.reader(world.new)
+    world = exam.world
     end = f"_{exam.unknown.make()}"
     made: dict[str, bytes] = {}
     for path in world.product:
-        before, after = was(path), read(path)
+        before, after = world.was(path), world.now(path)
         if after is None or not _is_code(path, after):
             continue
         # Latin-1 keeps every byte as it is.
         old, new = (before or b"").decode("latin-1"), after.decode("latin-1")
         if (text := with_other_words(old, new, words, end)) != new:
             made[path] = text.encode("latin-1")
-    return snapshots.with_texts(world.new, made)
+    return world.snapshots.with_texts(world.new, made)
 
 
 def _texts(snapshots: Snapshots, tree: str, paths: Sequence[str]) -> list[str]:
