@@ -37,7 +37,7 @@ async def hold_adapted(exam: Examination, case: Case) -> bool:
     """
     differential, adapted = exam.differential, sorted(exam.differential.adapted_by_words)
     paths = await asyncio.to_thread(
-        lambda: [one for one in adapted if differential.counts(one, exam.world.old, [case.target])]
+        lambda: [one for one in adapted if differential.counts(one, case.target)]
     )
     if not paths:
         return True

@@ -269,7 +269,7 @@ class Examination:
             for path in paths
             if path not in known
             and not (path in asked and is_looked_at(target.shell, path))
-            and self.differential.counts(path, self.world.old, [target])
+            and self.differential.counts(path, target)
         ]
 
     def by_names(self, case: Case) -> bool:

@@ -92,20 +92,18 @@ async def _examine(exam: Examination, target: Target, *, red_with_old: bool) -> 
     """
     world, differential, author = exam.world, exam.differential, target.author
     if author == "person" and await asyncio.to_thread(
-        differential.is_of_the_worker, target, world.old, world.new, red_with_old
+        differential.is_of_the_worker, target, red_with_old
     ):
         author = "worker"
     old = world.old
     if author != "person":
-        old = await asyncio.to_thread(differential.with_new_programs, world.old, world.new, target)
+        old = await asyncio.to_thread(differential.with_new_programs, target)
     if (await exam.run(target, old)).passed:
         if author == "worker" and await _is_a_wanted_recipe(exam, target):
             return ExitFound(author, "shown", notes=[BY_RECIPE])
         if author == "person":
             return ExitFound(author, doubt=GREEN_BEFORE)
-        paths = await asyncio.to_thread(
-            differential.decided_by_the_worker, world.old, world.new, target
-        )
+        paths = await asyncio.to_thread(differential.decided_by_the_worker, target)
         return ExitFound(author, doubt=f"{GREEN_BY_ITSELF}{_advice(paths)}")
     if author != "person":
         doubt = await _asks_too_little(exam, target)
@@ -127,9 +125,7 @@ async def _examine(exam: Examination, target: Target, *, red_with_old: bool) -> 
 async def _asks_too_little(exam: Examination, target: Target) -> str:
     """Why a check that no person wrote shows nothing; "" where it may show something."""
     world = exam.world
-    emptied = await asyncio.to_thread(
-        exam.differential.with_emptied_files, world.old, world.new, target
-    )
+    emptied = await asyncio.to_thread(exam.differential.with_emptied_files, target)
     if emptied is not None and (await exam.run(target, emptied)).passed:
         added = [path for path in world.product if path not in world.old_paths]
         return "" if _is_any_named(added, _text_of(exam, target)) else FILES_ONLY
@@ -143,10 +139,9 @@ async def _asks_too_little(exam: Examination, target: Target) -> str:
 
 async def _is_a_tool_of_the_person(exam: Examination, target: Target) -> bool:
     """Whether a person wrote the command, and the worker only settings that were asked for."""
-    world, differential = exam.world, exam.differential
-    if target.author != "person" or not differential.steered_as_wanted():
+    if target.author != "person" or not exam.differential.steered_as_wanted():
         return False
-    return not await asyncio.to_thread(differential.new_programs, world.old, world.new, target)
+    return not await asyncio.to_thread(exam.differential.new_programs, target)
 
 
 async def _is_a_wanted_recipe(exam: Examination, target: Target) -> bool:
@@ -156,9 +151,7 @@ async def _is_a_wanted_recipe(exam: Examination, target: Target) -> bool:
     """
     if target.author != "person":
         return False
-    tree = await asyncio.to_thread(
-        exam.differential.with_idle_recipes, exam.world.old, exam.world.new, target
-    )
+    tree = await asyncio.to_thread(exam.differential.with_idle_recipes, target)
     return tree is not None and not (await exam.run(target, tree)).passed
 
 
@@ -192,9 +185,7 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
         return
     if not await hold_with_old_data(exam, case, ()):
         return
-    gone = await asyncio.to_thread(
-        exam.differential.looked_at_and_gone, target, world.old, world.new
-    )
+    gone = await asyncio.to_thread(exam.differential.looked_at_and_gone, target)
     gone = gone or await red_where_it_was(exam, target, exam.differential.may_be_gone())
     if gone and report.stopped_by(looks_at_nothing(target, gone), target.id):
         return
@@ -255,9 +246,7 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
 async def _prove_what_is_new(exam: Examination, case: Case, *, red_with_old: bool) -> None:
     """Add the proof, or the doubt, of a green test command in which the worker changed tests."""
     target, world, report = case.target, exam.world, exam.report
-    decided = await asyncio.to_thread(
-        exam.differential.decided_by_the_worker, world.old, world.new, target
-    )
+    decided = await asyncio.to_thread(exam.differential.decided_by_the_worker, target)
     asked = exam.differential.permitted(world.allowed)
     paths = sorted({*decided, *asked, *(one.path for one in world.changes)})
     if not paths:

@@ -76,7 +76,7 @@ async def _living(
     target, world, report = case.target, exam.world, exam.report
 
     def decides(path: str) -> bool:
-        return exam.differential.counts(in_repo(path, target.cwd), world.old, [target])
+        return exam.differential.counts(in_repo(path, target.cwd), target)
 
     swapped = await exchanged(
         exam.run, target, case.before, now, world, held, decides,

@@ -99,7 +99,7 @@ def _old_with_what_is_new(exam: Examination, case: Case) -> str:
     So are all new files that are no programs: a test may read them.
     """
     world, differential = exam.world, exam.differential
-    tree = differential.with_new_programs(world.old, world.new, case.target)
+    tree = differential.with_new_programs(case.target)
     data = [
         path
         for path in world.product

@@ -172,7 +172,7 @@ def _in_words(lost: Sequence[str], ran: Measured) -> str:
 
 def _decided_before(exam: Examination, case: Case) -> bool:
     """Whether a command without test names could decide something before the run."""
-    return exam.differential.runs_old_files(case.target, exam.world.old)
+    return exam.differential.runs_old_files(case.target)
 
 
 async def _finding_about_smallest_set(
@@ -184,9 +184,7 @@ async def _finding_about_smallest_set(
     items = [one for one in world.changes if not one.understood or one.test]
 
     async def is_red(subset: Sequence[InputChange]) -> bool:
-        tree = await asyncio.to_thread(
-            exam.differential.with_old_inputs, world.old, world.new, list(subset)
-        )
+        tree = await asyncio.to_thread(exam.differential.with_old_inputs, subset)
         kept = await exam.run(case.target, tree)
         return bool(await asyncio.to_thread(differs, exam, case, kept))
 

@@ -213,10 +213,10 @@ class Prover(Struct):
                 old=old,
                 new=new,
                 changes=found,
-                kept=self.differential.with_old_inputs(old, new, found),
-                mixed=self.differential.with_new_tests(old, new),
+                kept=self.differential.with_old_inputs(found),
+                mixed=self.differential.with_new_tests(),
                 old_paths=frozenset(self.verifier.snapshots.list(old)),
-                product=self.differential.product(old, new),
+                product=self.differential.product(),
                 unsure=self.differential.unsure(),
                 allowed=tuple(allowed),
             )
