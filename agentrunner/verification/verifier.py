@@ -46,9 +46,10 @@ from agentrunner.verification.claims import (
 )
 from agentrunner.verification.delivered_tree import DeliveredTree
 from agentrunner.verification.findings import (
+    checkout_lacks,
     empty_folders,
-    findings_about,
     first_few,
+    flaky,
     ignored_lost,
     left_in_submodule,
     links_out,
@@ -327,7 +328,7 @@ class Verifier:
         """
         tree, total, own = await asyncio.to_thread(self._compare, baseline, worker_changes)
         lost = await asyncio.to_thread(self.left_out.lost, baseline.test_writes)
-        suspicions = [*suspicions, *ignored_lost(lost)]
+        suspicions = [*suspicions, *([ignored_lost(lost)] if lost else [])]
         return await self.measure_tree(
             tree, criteria, baseline, total, own, suspicions=suspicions, careful=careful
         )
@@ -354,12 +355,16 @@ class Verifier:
         )
         findings = [*map(self._as_notice_if_sealed, suspicions), *protected]
         unkept = await asyncio.to_thread(self.snapshots.unkept_between, baseline.tree, tree)
-        findings += not_kept(sorted({*self.trees.unkept, *unkept}))
-        findings += not_held(self.trees.skipped)
+        if unkept := sorted({*self.trees.unkept, *unkept}):
+            findings.append(not_kept(unkept))
+        if self.trees.skipped:
+            findings.append(not_held(self.trees.skipped))
         findings += await asyncio.to_thread(self._in_submodules, own, baseline.tree, tree)
         left_out, trees = self.left_out, self.trees
-        findings += links_out(await asyncio.to_thread(left_out.links_out, tree, own.all))
-        findings += not_in_git(carried)
+        if links := await asyncio.to_thread(left_out.links_out, tree, own.all):
+            findings.append(links_out(links))
+        if carried:
+            findings.append(not_in_git(carried))
         began = time.time()
         async with self.rooms.where_needed(room_tree, self._executes(criteria, read)) as room:
             room, failed = await self.set_up.in_room(room, total)
@@ -398,11 +403,15 @@ class Verifier:
             lines_added=handed_over.lines_added,
             lines_removed=handed_over.lines_removed,
         )
-        findings += findings_about(evidence, lacking)
+        if evidence.red and lacking:
+            findings.append(checkout_lacks(lacking))
+        if test is not None and test.flaky:
+            findings.append(flaky(test.flaky, "Red", "green"))
         empty = await asyncio.to_thread(
             left_out.empty_folders, trees.empty, baseline.tree, all_of_them=evidence.red
         )
-        findings += empty_folders(empty, red=evidence.red)
+        if empty:
+            findings.append(empty_folders(empty, red=evidence.red))
         return evidence.model_copy(update={"findings": findings})
 
     def _old_builds(self, own: Changes, before: str, room: Room, began: float) -> list[Finding]:
@@ -413,7 +422,7 @@ class Verifier:
         builds = self.builds.of(before, room.tree, sources)
         places = {path: room.copy.path / path for path in builds}
         old = [one for one, at in places.items() if at.is_file() and at.lstat().st_mtime < began]
-        return may_be_old(sorted(old), sources)
+        return [may_be_old(sorted(old), sources)] if old else []
 
     def _in_submodules(self, own: Changes, before: str, tree: str) -> list[Finding]:
         """A finding for each submodule in which workers left what its remote does not have."""

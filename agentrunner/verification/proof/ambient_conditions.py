@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.findings import only_in_tests
+from agentrunner.verification.findings import about_work
 from agentrunner.verification.inputs.test_detection import path_words
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
@@ -64,7 +64,7 @@ async def stopped_for_ambient_conditions(
             test.outcome == "passed" and not whole.results.passed(test.name) for test in now.tests
         ):
             continue
-        found = only_in_tests(WHY.format(place.path, one.line, one.text, red))
+        found = about_work("only in tests", WHY.format(place.path, one.line, one.text, red))
         if exam.report.stopped_by(found, case.target.id):
             return True
     return False

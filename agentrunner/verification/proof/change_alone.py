@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agentrunner.state.run_state import Finding
-from agentrunner.verification.findings import beside_work, missing_work
+from agentrunner.verification.findings import about_work
 from agentrunner.verification.inputs.executed_files import only_reads
 from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.inspection.collateral import collateral
@@ -46,9 +46,9 @@ def shown_by_the_change(exam: Examination, cases: Sequence[Case], wanted: str) -
         or left_out(cases, read)
     )
     if what:
-        return missing_work(what)
+        return about_work("missing", what)
     if what := collateral(gone, world.product, tests, read_old, read, wanted):
-        return beside_work(what)
+        return about_work("beside", what)
     if exam.same_code and exam.report.proofs and all(only_reads(one.shell) for one in targets):
         what = only_comments(world.product, wanted)
     elif any(proof.grade == "proven" for proof in exam.report.proofs):
@@ -60,4 +60,4 @@ def shown_by_the_change(exam: Examination, cases: Sequence[Case], wanted: str) -
             if path not in world.product and inputs.counts(path) is None
         )
         what = loose_code(world.product, others, read_old, read, wanted)
-    return missing_work(what) if what else None
+    return about_work("missing", what) if what else None

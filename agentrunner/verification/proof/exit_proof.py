@@ -16,12 +16,11 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.canaries.claimed_tests import NO_CANARY
 from agentrunner.verification.canaries.fixture_canary import green_by_data
 from agentrunner.verification.findings import (
+    about_work,
     first_few,
     flaky,
     inputs_written,
     looks_at_nothing,
-    not_lasting,
-    only_in_tests,
     tool_changed,
 )
 from agentrunner.verification.inputs.executed_files import only_reads
@@ -220,10 +219,10 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     if quiet and report.stopped_by(tool_changed(target, quiet), target.id):
         return
     only = await right_only_in_tests(exam, target, None, (), (), asked)
-    if only and report.stopped_by(only_in_tests(only), target.id):
+    if only and report.stopped_by(about_work("only in tests", only), target.id):
         return
     fleeting = await why_not_lasting(exam, case, (), asked)
-    if fleeting and report.stopped_by(not_lasting(fleeting), target.id):
+    if fleeting and report.stopped_by(about_work("not lasting", fleeting), target.id):
         return
     if found.author == "person" and await stopped_for_pinned_answers(KnownTexts(exam, target)):
         return

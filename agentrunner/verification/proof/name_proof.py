@@ -9,8 +9,7 @@ from agentrunner.state.run_state import Proof
 from agentrunner.verification.canaries.claimed_tests import NO_CANARY, CanaryReport
 from agentrunner.verification.canaries.fixture_canary import answered_from_data
 from agentrunner.verification.findings import (
-    not_lasting,
-    only_in_tests,
+    about_work,
     tool_changed,
 )
 from agentrunner.verification.grades import IN_WORDING, TURNED
@@ -116,12 +115,12 @@ async def _withstand_questions(
         return False
     only = await right_only_in_tests(exam, target, now, standing, found.of_worker, wanted_words)
     if only:
-        if report.stopped_by(only_in_tests(only), target.id):
+        if report.stopped_by(about_work("only in tests", only), target.id):
             return False
     elif await stopped_for_ambient_conditions(exam, case, now, all_found, wanted_words):
         return False  # the same question, which a person is asked once
     fleeting = await why_not_lasting(exam, case, all_found, wanted_words)
-    if fleeting and report.stopped_by(not_lasting(fleeting), target.id):
+    if fleeting and report.stopped_by(about_work("not lasting", fleeting), target.id):
         return False
     if not standing:
         return True

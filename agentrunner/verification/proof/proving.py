@@ -23,7 +23,7 @@ from msgspec import Struct, field
 
 from agentrunner.state.run_state import Baseline, Criterion, Evidence, Finding, Proof
 from agentrunner.verification.differential import Differential
-from agentrunner.verification.findings import EXAMINED, leads_out, missing_work
+from agentrunner.verification.findings import EXAMINED, about_work, leads_out
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.inspection.missing_names import missing_names
 from agentrunner.verification.proof.adapted_wording import hold_adapted
@@ -107,7 +107,7 @@ class Prover(Struct):
                 missing_names, snapshots, old, new, wanted, checked, by_people
             )
             if missing:
-                report.findings.append(missing_work(missing))
+                report.findings.append(about_work("missing", missing))
             if cases:  # without, nothing asks for the trees of an examination
                 self.differential.subjects = frozenset()
                 world = await self._world(old, new, cases, allowed)

@@ -11,8 +11,8 @@ from agentrunner.verification.claims import fresh, turned
 from agentrunner.verification.findings import (
     NOT_LOADED_BEFORE,
     RAN_BEFORE,
+    about_work,
     tests_gone,
-    unasked_work,
 )
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.moves import moved_to, not_moved
@@ -96,10 +96,10 @@ async def find_turned_tests(
     others += [name for name in followed.names if name not in others]
     asked, whole = _asked_of(exam, case)
     shown = await find_shown_tests(exam, target, others, now, asked, whole, stood)
-    if shown.unasked and report.stopped_by(unasked_work(shown.unasked), target.id):
+    if shown.unasked and report.stopped_by(about_work("unasked", shown.unasked), target.id):
         return None
     if shown.asks_nothing and not stood and _is_named_by_person(exam, target):
-        report.stopped_by(unasked_work(f"{target.id}: {shown.why}"), target.id)
+        report.stopped_by(about_work("unasked", f"{target.id}: {shown.why}"), target.id)
         return None
     if not (names := [*stood, *shown.names]):
         claimed = sorted(exam.claims(case).claimed)
