@@ -123,7 +123,7 @@ async def try_checks(
     if not mine:
         return baseline, []
     tried = await verifier.first_tries(mine, baseline)
-    read = await asyncio.to_thread(verifier.trees.reader, baseline.tree)
+    read = await asyncio.to_thread(verifier.snapshots.reader, baseline.tree)
     absent = {
         one.criterion.id: found for one in tried if (found := _absent_test(one, read)) is not None
     }

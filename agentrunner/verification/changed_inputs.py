@@ -133,7 +133,7 @@ class ChangedInputs(Struct):
         total = changes_between(self.snapshots, old, new)
         inputs = self._with_new_regions(targets, files, total)
         before, after = self.snapshots.list(old), self.snapshots.list(new)
-        self._judged = judge_changes(inputs, list(before), was, list(after), now, total)
+        self._judged = judge_changes(inputs, before, was, after, now, total.all)
         self._helpers = self._new_helpers(total, inputs)
         self._added_to = frozenset(self._with_wanted_tests())
         self._adapted = frozenset(self._changed_while_moving(total))

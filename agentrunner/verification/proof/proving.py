@@ -78,9 +78,7 @@ class Prover(Struct):
         SandboxError and OSError.
         """
         old = baseline.tree
-        left = await asyncio.to_thread(self.verifier.trees.between, old, evidence.tree)
-        new, *_ = await asyncio.to_thread(self.verifier.delivered.of, evidence.tree, old, left)
-        total = await asyncio.to_thread(self.verifier.trees.between, old, new)
+        new, total = await asyncio.to_thread(self.verifier.delivered, old, evidence.tree)
         report = Report(tree=evidence.tree, approved=frozenset(approved))
         cases: list[Case] = []
         if new == old:
@@ -163,7 +161,7 @@ class Prover(Struct):
     ) -> list[Case]:
         """The commands that are green now, with their results before the run."""
         kept = self.verifier.measurer.kept
-        read = await asyncio.to_thread(self.verifier.trees.reader, tree)
+        read = await asyncio.to_thread(self.verifier.snapshots.reader, tree)
         cases = []
         if evidence.test is not None and evidence.test.green and self.verifier.test is not None:
             was = baseline.test
