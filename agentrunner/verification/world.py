@@ -55,6 +55,11 @@ class SnapshotTrees:
         """Reads the tree before the run."""
         return self.snapshots.reader(self.old)
 
+    @property
+    def readers(self) -> tuple[ReadFile, ReadFile]:
+        """What reads the old tree, and what reads the new one."""
+        return self.was, self.now
+
     @cached_property
     def now(self) -> ReadFile:
         """Reads the tree that is handed over."""

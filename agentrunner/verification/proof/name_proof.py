@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from agentrunner.state.run_state import Proof
 from agentrunner.verification.canaries.claimed_tests import NO_CANARY, CanaryReport
@@ -144,38 +145,37 @@ async def _grade(
     own = await find_tests_of_new_data(exam, case.target, stood)
     theirs = await asyncio.to_thread(tests_of_earlier_workers, exam, case, stood)
     weak = dead.shows_only or NO_CANARY in dead.notes
+
+    def prove(group: list[str], what: str, notes: Sequence[str], **facts: Any) -> None:
+        if group:
+            exam.report.proofs.append(
+                Proof(
+                    target=case.target.id,
+                    text=text_of(case.target, group, what),
+                    tests=group[:MOST_NAMES],
+                    about={name: words[name] for name in group if name in words},
+                    notes=[*notes, *how],
+                    **facts,
+                )
+            )
+
     for group, notes in (
         ([name for name in stood if name not in (*own, *theirs)], dead.notes),
         ([name for name in stood if name in own], [OWN_DATA, *dead.notes]),
         ([name for name in theirs if name not in own], [NOTE, *dead.notes]),
     ):
-        if group:
-            exam.report.proofs.append(
-                Proof(
-                    target=case.target.id,
-                    author="worker" if NOTE in notes else "person",
-                    grade="shown" if weak or {OWN_DATA, NOTE} & {*notes} else "proven",
-                    text=text_of(case.target, group, "failed before and passes now"),
-                    tests=group[:MOST_NAMES],
-                    about={name: words[name] for name in group if name in words},
-                    unasked=[name for name in unasked if name in group],
-                    notes=[*notes, *how],
-                )
-            )
+        prove(
+            group,
+            "failed before and passes now",
+            notes,
+            author="worker" if NOTE in notes else "person",
+            grade="shown" if weak or {OWN_DATA, NOTE} & {*notes} else "proven",
+            unasked=[name for name in unasked if name in group],
+        )
+    uses = sorted(found.shown.uses)[:200]
     for group, what, more in _groups_of_worker(exam, case, now, found):
-        if group:
-            exam.report.proofs.append(
-                Proof(
-                    target=case.target.id,
-                    author="worker",
-                    grade="shown",
-                    text=text_of(case.target, group, what),
-                    tests=group[:MOST_NAMES],
-                    names=sorted(found.shown.uses)[:200],
-                    about={name: words[name] for name in group if name in words},
-                    notes=[*more, *found.shown.notes, *dead.notes, *how],
-                )
-            )
+        notes = [*more, *found.shown.notes, *dead.notes]
+        prove(group, what, notes, author="worker", grade="shown", names=uses)
 
 
 def _unasked(

@@ -188,9 +188,7 @@ async def _unsettled(exam: Examination, case: Case, now: Results, lost: list[str
         return []
     files, before, may_go = case.old_files, case.before, exam.differential.may_go
     unmoved = await asyncio.to_thread(
-        lambda: not_moved(
-            lost, before, now, case.target.cwd, exam.world.was, exam.world.now, exam.renames()
-        )
+        lambda: not_moved(lost, before, now, case.target.cwd, exam.world.readers, exam.renames())
     )
     claimed = exam.claims(case).claimed
     # What was red for another reason may go with its code, as what passed may.
@@ -295,13 +293,7 @@ async def _moved_claimed(
         missing = [n for n in missing if all(one.outcome != "failed" for one in held.named(n))]
     pairs = await asyncio.to_thread(
         lambda: moved_to(
-            missing,
-            case.before or now,
-            now,
-            case.target.cwd,
-            exam.world.was,
-            exam.world.now,
-            exam.renames(),
+            missing, case.before or now, now, case.target.cwd, exam.world.readers, exam.renames()
         )
     )
     red = await exam.confirmed_red(case, list(pairs))

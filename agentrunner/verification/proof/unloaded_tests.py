@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from agentrunner.verification.moves import forms_of, not_moved
+from agentrunner.verification.moves import Pair, Renames, forms_of, not_moved
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import ReadFile, Results, TestResult
@@ -32,7 +32,7 @@ async def find_lost_unloaded(exam: Examination, case: Case, now: Results) -> lis
             before,
             now,
             case.target.cwd,
-            (exam.world.was, exam.world.now),
+            exam.world.readers,
             sorted(exam.total.all),
             exam.renames(),
             lambda name, file: may_go(name, file, passed=name not in claimed),
@@ -76,9 +76,9 @@ def lost_unloaded(
     before: Results,
     now: Results,
     cwd: str,
-    trees: tuple[ReadFile, ReadFile],
+    trees: Pair,
     changed: Iterable[str],
-    renames: Sequence[tuple[str, str]],
+    renames: Renames,
     may_go: MayGo,
 ) -> list[str]:
     """What could not be loaded before, and is gone, left out or asks something else by its text.
@@ -92,7 +92,7 @@ def lost_unloaded(
     files = list(dict.fromkeys(in_repo(file, cwd) for one in missing for file in files_of(one)))
     was = _by_text(before, files, trees[0])
     is_now = _by_text(now, dict.fromkeys([*files, *changed]), trees[1])
-    found = not_moved(gone(was, is_now), was, is_now, ".", *trees, renames)
+    found = not_moved(gone(was, is_now), was, is_now, ".", trees, renames)
     found += _reworded(was, _still_missing(missing, now, cwd), trees, renames)
     by_name = {test.name: test.file for test in was.tests}
     lost = [name for name in found if not may_go(name, by_name[name])]
@@ -112,12 +112,7 @@ def _still_missing(missing: Sequence[TestResult], now: Results, cwd: str) -> set
     return {in_repo(file, cwd) for one in missing if one.name in names for file in files_of(one)}
 
 
-def _reworded(
-    was: Results,
-    files: Collection[str],
-    trees: tuple[ReadFile, ReadFile],
-    renames: Sequence[tuple[str, str]],
-) -> list[str]:
+def _reworded(was: Results, files: Collection[str], trees: Pair, renames: Renames) -> list[str]:
     """Tests of these files that stand there with another text, but for moves and new names."""
     found = []
     for path in files:
