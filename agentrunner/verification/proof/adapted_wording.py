@@ -53,7 +53,7 @@ async def _problem(exam: Examination, case: Case, paths: Sequence[str]) -> str:
     """Why a test did not have to change; "" where each had to."""
     if case.now is None:
         return UNKNOWN.format(paths[0])
-    tests = await asyncio.to_thread(_reworded, exam, case, case.now, paths)
+    tests = await asyncio.to_thread(_reworded, exam, case, paths)
     if not tests:
         of_these = (in_repo(one.file, case.target.cwd) in paths for one in case.now.tests)
         return "" if any(of_these) else UNKNOWN.format(paths[0])
@@ -104,10 +104,10 @@ class _Reworded(Struct, frozen=True):
         )
 
 
-def _reworded(exam: Examination, case: Case, now: Results, paths: Sequence[str]) -> list[_Reworded]:
+def _reworded(exam: Examination, case: Case, paths: Sequence[str]) -> list[_Reworded]:
     """The tests of these files that say something else now. Blocks."""
     found: dict[tuple[str, str], _Reworded] = {}
-    for test in now.tests:
+    for test in case.results.tests:
         path = in_repo(test.file, case.target.cwd)
         language, text = language_of(path), exam.world.was(path) if path in paths else None
         if language is None or text is None:

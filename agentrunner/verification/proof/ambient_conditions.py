@@ -19,7 +19,6 @@ from agentrunner.verification.findings import about_work
 from agentrunner.verification.inputs.test_detection import path_words
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.conditions import Condition, ambient_conditions
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.trees import with_edits
@@ -39,7 +38,7 @@ class _Place(Struct, frozen=True):
 
 
 async def stopped_for_ambient_conditions(
-    exam: Examination, case: Case, now: Results, names: Sequence[str], asked: str
+    exam: Examination, case: Case, names: Sequence[str], asked: str
 ) -> bool:
     """Whether a finding stops the examination, as the work goes by what is around its tests.
 
@@ -61,7 +60,8 @@ async def stopped_for_ambient_conditions(
             continue  # both ways are alike, or both are asked for
         whole = await exam.run(case.target, other)
         if whole.results is None or any(
-            test.outcome == "passed" and not whole.results.passed(test.name) for test in now.tests
+            test.outcome == "passed" and not whole.results.passed(test.name)
+            for test in case.results.tests
         ):
             continue
         found = about_work("only in tests", WHY.format(place.path, one.line, one.text, red))

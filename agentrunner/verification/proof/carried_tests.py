@@ -25,14 +25,14 @@ from agentrunner.verification.syntax.languages import language_of
 MOST_MOVED = 20
 
 
-async def hold_as_worded(exam: Examination, case: Case, now: Results) -> list[str] | None:
+async def hold_as_worded(exam: Examination, case: Case) -> list[str] | None:
     """Claimed tests of changed files that pass as they were worded before.
 
     None where one of them passes only with its new wording and this stops the examination: then a
     finding is added. [] where the old wording cannot be carried over to the new code. Raises what
     running in rooms raises.
     """
-    claimed = _claimed_that_pass(sorted(exam.claims(case).claimed), now)
+    claimed = _claimed_that_pass(sorted(exam.claims(case).claimed), case.results)
     changed = await asyncio.to_thread(_permitted_by_the_prd, exam)
     if not claimed or not changed:
         return []
@@ -63,7 +63,7 @@ async def hold_as_worded(exam: Examination, case: Case, now: Results) -> list[st
     if tree is None:
         return []
     if tree == exam.world.new:
-        return [name for name in claimed if now.passed(name)]
+        return [name for name in claimed if case.results.passed(name)]
     ran = await exam.run(target, tree, claimed)
     if ran.results is None:
         return []

@@ -171,11 +171,11 @@ class Examination:
         """
         if self.confirms_once or self.by_names(case):
             return True
-        assert case.now is not None
         whole = ends.whole
         if whole is None or whole.results is None:
             return await self.all_green_again(case)
-        others = [one for one in case.now.names if case.now.passed(one) and one not in ends.failing]
+        now = case.results
+        others = [one for one in now.names if now.passed(one) and one not in ends.failing]
         missed = _not_passed(others, whole, case)
         red = set(red_names(whole.results))
         written = await asyncio.to_thread(self.deciding, whole.moved, case.target)
@@ -212,13 +212,9 @@ class Examination:
 
         `lost` are those of `names` that it has not seen pass.
         """
-        assert case.now is not None
-        was_red = set(red_names(case.now))
-        failed_now = (
-            []
-            if again.results is None
-            else [name for name in red_names(again.results) if name not in was_red]
-        )
+        was_red = set(red_names(case.results))
+        red = red_names(again.results) if again.results else []
+        failed_now = [name for name in red if name not in was_red]
         written = await asyncio.to_thread(self.deciding, again.moved, case.target)
         if written and self.report.stopped_by(inputs_written(written), case.target.id):
             return False

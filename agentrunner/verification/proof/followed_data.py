@@ -19,7 +19,6 @@ from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.new_checks import QUOTED
-from agentrunner.verification.results.model import Results
 
 MOST_NAMES = 50
 MOST_LINES = 5_000
@@ -43,7 +42,7 @@ class Followed(Struct, frozen=True):
         return [WRITTEN.format(", ".join(self.paths[:3]))]
 
 
-async def find_followed_data(exam: Examination, case: Case, now: Results) -> Followed:
+async def find_followed_data(exam: Examination, case: Case) -> Followed:
     """Tests that passed before, pass now, and fail now with the expected data as it was.
 
     That they also fail on the old code with the new data is left to `CodeRemoval.shown`. Raises
@@ -59,6 +58,7 @@ async def find_followed_data(exam: Examination, case: Case, now: Results) -> Fol
     ran = await exam.run(case.target, tree)
     if ran.results is None:
         return Followed()
+    now = case.results
     green = [name for name in now.names if now.passed(name) and case.before.passed(name)]
     names = [
         name for name in green if any(test.outcome == "failed" for test in ran.results.named(name))

@@ -53,24 +53,24 @@ FOLLOWS = (
 )
 
 
-async def prove_by_name(exam: Examination, case: Case, now: Results, held: Results | None) -> None:
+async def prove_by_name(exam: Examination, case: Case, held: Results | None) -> None:
     """Add the proofs, doubts and findings of a command to the examination's report.
 
     `held` has its results with the inputs of the proof as they were. Raises what running in rooms
     raises.
     """
-    if (found := await find_turned_tests(exam, case, now, held)) is None:
+    if (found := await find_turned_tests(exam, case, held)) is None:
         return
-    if (canaries := await _living(exam, case, now, held, found)) is None:
+    if (canaries := await _living(exam, case, held, found)) is None:
         return
     wanted_words = outside_of_checks(exam.verifier.spec.wanted)
-    if not await _withstand_questions(exam, case, now, found, wanted_words):
+    if not await _withstand_questions(exam, case, found, wanted_words):
         return
-    await _grade(exam, case, now, found, canaries)
+    await _grade(exam, case, found, canaries)
 
 
 async def _living(
-    exam: Examination, case: Case, now: Results, held: Results | None, found: TurnedTests
+    exam: Examination, case: Case, held: Results | None, found: TurnedTests
 ) -> CanaryReport | None:
     """What canaries in the tests showed; none where the tool or the tests do not do their work."""
     target, world, report = case.target, exam.world, exam.report
@@ -79,7 +79,7 @@ async def _living(
         return exam.differential.counts(in_repo(path, target.cwd), target)
 
     swapped = await exchanged(
-        exam.run, target, case.before, now, world, held, decides,
+        exam.run, target, case.before, case.results, world, held, decides,
         exam.without_work,
     )  # fmt: skip
     if report.stopped_by(swapped, target.id):
@@ -92,9 +92,9 @@ async def _living(
     )
     if answers and report.stopped_by(tool_changed(target, answers), target.id):
         return None
-    ends = await exam.canaries.failing_ends(exam.run, target, found.here, world, now)
+    ends = await exam.canaries.failing_ends(exam.run, target, found.here, world, case.results)
     dead = await exam.canaries.dead(
-        exam.run, target, found.here, world, now, inputs, ends, case.before
+        exam.run, target, found.here, world, case.results, inputs, ends, case.before
     )
     if report.stopped_by(dead.finding, target.id):
         return None
@@ -102,30 +102,32 @@ async def _living(
 
 
 async def _withstand_questions(
-    exam: Examination, case: Case, now: Results, found: TurnedTests, wanted_words: str
+    exam: Examination, case: Case, found: TurnedTests, wanted_words: str
 ) -> bool:
     """Whether no further question about what the tests ask, and where, stops the examination."""
     target, report = case.target, exam.report
     standing, all_found = found.standing, [*found.standing, *found.of_worker]
-    if await _stopped_for_other_questions(exam, case, now, standing):
+    if await _stopped_for_other_questions(exam, case, standing):
         return False
     quiet = await find_silenced_tools(exam, case, standing, wanted_words) if standing else ""
     if quiet and report.stopped_by(tool_changed(target, quiet), target.id):
         return False
     if await stopped_for_lost_values(exam, case, wanted_words):
         return False
-    only = await right_only_in_tests(exam, target, now, standing, found.of_worker, wanted_words)
+    only = await right_only_in_tests(
+        exam, target, case.now, standing, found.of_worker, wanted_words
+    )
     if only:
         if report.stopped_by(about_work("only in tests", only), target.id):
             return False
-    elif await stopped_for_ambient_conditions(exam, case, now, all_found, wanted_words):
+    elif await stopped_for_ambient_conditions(exam, case, all_found, wanted_words):
         return False  # the same question, which a person is asked once
     fleeting = await why_not_lasting(exam, case, all_found, wanted_words)
     if fleeting and report.stopped_by(about_work("not lasting", fleeting), target.id):
         return False
     if not standing:
         return True
-    files = case.files_of(now)
+    files = case.files
     texts = KnownTexts(exam, target, frozenset(files.get(one, "") for one in standing))
     return not (
         await stopped_for_pinned_answers(texts, standing)
@@ -133,12 +135,10 @@ async def _withstand_questions(
     )
 
 
-async def _grade(
-    exam: Examination, case: Case, now: Results, found: TurnedTests, dead: CanaryReport
-) -> None:
+async def _grade(exam: Examination, case: Case, found: TurnedTests, dead: CanaryReport) -> None:
     """Add a proof for each group of tests of one author and one way of turning green."""
     names = [*found.stood, *found.shown.names][:MOST_NAMES]
-    words = await asyncio.to_thread(_words_about, exam, case, now, names)
+    words = await asyncio.to_thread(_words_about, exam, case, names)
     unasked = _unasked(exam, found, words)
     how = [ONCE] if exam.confirms_once else [BY_NAMES] if exam.by_names(case) else []
     stood = found.stood
@@ -173,7 +173,7 @@ async def _grade(
             unasked=[name for name in unasked if name in group],
         )
     uses = sorted(found.shown.uses)[:200]
-    for group, what, more in _groups_of_worker(exam, case, now, found):
+    for group, what, more in _groups_of_worker(exam, case, found):
         notes = [*more, *found.shown.notes, *dead.notes]
         prove(group, what, notes, author="worker", grade="shown", names=uses)
 
@@ -193,11 +193,11 @@ def _unasked(
 
 
 def _groups_of_worker(
-    exam: Examination, case: Case, now: Results, found: TurnedTests
+    exam: Examination, case: Case, found: TurnedTests
 ) -> Iterator[tuple[list[str], str, Sequence[str]]]:
     """The worker's tests by what can be said of them: names, the sentence, notes."""
     known = {settled(name) for name in case.before.names} if case.before else frozenset()
-    files, changed = case.files_of(now), {one.path for one in exam.world.changes}
+    files, changed = case.files, {one.path for one in exam.world.changes}
     own = [name for name in found.shown.names if name not in found.followed.names]
     new = [name for name in own if settled(name) not in known]
     former = [name for name in own if settled(name) in known]
@@ -213,24 +213,19 @@ def _groups_of_worker(
     )
 
 
-async def _stopped_for_other_questions(
-    exam: Examination, case: Case, now: Results, names: Sequence[str]
-) -> bool:
+async def _stopped_for_other_questions(exam: Examination, case: Case, names: Sequence[str]) -> bool:
     """Whether a finding stops the examination, as tests pass without asking what they asked red."""
-    files = case.files_of(now)
     places: dict[str, list[str]] = {}
     for name in names:
-        if files.get(name):
-            places.setdefault(files[name], []).append(name)
+        if path := case.files.get(name):
+            places.setdefault(path, []).append(name)
     wanted = "\n".join(wanted_by(exam.verifier.spec, exam.criteria))
     why = await not_asked_again(exam, case.target, places, wanted)
     why = why or await swallowed(exam, case.target, places)
     return bool(why) and exam.report.stopped_by(tool_changed(case.target, why), case.target.id)
 
 
-def _words_about(
-    exam: Examination, case: Case, now: Results, names: Sequence[str]
-) -> dict[str, list[str]]:
+def _words_about(exam: Examination, case: Case, names: Sequence[str]) -> dict[str, list[str]]:
     """Words that say what each of these tests is about, by its name. Blocks."""
-    files, world = case.files_of(now), exam.world
+    files, world = case.files, exam.world
     return {name: about(name, files.get(name, ""), world.now, world.product) for name in names}

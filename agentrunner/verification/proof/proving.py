@@ -237,7 +237,7 @@ async def _examine(exam: Examination, case: Case) -> None:
     if case.now is None:
         await prove_by_exit(exam, case, red_with_old=held.red)
     else:
-        await prove_by_name(exam, case, case.now, held.results)
+        await prove_by_name(exam, case, held.results)
     await grade_by_permission(exam, case)
 
 

@@ -44,7 +44,7 @@ from agentrunner.verification.results.names import (
 )
 from agentrunner.verification.syntax.definitions import definition
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import Target, in_repo, in_tree, test_target
+from agentrunner.verification.target import Target, in_tree, test_target
 from agentrunner.verification.verdict import NOTHING_TURNED
 
 MOST_REWORDED = 50
@@ -74,28 +74,28 @@ class TurnedTests(Struct, frozen=True):
 
 
 async def find_turned_tests(
-    exam: Examination, case: Case, now: Results, held: Results | None
+    exam: Examination, case: Case, held: Results | None
 ) -> TurnedTests | None:
     """The tests that turned green, seen once more; none where a finding or doubt ends it here."""
     target, report = case.target, exam.report
-    lost = await _lost_tests(exam, case, now)
+    lost = await _lost_tests(exam, case)
     if lost and report.stopped_by(tests_gone(target, lost, RAN_BEFORE), target.id):
         return None
-    unread = await find_lost_unloaded(exam, case, now)
+    unread = await find_lost_unloaded(exam, case)
     if unread and report.stopped_by(tests_gone(target, unread, NOT_LOADED_BEFORE), target.id):
         return None
-    if (as_worded := await hold_as_worded(exam, case, now)) is None:
+    if (as_worded := await hold_as_worded(exam, case)) is None:
         return None
-    if (stood := await _that_stood(exam, case, now, held)) is None:
+    if (stood := await _that_stood(exam, case, held)) is None:
         return None
     stood += await exam.confirmed_red(case, [name for name in as_worded if name not in stood])
-    others = _not_seen_before(case.before, now, stood)
-    others = await asyncio.to_thread(without_listed, exam, case, now, others)
-    others += await _reworded_tests(exam, case, now, held)
-    followed = await find_followed_data(exam, case, now)
+    others = _not_seen_before(case.before, case.results, stood)
+    others = await asyncio.to_thread(without_listed, exam, case, others)
+    others += await _reworded_tests(exam, case, held)
+    followed = await find_followed_data(exam, case)
     others += [name for name in followed.names if name not in others]
     asked, whole = _asked_of(exam, case)
-    shown = await find_shown_tests(exam, target, others, now, asked, whole, stood)
+    shown = await find_shown_tests(exam, target, others, case.results, asked, whole, stood)
     if shown.unasked and report.stopped_by(about_work("unasked", shown.unasked), target.id):
         return None
     if shown.asks_nothing and not stood and _is_named_by_person(exam, target):
@@ -104,11 +104,11 @@ async def find_turned_tests(
     if not (names := [*stood, *shown.names]):
         claimed = sorted(exam.claims(case).claimed)
         report.doubts[target.id] = (
-            _not_turned(claimed, now) or followed.why or shown.why or NOTHING_TURNED
+            _not_turned(claimed, case.results) or followed.why or shown.why or NOTHING_TURNED
         )
         return None
     # A test that existed before and has moved since passes only with the old inputs.
-    here = [name for name in names if now.passed(name)]
+    here = [name for name in names if case.results.passed(name)]
     if not await exam.confirmed_green(case, here):
         return None
     if not await holds_with_old_packages(exam, case, here):
@@ -116,13 +116,11 @@ async def find_turned_tests(
     return TurnedTests(stood, shown, followed, here)
 
 
-async def _that_stood(
-    exam: Examination, case: Case, now: Results, held: Results | None
-) -> list[str] | None:
+async def _that_stood(exam: Examination, case: Case, held: Results | None) -> list[str] | None:
     """Tests that existed before the run and turned green by the work; none where it ends here."""
     stood = await exam.confirmed_red(case, _turned_names(exam, case, held))
-    stood += await _moved_claimed(exam, case, now, stood, held)
-    stood = await _red_without_the_work(exam, case, now, stood)
+    stood += await _moved_claimed(exam, case, stood, held)
+    stood = await _red_without_the_work(exam, case, stood)
     if not await hold_with_old_data(exam, case, stood):
         return None
     if not stood:
@@ -153,7 +151,7 @@ def _asked_of(exam: Examination, case: Case) -> tuple[str, Target]:
     return "\n".join(texts), whole
 
 
-async def _lost_tests(exam: Examination, case: Case, now: Results) -> list[str]:
+async def _lost_tests(exam: Examination, case: Case) -> list[str]:
     """Tests that are gone or skipped, and neither moved nor settled.
 
     Tests that were red are included, also those that a person listed as known reds: these may stay
@@ -164,16 +162,16 @@ async def _lost_tests(exam: Examination, case: Case, now: Results) -> list[str]:
         return []
     # A test that could not even be loaded is no test yet.
     failed = {test.name for test in case.before.red if test.outcome == "failed"}
-    red = [name for name in sorted(failed) if not _is_still_run(name, now)]
-    red += put_aside(case.before, now)
+    red = [name for name in sorted(failed) if not _is_still_run(name, case.results)]
+    red += put_aside(case.before, case.results)
     known = changing(case.before)
-    if not (lost := await _unsettled(exam, case, now, [*gone(case.before, now, known), *red])):
+    if not (lost := await _unsettled(exam, case, [*gone(case.before, case.results, known), *red])):
         return []
     again = await exam.run(case.target, exam.world.old)
     unstable = unstable_names(case.before, again.results) if again.results else set()
     if not unstable:
         return lost
-    return await _unsettled(exam, case, now, [*gone(case.before, now, known | unstable), *red])
+    return await _unsettled(exam, case, [*gone(case.before, case.results, known | unstable), *red])
 
 
 def _is_still_run(name: str, now: Results) -> bool:
@@ -182,13 +180,15 @@ def _is_still_run(name: str, now: Results) -> bool:
     return stable(name) in parts or is_of_others(name, parts)
 
 
-async def _unsettled(exam: Examination, case: Case, now: Results, lost: list[str]) -> list[str]:
+async def _unsettled(exam: Examination, case: Case, lost: list[str]) -> list[str]:
     """Those of `lost` that stand nowhere else and that nobody settled."""
     if not lost or case.before is None:
         return []
     files, before, may_go = case.old_files, case.before, exam.differential.may_go
     unmoved = await asyncio.to_thread(
-        lambda: not_moved(lost, before, now, case.target.cwd, exam.world.readers, exam.renames())
+        lambda: not_moved(
+            lost, before, case.results, case.target.cwd, exam.world.readers, exam.renames()
+        )
     )
     claimed = exam.claims(case).claimed
     # What was red for another reason may go with its code, as what passed may.
@@ -199,9 +199,7 @@ async def _unsettled(exam: Examination, case: Case, now: Results, lost: list[str
     ]
 
 
-async def _red_without_the_work(
-    exam: Examination, case: Case, now: Results, stood: list[str]
-) -> list[str]:
+async def _red_without_the_work(exam: Examination, case: Case, stood: list[str]) -> list[str]:
     """Those of `stood` that did not turn green merely by a permitted change of the test.
 
     A permit settles that a test may change, not what it says. A test that says something else now
@@ -209,7 +207,7 @@ async def _red_without_the_work(
     new inputs.
     """
     permitted = exam.differential.permitted(exam.world.allowed)
-    files = case.files_of(now)
+    files = case.files
     asked = [name for name in stood if files.get(name) in permitted]
     if not asked:
         return stood
@@ -223,24 +221,20 @@ async def _red_without_the_work(
     return [name for name in stood if name not in asked or not old.results.passed(name)]
 
 
-async def _reworded_tests(
-    exam: Examination, case: Case, now: Results, held: Results | None
-) -> list[str]:
+async def _reworded_tests(exam: Examination, case: Case, held: Results | None) -> list[str]:
     """Tests that existed and always passed, and that the worker gave another wording.
 
     One that asks for more is as good as a new test: it fails on the old code. That its old wording
     passes as well was seen with the old inputs.
     """
-    before = case.before
+    before, now, world = case.before, case.results, exam.world
     if before is None or held is None:
         return []
-    world = exam.world
     was = await asyncio.to_thread(world.snapshots.list, world.old)
     entries = await asyncio.to_thread(world.snapshots.list, world.new)
-    found = {test.name: in_repo(test.file, case.target.cwd) for test in now.tests}
     files = {
         name: path
-        for name, path in found.items()
+        for name, path in case.files.items()
         if path in was and path in entries and was[path] != entries[path]
     }
     names = [name for name in files if all(one.passed(name) for one in (before, held, now))]
@@ -279,12 +273,13 @@ def _worded_as_before(
 
 
 async def _moved_claimed(
-    exam: Examination, case: Case, now: Results, stood: Sequence[str], held: Results | None
+    exam: Examination, case: Case, stood: Sequence[str], held: Results | None
 ) -> list[str]:
     """New names of claimed tests that stand elsewhere now, word for word.
 
     A test that still fails in its old place asks something else there than in its new one.
     """
+    now = case.results
     if case.before is None:
         return []
     missing = [name for name in sorted(exam.claims(case).claimed) if name not in stood]

@@ -21,7 +21,7 @@ MayGo = Callable[[str, str], bool]
 """Whether a test of this name and file may be gone."""
 
 
-async def find_lost_unloaded(exam: Examination, case: Case, now: Results) -> list[str]:
+async def find_lost_unloaded(exam: Examination, case: Case) -> list[str]:
     """What could not be loaded before, and is gone, left out or asks less; nobody settled it."""
     before, may_go = case.before, exam.differential.may_go
     if before is None:
@@ -30,7 +30,7 @@ async def find_lost_unloaded(exam: Examination, case: Case, now: Results) -> lis
     return await asyncio.to_thread(
         lambda: lost_unloaded(
             before,
-            now,
+            case.results,
             case.target.cwd,
             exam.world.readers,
             sorted(exam.total.all),
@@ -40,7 +40,7 @@ async def find_lost_unloaded(exam: Examination, case: Case, now: Results) -> lis
     )
 
 
-def without_listed(exam: Examination, case: Case, now: Results, names: Sequence[str]) -> list[str]:
+def without_listed(exam: Examination, case: Case, names: Sequence[str]) -> list[str]:
     """Those of `names` that no person called red for another reason. Blocks.
 
     What turns there says nothing of the work. Tests of what could not be loaded are found in the
@@ -50,7 +50,11 @@ def without_listed(exam: Examination, case: Case, now: Results, names: Sequence[
     if before is None or not listed:
         return list(names)
     missing = [one for one in before.red if one.unloaded and one.name in listed]
-    tests, cwd, was = {test.name: test for test in now.tests}, case.target.cwd, exam.world.was
+    tests, cwd, was = (
+        {test.name: test for test in case.results.tests},
+        case.target.cwd,
+        exam.world.was,
+    )
     return [
         name
         for name in names
