@@ -14,7 +14,9 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct, field
 
 from agentrunner.text.unicode import to_bytes
+from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.inputs.wanted_tests import asks_for_tests_alone
+from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.named_work import NamedWork
 from agentrunner.verification.proof.names_of_work import NamesOfWork, words_in
@@ -33,7 +35,7 @@ from agentrunner.verification.syntax.calls import names_called
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.substance import is_empty_test
 from agentrunner.verification.syntax.test_finder import find_test
-from agentrunner.verification.target import Measured, Target, in_repo
+from agentrunner.verification.target import Measured, Target, in_repo, test_target
 from agentrunner.verification.world import SnapshotTrees
 
 NOT_TRIED = "not tried without the work: no function was changed in a language that is known"
@@ -65,20 +67,15 @@ class ShownTests(Struct, frozen=True):
 
 
 async def find_shown_tests(
-    exam: Examination,
-    target: Target,
-    names: Sequence[str],
-    now: Results,
-    asked: str,
-    whole: Target,
-    stood: Sequence[str],
+    exam: Examination, case: Case, names: Sequence[str], stood: Sequence[str]
 ) -> ShownTests:
     """Those of `names`, which pass on the new tree, that show something.
 
-    `asked` is what people ask for; functions of the work that it names have to be asked by some
-    test of `whole`, which is the target of all tests. `stood` are tests of others that turned
-    green. Raises what running in rooms raises.
+    Functions of the work that people name have to be asked by some test. `stood` are tests of
+    others that turned green. Raises what running in rooms raises.
     """
+    target, now = case.target, case.results
+    asked, whole = _asked_of(exam, case)
     stood = [name for name in stood if now.passed(name)]  # others have moved since
     if not names and not stood:
         return ShownTests()
@@ -106,6 +103,19 @@ async def find_shown_tests(
         tried.notes += named.notes
     asks_nothing = bool(names) and all(tried.refused[name] in NO_QUESTION for name in names)
     return tried.shown(asks_nothing=asks_nothing)
+
+
+def _asked_of(exam: Examination, case: Case) -> tuple[str, Target]:
+    """What people ask for, and the target of the tests that have to ask for all of it.
+
+    Without a test command a check has to ask only for its own criterion.
+    """
+    spec, own = exam.verifier.spec, [one for one in exam.criteria if one.id == case.target.id]
+    if own and spec.task.test is None:
+        return "\n".join(one.description for one in own), case.target
+    texts = [outside_of_checks(spec.prd_text), *(one.description for one in exam.criteria)]
+    whole = test_target(spec.task.test) if spec.task.test else case.target
+    return "\n".join(texts), whole
 
 
 class _TriedTests(Struct):

@@ -218,7 +218,7 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     quiet = await find_silenced_tools(exam, case, (), asked)
     if quiet and report.stopped_by(tool_changed(target, quiet), target.id):
         return
-    only = await right_only_in_tests(exam, target, None, (), (), asked)
+    only = await right_only_in_tests(exam, case, (), (), asked)
     if only and report.stopped_by(about_work("only in tests", only), target.id):
         return
     fleeting = await why_not_lasting(exam, case, (), asked)

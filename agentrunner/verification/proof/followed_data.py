@@ -45,7 +45,7 @@ class Followed(Struct, frozen=True):
 async def find_followed_data(exam: Examination, case: Case) -> Followed:
     """Tests that passed before, pass now, and fail now with the expected data as it was.
 
-    That they also fail on the old code with the new data is left to `CodeRemoval.shown`. Raises
+    That they also fail on the old code with the new data is left to `find_shown_tests`. Raises
     what running in rooms raises.
     """
     world, differential = exam.world, exam.differential

@@ -114,9 +114,7 @@ async def _withstand_questions(
         return False
     if await stopped_for_lost_values(exam, case, wanted_words):
         return False
-    only = await right_only_in_tests(
-        exam, target, case.now, standing, found.of_worker, wanted_words
-    )
+    only = await right_only_in_tests(exam, case, standing, found.of_worker, wanted_words)
     if only:
         if report.stopped_by(about_work("only in tests", only), target.id):
             return False

@@ -14,7 +14,6 @@ from agentrunner.verification.findings import (
     about_work,
     tests_gone,
 )
-from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.moves import moved_to, not_moved
 from agentrunner.verification.proof.carried_tests import hold_as_worded
 from agentrunner.verification.proof.case import Case
@@ -44,7 +43,7 @@ from agentrunner.verification.results.names import (
 )
 from agentrunner.verification.syntax.definitions import definition
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import Target, in_tree, test_target
+from agentrunner.verification.target import Target, in_tree
 from agentrunner.verification.verdict import NOTHING_TURNED
 
 MOST_REWORDED = 50
@@ -94,8 +93,7 @@ async def find_turned_tests(
     others += await _reworded_tests(exam, case, held)
     followed = await find_followed_data(exam, case)
     others += [name for name in followed.names if name not in others]
-    asked, whole = _asked_of(exam, case)
-    shown = await find_shown_tests(exam, target, others, case.results, asked, whole, stood)
+    shown = await find_shown_tests(exam, case, others, stood)
     if shown.unasked and report.stopped_by(about_work("unasked", shown.unasked), target.id):
         return None
     if shown.asks_nothing and not stood and _is_named_by_person(exam, target):
@@ -136,19 +134,6 @@ async def _that_stood(exam: Examination, case: Case, held: Results | None) -> li
 def _is_named_by_person(exam: Examination, target: Target) -> bool:
     """Whether a person named the tests of a command, so that no word stands in for them."""
     return any(one.id == target.id and one.check_origin != "model" for one in exam.criteria)
-
-
-def _asked_of(exam: Examination, case: Case) -> tuple[str, Target]:
-    """What people ask for, and the target of the tests that have to ask for all of it.
-
-    Without a test command a check has to ask only for its own criterion.
-    """
-    spec, own = exam.verifier.spec, [one for one in exam.criteria if one.id == case.target.id]
-    if own and spec.task.test is None:
-        return "\n".join(one.description for one in own), case.target
-    texts = [outside_of_checks(spec.prd_text), *(one.description for one in exam.criteria)]
-    whole = test_target(spec.task.test) if spec.task.test else case.target
-    return "\n".join(texts), whole
 
 
 async def _lost_tests(exam: Examination, case: Case) -> list[str]:

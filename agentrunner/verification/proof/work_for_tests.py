@@ -32,11 +32,10 @@ from agentrunner.verification.inputs.test_detection import (
     with_other_words,
     words_of_tools,
 )
+from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import without_regions
-from agentrunner.verification.target import Target
 
 SHELL = lazy_regex(r"#!.*\b(?:ba|da|z|k)?sh\b")
 MOST_READ = 200_000
@@ -58,27 +57,22 @@ class _Marks(Struct, frozen=True):
 
 
 async def right_only_in_tests(
-    exam: Examination,
-    target: Target,
-    now: Results | None,
-    names: Sequence[str],
-    own: Sequence[str],
-    asked: str,
+    exam: Examination, case: Case, names: Sequence[str], own: Sequence[str], asked: str
 ) -> str:
     """Why the work is taken to be right only in tests; "" for none.
 
     `names` are claimed tests that turned green, `own` those of the worker; without both the command
     is asked as a whole. `asked` is what people ask for. Raises what running in rooms raises.
     """
-    marks = await asyncio.to_thread(_marks, exam, target, now, asked)
+    marks = await asyncio.to_thread(_marks, exam, case, asked)
     if not marks.words:
         return ""
 
     async def first_red(words: Collection[str]) -> str:
         tree = await asyncio.to_thread(_without, exam, words)
-        seen = await exam.run(target, tree, [*names, *own])
+        seen = await exam.run(case.target, tree, [*names, *own])
         if seen.results is None or not (names or own):
-            return "" if seen.passed else f"`{target.shell}`"
+            return "" if seen.passed else f"`{case.target.shell}`"
         red = [name for name in names if not seen.results.passed(name)]
         # A variable that the worker's own test sets is a part of what it asks.
         if not all(has_word(word, marks.texts) for word in words):
@@ -93,7 +87,7 @@ async def right_only_in_tests(
     return ""
 
 
-def _marks(exam: Examination, target: Target, now: Results | None, asked: str) -> _Marks:
+def _marks(exam: Examination, case: Case, asked: str) -> _Marks:
     """The words of the work by which it may notice that it is tested. Blocks."""
     world, was, read = exam.world, exam.world.was, exam.world.now
     snapshots = world.snapshots
@@ -101,14 +95,14 @@ def _marks(exam: Examination, target: Target, now: Results | None, asked: str) -
     lines = {path: added_lines(_text(was(path)), _text(read(path))) for path in changed}
     if not any(lines.values()):
         return _Marks({})
-    inputs = exam.differential.inputs(world.old, [target])
+    inputs = exam.differential.inputs(world.old, [case.target])
     counted = {path: inputs.counts(path) for path in sorted(world.old_paths)}
     others = [path for path, one in counted.items() if one is None or one.region]
     tests = [path for path, one in counted.items() if one and not one.region and one.kind == "test"]
     helpers = [path for path, one in counted.items() if one and one.kind == "fixture"]
     tools = path_words(tests) - path_words([*others, *changed])
-    if now and not INTERPRETERS.match(now.reader):
-        tools.add(now.reader)
+    if case.now and not INTERPRETERS.match(case.now.reader):
+        tools.add(case.now.reader)
     old_tests = _texts(snapshots, world.old, tests)
     of_tests_alone = [*old_tests, *_texts(snapshots, world.old, helpers)]
     defined, called = defined_by_tests(of_tests_alone), called_in(old_tests)
