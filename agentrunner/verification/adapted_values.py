@@ -14,6 +14,7 @@ from collections.abc import Collection
 from msgspec import Struct
 
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.file_names import has_word
 
 GAP = lazy_regex(
     r"\$\{[^{}]*\}|#\{[^{}]*\}|\{[^{}]*\}|%[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]|\\\([^()]*\)|\$\w+"
@@ -93,7 +94,7 @@ def renamed_arguments(
         return lost, got
     for at in range(2, len(before)):
         was, now = before[at - 2], after[at - 2]
-        named = all(re.search(rf"(?<!\w){re.escape(one)}(?!\w)", wanted) for one in (was, now))
+        named = has_word(was, wanted) and has_word(now, wanted)
         if before[at - 1] in ("=", ":") and was != now and before[at] != after[at] and named:
             lost[before[at]] += 1
             got[after[at]] += 1

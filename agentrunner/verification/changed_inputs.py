@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.git.snapshots import Snapshots, folders_of
+from agentrunner.verification.file_names import has_word
 from agentrunner.verification.follow_ups import FollowUps
 from agentrunner.verification.inputs.changes import LOCK_OF_VENDOR, ProofChanges, judge_changes
 from agentrunner.verification.inputs.executed_files import asks_for_paths, only_reads
@@ -40,7 +41,7 @@ from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import regions_of_tests
 from agentrunner.verification.syntax.substance import is_empty_test
 from agentrunner.verification.syntax.test_finder import find_test
-from agentrunner.verification.target import Target
+from agentrunner.verification.target import Target, in_repo
 from agentrunner.verification.trees import Changes, changes_between
 from agentrunner.verification.world import InputChange, SnapshotTrees
 
@@ -260,7 +261,7 @@ class ChangedInputs(Struct):
                 found.add(posixpath.normpath(check.path))
             elif check.kind == "command" and check.expect_exit == 0:
                 names = wanted_gone(check.run)
-                found |= {posixpath.normpath(posixpath.join(check.cwd, name)) for name in names}
+                found |= {in_repo(name, check.cwd) for name in names}
         return found
 
     def permitted(self, allowed: Collection[str]) -> frozenset[str]:
@@ -470,9 +471,7 @@ class ChangedInputs(Struct):
         if not case:
             return False
         words = [word for word in re.split(r"[-_,\s]+", case[1]) if len(word) > 1]
-        return bool(words) and any(
-            re.search(rf"(?<!\w){re.escape(word)}(?!\w)", self.spec.wanted) for word in words
-        )
+        return any(has_word(word, self.spec.wanted) for word in words)
 
 
 def _is_product_too(path: str, read: ReadFile) -> bool:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.file_names import has_word
 from agentrunner.verification.inputs.wanted_moves import module_of, wants_part_moved
 from agentrunner.verification.results.model import ReadFile, Results, TestResult
 from agentrunner.verification.results.names import PARAMETERS, own_name
@@ -145,14 +146,10 @@ def asked_moves(
             if not found or not f"/{old}".startswith(f"{home}/") or not f"/{old}".endswith(rest):
                 continue
             was = f"/{old}".removesuffix(rest).strip("/")
-            if was == _without_ending(word) or not _is_named_in(text, was or old):
+            if was == _without_ending(word) or not has_word(_stem(was or old), text):
                 continue
             pairs += _as_imported(*((was, new.removesuffix(rest)) if was else (old, new)))
     return list(dict.fromkeys(pairs))[:MOST_RENAMES]
-
-
-def _is_named_in(text: str, place: str) -> bool:
-    return bool(re.search(rf"(?<!\w){re.escape(_stem(place))}(?!\w)", text))
 
 
 def _as_imported(old: str, new: str) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,7 @@ from difflib import SequenceMatcher
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.adapted_values import Wanted
+from agentrunner.verification.file_names import has_word
 
 TOKEN = lazy_regex(r"\"[^\"\n]*\"|'[^'\n]*'|\w+|\S")
 PIECE = lazy_regex(r"\\.|\w+|\s+|[^\w\s]")
@@ -84,4 +85,4 @@ def _is_text(token: str) -> bool:
 
 
 def _says(wanted: str, text: str) -> bool:
-    return bool(text) and bool(re.search(rf"(?<!\w){re.escape(text)}(?!\w)", wanted))
+    return bool(text) and has_word(text, wanted)

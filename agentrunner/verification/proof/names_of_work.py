@@ -12,6 +12,7 @@ from agentrunner.state.run_state import Criterion
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
 from agentrunner.text.unicode import to_bytes
+from agentrunner.verification.file_names import has_word
 from agentrunner.verification.proof.new_programs import new_programs
 from agentrunner.verification.syntax.calls import names_changed, names_declared, users_of
 from agentrunner.verification.syntax.imports import imported
@@ -124,7 +125,7 @@ def _is_written(before: bytes, after: bytes, asked: str) -> bool:
     new = b"\n".join(line for line in after.splitlines() if line not in old)
     texts = re.findall(r"[\"'`]([^\"'`\n]{2,80})[\"'`]", new.decode("utf-8", "replace"))
     texts = [form for one in texts for form in {one, one.replace("\\\\", "\\")} if len(form) > 1]
-    return any(re.search(rf"(?<!\w){re.escape(text)}(?!\w)", asked) for text in texts)
+    return any(has_word(text, asked) for text in texts)
 
 
 def _users_of_data(world: SnapshotTrees, data: Sequence[str]) -> set[str]:

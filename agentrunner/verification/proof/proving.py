@@ -14,7 +14,6 @@ For each command that decides:
 from __future__ import annotations
 
 import asyncio
-import posixpath
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -44,7 +43,7 @@ from agentrunner.verification.proof.unexplained_files import (
     hold_without,
 )
 from agentrunner.verification.results.names import settled
-from agentrunner.verification.target import TEST, target_of, test_target
+from agentrunner.verification.target import TEST, files_of, target_of, test_target
 from agentrunner.verification.unknown_names import UnknownNames
 from agentrunner.verification.verdict import NO_CHANGE, texts_of
 from agentrunner.verification.verifier import Verifier
@@ -196,12 +195,7 @@ class Prover(Struct):
         self, old: str, new: str, cases: Sequence[Case], allowed: Sequence[str]
     ) -> SnapshotTrees:
         """Build the trees of this examination."""
-        files = {
-            posixpath.normpath(posixpath.join(case.target.cwd, test.file))
-            for case in cases
-            for test in (case.before.tests if case.before else ())
-            if test.file
-        }
+        files = set[str]().union(*(files_of(one.before, one.target.cwd) for one in cases))
         targets = [case.target for case in cases]
 
         def work_out() -> SnapshotTrees:
