@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agentrunner.state.run_state import Finding
-from agentrunner.verification.findings import beside_work, missing_work
+from agentrunner.verification.findings import about_work
 from agentrunner.verification.inputs.executed_files import only_reads
 from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.inspection.collateral import collateral
@@ -28,11 +28,11 @@ def shown_by_the_change(exam: Examination, cases: Sequence[Case], wanted: str) -
 
     Where a test or check of people was seen to turn, comments say no more than that.
     """
-    world, snapshots = exam.world, exam.verifier.snapshots
+    world = exam.world
     targets = [case.target for case in cases]
     inputs = exam.differential.inputs(world.old, targets)
     product = [path for path in sorted(world.old_paths) if inputs.counts(path) is None]
-    trees = BothTrees.of(snapshots, world.old, world.new, product, world.product)
+    trees = BothTrees.of(world.snapshots, world.old, world.new, product, world.product)
     what = (
         left_as_it_was(trees, wanted)
         or still_there(trees, wanted)
@@ -44,13 +44,13 @@ def shown_by_the_change(exam: Examination, cases: Sequence[Case], wanted: str) -
         or left_out(cases, trees.read)
     )
     if what:
-        return missing_work(what)
+        return about_work("missing", what)
     if what := collateral(trees, wanted):
-        return beside_work(what)
+        return about_work("beside", what)
     if exam.same_code and exam.report.proofs and all(only_reads(one.shell) for one in targets):
         what = only_comments(trees, wanted)
     elif any(proof.grade == "proven" for proof in exam.report.proofs):
         what = ""
     else:
         what = unfinished(trees, wanted) or loose_code(trees, wanted)
-    return missing_work(what) if what else None
+    return about_work("missing", what) if what else None

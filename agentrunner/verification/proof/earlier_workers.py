@@ -28,7 +28,7 @@ def tests_of_earlier_workers(exam: Examination, case: Case, names: Sequence[str]
     earlier = exam.verifier.spec.earlier
     if earlier is None:
         return []
-    read = exam.verifier.snapshots.reader(exam.world.old)
+    read = exam.world.was
     return [name for name in names if _wrote(earlier, case.old_files.get(name, ""), name, read)]
 
 

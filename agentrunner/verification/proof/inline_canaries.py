@@ -128,7 +128,7 @@ class _Programs:
         return files
 
     def _put_back(self, tree: str) -> tuple[str, str]:
-        snapshots, files = self.exam.verifier.snapshots, self._files()
+        snapshots, files = self.exam.world.snapshots, self._files()
         read = snapshots.reader(tree)
         texts = {path: read(path) or b"" for path in files}
         without_files = snapshots.combine(tree, dict.fromkeys(files))
@@ -154,7 +154,7 @@ class _Programs:
 
     def _with(self, files: Mapping[str, str], tree: str) -> str:
         texts = {path: to_bytes(text) for path, text in files.items()}
-        return self.exam.verifier.snapshots.with_texts(tree or self.exam.world.new, texts)
+        return self.exam.world.snapshots.with_texts(tree or self.exam.world.new, texts)
 
     async def _is_green_with(self, files: Mapping[str, str]) -> bool:
         """Whether the command passes with other texts in these files."""
@@ -176,10 +176,9 @@ class _Programs:
 
 
 def _carriers(exam: Examination, inputs: Inputs, stem: str) -> list[Carrier]:
-    read = exam.verifier.snapshots.reader(exam.world.new)
     found = []
     for number, one in enumerate(inputs.tests):
-        source = read(one.path) if not one.region else None
+        source = exam.world.now(one.path) if not one.region else None
         carrier = carrier_of(one.path, source, f"{stem}{number}_") if source else None
         if carrier is not None:
             found.append(carrier)
