@@ -10,12 +10,10 @@ engine's process beside each of them hold then.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, closing
@@ -29,7 +27,7 @@ from agentrunner.sandboxes.choose import image_to_try
 from agentrunner.sandboxes.docker import DockerSandbox
 from agentrunner.sandboxes.docker.engine import Engine
 from agentrunner.sandboxes.docker.owners import OWNER_PID
-from benchmarks.measure import Figure, megabytes, ms, report
+from benchmarks.measure import Figure, megabytes, ms, program
 
 MACHINE = 24 << 30
 """What many boxes must fit into."""
@@ -149,15 +147,5 @@ def _resident(box: str) -> int:
     return total
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; 1 where a goal is missed."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.box")
-    parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--boxes", type=int, default=20)
-    chosen = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="agentrunner-bench-") as name:
-        return report(asyncio.run(figures(Path(name), chosen.rounds, chosen.boxes)))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(program(figures, rounds=40, boxes=20))

@@ -9,16 +9,14 @@ which heavy libraries they import.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks.measure import Figure, by_turns, cpu_sec, environment, ms, python, report
+from benchmarks.measure import Figure, by_turns, cpu_sec, environment, ms, program, python
 
 HEAVY = ("langgraph", "langchain_core", "langchain_openai", "openai", "docker", "httpx", "rich")
 LOOKS = (("show",), ("diff",), ("plan", "status"))
@@ -46,38 +44,37 @@ sys.stderr.write(json.dumps(sorted(sys.modules)))
 """
 
 
-def figures(rounds: int) -> list[Figure]:
-    """Measure, in a scratch repository."""
-    with tempfile.TemporaryDirectory(prefix="agentrunner-bench-") as name:
-        place = Path(name, "shop")
-        place.mkdir()
-        task = place / "task.yaml"
-        task.write_text(TASK, encoding="utf-8")
-        subprocess.run(["git", "init", "-q", str(place)], check=True)
-        validate = ("validate", str(task))
-        begin(place)
-        empty, overview, libraries, checked, *looked = by_turns(
-            rounds,
-            lambda: cpu_sec(python("-c", "pass")),
-            lambda: cpu_sec(python("-m", "agentrunner", "--help")),
-            lambda: cpu_sec(python("-c", LIBRARIES)),
-            lambda: cpu_sec(python("-m", "agentrunner", *validate), cwd=place),
-            *(partial(_cpu_of, words, place) for words in LOOKS),
-        )
-        return [
-            Figure("--help, CPU", ms(overview), f"python -c pass, {ms(empty)}",
-                   overview / empty, 14),
-            Figure("validate, CPU", ms(checked), f"typer, yaml, a pydantic model, {ms(libraries)}",
-                   checked / libraries, 1.8),
-            *(
-                Figure(f"{' '.join(words)}, CPU", ms(sec),
-                       f"typer, yaml, a pydantic model, {ms(libraries)}", sec / libraries, 2)
-                for words, sec in zip(LOOKS, looked, strict=True)
-            ),
-            _imported("--help", ("--help",), place),
-            _imported("validate", validate, place),
-            *(_imported(" ".join(words), words, place) for words in LOOKS),
-        ]  # fmt: skip
+def figures(place: Path, rounds: int) -> list[Figure]:
+    """Measure, in a scratch repository in `place`."""
+    place /= "shop"
+    place.mkdir()
+    task = place / "task.yaml"
+    task.write_text(TASK, encoding="utf-8")
+    subprocess.run(["git", "init", "-q", str(place)], check=True)
+    validate = ("validate", str(task))
+    begin(place)
+    empty, overview, libraries, checked, *looked = by_turns(
+        rounds,
+        lambda: cpu_sec(python("-c", "pass")),
+        lambda: cpu_sec(python("-m", "agentrunner", "--help")),
+        lambda: cpu_sec(python("-c", LIBRARIES)),
+        lambda: cpu_sec(python("-m", "agentrunner", *validate), cwd=place),
+        *(partial(_cpu_of, words, place) for words in LOOKS),
+    )
+    return [
+        Figure("--help, CPU", ms(overview), f"python -c pass, {ms(empty)}",
+               overview / empty, 14),
+        Figure("validate, CPU", ms(checked), f"typer, yaml, a pydantic model, {ms(libraries)}",
+               checked / libraries, 1.8),
+        *(
+            Figure(f"{' '.join(words)}, CPU", ms(sec),
+                   f"typer, yaml, a pydantic model, {ms(libraries)}", sec / libraries, 2)
+            for words, sec in zip(LOOKS, looked, strict=True)
+        ),
+        _imported("--help", ("--help",), place),
+        _imported("validate", validate, place),
+        *(_imported(" ".join(words), words, place) for words in LOOKS),
+    ]  # fmt: skip
 
 
 def begin(place: Path) -> None:
@@ -115,12 +112,5 @@ def heavy_imports(arguments: Sequence[str], place: Path, also: Sequence[str] = (
     return [name for name in (*HEAVY, *also) if name in modules]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; 1 where a goal is missed."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.cold")
-    parser.add_argument("--rounds", type=int, default=15)
-    return report(figures(parser.parse_args(arguments).rounds))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(program(figures, rounds=15))

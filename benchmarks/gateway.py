@@ -4,36 +4,37 @@
 
 Client, provider and the gateway's process stand on this machine, each in a process of its own; the
 client connects to the provider directly, to the gateway's Unix socket, or through the proxy's. The
-way from inside a box to these sockets is not in it. The proxy's own figures are `benchmarks.proxy`.
+way from inside a box to these sockets is not in it. Connections, round trips and bytes through the
+proxy are those of a server in this process: on few processors the proxy takes time from it.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
 import sys
-import tempfile
 import time
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Self
 
 from agentrunner.gateway.gateway_process import running
 from agentrunner.gateway.order import GATEWAY_SOCKET, PROXY_SOCKET, GatewayOrder, Upstream
-from benchmarks.measure import Figure, ms, report
+from benchmarks.measure import Figure, ms, program
 from benchmarks.provider import Provider
-from benchmarks.proxy import proxy_figures
 
 PLACEHOLDER = "sk-placeholder-" + "ab" * 32
 GAP_SEC = 0.005
 """Between two tokens: a fast model."""
 PROMPT = "x" * 40_000
 """About what Codex sends with its first request."""
+CHUNK = 256 << 10
+TURNS = 5
+"""Of each way through the proxy alone; they share what there is to measure."""
 
 
 @dataclass
@@ -104,21 +105,23 @@ async def figures(
     place: Path, rounds: int, requests: int, tokens: int, megabytes: int
 ) -> list[Figure]:
     """Measure everything, with sockets and logs in `place`."""
+    echo = await asyncio.start_server(_echo, "127.0.0.1", 0, limit=CHUNK)
+    echo_port = echo.sockets[0].getsockname()[1]
     with Provider() as provider:
         order = GatewayOrder(
             sockets=place / "sock",
             egress_log=place / "egress.jsonl",
             usage_log=place / "usage.jsonl",
-            allow=(f"model.test:{provider.port}@127.0.0.1",),
+            allow=tuple(f"model.test:{port}@127.0.0.1" for port in (provider.port, echo_port)),
             upstream=Upstream("openai", f"http://127.0.0.1:{provider.port}", "k" * 40, PLACEHOLDER),
         )
-        async with running(order, os.environ):
+        async with echo, running(order, os.environ):
             ways = Ways(provider.port, order.sockets)
             return [
                 *await latency(ways, rounds, requests),
                 *await streaming(ways, rounds, tokens),
                 await throughput(ways, rounds, megabytes),
-                *await proxy_figures(opens=requests, megabytes=megabytes),
+                *await of_proxy(replace(ways, port=echo_port), requests, megabytes),
             ]
 
 
@@ -231,18 +234,67 @@ async def throughput(ways: Ways, rounds: int, megabytes: int) -> Figure:
     )  # fmt: skip
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; 1 where a goal is missed."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.gateway")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--requests", type=int, default=400)
-    parser.add_argument("--tokens", type=int, default=100)
-    parser.add_argument("--megabytes", type=int, default=64)
-    chosen = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="agentrunner-bench-") as name:
-        sizes = (chosen.rounds, chosen.requests, chosen.tokens, chosen.megabytes)
-        return report(asyncio.run(figures(Path(name), *sizes)))
+# -- the proxy alone ------------------------------------------------------------------------------
+
+
+async def of_proxy(ways: Ways, opens: int, megabytes: int) -> list[Figure]:
+    """Milliseconds that a connection and a round trip take longer; how much slower bytes flow."""
+    size = megabytes // TURNS or 1
+
+    async def opening(connect: Connect) -> float:
+        times = []
+        for _ in range(opens // TURNS or 1):
+            began = time.perf_counter()
+            async with await connect():
+                times.append(time.perf_counter() - began)
+        return median(times)
+
+    async def round_trip(connect: Connect) -> float:
+        async with await connect() as line:
+            line.writer.write(b"\n")
+            times = []
+            for _ in range(opens):
+                began = time.perf_counter()
+                line.writer.write(b"x" * 200)
+                await line.reader.readexactly(200)
+                times.append(time.perf_counter() - began)
+        return median(times)
+
+    async def download(connect: Connect) -> float:
+        async with await connect() as line:
+            began = time.perf_counter()
+            line.writer.write(b"%d\n" % size)
+            while await line.reader.read(CHUNK):
+                pass
+            return time.perf_counter() - began
+
+    every = (ways.direct, ways.proxy)
+    opened, opened_through = await _by_turns(TURNS, every, opening)
+    answered, answered_through = await _by_turns(TURNS, every, round_trip)
+    base, through = await _by_turns(TURNS, every, download)
+    return [
+        _added("proxy, a connection", opened_through, opened, 3),
+        _added("proxy, a round trip", answered_through, answered, 3),
+        Figure(
+            "proxy, a download", f"{size / through:.0f} MiB/s",
+            f"direct, {size / base:.0f} MiB/s", through / base, 5,
+        ),
+    ]  # fmt: skip
+
+
+async def _echo(reader: StreamReader, writer: StreamWriter) -> None:
+    """Echo; or, asked for it, as many MiB as the first line says."""
+    line = await reader.readline()
+    if line.strip():
+        for _ in range(int(line) * (1 << 20) // CHUNK):
+            writer.write(bytes(CHUNK))
+            await writer.drain()
+    else:
+        while data := await reader.read(CHUNK):
+            writer.write(data)
+            await writer.drain()
+    writer.close()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(program(figures, rounds=5, requests=400, tokens=100, megabytes=64))

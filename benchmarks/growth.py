@@ -9,16 +9,13 @@ output. And the highest resident set of `agentrunner run` while a worker prints 
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
 import subprocess
 import sys
-import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.measure import Figure, environment, megabytes, python, report
+from benchmarks.measure import Figure, environment, megabytes, program, python
 from benchmarks.overhead import TOUCH, engine
 from tests.kit.project import Project
 
@@ -90,16 +87,5 @@ def peak_memory(place: Path, size: int) -> Figure:
     return Figure(name, megabytes(peak), "-", peak / 1e6, 160)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; 1 where a goal is missed."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.growth")
-    parser.add_argument("--loops", type=int, default=400)
-    parser.add_argument("--short", type=int, default=40)
-    parser.add_argument("--printed", type=int, default=2**30)
-    chosen = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="agentrunner-bench-") as name:
-        return report(figures(Path(name), chosen.loops, chosen.short, chosen.printed))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(program(figures, loops=400, short=40, printed=2**30))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
+import asyncio
+import inspect
 import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
-from typing import Any
+from typing import Any, Self
 
 ROOT = Path(__file__).parents[1]
 
@@ -45,6 +49,17 @@ def report(figures: Sequence[Figure]) -> int:
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         )
     return 0 if all(figure.ok for figure in figures) else 1
+
+
+def program(figures: Callable[..., Any], **sizes: float | str) -> int:
+    """Print the table of `figures`, which get a folder and the sizes; each size is an option."""
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{Path(sys.argv[0]).stem}")
+    for size, usual in sizes.items():
+        parser.add_argument(f"--{size}", type=type(usual), default=usual)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="agentrunner-bench-") as place:
+        found = figures(Path(place), **vars(chosen))
+        return report(asyncio.run(found) if inspect.iscoroutine(found) else found)
 
 
 def by_turns(
@@ -82,11 +97,11 @@ def python(*arguments: str) -> list[str]:
 
 
 def printed(command: Sequence[str], env: Mapping[str, str] | None = None) -> Any:
-    """The JSON that a command prints."""
+    """The JSON that a command prints at last."""
     done = subprocess.run(
         command, check=True, stdout=subprocess.PIPE, env=environment(env), cwd=ROOT
     )
-    return json.loads(done.stdout)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def ms(seconds: float) -> str:
@@ -97,3 +112,25 @@ def ms(seconds: float) -> str:
 def megabytes(count: float) -> str:
     """For the table."""
     return f"{count / 1e6:.2f} MB"
+
+
+class Child:
+    """A module of ours in a process of its own, so that its work is in nobody's figure."""
+
+    def __init__(self, *command: str) -> None:
+        self._command = python("-m", *command)
+
+    def __enter__(self) -> Self:
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, text=True)
+        self.told = self.line()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """It ends by itself once its stdin is closed."""
+        self._process.communicate()
+
+    def line(self) -> str:
+        """The next one that it prints; `told` is the first."""
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()

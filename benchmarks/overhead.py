@@ -9,12 +9,10 @@ memory of further runs in the same process; time until a supervisor has started 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -35,8 +33,8 @@ from benchmarks.measure import (
     megabytes,
     ms,
     printed,
+    program,
     python,
-    report,
 )
 from benchmarks.server import Server
 from tests.kit.project import Project
@@ -204,16 +202,5 @@ async def _first_output(ledger: Ledger, name: str, lock: FileLock, repo: Path) -
     return float(result.stdout.read_text("utf-8")) - began
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; 1 where a goal is missed."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.overhead")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--loops", type=int, default=200)
-    parser.add_argument("--runs", type=int, default=30)
-    chosen = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="agentrunner-bench-") as name:
-        return report(figures(Path(name), chosen.rounds, chosen.loops, chosen.runs))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(program(figures, rounds=7, loops=200, runs=30))

@@ -9,12 +9,10 @@ worker waits until all of them are at work.
 from __future__ import annotations
 
 import asyncio
-import json
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 
 from agentrunner.execution.deps import Clock
@@ -23,7 +21,7 @@ from agentrunner.plans.execution.scheduler import Scheduler, TaskOutcome
 from agentrunner.plans.patch import apply
 from agentrunner.plans.plan import ROOT as ROOT_NODE
 from agentrunner.plans.plan import Hint, NodeDesign, Plan, PlannedTask, PlanNode, PlanTaskStatus
-from benchmarks.measure import ROOT, Figure, by_turns, report
+from benchmarks.measure import Figure, by_turns, ms, printed, program, python
 
 MEGABYTE = 1 << 20
 DONE = TaskOutcome(PlanTaskStatus.COMPLETE)
@@ -94,9 +92,8 @@ def patch_sec(plan: Plan, operations: int) -> float:
 def resident_bytes(place: Path, runs: int) -> int:
     """The most that a process holds while it has so many runs at work at once."""
     place.mkdir()
-    command = [sys.executable, "-m", "benchmarks.plan_load", str(place), str(runs)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return int(json.loads(done.stdout.splitlines()[-1])["rss_bytes"])
+    command = python("-m", "benchmarks.plan_load", str(place), str(runs))
+    return int(printed(command)["rss_bytes"])
 
 
 def figures(place: Path, *, rounds: int, sizes: tuple[int, int, int], runs: int) -> list[Figure]:
@@ -121,9 +118,7 @@ def figures(place: Path, *, rounds: int, sizes: tuple[int, int, int], runs: int)
     return [
         per_task(sizes[1], mid),
         per_task(sizes[2], top),
-        Figure(
-            f"patch of 200 on {sizes[1]:,} tasks", f"{patch * 1e3:.1f} ms", "50 ms", patch / 0.05, 1
-        ),
+        Figure(f"patch of 200 on {sizes[1]:,} tasks", ms(patch), "50 ms", patch / 0.05, 1),
         Figure(
             f"memory of each of {runs} runs at once",
             f"{each / MEGABYTE:.1f} MB",
@@ -134,11 +129,5 @@ def figures(place: Path, *, rounds: int, sizes: tuple[int, int, int], runs: int)
     ]
 
 
-def main() -> int:
-    """The program."""
-    with tempfile.TemporaryDirectory() as place:
-        return report(figures(Path(place), rounds=5, sizes=(200, 2_000, 20_000), runs=50))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(program(partial(figures, rounds=5, sizes=(200, 2_000, 20_000), runs=50)))

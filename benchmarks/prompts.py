@@ -9,7 +9,6 @@ the same sequence, where prompts did not begin alike and showed no change.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import statistics
@@ -28,11 +27,12 @@ from agentrunner.config.spec import (
     TaskSpec,
     TestSpec,
 )
-from agentrunner.prompts import PromptInput, PromptType, Round, Seen, assemble, load_patterns
+from agentrunner.prompts import PromptInput, Round, Seen, assemble, load_patterns
 from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.context_budget import ROUNDS, UNKNOWN
 from agentrunner.prompts.rounds import not_reported
 from agentrunner.protocol import Choices
+from agentrunner.protocol.message import MessageType
 from agentrunner.protocol.run_schema import run_schema
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.round_reports import (
@@ -58,8 +58,7 @@ from agentrunner.state.short_names import further, shortened
 from agentrunner.state.summary import summarize
 from agentrunner.state.worker_runs import CommandSeen, WorkerRun
 from agentrunner.text.tokens import tokens
-from benchmarks.measure import Figure
-from benchmarks.measure import report as report_figures
+from benchmarks.measure import Figure, program
 
 PRD = "# Shop\n\n" + "\n".join(
     f"{n}. The page {n} shows articles of group {n} with price, stock and a link; an empty group "
@@ -146,7 +145,7 @@ def diff(number: int, lines: int) -> str:
     return f"=== app/module_{number}.py (modified)\n@@ -1,3 +1,{lines} @@\n{body}"
 
 
-def conversation(rounds: int, lines: int) -> list[tuple[PromptType, PromptInput]]:
+def conversation(rounds: int, lines: int) -> list[tuple[MessageType, PromptInput]]:
     """Every question of the run, in order."""
     task = spec()
     patterns = load_patterns(None, "en")
@@ -157,9 +156,9 @@ def conversation(rounds: int, lines: int) -> list[tuple[PromptType, PromptInput]
     names = {name: one for one, name in ids.items()}
     repository = shortened(REPOSITORY, names)
     repository["tests"] = {"ids": ids, **repository["tests"]}
-    asked: list[tuple[PromptType, PromptInput]] = []
+    asked: list[tuple[MessageType, PromptInput]] = []
 
-    def prompt(type_: PromptType, facts: dict[str, Any], whole: str) -> PromptInput:
+    def prompt(type_: MessageType, facts: dict[str, Any], whole: str) -> PromptInput:
         made = PromptInput.of(
             task, type_, facts=facts, salt="bench", call_number=0, format="json",
             patterns=patterns, repository=repository,
@@ -260,12 +259,5 @@ def figures(long: int = 30, repeats: int = 20) -> list[Figure]:
     return found
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; 1 where a goal is missed."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.prompts")
-    parser.add_argument("--long", type=int, default=30)
-    return report_figures(figures(parser.parse_args(arguments).long))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(program(lambda _, long: figures(long), long=30))

@@ -12,34 +12,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import subprocess
 import sys
 import time
 from asyncio import StreamReader, StreamWriter
-from typing import Any, Self
+from typing import Any
+
+from benchmarks.measure import Child
 
 BLOCK = b"x" * 65_536
 
 
-class Provider:
+class Provider(Child):
     """The provider's process, from entering to leaving."""
 
-    def __enter__(self) -> Self:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.provider"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._process.stdout is not None
-        self.port = int(self._process.stdout.readline())
-        return self
+    def __init__(self) -> None:
+        super().__init__("benchmarks.provider")
 
-    def __exit__(self, *_: object) -> None:
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait()
-        self._process.stdout.close()
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self.told)
 
 
 async def _serve(reader: StreamReader, writer: StreamWriter) -> None:

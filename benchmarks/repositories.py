@@ -101,6 +101,19 @@ def add_all(place: Path, repo: Path) -> float:
     return taken
 
 
+def snapshot(place: Path, store: str = "store", *target: str) -> Any:
+    """What `benchmarks.snapshot` prints of the repository in `place`."""
+    paths = (str(place / name) for name in (store, "repo", "mark"))
+    return printed(python("-m", "benchmarks.snapshot", *paths, *target))
+
+
+def kept(place: Path) -> int:
+    """Bytes of the store of snapshots, which is gone then."""
+    size = sum(path.stat().st_size for path in (place / "store" / "objects").rglob("*"))
+    shutil.rmtree(place / "store")
+    return size
+
+
 class Sized:
     """The figures of one repository."""
 
@@ -121,11 +134,6 @@ class Sized:
         self.undone_sec = 0.0
         make_repository(self.repo, files)
 
-    def snapshot(self, store: Path, target: str = "") -> Any:
-        """What `benchmarks.snapshot` prints."""
-        command = ("-m", "benchmarks.snapshot", str(store), str(self.repo))
-        return printed(python(*command, str(self.place / "mark"), *([target] if target else [])))
-
     def figures(self, smallest: Sized | None) -> Iterator[Figure]:
         """All of them; what a run costs whatever the size is that of the smallest repository."""
         yield from self._snapshots()
@@ -138,20 +146,19 @@ class Sized:
         def first() -> float:
             nonlocal peak
             store = self.place / f"store-{next(self.names)}"
-            found = self.snapshot(store)
+            found = snapshot(self.place, store.name)
             assert found["borrowed"] == self.files, "the index was not believed"
             shutil.rmtree(store)
             peak = max(peak, found["rss_bytes"])
             return float(found["take_sec"])
 
-        store = self.place / "store"
-        self.snapshot(store)
+        snapshot(self.place)
         added, status, self.first_sec, self.next_sec = by_turns(
             self.rounds,
             lambda: add_all(self.place, self.repo),
             lambda: git(self.repo, "status", "--porcelain"),
             first,
-            lambda: float(self.snapshot(store)["take_sec"]),
+            lambda: float(snapshot(self.place)["take_sec"]),
             pick=min,
         )
         name = f"{self.files:,} files"
@@ -164,7 +171,7 @@ class Sized:
     def _export(self) -> Figure:
         def ours() -> float:
             target = self.place / f"out-{next(self.names)}"
-            found = self.snapshot(self.place / "store", str(target))
+            found = snapshot(self.place, "store", str(target))
             shutil.rmtree(target)
             return float(found["export_sec"])
 
@@ -260,7 +267,7 @@ def large_files(place: Path, number: int, megabyte: int) -> Iterator[Figure]:
             for _ in range(megabyte):
                 file.write(os.urandom(1 << 20))
     added = add_all(place, repo)
-    found = _snapshot(place, repo)
+    found = snapshot(place)
     name = f"{number} files of {megabyte} MB"
     yield Figure(f"{name}: first snapshot", ms(found["take_sec"]), f"git add -A, {ms(added)}",
                  found["take_sec"] / added, 1.2)  # fmt: skip
@@ -268,42 +275,35 @@ def large_files(place: Path, number: int, megabyte: int) -> Iterator[Figure]:
                  found["rss_bytes"] / 1e6, 200)  # fmt: skip
     shutil.rmtree(place / "store")
     (repo / ".git" / "info" / "exclude").write_text("*.bin\n")
-    found = _snapshot(place, repo)
-    kept = sum(path.stat().st_size for path in (place / "store" / "objects").rglob("*"))
+    found = snapshot(place)
+    size = kept(place)
     for path in repo.glob("*.bin"):
         path.unlink()
-    shutil.rmtree(place / "store")
-    without = _snapshot(place, repo)
+    without = snapshot(place)
     more = found["take_sec"] - without["take_sec"]
     yield Figure(f"{name}, ignored: more than without, s", ms(found["take_sec"]),
                  f"without, {ms(without['take_sec'])}", more, 0.5)  # fmt: skip
-    yield Figure(f"{name}, ignored: kept", megabytes(kept), "-", kept / 1e6, 0.1)
+    yield Figure(f"{name}, ignored: kept", megabytes(size), "-", size / 1e6, 0.1)
 
 
 def files_too_large(place: Path, number: int, megabyte: int) -> Iterator[Figure]:
     """Files that are named and not kept, first as they are, then ignored."""
     repo = place / "repo"
     make_repository(repo, 10)
-    without = _snapshot(place, repo)
+    without = snapshot(place)
     shutil.rmtree(place / "store")
     for index in range(number):
         with (repo / f"{index}.bin").open("wb") as file:
             file.truncate(megabyte << 20)
     name = f"{number} files of {megabyte} MB, too large to be kept"
     for what in ("", ", ignored"):
-        found = _snapshot(place, repo)
-        kept = sum(path.stat().st_size for path in (place / "store" / "objects").rglob("*"))
-        shutil.rmtree(place / "store")
+        found = snapshot(place)
+        size = kept(place)
         more = found["take_sec"] - without["take_sec"]
         yield Figure(f"{name}{what}: more than without, s", ms(found["take_sec"]),
                      f"without, {ms(without['take_sec'])}", more, 0.5)  # fmt: skip
-        yield Figure(f"{name}{what}: kept", megabytes(kept), "-", kept / 1e6, 0.1)
+        yield Figure(f"{name}{what}: kept", megabytes(size), "-", size / 1e6, 0.1)
         (repo / ".git" / "info" / "exclude").write_text("*.bin\n")
-
-
-def _snapshot(place: Path, repo: Path) -> Any:
-    command = ("-m", "benchmarks.snapshot", str(place / "store"), str(repo), str(place / "mark"))
-    return printed(python(*command))
 
 
 def figures(

@@ -9,51 +9,31 @@ It answers the first request with a plan and every other one with "run the worke
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from typing import Self
 
+from benchmarks.measure import Child
 from benchmarks.planner import next_action, plan
 from tests.kit.model_server import LoggedRequest, ModelServer
 
 KEY = "sk-benchmark"
 
 
-class Server:
+class Server(Child):
     """The server's process, from entering to leaving."""
 
     def __init__(self, loops: int) -> None:
-        self._loops = loops
-
-    def __enter__(self) -> Self:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.server", str(self._loops)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._process.stdout is not None
-        self._base_url = self._process.stdout.readline().strip()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait()
-        self._process.stdout.close()
+        super().__init__("benchmarks.server", str(loops))
 
     @property
     def environ(self) -> Mapping[str, str]:
         """What a client needs to find it."""
-        return {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": self._base_url}
+        return {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": self.told}
 
     def first_request(self) -> float:
         """When the first request came in, on the clock of time.monotonic(). Blocks until then."""
-        assert self._process.stdout is not None
-        return float(self._process.stdout.readline())
+        return float(self.line())
 
 
 class _Timed(ModelServer):

@@ -11,14 +11,12 @@ that of an earlier commit of this repository; it is left out where the commit is
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -37,7 +35,7 @@ from agentrunner.verification.rooms.sealed import Sealed
 from agentrunner.verification.trees import WorkerChange
 from agentrunner.verification.verifier import Verifier
 from agentrunner.workers.member import make_members
-from benchmarks.measure import ROOT, Figure, by_turns, ms, report
+from benchmarks.measure import ROOT, Figure, by_turns, ms, program
 from benchmarks.repositories import git, make_repository, scratch
 from tests.kit.project import Project
 
@@ -288,19 +286,5 @@ async def figures(
     return found
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; 1 where a goal is missed."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.verify")
-    parser.add_argument("--tests", type=int, default=40)
-    parser.add_argument("--seconds", type=float, default=6)
-    parser.add_argument("--files", type=int, default=10_000)
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--before", default="", metavar="COMMIT")
-    chosen = parser.parse_args(arguments)
-    sizes = (chosen.tests, chosen.seconds, chosen.files, chosen.rounds, chosen.before)
-    with tempfile.TemporaryDirectory(prefix="agentrunner-bench-") as name:
-        return report(asyncio.run(figures(Path(name), *sizes)))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(program(figures, tests=40, seconds=6.0, files=10_000, rounds=2, before=""))

@@ -11,18 +11,19 @@ from typing import Any, Literal, Self
 from msgspec import Struct
 
 from agentrunner.config.agents import See, seen_by
+from agentrunner.config.markdown import Language
 from agentrunner.config.spec import TaskSpec
 from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.context_budget import UNKNOWN, ContextBudget
 from agentrunner.prompts.marking import marked
 from agentrunner.prompts.patterns import Pattern
 from agentrunner.prompts.rounds import Block, Round, messages_of
-from agentrunner.prompts.templates import Language, render, render_part
+from agentrunner.prompts.templates import render, render_part
+from agentrunner.protocol.message import MessageType
 from agentrunner.protocol.schema import KINDS, Choices
 from agentrunner.text.tokens import tokens
 
-PromptType = Literal["plan_task", "next_action", "completion_assessment", "decompose", "plan_patch"]
-OF_A_RUN: tuple[PromptType, ...] = ("plan_task", "next_action", "completion_assessment")
+OF_A_RUN: tuple[MessageType, ...] = ("plan_task", "next_action", "completion_assessment")
 ABOUT_PLANS = frozenset({"decompose", "plan_patch"})
 """Messages of a conversation about a plan: the person's message, and the plan."""
 
@@ -81,7 +82,7 @@ class Quotes(Struct, frozen=True):
 class PromptInput:
     """All inputs of a prompt; the same input gives the same bytes."""
 
-    type: PromptType
+    type: MessageType
     facts: Mapping[str, Any]
     """The summary of the run, or the facts of a plan; JSON-native."""
     task: Mapping[str, Any]
@@ -123,7 +124,7 @@ class PromptInput:
     def of(
         cls,
         spec: TaskSpec,
-        type: PromptType,  # noqa: A002  (the protocol's word)
+        type: MessageType,  # noqa: A002  (the protocol's word)
         *,
         facts: Mapping[str, Any],
         salt: str,

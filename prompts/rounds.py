@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from agentrunner.config.markdown import Language
 from agentrunner.prompts.context_budget import ContextBudget
-from agentrunner.prompts.templates import Language, render
+from agentrunner.prompts.templates import render
 from agentrunner.text.tokens import tokens
 
 Block = Callable[..., str]

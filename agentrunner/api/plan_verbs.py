@@ -13,14 +13,14 @@ from agentrunner.errors.plans import NoProposal
 
 if TYPE_CHECKING:
     from agentrunner.engine.attempt_run import Options
-    from agentrunner.plans.conversation import Conversation, UndonePlan
+    from agentrunner.plans.conversation import Conversation
     from agentrunner.plans.execution.delivery import DeliveryOptions
     from agentrunner.plans.execution.instructions import PlanInstructions
     from agentrunner.plans.execution.status import PlanStatus
     from agentrunner.plans.plan import Plan
     from agentrunner.plans.planner import PanelPlanner
     from agentrunner.plans.proposal import Proposal
-    from agentrunner.plans.store import OpenQuestion, PlanStore
+    from agentrunner.plans.store import OpenQuestion, PlanStore, UndonePlan
     from agentrunner.results import PlanResult
     from agentrunner.storage.plan_folder import PlanFolder
 
@@ -159,11 +159,10 @@ async def undo_plan(
 
     Raises PatchRejected where that removes a task that is at work, unless `force`.
     """
-    from agentrunner.plans.conversation import undo as undo_change
     from agentrunner.text.times import stamp_now
 
-    store = _store(repo, state_dir)
-    return await aside(undo_change, store, at=stamp_now(), author=author, force=force)
+    undo = _store(repo, state_dir).undo
+    return await aside(undo, at=stamp_now(), author=author, force=force)
 
 
 def plan_instructions(

@@ -104,6 +104,12 @@ def show(text: str, stream: TextIO | None = None) -> None:
         target.flush()
 
 
+def show_json(value: object, *, ensure_ascii: bool = True) -> int:
+    """Write a value as one line of JSON; return the exit code of success."""
+    show(json.dumps(value, ensure_ascii=ensure_ascii))
+    return 0
+
+
 def tell(text: str, stream: TextIO | None = None) -> None:
     """Write sentences and commands to copy, set apart by two blanks, as the terminal has room."""
     show("\n".join(sentence_lines(text, columns_of(stream or sys.stdout))), stream)

@@ -28,6 +28,7 @@ from agentrunner.commands.console import (
 )
 from agentrunner.commands.fail import named
 from agentrunner.commands.log_lines import logging_to
+from agentrunner.commands.meanwhile import meanwhile
 from agentrunner.commands.question_prompt import ask_inline, ask_yes, prompt_of
 from agentrunner.commands.which_run import git_of, name_needed
 from agentrunner.environment import user_name
@@ -143,13 +144,8 @@ def _forget(state_dir: Path, run_id: str) -> None:
 
 async def _ticking(work: Work, console: Console) -> Result:
     awaitable = work(_options(console))
-    ticker = asyncio.create_task(_tick(console))
-    try:
+    async with meanwhile(_tick(console)):
         return await awaitable
-    finally:
-        ticker.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await ticker
 
 
 async def _tick(console: Console) -> None:

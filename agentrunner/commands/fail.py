@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 import re
 import sys
@@ -15,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agentrunner import environment
-from agentrunner.commands.console import Console, Output, form_of, show
+from agentrunner.commands.console import Console, Output, form_of, show, show_json
 from agentrunner.errors import AgentRunnerError, InfraError, LockHeld
 from agentrunner.errors.runs import DiskFull, StateUnwritable
 from agentrunner.screens.errors import error_screen
@@ -108,7 +107,7 @@ def tell(
     """
     known = named(error, state_dir)
     if as_json and of_plan:
-        show(json.dumps(failed_plan(known)))
+        show_json(failed_plan(known))
     elif as_json:
         from agentrunner.results import Result  # models, which no error on a terminal needs
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from agentrunner import environment
 from agentrunner.commands.console import Output, form_of, interactive, show, tell
+from agentrunner.commands.meanwhile import meanwhile
 from agentrunner.commands.plan_drive import PlanConsole
 from agentrunner.commands.plan_place import repository
 from agentrunner.commands.plan_status import show_status
@@ -59,7 +60,9 @@ def watch_plan(repo: str | None, output: Output) -> int:
             ):
                 pass
         else:
-            _print_events(folder, console)
+            for event in _followed(folder):
+                console.hear(event)
+                console.poll()
     except KeyboardInterrupt:
         tell("\nThe plan continues.  agentrunner watch --plan", sys.stderr)
         return INTERRUPTED
@@ -86,11 +89,10 @@ async def _show_tree(
     keep = answering(repo, output.state_dir)
     questions = PlanQuestions(view, keep, asyncio.Event(), ask=interactive(output))
     questions.left = left
-    hearing = asyncio.create_task(_pass_on_events(folder, console))
     try:
-        await questions.attend(lambda status: not (status.driven or folder.attended))
+        async with meanwhile(_pass_on_events(folder, console)):
+            await questions.attend(lambda status: not (status.driven or folder.attended))
     finally:
-        hearing.cancel()
         view.close()
     return questions.answered
 
@@ -123,12 +125,6 @@ async def _pass_on_events(folder: PlanFolder, console: PlanConsole) -> None:
             console.hear(event)
         console.poll()
         await asyncio.sleep(LOOK_SEC)
-
-
-def _print_events(folder: PlanFolder, console: PlanConsole) -> None:
-    for event in _followed(folder):
-        console.hear(event)
-        console.poll()
 
 
 def _followed(folder: PlanFolder) -> Iterator[EventLine]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,9 +12,10 @@ import typer
 
 from agentrunner import environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import paint_for, show, width_of
+from agentrunner.commands.console import paint_for, show, show_json, width_of
 from agentrunner.commands.index import Entries, Index, index_app
 from agentrunner.commands.planner_settings import no_planner, settled_planner
+from agentrunner.config.markdown import Language
 from agentrunner.registry import PLANNERS
 
 if TYPE_CHECKING:
@@ -29,13 +28,6 @@ COMMANDS: Entries = {
         "Play scenes with a known right answer; see what it is fit for.",
     ),
 }
-
-
-class Language(StrEnum):
-    """The language of scenes."""
-
-    en = "en"
-    ja = "ja"
 
 
 class PlannerCommands(Index):
@@ -69,7 +61,7 @@ def list_kinds(
     rows = rows_of(settled, why, os.environ)
     if as_json:
         for row in rows:
-            show(json.dumps(row, ensure_ascii=False))
+            show_json(row, ensure_ascii=False)
         return 0
     show(planners_screen(rows, width_of(sys.stdout), paint_for(sys.stdout)))
     return 0
@@ -117,7 +109,7 @@ def try_out(
     from agentrunner.scenes.scene import load_scenes
 
     state = environment.state_dir(state_dir)
-    chosen = load_scenes(scenes, language=language.value if language else None, only=only or ())
+    chosen = load_scenes(scenes, language=language, only=only or ())
     if reference:
         settled = _scripted(settled_planner(os.environ, state, policy, kind="mock")[0])
         settled = settled.model_copy(update={"script_text": reference_script(chosen)})

@@ -38,7 +38,8 @@ def resume(
         str | None, typer.Option("--message", "-m", help="A remark for the planner.")
     ] = None,
     on_change: Annotated[
-        opt.OnChange | None, typer.Option("--on-change", help="If task file or PRD changed.")
+        Literal["replan", "continue"] | None,
+        typer.Option("--on-change", help="If task file or PRD changed."),
     ] = None,
     budget: Annotated[
         list[str] | None,
@@ -64,14 +65,12 @@ def resume(
 
     def work(options: Options) -> Awaitable[Result]:
         run_id = run_for("resume", run, output.state_dir, output)
-        keep = on_change is not None and on_change is opt.OnChange.keep
-        change: Literal["replan", "continue"] | None = "continue" if keep else "replan"
         return api.resume(
             run_id,
             options,
             max_loops=max_loops,
             message=message,
-            on_change=change if on_change else None,
+            on_change=on_change,
             budget=budget or (),
             by=user_name(),
             planner=planner,
@@ -364,14 +363,14 @@ def accept(
         given = list(named)
         if known_red:
             _check_alone(unchanged)
-            run_id, more = _run_of(given, output)
+            run_id, more = _run_and_names(given, output, tests=True)
             names = [*known_red, *more]
             result = await api.accept(
                 run_id, reason, known_red=names, by=by or user_name(), how=options
             )
             line.append(await asyncio.to_thread(_line_for, options.state_dir, run_id))
             return result
-        run_id, criteria = await asyncio.to_thread(_run_and_criteria, given, output)
+        run_id, criteria = await asyncio.to_thread(_run_and_names, given, output, tests=False)
         return await api.accept(
             run_id,
             reason,
@@ -406,16 +405,6 @@ def _check_alone(unchanged: bool) -> None:
         )
 
 
-def _run_of(words: list[str], output: Output) -> tuple[str, list[str]]:
-    """Return the run, and the other words: further names after `--known-red`."""
-    if words:
-        try:
-            return resolve(words[0], output.state_dir)[1], words[1:]
-        except UsageError:
-            pass
-    return run_for("accept", None, output.state_dir, output), words
-
-
 def _line_for(state_dir: Path, run_id: str) -> str:
     """Return the line for the task file that keeps a run's known reds; "" if the run is gone."""
     from agentrunner.engine.commits import load_task_of
@@ -429,17 +418,21 @@ def _line_for(state_dir: Path, run_id: str) -> str:
     return task_file_line(load_task_of(folder), RunLog(folder.log_file))
 
 
-def _run_and_criteria(words: list[str], output: Output) -> tuple[str, list[str]]:
-    """Return run and criteria: the first word is the run, unless the default run has that id."""
+def _run_and_names(words: list[str], output: Output, *, tests: bool) -> tuple[str, list[str]]:
+    """Return the run, which the first word may name, and the other words: criteria or `tests`.
+
+    A first word that is no run is a test, or a criterion of the default run; else it raises.
+    """
     if not words:
         return run_for("accept", None, output.state_dir, output), []
     try:
         return resolve(words[0], output.state_dir)[1], words[1:]
     except UsageError:
         run_id = run_for("accept", None, output.state_dir, output)
+        if tests:
+            return run_id, words
         standing = api.look_sync(run_id, state_dir=output.state_dir)
-        known = {one.id for one in standing.acceptance_criteria}
-        if words[0] not in known:
+        if words[0] not in {one.id for one in standing.acceptance_criteria}:
             raise
         return run_id, words
 

@@ -8,7 +8,7 @@ or speak another language (`PROJECT_MAY`).
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -39,6 +39,10 @@ PROJECT_MAY: Mapping[str, tuple[str, ...]] = {
     "runner.note.template": NOTE_TEMPLATES,
 }
 """Settings that a repository may make, with the allowed values; () allows any valid value."""
+_ONLY_YOURS: Mapping[str, str] = {
+    "extensions": "add workers, planners or sandboxes: they are code",
+    "notify": "set notify: it is a command that runs outside of the sandbox",
+}
 _RELATIVE_TO_TASK: tuple[KeyPath, ...] = (
     ("runner", "patterns"),
     ("runner", "meta", "script"),
@@ -79,11 +83,8 @@ class ConfigFile(ConfigModel):
 
 def notify_command(environ: Mapping[str, str]) -> str:
     """Return the command of `notify` in the person's own file; "" for none. Raises UsageError."""
-    own = user_file(environ)
-    if own is None or not _exists(own):
-        return ""
-    tree = _validated(read_yaml(read_text(own, name=str(own)), str(own)))
-    return str(tree.value.get("notify") or "")
+    tree = _own_file(environ)
+    return str(tree.value.get("notify") or "") if tree else ""
 
 
 def own_settings(environ: Mapping[str, str]) -> list[tuple[str, str, str]]:
@@ -91,17 +92,20 @@ def own_settings(environ: Mapping[str, str]) -> list[tuple[str, str, str]]:
 
     Raises UsageError.
     """
-    own = user_file(environ)
-    if own is None or not _exists(own):
-        return []
-    tree = _validated(read_yaml(read_text(own, name=str(own)), str(own)))
-    written = {name: tree.value.get(name) for name in ConfigFile.model_fields}
+    tree = _own_file(environ)
     return [
         (dotted(path), str(value), tree.place(path).where)
-        for name, section in written.items()
-        if name not in ("runner", "version") and section
+        for name in ConfigFile.model_fields
+        if tree and name not in ("runner", "version") and (section := tree.value.get(name))
         for path, value in _leaves(section, (name,))
     ]
+
+
+def _own_file(environ: Mapping[str, str]) -> YamlTree | None:
+    own = user_file(environ)
+    if own is None or not _exists(own):
+        return None
+    return _validated(read_yaml(read_text(own, name=str(own)), str(own)))
 
 
 def read_layers(repo: Path, environ: Mapping[str, str]) -> list[YamlTree]:
@@ -117,10 +121,9 @@ def read_layers(repo: Path, environ: Mapping[str, str]) -> list[YamlTree]:
         if not (isinstance(tree.value, dict) and "task" in tree.value):
             layers.append(_validated(tree))
             _refuse_all_but_harmless(tree)
-    own = user_file(environ)
-    if own is not None and _exists(own):
-        layers.append(_validated(read_yaml(read_text(own, name=str(own)), str(own))))
-        _refuse_relative(layers[-1])
+    if own := _own_file(environ):
+        layers.append(own)
+        _refuse_relative(own)
     return layers
 
 
@@ -140,22 +143,11 @@ def _validated(tree: YamlTree) -> YamlTree:
 
 
 def _refuse_all_but_harmless(tree: YamlTree) -> None:
-    if tree.value.get("extensions"):
-        raise mistake(
-            tree,
-            ("extensions",),
-            "A repository may not add workers, planners or sandboxes: they are code.",
-            error=ProjectSetting,
-            remedy="write it into your own config.yaml",
-        )
-    if tree.value.get("notify"):
-        raise mistake(
-            tree,
-            ("notify",),
-            "A repository may not set notify: it is a command that runs outside of the sandbox.",
-            error=ProjectSetting,
-            remedy="write it into your own config.yaml",
-        )
+    for name, why in _ONLY_YOURS.items():
+        if tree.value.get(name):
+            remedy = "write it into your own config.yaml"
+            message = f"A repository may not {why}."
+            raise mistake(tree, (name,), message, error=ProjectSetting, remedy=remedy)
     for path, value in _leaves(tree.value.get("runner") or {}, ("runner",)):
         allowed = PROJECT_MAY.get(dotted(path))
         if allowed is None or (allowed and value not in allowed):
@@ -217,10 +209,7 @@ def lay_under(tree: YamlTree, layers: Sequence[YamlTree]) -> None:
 def _refuse_plain_http(tree: YamlTree) -> None:
     """Refuse a task file that lets the person's key cross their network in the clear."""
     path: KeyPath = ("runner", "meta", "allow_plain_http")
-    value: Any = tree.value
-    for part in path:
-        value = value.get(part) if isinstance(value, dict) else None
-    if value in (None, False, "false") or tree.place(path).where.startswith("--"):
+    if tree.at(*path) in (None, False, "false") or tree.place(path).where.startswith("--"):
         return
     raise mistake(
         tree,
@@ -235,7 +224,7 @@ def _refuse_plain_http(tree: YamlTree) -> None:
 def _lower_sight(tree: YamlTree, layer: YamlTree) -> None:
     """Let the layer's `see` replace a wider one of the task."""
     path: KeyPath = ("runner", "meta", "see")
-    mine, theirs = (_sight(one.value) for one in (tree, layer))
+    mine, theirs = (_sight(one) for one in (tree, layer))
     if mine is None or theirs is None:
         return
     if SEES.index(mine) <= SEES.index(theirs):
@@ -244,13 +233,12 @@ def _lower_sight(tree: YamlTree, layer: YamlTree) -> None:
     if tree.place(path).where.startswith("--"):  # an option of the person who starts the run
         return
     tree.value["runner"]["meta"]["see"] = theirs
-    _take_places(tree, layer, path, theirs)
+    tree.take_places(layer, path)
 
 
-def _sight(value: Any) -> See | None:
+def _sight(tree: YamlTree) -> See | None:
     """Return a file's `runner.meta.see`; None if it is missing or no valid word."""
-    runner = value.get("runner") if isinstance(value, dict) else None
-    planner = runner.get("meta") if isinstance(runner, dict) else None
+    planner = tree.at("runner", "meta")
     if not isinstance(planner, dict):
         return None
     if planner.get("see") in SEES:
@@ -280,16 +268,6 @@ def _fill(tree: YamlTree, layer: YamlTree, path: KeyPath) -> None:
         here = (*path, key)
         if key not in mine or (mine[key] is None and isinstance(value, dict)):
             mine[key] = value
-            _take_places(tree, layer, here, value)
+            tree.take_places(layer, here)
         elif isinstance(mine[key], dict) and isinstance(value, dict):
             _fill(tree, layer, here)
-
-
-def _take_places(tree: YamlTree, layer: YamlTree, path: KeyPath, value: Any) -> None:
-    if path in layer.places:
-        tree.places[path] = layer.places[path]
-    items: Iterable[tuple[str | int, Any]] = ()
-    if isinstance(value, dict | list):
-        items = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, inner in items:
-        _take_places(tree, layer, (*path, key), inner)

@@ -57,16 +57,13 @@ def kind_named(section: str, overrides: Iterable[str], options: Mapping[str, Any
 
 def leave_other_kinds(tree: YamlTree, overrides: Sequence[str], options: Mapping[str, Any]) -> None:
     """Drop what a file sets for one kind of planner or worker, where an option names another."""
-    runner = tree.value.get("runner")
     for section in KINDS:
-        own = runner.get(section) if isinstance(runner, dict) else None
+        own = tree.at("runner", section)
         wanted = kind_named(section, overrides, options)
         if isinstance(own, dict) and is_other_kind(own.get("kind"), wanted):
             for name in OF_ONE_KIND[section]:
                 own.pop(name, None)
-                path = ("runner", section, name)
-                for old in [old for old in tree.places if old[: len(path)] == path]:
-                    del tree.places[old]
+                tree.move_places(("runner", section, name), None)
 
 
 def key_of(override: str) -> str:
@@ -123,9 +120,7 @@ def _choose_from_list(tree: YamlTree, wanted: Any) -> bool:
     for index, worker in enumerate(workers if isinstance(workers, list) else ()):
         if isinstance(worker, dict) and _is_meant(worker, str(wanted)):
             runner["worker"] = worker
-            listed: KeyPath = ("runner", "workers", index)
-            for old in [old for old in tree.places if old[:3] == listed]:
-                tree.places["runner", "worker", *old[3:]] = tree.places.pop(old)
+            tree.move_places(("runner", "workers", index), ("runner", "worker"))
             return True
     return False
 
@@ -167,6 +162,5 @@ def _put(tree: YamlTree, path: KeyPath, value: Any, place: Place) -> None:
                 remedy="agentrunner explain reference/task-file.md has all settings",
             )
     here[path[-1]] = value
-    for old in [old for old in tree.places if old[: len(path)] == path]:
-        del tree.places[old]
+    tree.move_places(path, None)
     tree.places[path] = place

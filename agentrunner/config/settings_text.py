@@ -8,7 +8,7 @@ from typing import Any
 
 from agentrunner.config.spec import whole_path
 from agentrunner.config.yaml_text import Path as KeyPath
-from agentrunner.config.yaml_text import YamlTree, read_yaml
+from agentrunner.config.yaml_text import YamlTree, read_yaml, value_at
 from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import BadOption
 
@@ -56,14 +56,14 @@ def without_setting(text: str, path: KeyPath, name: str) -> str:
     Lines are taken out one by one, so that comments stay where the layout allows that.
     """
     tree = read_yaml(text, name)
-    if _at(tree.value, path) is None:
+    if tree.at(*path) is None:
         return text
     expected = json.loads(json.dumps(tree.value))
     kept, gone = path, path
     while kept:
         gone, kept = kept, kept[:-1]
-        del _at(expected, kept)[gone[-1]]
-        if _at(expected, kept):
+        del value_at(expected, kept)[gone[-1]]
+        if value_at(expected, kept):
             break
     changed = _without_lines(text, tree, gone)
     if changed is not None and _reads_as(changed, expected or None, name):
@@ -129,7 +129,7 @@ def read_plain(text: str) -> Any:
 
 def _replace_line(text: str, tree: YamlTree, path: KeyPath, wanted: Any) -> str | None:
     """The text with an existing scalar replaced in its line, keeping the comment; or None."""
-    place, before = tree.places.get(path), _at(tree.value, path)
+    place, before = tree.places.get(path), tree.at(*path)
     if place is None or place.line is None or not isinstance(before, str):
         return None
     lines = text.split("\n")
@@ -141,15 +141,9 @@ def _replace_line(text: str, tree: YamlTree, path: KeyPath, wanted: Any) -> str 
     return "\n".join(lines)
 
 
-def _at(value: Any, path: KeyPath) -> Any:
-    for part in path:
-        value = value.get(part) if isinstance(value, dict) else None
-    return value
-
-
 def _insert_lines(text: str, tree: YamlTree, path: KeyPath, wanted: Any) -> str | None:
     """Return the text with new lines at the start of the deepest existing section; or None."""
-    depth = max(n for n in range(len(path)) if isinstance(_at(tree.value, path[:n]), dict))
+    depth = max(n for n in range(len(path)) if isinstance(tree.at(*path[:n]), dict))
     lines = text.split("\n") if text.strip() else []
     if depth == 0:
         while lines and not lines[-1].strip():

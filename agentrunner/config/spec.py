@@ -30,6 +30,7 @@ from agentrunner.config.agents import (
 )
 from agentrunner.config.budget import BudgetSpec
 from agentrunner.config.config_model import ConfigModel
+from agentrunner.config.markdown import Language
 from agentrunner.config.naming import is_safe_id
 from agentrunner.config.sandbox import Hosts, SandboxSpec
 from agentrunner.text.lazy_regex import lazy_regex
@@ -449,9 +450,9 @@ class TaskSpec(BaseModel):
     """The replies of a `script` planner."""
     patterns_text: str | None = None
     template_text: str | None = None
-    language: Literal["en", "ja"] = "en"
+    language: Language = "en"
     """Of prompts: `runner.meta.language`, or read off the PRD."""
-    note_language: Literal["en", "ja"] = "en"
+    note_language: Language = "en"
     places: dict[str, str] = {}
     """Where settings of `runner` and commands of `task` were written: dotted name to
     "task.yaml:21" or "--sandbox". What is not in here is a default."""

@@ -16,7 +16,7 @@ from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import DuplicateKey, ForbiddenYaml, YamlSyntax
 from agentrunner.text.yaml_events import Fault, Path, YamlReader
 
-__all__ = ["Path", "Place", "Value", "YamlTree", "read_yaml"]
+__all__ = ["Path", "Place", "Value", "YamlTree", "read_yaml", "value_at"]
 
 MAX_DEPTH = 32
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
@@ -54,6 +54,29 @@ class YamlTree(Struct):
             if path[:end] in self.places:
                 return self.places[path[:end]]
         return Place("")
+
+    def at(self, *path: str | int) -> Value:
+        """Return the value at this path; None where there is none."""
+        return value_at(self.value, path)
+
+    def move_places(self, path: Path, to: Path | None) -> None:
+        """Record the places of a value, and of what is in it, for another path, or for none."""
+        for old in [old for old in self.places if old[: len(path)] == path]:
+            place = self.places.pop(old)
+            if to is not None:
+                self.places[*to, *old[len(path) :]] = place
+
+    def take_places(self, other: YamlTree, path: Path) -> None:
+        """Record those of a value that was taken from another document, and of what is in it."""
+        places = other.places.items()
+        self.places.update((one, place) for one, place in places if one[: len(path)] == path)
+
+
+def value_at(value: Value, path: Path) -> Value:
+    """Return what nested mappings hold at this path; None where they hold nothing."""
+    for part in path:
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
 
 
 def read_yaml(text: str, name: str, *, first_line: int = 1) -> YamlTree:

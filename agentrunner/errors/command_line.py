@@ -10,7 +10,6 @@ class BadOption(UsageError):
     task file.
     """
 
-    code = "bad-option"
     advice = """
     `--set key.path=VALUE`, with VALUE in YAML; `--approve plan,worker,complete`;
     `--build-arg NAME=VALUE`.
@@ -22,14 +21,12 @@ class BadName(UsageError):
     digit first, no `..`.
     """
 
-    code = "bad-name"
     advice = "Choose another name."
 
 
 class BadEnvironment(InfraError):
     """A variable of the environment that AgentRunner reads has a value it cannot use."""
 
-    code = "bad-environment"
     advice = """
     The message names it. `env | grep AGENTRUNNER` shows what your shell sets;
     docs/how-to/install.md lists all variables with what each takes.
@@ -46,21 +43,18 @@ class AlreadyExists(UsageError):
 class UnknownCode(UsageError):
     """There is no page for this code."""
 
-    code = "unknown-code"
     advice = "The codes stand between the brackets of `error[CODE]`."
 
 
 class UnknownSchema(UsageError):
     """There is no schema of this name."""
 
-    code = "unknown-schema"
     advice = "`agentrunner schema` lists them; editors read the one of `agentrunner schema task`."
 
 
 class UnknownKind(UsageError):
     """There is no planner, worker, sandbox or image of this kind."""
 
-    code = "unknown-kind"
     advice = """
     A kind is the name of an adapter (`codex-cli`, `claude-code`, `openai-chat`, `bwrap`), neither
     that of its program (`codex`, `claude`) nor that of a model: a model goes into `model:`, or
@@ -87,7 +81,6 @@ class BadExtension(UsageError):
 class NoEditor(InfraError):
     """The editor that EDITOR or VISUAL names, or `vi`, cannot be started."""
 
-    code = "no-editor"
     advice = "Set EDITOR to an editor that is installed, for example `EDITOR=nano`."
 
 
@@ -96,7 +89,6 @@ class NotInstalled(UsageError):
     that it needs in an image are not known.
     """
 
-    code = "not-installed"
     advice = """
     In the source folder run `scripts/setup.sh runtime`, or install it with pip, and try
     again.
@@ -108,7 +100,6 @@ class EventsInRepository(UsageError):
     every look at the tree would find it changed, and count it as an edit.
     """
 
-    code = "events-in-repository"
     advice = """
     Name a file outside the repository, for example
     `agentrunner run users-api.md --events /tmp/users-api.jsonl`.
@@ -120,7 +111,6 @@ class RecordInRepository(UsageError):
     it would count as a change at every look.
     """
 
-    code = "record-in-repository"
     advice = "Name a file elsewhere, for example `--record /tmp/run.jsonl`."
 
 
@@ -139,7 +129,6 @@ class ReplayMismatch(TaskFailed):
     was recorded. The message names the first request that differs, and where.
     """
 
-    code = "replay-mismatch"
     advice = """
     Compare task file, PRD and repository with those of the recorded run, or record it
     again with `agentrunner run … --record FILE`.

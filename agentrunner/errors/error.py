@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import re
+from typing import Any, ClassVar
 
 
 class AgentRunnerError(Exception):
@@ -12,7 +13,9 @@ class AgentRunnerError(Exception):
 
     exit_code = 1
     code = "internal"
-    """One spelling for people and programs; `agentrunner explain CODE` says more."""
+    """One spelling for people and programs; `agentrunner explain CODE` says more. A class of this
+    package that names none has its own name: BadCheck is `bad-check`. All others have their base's.
+    """
     old_codes: ClassVar[tuple[str, ...]] = ()
     """Earlier spellings, which `agentrunner explain` still knows; of this class alone."""
     advice: ClassVar[str] = """
@@ -20,6 +23,11 @@ class AgentRunnerError(Exception):
     after a look at what is in it.
     """
     """What to do about errors of this class, as Markdown; inherited by none."""
+
+    def __init_subclass__(cls, **how: Any) -> None:
+        super().__init_subclass__(**how)
+        if "code" not in vars(cls) and cls.__module__.startswith("agentrunner.errors."):
+            cls.code = re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
 
     def __init__(
         self,
@@ -83,7 +91,6 @@ class InfraError(AgentRunnerError):
 class TaskFailed(AgentRunnerError):
     """The task cannot continue and ends FAILED. The message says why."""
 
-    code = "task-failed"
     advice = """
     `agentrunner logs` shows what happened; `agentrunner resume -m "..."` tries
     again with a hint, `agentrunner undo` puts the files back.

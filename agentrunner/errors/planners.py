@@ -10,7 +10,6 @@ class BaseUrlRefused(UsageError):
     address, credentials inside it, or plain http to another machine.
     """
 
-    code = "base-url-refused"
     advice = """
     Write it as `https://host/v1`, without a user or key in it: the key comes from a variable. Plain
     `http://` is for this machine (`http://127.0.0.1:8080/v1`). For a server in your own network set
@@ -108,7 +107,6 @@ class PlannerRefused(InfraError):
     about. The plan is as it was. A run asks a person instead.
     """
 
-    code = "planner-refused"
     advice = """
     Fix the variable or setting that the message names, then type the command that it shows under
     `say it again`: all that was said is in it. `agentrunner doctor --planner` makes one small call.
@@ -120,7 +118,6 @@ class PlannerAway(InfraError):
     `runner.budget.wait_sec` allows to wait, while a plan is talked about. The plan is as it was.
     """
 
-    code = "planner-away"
     passes = True
     advice = """
     Type the command that the message shows under `say it again` when the planner is back: all that
@@ -135,7 +132,6 @@ class NoPlanner(InfraError):
     could be executed. Nothing was spent.
     """
 
-    code = "no-planner"
     advice = """
     Take one of the ways that are listed: export OPENAI_API_KEY, log a CLI in
     (`agentrunner workers` shows how), or say how the result is tested: `--test CMD`. What a policy
@@ -148,7 +144,6 @@ class NoPlannerKey(InfraError):
     a CLI has no usable login here either. Nothing was spent.
     """
 
-    code = "no-planner-key"
     advice = """
     Export it; a local server takes any text. For `codex-cli` and `claude-code` a
     login is enough, see `docs/how-to/login.md`. `--planner checklist` needs no model.
@@ -160,7 +155,6 @@ class PlannerMissing(InfraError):
     is not found: outside of the repository on this machine, or in the image of its sandbox.
     """
 
-    code = "planner-missing"
     advice = """
     Install it as the message says, or name it: `AGENTRUNNER_CODEX` or
     `AGENTRUNNER_CLAUDE` with its absolute path. `docs/how-to/planners.md` has the other planners.
@@ -170,7 +164,6 @@ class PlannerMissing(InfraError):
 class ScriptEnded(TaskFailed):
     """The scripted planner has no reply left for what the run asks."""
 
-    code = "script-ended"
     advice = "Add one to the script; `agentrunner resume` takes the next unused item."
 
 
@@ -184,7 +177,6 @@ class BadScript(UsageError):
 class ScriptMismatch(TaskFailed):
     """The next reply of the script is for another question than the run asks."""
 
-    code = "script-mismatch"
     advice = """
     Put the items in the order of the calls: plan_task, then next_action per
     decision, completion_assessment after mark_complete.
@@ -194,7 +186,6 @@ class ScriptMismatch(TaskFailed):
 class ScriptMissing(UsageError):
     """`meta.kind: script` needs `runner.meta.script`."""
 
-    code = "script-missing"
     advice = "Name the file, relative to the task file."
 
 
@@ -215,7 +206,6 @@ class MessageTooLong(UsageError):
     Nothing was spent.
     """
 
-    code = "message-too-long"
     advice = """
     Put it into a file of the repository, and say what of it is to be planned, or say
     it in several messages.

@@ -71,7 +71,6 @@ class ForgeTokenMissing(InfraError):
 class ForgeUnavailable(InfraError):
     """The forge answered three times with errors, or not at all."""
 
-    code = "forge-unavailable"
     passes = True
     advice = """
     `agentrunner plan run --pr` once it is back. It looks for an open request of
@@ -109,7 +108,6 @@ class NotInPlace(UsageError):
 class NoPlan(UsageError):
     """This repository has no plan yet."""
 
-    code = "no-plan"
     advice = """
     `agentrunner plan "what you want"` makes one.
     """
@@ -121,7 +119,6 @@ class NoProposal(UsageError):
     or not at all.
     """
 
-    code = "no-proposal"
     advice = """
     Say again what you want: `agentrunner plan "…"` makes a proposal for the plan as
     it is now.
@@ -133,7 +130,6 @@ class NothingToUndo(UsageError):
     latest versions, which are all that is kept whole.
     """
 
-    code = "nothing-to-undo"
     advice = """
     Say what should be different: `agentrunner plan "…"`.
     """
@@ -144,7 +140,6 @@ class OntoConflict(TaskFailed):
     same lines. That branch is where it was.
     """
 
-    code = "onto-conflict"
     advice = """
     Merge the plan's branch by hand (`git merge`), resolve what both changed, run the tests and
     commit. Nothing of the plan has to be repeated: its branch holds the finished work.
@@ -157,7 +152,6 @@ class OntoRed(TaskFailed):
     the plan's branch. The branch of `--onto` is where it was.
     """
 
-    code = "onto-red"
     advice = """
     Merge by hand and look at what fails; the message names it, with the end of its
     output.
@@ -183,7 +177,6 @@ class PlanAtWork(UsageError):
     worked on.
     """
 
-    code = "plan-at-work"
     advice = "Wait until it ends (`agentrunner plan status`)."
 
 
@@ -193,7 +186,6 @@ class PlanConflict(AgentRunnerError):
     """
 
     exit_code = 2
-    code = "plan-conflict"
     advice = """
     Look at it with `agentrunner plan`, and say again what you want. In a conversation
     the planner is asked again by itself, about the plan as it is now.
@@ -205,7 +197,6 @@ class PlanDamaged(UsageError):
     It was not touched.
     """
 
-    code = "plan-damaged"
     advice = """
     Move it away, and bring the plan back from what `agentrunner plan export` wrote, by
     `agentrunner plan import FOLDER`; or use the AgentRunner that wrote it.
@@ -229,7 +220,6 @@ class PushFailed(InfraError):
     cannot be reached. It is in your repository all the same.
     """
 
-    code = "push-failed"
     passes = True
     advice = "Look at what git said, in the message; then `agentrunner plan run --pr` again."
 
@@ -239,7 +229,6 @@ class UnknownPlan(UsageError):
     plans of its own.
     """
 
-    code = "unknown-plan"
     advice = """
     `agentrunner plan list --all` shows their names, also of those that are archived.
     """
@@ -250,7 +239,6 @@ class UnknownQuestion(UsageError):
     or never asked.
     """
 
-    code = "unknown-question"
     advice = "`agentrunner plan` shows the open questions with their numbers."
 
 
@@ -259,7 +247,6 @@ class UnknownTask(UsageError):
     deleted keeps its own, and an undo that brings the task back brings the id back.
     """
 
-    code = "unknown-task"
     advice = "`agentrunner plan` shows the tree with all ids."
 
 
@@ -268,7 +255,6 @@ class WorkChanged(InfraError):
     committed must be what was judged.
     """
 
-    code = "work-changed"
     advice = """
     `agentrunner diff RUN` shows what was judged. Put the files back, then
     `agentrunner plan run`; or `agentrunner resume RUN` to have it judged as it is now.

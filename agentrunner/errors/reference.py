@@ -21,20 +21,21 @@ An error is printed as `error[CODE]: sentence`, with its place and one thing to 
 
 
 def by_code() -> dict[str, type[AgentRunnerError]]:
-    """Every code with its class, sorted. A subclass without a code of its own has that of its
-    base.
-    """
+    """Every code with its class, sorted; of classes that share one, the first."""
     for module in pkgutil.iter_modules(errors.__path__, f"{errors.__name__}."):
         import_module(module.name)
-    found = {kind.code: kind for kind in _kinds(AgentRunnerError) if "code" in vars(kind)}
+    found = {kind.code: kind for kind in reversed([*with_own_code()])}
     return dict(sorted(found.items()))
 
 
-def _kinds(kind: type[AgentRunnerError]) -> Iterator[type[AgentRunnerError]]:
-    if kind.__module__.startswith(f"{errors.__name__}."):
+def with_own_code(
+    kind: type[AgentRunnerError] = AgentRunnerError,
+) -> Iterator[type[AgentRunnerError]]:
+    """Yield this class and those below it, without those that have the code of a base."""
+    if all(getattr(base, "code", "") != kind.code for base in kind.__bases__):
         yield kind
     for below in kind.__subclasses__():
-        yield from _kinds(below)
+        yield from with_own_code(below)
 
 
 def old_codes() -> dict[str, str]:

@@ -36,13 +36,9 @@ class ProtocolError(UsageError):
 class ReplyEmpty(ProtocolError):
     """The reply holds nothing."""
 
-    code = "reply-empty"
-
 
 class ReplyTooLarge(ProtocolError):
     """The reply, or the message in it, is larger than is read."""
-
-    code = "reply-too-large"
 
 
 class ReplyIncomplete(ProtocolError):
@@ -50,67 +46,45 @@ class ReplyIncomplete(ProtocolError):
     limit.
     """
 
-    code = "reply-incomplete"
-
 
 class ReplyRefusal(ProtocolError):
     """The model declined to answer."""
-
-    code = "reply-refusal"
 
 
 class ReplyNotFound(ProtocolError):
     """There is no JSON or YAML document in the reply."""
 
-    code = "reply-not-found"
-
 
 class ReplyAmbiguous(ProtocolError):
     """The reply holds several different answers."""
-
-    code = "reply-ambiguous"
 
 
 class ReplySyntax(ProtocolError):
     """The document in the reply is neither valid JSON nor valid YAML."""
 
-    code = "reply-syntax"
-
 
 class ReplyForbiddenYaml(ProtocolError):
     """The reply uses anchors, tags or several documents."""
-
-    code = "reply-forbidden-yaml"
 
 
 class ReplyDuplicateKey(ProtocolError):
     """A key stands twice in one mapping."""
 
-    code = "reply-duplicate-key"
-
 
 class ReplyUnsupportedVersion(ProtocolError):
     """The message is not of version 1."""
-
-    code = "reply-unsupported-version"
 
 
 class ReplyWrongType(ProtocolError):
     """The reply is another message than the one that was asked for."""
 
-    code = "reply-wrong-type"
-
 
 class ReplyMissing(ProtocolError):
     """A field that is needed is not there."""
 
-    code = "reply-missing"
-
 
 class ReplyInvalid(ProtocolError):
     """A field has a value that it cannot have."""
-
-    code = "reply-invalid"
 
 
 class ReplyQuestioned(ProtocolError):
@@ -119,14 +93,11 @@ class ReplyQuestioned(ProtocolError):
     judge's failure of what was shown without a word about it.
     """
 
-    code = "reply-questioned"
     old_codes = ()
 
 
 class ReplyPlaceholder(ProtocolError):
     """The reply repeats the form it was asked to fill in."""
-
-    code = "reply-placeholder"
 
 
 def reply_error(fault: str, path: str, message: str) -> ProtocolError:

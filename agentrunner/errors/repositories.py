@@ -31,7 +31,6 @@ class BareRepository(UsageError):
     work on.
     """
 
-    code = "bare-repository"
     advice = """
     Clone it and work in the clone: `git clone BARE work`, then `cd work`. The result goes back with
     `git push`. A work tree of it (`git worktree add ../work BRANCH`) does as well.
@@ -44,7 +43,6 @@ class BranchCheckedOut(UsageError):
     edited.
     """
 
-    code = "branch-checked-out"
     advice = """
     Leave out `--onto` and merge the plan's branch by hand, as the message says;
     or switch that folder to another branch.
@@ -56,7 +54,6 @@ class BranchExists(UsageError):
     run made. It is never moved.
     """
 
-    code = "branch-exists"
     advice = """
     Rename or delete it, or name another one: `--worktree BRANCH`. Where it came while
     the run was at work, the run is COMPLETE all the same: `agentrunner resume RUN` makes the branch
@@ -80,7 +77,6 @@ class ContentGone(GitFailed):
     has it. It is gone from there now, or damaged, and the run needs it.
     """
 
-    code = "content-gone"
     passes = False
     advice = """
     `git fsck` in the repository says what is missing. Bring the object back from a
@@ -91,7 +87,6 @@ class ContentGone(GitFailed):
 class DetachedHead(UsageError):
     """`--commit` commits on the branch that is checked out, and there is none."""
 
-    code = "detached-head"
     advice = "`git switch BRANCH`; or `--worktree`, which makes a branch of its own."
 
 
@@ -101,7 +96,6 @@ class FilteredFile(UsageError):
     commits no other content than git would.
     """
 
-    code = "filtered-file"
     advice = """
     The work is in the checkout or work tree of the run: `git add` and `git commit` it
     yourself. `agentrunner diff RUN` shows all of it.
@@ -120,7 +114,6 @@ class GitMissing(InfraError):
     repository itself need not be one of git.
     """
 
-    code = "git-missing"
     advice = """
     Install git (`apt install git`, `dnf install git`, `brew install git`) and see with
     `command -v git` that it is on the PATH of the process that runs `agentrunner`: services
@@ -135,7 +128,6 @@ class GitTimeout(GitFailed):
     file of a server that is away. Nothing is lost.
     """
 
-    code = "git-timeout"
     advice = """
     `git config --no-includes --list --show-origin` shows which files are included, without
     reading them. Once `git status` answers, run the command again; a run that had begun continues
@@ -149,7 +141,6 @@ class HeadMoved(UsageError):
     committed. The changes are in the files.
     """
 
-    code = "head-moved"
     advice = """
     Commit them by hand after a look; or go back to where the run began, then
     `agentrunner resume RUN`.
@@ -176,7 +167,6 @@ class MergeInProgress(InfraError):
     Nothing was spent.
     """
 
-    code = "merge-in-progress"
     advice = """
     Finish it or abort it with git, or begin with the last commit:
     `agentrunner run FILE --worktree --clean`.
@@ -188,7 +178,6 @@ class NoCommit(UsageError):
     begin from.
     """
 
-    code = "no-commit"
     advice = """
     Make a first commit, then run it again. For a plan `agentrunner plan run --git-init` makes
     it, of what is there; where you have staged files for it, `git commit -m start`.
@@ -200,7 +189,6 @@ class NoRepository(UsageError):
     is no git repository of its own.
     """
 
-    code = "no-repository"
     advice = """
     `git init` and a first commit; or run it without `--worktree` and `--commit`.
 
@@ -224,7 +212,6 @@ class PartialClone(UsageError):
     nothing is fetched for you.
     """
 
-    code = "partial-clone"
     advice = """
     `git fetch --refetch --no-filter` brings the contents here. Or run in the checkout,
     without `--worktree` and `--commit`.
@@ -254,7 +241,6 @@ class RepositoryClosed(InfraError):
     ran, took them away. What the worker did is recorded, and the run continues from there.
     """
 
-    code = "repository-closed"
     advice = "`chmod u+rwx` on the folder, then `agentrunner resume`."
 
 
@@ -263,7 +249,6 @@ class RepositoryReadOnly(InfraError):
     read-only. Neither the work nor its note could be kept there. Nothing was spent.
     """
 
-    code = "repository-read-only"
     advice = "Make it writable, or work in a clone of your own."
 
 
@@ -272,7 +257,6 @@ class StagedChanges(UsageError):
     holds changes, or cannot be read (a split index).
     """
 
-    code = "staged-changes"
     advice = """
     Commit or unstage them (`git restore --staged .`), or use `--worktree`. Where they
     came while the run was at work: after that, `agentrunner resume RUN` makes the commit.
@@ -285,7 +269,6 @@ class TooManyFiles(InfraError):
     spent.
     """
 
-    code = "too-many-files"
     advice = """
     Name folders of data, caches or builds in `.gitignore` or `.git/info/exclude`, then start
     again. A run that a worker has begun goes by the rules it began with: remove what the worker
@@ -298,7 +281,6 @@ class RepositoryGone(InfraError):
     disk that is not mounted.
     """
 
-    code = "repository-gone"
     advice = """
     Put it back at its place, then continue. `agentrunner diff RUN` has what was done, as a patch;
     `agentrunner cancel RUN` ends the run.
@@ -311,7 +293,6 @@ class WorktreeGone(InfraError):
     is put aside with the plan.
     """
 
-    code = "worktree-gone"
     advice = """
     `agentrunner diff RUN` still has what was done, as a patch. Start the task again; what a
     plan's task did is on the plan's branch, which `agentrunner plan status` names, and can be
@@ -326,7 +307,6 @@ class UncommittedWork(UsageError):
     is committed: the branch would say that those tasks are done, and be without their work.
     """
 
-    code = "uncommitted-work"
     advice = """
     Commit what they did: `git add -A && git commit -m 'first tasks'`. Or begin with all
     that is there: `agentrunner plan run --include-uncommitted`.
@@ -336,9 +316,10 @@ class UncommittedWork(UsageError):
 class UnknownBranch(UsageError):
     """There is no branch of that name in your repository to bring the result onto."""
 
-    code = "unknown-branch"
     advice = "`git branch NAME`, or name one that is there."
 
 
 class GitDiskFull(DiskFull, GitFailed):
     """Git found no room on the disk."""
+
+    code = DiskFull.code

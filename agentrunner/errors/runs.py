@@ -12,7 +12,6 @@ RUN_NEEDS = "A small run needs some 5 MB, and a large repository as much as it h
 class AmbiguousRun(UsageError):
     """Several runs fit. They are listed in the message."""
 
-    code = "ambiguous-run"
     advice = (
         "Name one of them in full: `agentrunner list --all` shows id, task, state and age of each."
     )
@@ -37,7 +36,6 @@ class BaselineGone(InfraError):
     that the run kept are gone or damaged. It is shown as it was, and not resumed.
     """
 
-    code = "baseline-gone"
     advice = """
     `agentrunner show RUN` and the note have what is known of it. Begin anew for the
     rest: `agentrunner run`.
@@ -50,7 +48,6 @@ class BudgetNotHeld(UsageError):
     to a subscription. Nothing was started.
     """
 
-    code = "budget-not-held"
     advice = """
     Use a sandbox with a gateway (`--sandbox bwrap`, network `allowlist`), name a model
     with a price or add it to your `prices.yaml`, leave out the limit, or set
@@ -78,7 +75,6 @@ class DiskFull(InfraError):
     or one that it writes to. What was written before is whole.
     """
 
-    code = "disk-full"
     passes = True
     advice = """
     Make room: `df -h FOLDER` shows what there is, `agentrunner gc` deletes old runs. Then
@@ -101,7 +97,6 @@ class InputsChanged(UsageError):
     in the message.
     """
 
-    code = "inputs-changed"
     advice = """
     `--on-change replan` starts a new attempt with the files as they are now,
     read with the options that the run was started with; `--on-change continue` works with those
@@ -114,7 +109,6 @@ class NoTestNames(UsageError):
     another by name.
     """
 
-    code = "no-test-names"
     advice = """
     Use a test command whose tool reports names, as pytest, unittest, node, Jest, Go and
     Cargo do.
@@ -124,7 +118,6 @@ class NoTestNames(UsageError):
 class NoTestOutput(UsageError):
     """The test command did not run in that round, or what it printed is not kept."""
 
-    code = "no-test-output"
     advice = """
     The message names the rounds in which it ran; choose one of them. `agentrunner logs`
     tells what happened in each round.
@@ -134,7 +127,6 @@ class NoTestOutput(UsageError):
 class NotAKnownRed(UsageError):
     """The test was green before the run, or what was asked for names it: then it has to pass."""
 
-    code = "not-a-known-red"
     advice = """
     Fix it. Where it is red for another reason although the task names it, list it in
     `task.test.known_red` for the next run.
@@ -144,7 +136,6 @@ class NotAKnownRed(UsageError):
 class NotARun(UsageError):
     """What was named is a file, for instance a plan or a task file. Only a run can be verified."""
 
-    code = "not-a-run"
     advice = """
     Name a run: `agentrunner list` shows them. Left out, it is the newest run of this
     repository.
@@ -154,14 +145,12 @@ class NotARun(UsageError):
 class NotAcceptable(UsageError):
     """Only a run that ended NEEDS_REVIEW or FAILED can be accepted."""
 
-    code = "not-acceptable"
     advice = "`agentrunner show RUN` says where it stands."
 
 
 class HasEnded(UsageError):
     """The run has ended, so there is nothing to cancel. It stays as it is."""
 
-    code = "has-ended"
     advice = "`agentrunner show RUN` says how it ended; `agentrunner undo RUN` takes its work back."
 
 
@@ -170,7 +159,6 @@ class NotWaiting(UsageError):
     first answer counts.
     """
 
-    code = "not-waiting"
     advice = """
     `agentrunner show RUN` says where it stands. What you want to tell a run that is not waiting
     goes with `agentrunner resume RUN -m "..."`, once it has ended.
@@ -189,7 +177,6 @@ class BadNoteFolder(UsageError):
 class NoteNotWritten(InfraError):
     """The note could be written neither to the repository nor to the run's folder."""
 
-    code = "note-not-written"
     advice = "Look at free space and permissions. The run itself is kept."
 
 
@@ -206,14 +193,12 @@ class BadNoteTemplate(UsageError):
 class NothingDelivered(UsageError):
     """The run has not got so far that a worker left something, so there is nothing to verify."""
 
-    code = "nothing-delivered"
     advice = "Continue it with `agentrunner resume`, and verify it afterwards."
 
 
 class NothingToShow(UsageError):
     """The run ended before it looked at the repository, so it changed nothing."""
 
-    code = "nothing-to-show"
     advice = "`agentrunner logs RUN` says how far it came."
 
 
@@ -222,7 +207,6 @@ class StaleAnswer(UsageError):
     asked anew, under a new id, so that a yes is always to exactly what will be done.
     """
 
-    code = "stale-answer"
     advice = "`agentrunner show RUN` prints what is asked now; answer that."
 
 
@@ -241,7 +225,6 @@ class CheckpointCorrupt(InfraError):
 class StateInRepository(UsageError):
     """The state folder lies inside the repository, where workers could change it."""
 
-    code = "state-in-repository"
     advice = "Choose another with `--state-dir` or `AGENTRUNNER_STATE_DIR`."
 
 
@@ -250,7 +233,6 @@ class StateUnwritable(InfraError):
     else, is on a read-only file system, or a part of its path is a file.
     """
 
-    code = "state-unwritable"
     advice = """
     Name a folder of your own with `--state-dir DIR` or AGENTRUNNER_STATE_DIR. It must
     not be inside the repository. A run that was begun is continued with `agentrunner resume RUN`.
@@ -260,7 +242,6 @@ class StateUnwritable(InfraError):
 class UnknownCriterion(UsageError):
     """The run has no acceptance criterion of this id. The message lists those it has."""
 
-    code = "unknown-criterion"
     advice = """
     `agentrunner show RUN` has the ids. Those of a PRD without ids of its own are AC-1, AC-2 … in
     the order of its list.
@@ -270,7 +251,6 @@ class UnknownCriterion(UsageError):
 class UnknownRound(UsageError):
     """The run has no worker run of this number. Rounds count from 1."""
 
-    code = "unknown-round"
     advice = "`agentrunner logs RUN` shows the rounds there are."
 
     @classmethod
@@ -289,14 +269,12 @@ class UnknownRun(UsageError):
     is no run at all, or none that waits.
     """
 
-    code = "unknown-run"
     advice = "`agentrunner list --all` shows every run."
 
 
 class UnknownTest(UsageError):
     """No test was called like this before the run. The message lists those that were red."""
 
-    code = "unknown-test"
     advice = """
     `agentrunner show RUN` lists the tests that were red before the run, and `--json` has them under
     `test`. Copy a name whole, with its file or class, and put it in quotes.
@@ -308,7 +286,6 @@ class WrongAnswer(UsageError):
     cannot be read. The question stays.
     """
 
-    code = "wrong-answer"
     advice = """
     `answer` is for questions in words, `approve` and `reject` for approvals; only a
     plan can be edited. A spent budget is answered with `NAME=+AMOUNT`, such as `usd=+5`, or `stop`.

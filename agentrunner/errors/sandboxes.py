@@ -10,7 +10,6 @@ class SandboxUnavailable(InfraError):
     helper's own words.
     """
 
-    code = "sandbox-unavailable"
     advice = """
     Follow the remedy, then `agentrunner doctor`. `--sandbox none` isolates nothing
     and is only taken by name.
@@ -20,6 +19,7 @@ class SandboxUnavailable(InfraError):
 class EngineAway(SandboxUnavailable):
     """As SandboxUnavailable, of a container engine that gives no answer: it may be starting."""
 
+    code = SandboxUnavailable.code
     passes = True
 
 
@@ -47,7 +47,6 @@ class BadSandboxRequest(InfraError):
 class SandboxTimeout(InfraError):
     """A command in the sandbox ran into its time limit and was ended."""
 
-    code = "sandbox-timeout"
     passes = True
     advice = "Raise `timeout_sec` where the command is set."
 
@@ -67,7 +66,6 @@ class EnvironmentNotReady(InfraError):
     the first model call, so nothing was spent.
     """
 
-    code = "environment-not-ready"
     advice = """
     Install what is missing with `task.setup.command`, show a folder of this machine
     with `runner.sandbox.read_paths`, or fix the command. `agentrunner doctor` tries the test
@@ -112,7 +110,6 @@ class ImageBuildFailed(SandboxUnavailable):
     build printed.
     """
 
-    code = "image-build-failed"
     advice = """
     For an image of ours: is the base there, or can it be fetched, and can the build reach the
     packages' registry? `--base` names another base: any with Node.js and apt does. For the
@@ -151,7 +148,6 @@ class ImageMissing(SandboxUnavailable):
     what code runs. The message says which image it is and why this one.
     """
 
-    code = "image-missing"
     advice = """
     The command that the message names: it fetches the image, or builds one of ours or of the
     repository. Or let the task say `runner.sandbox.pull: missing`. `agentrunner doctor` lists
@@ -174,7 +170,6 @@ class ImagePullFailed(SandboxUnavailable):
     its registry wants a login, or it cannot be reached from here.
     """
 
-    code = "image-pull-failed"
     advice = """
     Try the same with `docker pull`, which may tell more; `docker login` where the
     registry asks for it. Where none can be reached, `docker load` takes an image from a file, and

@@ -8,7 +8,6 @@ from agentrunner.errors.error import UsageError
 class BadCheck(UsageError):
     """The check of a criterion cannot be read. A check that were ignored would look like proof."""
 
-    code = "bad-check"
     advice = """
     In a PRD: ``(check: `COMMAND`)`` at the end of the item or on its own line; also ``check:
     test `NAME` `` and `check: file PATH contains "TEXT"`. A word that is nearly `check`
@@ -19,7 +18,6 @@ class BadCheck(UsageError):
 class BadValue(UsageError):
     """A setting has a value that it cannot have."""
 
-    code = "bad-value"
     advice = """
     The message has the line and the values that the setting can have. `agentrunner validate FILE`
     tries the file again; docs/reference/task-file.md describes each setting.
@@ -29,14 +27,12 @@ class BadValue(UsageError):
 class DuplicateId(UsageError):
     """Two acceptance criteria have the same id, or two workers the same name."""
 
-    code = "duplicate-id"
     advice = "Give one of them another, or none."
 
 
 class DuplicateKey(UsageError):
     """A key stands twice in one mapping; which of the two is meant cannot be told."""
 
-    code = "duplicate-key"
     advice = """
     Look at the named line, and search the mapping around it for the same key. YAML would keep the
     last one in silence, so that a setting is not what its first line says. Remove one of the two.
@@ -46,14 +42,12 @@ class DuplicateKey(UsageError):
 class EmptyCriteria(UsageError):
     """A heading for acceptance criteria has no list under it, or an item has no text."""
 
-    code = "empty-criteria"
     advice = "Write one list item per criterion, or remove the heading."
 
 
 class EmptyPrd(UsageError):
     """The PRD holds nothing."""
 
-    code = "empty-prd"
     advice = """
     Write what is wanted below the front matter: a title, some sentences, and under
     `## Acceptance criteria` what has to be true. `agentrunner init NAME` writes an example.
@@ -79,7 +73,6 @@ class ForbiddenYaml(UsageError):
     several documents.
     """
 
-    code = "forbidden-yaml"
     advice = "Write the values out; the message has the line."
 
 
@@ -88,7 +81,6 @@ class LostCriteria(UsageError):
     that is. The list would be lost without a word, and with it the proof that it asks for.
     """
 
-    code = "lost-criteria"
     advice = """
     Name the heading "Acceptance criteria", "Definition of Done", "Done when" or
     受け入れ条件. A list that is no list of criteria has no `check:` in it.
@@ -98,7 +90,6 @@ class LostCriteria(UsageError):
 class MissingKey(UsageError):
     """A setting that is needed is not there."""
 
-    code = "missing-key"
     advice = """
     Add it at the place that the message names. `agentrunner init` writes a task file that has all
     that is needed; docs/reference/task-file.md says what each setting takes.
@@ -127,7 +118,6 @@ class ProjectSetting(UsageError):
     and reach, what it may spend and what counts as proven.
     """
 
-    code = "project-setting"
     advice = """
     Write the setting into the task file, which you read before you run it, or into
     your own `~/.config/agentrunner/config.yaml`.
@@ -144,7 +134,6 @@ class FileTooLarge(UsageError):
 class UnknownCandidate(UsageError):
     """`force` in `runner.profiles` names somebody who is not among the candidates of that role."""
 
-    code = "unknown-candidate"
     advice = """
     Name one of those that are listed, or remove `force`. A worker's name is its `name`
     in `runner.workers`, else its kind; that of a planner is its kind, with its model where one is
@@ -155,7 +144,6 @@ class UnknownCandidate(UsageError):
 class UnknownFile(UsageError):
     """From name and content it cannot be told whether this is a task file or a PRD."""
 
-    code = "unknown-file"
     advice = "End its name in `.yaml` or `.md`, or use `--prd FILE`."
 
 
@@ -164,7 +152,6 @@ class UnknownKey(UsageError):
     ignored in silence.
     """
 
-    code = "unknown-key"
     advice = """
     `agentrunner schema task` has all keys, docs/reference/task-file.md describes them, and
     `agentrunner validate FILE` reads the file again. A key may stand in the wrong section:
@@ -177,7 +164,6 @@ class Unreadable(UsageError):
     read.
     """
 
-    code = "unreadable"
     advice = """
     `ls -ld FILE` shows whether it is there, what it is and who may read it. On the command line
     a path is relative to the folder you are in (`pwd`); in a task file or PRD it is relative to
@@ -191,7 +177,6 @@ class Unreadable(UsageError):
 class YamlSyntax(UsageError):
     """The file is not valid YAML."""
 
-    code = "yaml-syntax"
     advice = """
     Go to the line that the message names, and look at the one above it, too. The usual causes: a
     tab where blanks belong, a text with `: ` or ` #` in it that has no quotes, a quote that is not
@@ -219,7 +204,6 @@ class PolicyBreach(UsageError):
     message names the line of the task and that of the policy; `also` lists further ones.
     """
 
-    code = "policy-breach"
     advice = """
     Change the task as the message says. What a policy allows is up to whoever keeps
     it; `docs/how-to/policy.md` explains its settings.
@@ -231,7 +215,6 @@ class PolicyMissing(UsageError):
     on, and cannot be read. It is never passed over: without it nothing would be limited.
     """
 
-    code = "policy-missing"
     advice = """
     Name a file that is there, or unset the variable. A run stays under the policies
     that it was started with; put the file back, or start a new run.
@@ -243,7 +226,6 @@ class PolicyUnsafe(UsageError):
     belongs to somebody else, or can be written by others, as may a folder above it.
     """
 
-    code = "policy-unsafe"
     advice = "Keep it in `/etc/agentrunner` or in a folder of your own, with `chmod go-w`."
 
 

@@ -37,7 +37,6 @@ class WorkerKeyMissing(InfraError):
     Nothing was spent.
     """
 
-    code = "worker-key-missing"
     advice = """
     Set the variable in the shell that starts AgentRunner, or name another one in
     `runner.worker.env`, as in `OPENAI_API_KEY: env:MY_KEY`. The key goes to the gateway and never
@@ -50,7 +49,6 @@ class WorkerLost(InfraError):
     kept, it has not failed.
     """
 
-    code = "worker-lost"
     passes = True
     advice = "`agentrunner doctor`, then `agentrunner resume`."
 
@@ -61,7 +59,6 @@ class WorkerMissing(InfraError):
     started.
     """
 
-    code = "worker-missing"
     advice = """
     Install it, or give its path in `runner.worker.command`; `agentrunner doctor`
     shows what is found. A script goes into the repository or into
@@ -74,7 +71,6 @@ class WorkerCannotWork(TaskFailed):
     further round would have ended so. No other candidate worked. A person was asked, and gave up.
     """
 
-    code = "worker-cannot-work"
     advice = """
     Put right what `runner.worker.command` starts, or what the worker lacks in its sandbox, then
     `agentrunner resume`. `agentrunner logs` shows what it wrote.
@@ -96,7 +92,6 @@ class WorkerModelRefused(TaskFailed):
 class WorkerNeedsNetwork(InfraError):
     """This worker calls a model over the network, and the sandbox has none. Nothing was spent."""
 
-    code = "worker-needs-network"
     advice = """
     Leave `runner.sandbox.network` out: the worker then reaches its own model, through
     the gateway that keeps the key, and nothing else. Further hosts are named one by one in
@@ -122,7 +117,6 @@ class WorkerNotReady(InfraError):
     away. Nothing was spent.
     """
 
-    code = "worker-not-ready"
     advice = """
     Beside each name stands what it lacks; `agentrunner workers` shows more. Or name a
     worker: `--worker KIND`.
@@ -165,7 +159,6 @@ class LoginExpired(InfraError):
     provider refuses a token that cannot be refreshed. The run is kept.
     """
 
-    code = "login-expired"
     advice = "Log in again with the CLI itself, then `agentrunner resume`."
 
 
@@ -174,7 +167,6 @@ class LoginMissing(InfraError):
     logged in on this machine, or not in a way that can be used. Nothing was spent.
     """
 
-    code = "login-missing"
     advice = """
     Log in as the message says, or use a key: `runner.worker.auth: key`. See
     `docs/how-to/login.md`.
@@ -186,7 +178,6 @@ class LoginUnreachable(InfraError):
     kept, and no refresh token was lost.
     """
 
-    code = "login-unreachable"
     passes = True
     advice = """
     Look at the network, at proxies and at the provider's status page, then
@@ -197,7 +188,6 @@ class LoginUnreachable(InfraError):
 class LoginUnsupported(UsageError):
     """This kind of worker has no login that can be used."""
 
-    code = "login-unsupported"
     advice = "Remove `runner.worker.auth`. Codex and Claude Code have one."
 
 
@@ -206,7 +196,6 @@ class LoginUnwritable(InfraError):
     token was not spent: it works once, so nothing is asked for that could not be kept.
     """
 
-    code = "login-unwritable"
     advice = """
     Run as the user whose login it is, with room on the disk, and with the folder of
     the login writable.

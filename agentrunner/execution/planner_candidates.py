@@ -11,12 +11,9 @@ from agentrunner.execution.failover import AllAway, Answered, FailOver
 from agentrunner.execution.outages import is_too_long
 from agentrunner.execution.quota import MustWait
 from agentrunner.money.counters import Accounting
-from agentrunner.planners.base import (
-    MessageType,
-    PlannerClient,
-    PlannerUnavailable,
-)
+from agentrunner.planners.base import PlannerClient, PlannerUnavailable
 from agentrunner.planners.panel import RoleCandidates, role_of
+from agentrunner.protocol.message import MessageType
 from agentrunner.state.run_state import TaskContext
 from agentrunner.state.worker_runs import Wait
 

@@ -20,10 +20,11 @@ from agentrunner.execution.looking import Looking
 from agentrunner.execution.saved_rounds import SavedRound
 from agentrunner.planners.asking import LOOKS
 from agentrunner.planners.panel import role_candidates
-from agentrunner.prompts import ContextBudget, PromptType, Round, Seen
+from agentrunner.prompts import ContextBudget, Round, Seen
 from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.context_budget import NOW, fitted
 from agentrunner.prompts.rounds import STAY, folded_until, not_reported
+from agentrunner.protocol.message import MessageType
 from agentrunner.state.round_reports import (
     digests,
     in_lines,
@@ -148,7 +149,7 @@ class Seeing(Looking):
         text = self.deps.folder.read(ref).decode("utf-8", "replace")
         return str(without_host(text, self.deps.spec.repo))
 
-    def fields(self, type_: PromptType, facts: Mapping[str, Any]) -> dict[str, Any]:
+    def fields(self, type_: MessageType, facts: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a prompt has beside the facts, as fields of PromptInput. Blocks.
 
         Raises GitFailed and OSError.
@@ -188,7 +189,7 @@ class Seeing(Looking):
 
     def _now(
         self,
-        type_: PromptType,
+        type_: MessageType,
         facts: Mapping[str, Any],
         shown: Mapping[str, str],
         kept: Sequence[SavedRound],
@@ -206,7 +207,7 @@ class Seeing(Looking):
         again = {one: self.names[one] for one in sorted(in_use - known) if one in self.names}
         return {**in_lines(view), **({"test_ids": again} if again else {})}
 
-    def _shown_change(self, type_: PromptType, whole: Diff, kept: Sequence[SavedRound]) -> str:
+    def _shown_change(self, type_: MessageType, whole: Diff, kept: Sequence[SavedRound]) -> str:
         """Return the whole change as a decision reads it, without what reports show; a judge gets
         all of it in one place.
         """

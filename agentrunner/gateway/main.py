@@ -21,6 +21,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import NoReturn
 
+import msgspec
+
 from agentrunner.errors import AgentRunnerError
 from agentrunner.gateway.listeners import Close, Control, Listener, Serve, closed_to_others
 from agentrunner.gateway.order import (
@@ -44,7 +46,7 @@ def main() -> NoReturn:
     keep_secret()
     try:
         order = read_order(0)
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, msgspec.ValidationError) as error:
         complain(f"its order cannot be read: {type(error).__name__}")
         code = 2
     else:
@@ -75,7 +77,7 @@ def keep_secret() -> None:
 def read_order(fd: int) -> GatewayOrder:
     """Return the order: a line with its length, then that many bytes of JSON.
 
-    Raises ValueError, TypeError or KeyError for anything else; their texts may contain secrets.
+    Raises ValueError or ValidationError for anything else; their texts may contain secrets.
     """
     line = b""
     while not line.endswith(b"\n") and len(line) < 20:

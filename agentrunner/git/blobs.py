@@ -21,10 +21,13 @@ CHUNK = 1 << 20
 Content = bytes | IO[bytes]
 
 
-def blobs(git: Git, names: Iterable[str]) -> Iterator[tuple[str, Content | None]]:
+def blobs(
+    git: Git, names: Iterable[str], kind: str = "blob"
+) -> Iterator[tuple[str, Content | None]]:
     """Yield each blob by its name, in their order; None for one that is gone or damaged.
 
-    A returned file is closed when the next blob is requested. Raises GitFailed, OSError.
+    `kind` is for objects of another kind. A returned file is closed when the next blob is
+    requested. Raises GitFailed, OSError.
     """
     with tempfile.TemporaryFile(dir=git.git_dir) as asked:
         asked.writelines(f"{name}\n".encode() for name in names)
@@ -40,12 +43,12 @@ def blobs(git: Git, names: Iterable[str]) -> Iterator[tuple[str, Content | None]
         ) as process:
             try:
                 assert process.stdout is not None
-                yield from _read(git, process.stdout)
+                yield from _read(git, process.stdout, kind)
             finally:
                 process.kill()
 
 
-def _read(git: Git, out: IO[bytes]) -> Iterator[tuple[str, Content | None]]:
+def _read(git: Git, out: IO[bytes], kind: str) -> Iterator[tuple[str, Content | None]]:
     while line := out.readline():
         name, _, facts = line.decode("ascii", "replace").strip().partition(" ")
         if facts in ("missing", "ambiguous"):
@@ -55,7 +58,7 @@ def _read(git: Git, out: IO[bytes]) -> Iterator[tuple[str, Content | None]]:
             size = int(facts.rpartition(" ")[2])
         except ValueError as error:
             raise GitFailed(f"git cat-file said something else than objects: {line!r}") from error
-        digest = hashlib.sha1(f"{facts}\0".encode())
+        digest = hashlib.sha1(f"{kind} {size}\0".encode())
         if size <= IN_MEMORY:
             data = out.read(size)
             digest.update(data)

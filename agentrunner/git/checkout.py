@@ -11,10 +11,10 @@ from collections.abc import Collection
 from msgspec import Struct
 
 from agentrunner.errors.repositories import DetachedHead, GitFailed, HeadMoved, StagedChanges
+from agentrunner.git.export import index_lines, list_tree
 from agentrunner.git.ignore import MOST_INDEX
 from agentrunner.git.private_clone import BRANCHES, CloneStore
 from agentrunner.git.process import Git, read_small, replace, users_git
-from agentrunner.text.unicode import to_bytes
 
 _QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
 
@@ -83,17 +83,9 @@ class Checkout:
 
     def _refresh(self, user: Git, made: str, paths: Collection[str]) -> None:
         """Set the index entries of these files to those of the commit; all others stay."""
-        wanted = {to_bytes(path) for path in paths}
-        entries = {}
-        for line in self.clone.git.run("ls-tree", "-r", "-z", made).split(b"\0"):
-            facts, _, path = line.partition(b"\t")
-            if path in wanted:
-                mode, _, blob = facts.split(b" ")
-                entries[path] = mode + b" " + blob
-        gone = b"0 " + b"0" * len(made)
-        lines = (entries.get(path, gone) + b"\t" + path for path in sorted(wanted))
-        stdin = b"".join(line + b"\0" for line in lines)
-        user.run(*_QUIET, "update-index", "-z", "--index-info", stdin=stdin)
+        entries = list_tree(self.clone.git, made)
+        lines = index_lines({path: entries.get(path) for path in sorted(paths)}, len(made))
+        user.run(*_QUIET, "update-index", "-z", "--index-info", stdin=lines)
 
     def _user(self) -> Git:
         return users_git(self.clone.user_git_dir(), self.clone.git.binary)

@@ -1,4 +1,4 @@
-"""Writes trees of a store into folders: whole, or as an update from one tree to another.
+"""Writes trees of a store into folders.
 
 Git writes a whole tree, from our own store into a folder of ours, if it can be relied on to write
 what the names say. Everything else goes through `SafeFolder`, and each content is checked against
@@ -7,7 +7,6 @@ its name before it is written. Blocks; call it in a thread.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import sys
@@ -61,6 +60,19 @@ def _entry(mode: str, blob: str) -> Entry | None:
     return None if mode == "000000" else (mode, blob)
 
 
+def index_lines(entries: Mapping[str, Entry | None], digits: int = 40) -> bytes:
+    """Return the input by which `git update-index -z --index-info` takes these entries.
+
+    None removes a path; `digits` is how many a name of an object has.
+    """
+    gone = ("0", "0" * digits)
+    lines = (
+        " ".join(entry or gone).encode() + b"\t" + to_bytes(path) + b"\0"
+        for path, entry in entries.items()
+    )
+    return b"".join(lines)
+
+
 def export_tree(git: Git, tree: str, target: Path) -> list[str]:
     """Write a tree into an empty or new folder; return the paths of large files, left out.
 
@@ -91,23 +103,6 @@ def export_entries(
             else:
                 folder.write(path, mode, data)
     return large
-
-
-def update_export(git: Git, target: Path, before: str, after: str) -> list[str]:
-    """Bring a folder that holds exactly `before`, untouched, to `after`.
-
-    Return the paths of large files of `after` that differ from `before`; they are missing in the
-    folder. Other files of the folder stay as they are.
-    """
-    changed = differing(git, before, after)
-    with SafeFolder(target) as folder:
-        for path in sorted(changed, reverse=True):
-            # Removed first, as a file may become a folder or vice versa; large files never came.
-            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-                if changed[path][0] is not None:
-                    folder.remove(path)
-    wanted = {path: new for path, (_, new) in changed.items() if new is not None}
-    return export_entries(git, wanted, target)
 
 
 def contents(git: Git, entries: Mapping[str, Entry]) -> Iterator[tuple[str, str, Content]]:
@@ -146,7 +141,7 @@ def _check_out(git: Git, tree: str, target: Path, without: Sequence[str]) -> boo
         replace(attributes, ATTRIBUTES)
     with tempfile.TemporaryDirectory(dir=git.git_dir) as scratch:
         index = {"GIT_INDEX_FILE": str(Path(scratch, "index"))}
-        gone = b"".join(b"0 " + b"0" * 40 + b"\t" + os.fsencode(path) + b"\0" for path in without)
+        gone = index_lines({to_text(os.fsencode(path)): None for path in without})
         try:
             git.run(*OWN_NAMES_ONLY, "read-tree", tree, env=index)
             if gone:

@@ -14,10 +14,11 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct
 
 from agentrunner.git.ignore import IgnoreRules
-from agentrunner.git.private_clone import BRANCHES, CloneStore, Identity, remove_tree
+from agentrunner.git.private_clone import BRANCHES, CloneStore, Identity
 from agentrunner.git.process import Git, users_git
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.git.user_repository import UserRepository
+from agentrunner.sandboxes.layers import remove_tree
 from agentrunner.storage.failpoints import reach
 
 BRANCH = "main"
@@ -56,7 +57,7 @@ def make_first_commit(
     if not takes_first_commit(clone.repo):
         return None
     under_way = clone.repo / _UNDER_WAY
-    _clear(under_way)
+    remove_tree(str(under_way))
     files, left = _committed_files(room, clone.repo, note_dir)
     empty = clone.empty_tree()
     commit = clone.commit(
@@ -101,7 +102,7 @@ def _make_git_dir(clone: CloneStore, under_way: Path, commit: str) -> None:
         reach("repository_made")
         git_dir.rename(clone.repo / ".git")
     finally:
-        _clear(under_way)
+        remove_tree(str(under_way))
 
 
 def _set_branch(user: Git, branch: str, commit: str) -> None:
@@ -113,10 +114,3 @@ def _set_branch(user: Git, branch: str, commit: str) -> None:
     except BaseException:
         index.unlink(missing_ok=True)
         raise
-
-
-def _clear(place: Path) -> None:
-    if place.is_symlink():
-        place.unlink()
-    else:
-        remove_tree(place)

@@ -10,6 +10,7 @@ from pathlib import Path
 from agentrunner.environment import home_of, user_name
 from agentrunner.errors.repositories import GitFailed
 from agentrunner.git.private_clone import CloneStore, Identity
+from agentrunner.git.process import shared_dir_of
 
 NAMES = ("user.name", "user.email")
 
@@ -34,10 +35,7 @@ def _files(clone: CloneStore, environ: Mapping[str, str]) -> Iterator[Path]:
     """Yield the files of settings, by falling priority."""
     with contextlib.suppress(OSError):  # the folder may not be a repository yet
         own = clone.user_git_dir()
-        with contextlib.suppress(OSError):
-            common = own / (own / "commondir").read_text(errors="replace").strip()
-            yield common / "config"
-        yield own / "config"
+        yield from (folder / "config" for folder in dict.fromkeys((shared_dir_of(own), own)))
     home = home_of(environ)
     if chosen := environ.get("GIT_CONFIG_GLOBAL"):
         yield Path(chosen)

@@ -8,9 +8,8 @@ hook, filter or setting of a work tree is obeyed (threat T1). Everything here bl
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -26,11 +25,13 @@ from agentrunner.errors.repositories import (
     PartialClone,
     WorkInSubmodule,
 )
-from agentrunner.git.process import CONFIGS, Git, git_dir_of, replace, users_git
-from agentrunner.git.restore import SafeFolder
+from agentrunner.git.export import differing, index_lines, list_tree
+from agentrunner.git.process import CONFIGS, Git, git_dir_of, replace, shared_dir_of, users_git
+from agentrunner.git.restore import Entry, SafeFolder
 from agentrunner.git.scratch import room as _room
 from agentrunner.git.scratch import sweep
 from agentrunner.git.snapshots import find_git
+from agentrunner.sandboxes.layers import remove_tree
 from agentrunner.text.unicode import to_bytes, to_text
 
 HEAD = "refs/agentrunner/head"
@@ -173,7 +174,7 @@ class CloneStore:
 
     def remove(self, folder: Path) -> None:
         """Remove a work tree, whatever is in it."""
-        remove_tree(folder)
+        remove_tree(str(folder))
         self.git.run("worktree", "prune")
 
     def carry_over(self, folder: Path, paths: Iterable[str]) -> None:
@@ -245,8 +246,7 @@ class CloneStore:
 
     def submodules(self, tree: str) -> list[str]:
         """Return the paths where a commit or tree has other repositories."""
-        lines = self.git.run("ls-tree", "-r", "-z", tree).split(b"\0")
-        return [to_text(line.partition(b"\t")[2]) for line in lines if line.startswith(b"160000 ")]
+        return [path for path, mode in self.modes(tree).items() if mode == "160000"]
 
     def _refuse_submodules(self, paths: Iterable[str], tree: str) -> None:
         inside = tuple(f"{name}/" for name in self.submodules(tree))
@@ -298,50 +298,42 @@ class CloneStore:
 
     def _put(self, folder: Path, paths: Iterable[str], room: Path, env: Mapping[str, str]) -> None:
         """Update an index to these files as they are in a folder; `room` has the attributes."""
-        lines = b"".join(self._entries(folder, paths, room, env))
-        self.git.run("update-index", "-z", "--index-info", stdin=lines, env=env)
-
-    def _entries(
-        self, folder: Path, paths: Iterable[str], room: Path, env: Mapping[str, str]
-    ) -> Iterable[bytes]:
-        """Yield an index line per file: its mode and content, or that it is deleted."""
+        entries: dict[str, Entry | None] = {}
         with SafeFolder(folder) as tree:
             for path in sorted(paths):
-                entry = tree.read(path)
-                if entry is None:
-                    none = b"0" * len(self.empty_tree())
-                    yield b"0 " + none + b"\t" + to_bytes(path) + b"\0"
+                if (found := tree.read(path)) is None:
+                    entries[path] = None
                     continue
-                mode, content = entry
+                mode, content = found
                 # With the path, so that line endings become what the repository's attributes say.
                 how = () if mode == "120000" else (f"--path={path}",)
                 argv = ("hash-object", "-w", *how, "--stdin")
                 blob = _line(self.git.run(*argv, stdin=content, env=env, cwd=room))
-                yield f"{mode} {blob}\t".encode() + to_bytes(path) + b"\0"
+                entries[path] = mode, blob
+        self._enter(entries, env)
+
+    def _enter(self, entries: Mapping[str, Entry | None], env: Mapping[str, str]) -> None:
+        """Put entries into an index; None removes a file."""
+        lines = index_lines(entries, len(self.empty_tree()))
+        self.git.run("update-index", "-z", "--index-info", stdin=lines, env=env)
 
     def with_files(self, tree: str, files: Mapping[str, bytes | None]) -> str:
         """Return the tree of a commit with other contents of these files; None removes a file."""
         modes = self.modes(tree)
-        none = b"0 " + b"0" * len(self.empty_tree()) + b"\t"
-        wanted = []
+        entries: dict[str, Entry | None] = dict.fromkeys(files)
         for path, content in files.items():
-            if content is None:
-                wanted.append(none + to_bytes(path) + b"\0")
-                continue
-            blob = _line(self.git.run("hash-object", "-w", "--stdin", stdin=content))
-            mode = modes.get(path, "100644")
-            wanted.append(f"{mode} {blob}\t".encode() + to_bytes(path) + b"\0")
+            if content is not None:
+                blob = _line(self.git.run("hash-object", "-w", "--stdin", stdin=content))
+                entries[path] = modes.get(path, "100644"), blob
         with _room(self.git.git_dir) as room:
             env = {"GIT_INDEX_FILE": f"{room}/index"}
             self.git.run("read-tree", tree, env=env)
-            self.git.run("update-index", "-z", "--index-info", stdin=b"".join(wanted), env=env)
+            self._enter(entries, env)
             return _line(self.git.run("write-tree", env=env))
 
     def modes(self, tree: str) -> dict[str, str]:
         """Return every path of a commit with its mode."""
-        lines = self.git.run("ls-tree", "-r", "-z", tree).split(b"\0")
-        rows = (line.partition(b"\t") for line in lines if line)
-        return {to_text(path): facts.split(b" ")[0].decode() for facts, _, path in rows}
+        return {path: mode for path, (mode, _) in list_tree(self.git, tree).items()}
 
     def merge(self, ours: str, theirs: str) -> MergedTree:
         """Return the tree that merges both commits; no work tree is touched."""
@@ -356,12 +348,24 @@ class CloneStore:
 
     def changed(self, before: str, after: str) -> tuple[str, ...]:
         """Return the paths that differ between two commits or trees."""
-        out = self.git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after)
-        return tuple(to_text(name) for name in out.split(b"\0") if name)
+        return tuple(differing(self.git, before, after))
 
     def read(self, tree: str, path: str) -> bytes:
         """Return a file of a commit or tree; empty if there is none."""
         return self.git.run("cat-file", "blob", f"{tree}:{path}", accept=(0, 128))
+
+    def reader(self, tree: str) -> Callable[[str], bytes | None]:
+        """Return what reads files of a commit or tree, each once; None for one that is not there.
+
+        Commands are followed through the same files many times.
+        """
+
+        @functools.cache
+        def read(path: str) -> bytes | None:
+            exists = self.git.run("ls-tree", tree, "--", path)
+            return self.read(tree, path) if exists else None
+
+        return read
 
     def contains(self, commit: str, ancestor: str) -> bool:
         """Whether `ancestor` is an ancestor of a commit, or the commit itself."""
@@ -393,7 +397,8 @@ class CloneStore:
         `git fetch` is not used there: it obeys settings of that repository which name commands
         (`url.*.insteadOf` with `core.sshCommand`, `core.alternateRefsCommand`, a promisor).
         """
-        shared = self._shared()
+        common = shared_dir_of(self.user_git_dir())
+        shared = self._shared(common / "config")
         revs = "\n".join([commit, *(f"^{known}" for known in self._known_to_both())])
         with _room(self.git.git_dir) as room:
             self.git.run("pack-objects", "--quiet", "--revs", f"{room}/new", stdin=revs.encode())
@@ -402,7 +407,9 @@ class CloneStore:
                 self.git.run(
                     *("-c", f"core.sharedRepository={shared}", "unpack-objects", "-q"),
                     stdin=stream,
-                    env={"GIT_OBJECT_DIRECTORY": str(self._user_common_dir() / "objects")},
+                    env={
+                        "GIT_OBJECT_DIRECTORY": str(shared_dir_of(self.user_git_dir()) / "objects")
+                    },
                     umask=-1,
                 )
 
@@ -414,9 +421,9 @@ class CloneStore:
         output = self.git.run("cat-file", "--batch-check=%(objectname)", stdin=ids).decode()
         return sorted({line for line in output.splitlines() if not line.endswith(" missing")})
 
-    def _shared(self) -> str:
+    def _shared(self, config: Path) -> str:
         """Return who may read new objects of the user's repository, according to its settings."""
-        options = ("--file", str(self._user_common_dir() / "config"), "--no-includes")
+        options = ("--file", str(config), "--no-includes")
         git = users_git(self.git.git_dir, self.git.binary)
         out = git.run("config", *options, "--get", "core.sharedRepository", accept=(0, 1))
         return _line(out) or "umask"
@@ -443,12 +450,6 @@ class CloneStore:
         """Return git's folder for the user's checkout; nothing is run."""
         return git_dir_of(self.repo)
 
-    def _user_common_dir(self) -> Path:
-        """Return the folder with the objects: for a linked work tree that of its repository."""
-        own = self.user_git_dir()
-        pointer = own / "commondir"
-        return (own / pointer.read_text().strip()).resolve() if pointer.is_file() else own
-
 
 def _is_ref(git: Git, name: str) -> bool:
     try:
@@ -456,16 +457,6 @@ def _is_ref(git: Git, name: str) -> bool:
     except GitFailed:
         return False
     return True
-
-
-def remove_tree(folder: Path) -> None:
-    """Remove a folder, even if a worker took away permissions in it."""
-    for top, names, _ in os.walk(folder):
-        for name in names:
-            place = Path(top) / name
-            if not place.is_symlink():
-                place.chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _line(out: bytes) -> str:

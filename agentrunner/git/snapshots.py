@@ -29,8 +29,8 @@ from agentrunner.git.export import (
     differing,
     export_entries,
     export_tree,
+    index_lines,
     list_tree,
-    update_export,
 )
 from agentrunner.git.ignore import IgnoreRules, ignored_folders
 from agentrunner.git.ignored_content import copy_file
@@ -319,15 +319,10 @@ class Snapshots:
             name = keep_tree(self.git, made)
             self._listed.keep(name, made)
             return name
-        lines = b"".join(
-            (f"0 {'0' * 40}\t" if entry is None else f"{entry[0]} {entry[1]}\t").encode()
-            + to_bytes(path)
-            + b"\0"
-            for path, entry in overrides.items()
-        )
         with tempfile.TemporaryDirectory(dir=self.git_dir) as scratch:
             index = {"GIT_INDEX_FILE": str(Path(scratch, "index"))}
             self.git.run("read-tree", tree, env=index)
+            lines = index_lines(overrides)
             self.git.run("update-index", "-z", "--index-info", stdin=lines, env=index)
             # The tree may name objects of the user's, which git must not mark as used there.
             written = self.git.run("write-tree", "--missing-ok", env=index, writes=True)
@@ -379,21 +374,12 @@ class Snapshots:
         self._bring_large(large, target, entries, bring)
         return sorted(entries)
 
-    def update_export(self, target: Path, tree_a: str, tree_b: str) -> None:
-        """Bring a folder that holds exactly `tree_a`, untouched since, to `tree_b`.
-
-        The cost depends on how much the trees differ. The caller guarantees that nobody has worked
-        in the folder. Raises what `export_tree` raises.
-        """
-        large = update_export(self.git, target, tree_a, tree_b)
-        self._bring_large(large, target, self.list(tree_b))
-
     def _bring_large(
         self,
         paths: Folders,
         target: Path,
         entries: Mapping[str, Entry],
-        bring: Callable[[str, Path], None] | None = None,
+        bring: Callable[[str, Path], None] | None,
     ) -> None:
         with SafeFolder(self.work_tree) as source:
             for path in paths:

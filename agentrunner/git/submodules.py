@@ -8,7 +8,6 @@ which finds the submodule's objects as an alternate. Everything blocks.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from agentrunner.config.repo import is_repository
 from agentrunner.errors.repositories import GitFailed
+from agentrunner.git.blobs import blobs
 from agentrunner.git.process import Git, git_dir_of, read_small, shared_dir_of
 from agentrunner.git.restore import Entry
 from agentrunner.git.stat_cache import blob_of, mode_of
@@ -166,16 +166,11 @@ def _files(git: Git, commit: str, name: str) -> dict[str, Entry]:
 def _contents(git: Git, kind: str, names: Sequence[str]) -> dict[str, bytes]:
     """What these objects hold, each compared with its name: git does that for some only, and a
     worker can write an object with another content. Raises GitFailed."""
-    read = git.run("cat-file", "--batch", stdin="\n".join(names).encode())
     found = {}
-    for name in names:
-        head, _, rest = read.partition(b"\n")
-        size = head.removeprefix(f"{name} {kind} ".encode())
-        content = rest[: int(size)] if size.isdigit() else b""
-        whole = f"{kind} {len(content)}\0".encode() + content
-        if hashlib.sha1(whole, usedforsecurity=False).hexdigest() != name:
+    for name, data in blobs(git, names, kind):
+        if data is None:
             raise GitFailed(f"the {kind} {name} cannot be read, or is not what its name says")
-        found[name], read = content, rest[len(content) + 1 :]
+        found[name] = data if isinstance(data, bytes) else data.read()
     return found
 
 

@@ -16,8 +16,9 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct
 
 from agentrunner.git.ignore import IgnoreRules
-from agentrunner.git.private_clone import CloneStore, remove_tree
+from agentrunner.git.private_clone import CloneStore
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.sandboxes.layers import remove_tree
 from agentrunner.storage.plan_folder import repository_key
 from agentrunner.storage.run_folder import make_private, runs_root
 
@@ -43,7 +44,7 @@ class WorktreePlace(Struct, frozen=True):
     def remove(self) -> None:
         """Remove all of it, whatever a worker did to it."""
         if self.root.is_dir():
-            remove_tree(self.root)
+            remove_tree(str(self.root))
 
 
 class Prepared(Struct, frozen=True):

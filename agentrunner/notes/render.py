@@ -13,19 +13,19 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
-from typing import Any, Literal
+from typing import Any
 
 import yaml
 from jinja2 import DictLoader, StrictUndefined, Template, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 from markupsafe import Markup
 
+from agentrunner.config.markdown import Language
 from agentrunner.errors.runs import BadNoteTemplate
 from agentrunner.notes import markdown
 from agentrunner.notes.note_model import Label, Line, NoteView, TestFacts, next_step_of
 from agentrunner.text.yaml_events import LOADER
 
-Language = Literal["en", "ja"]
 MAX_BYTES = 1024 * 1024 - 1
 TOP_LINES = 40
 """Most lines from the title to the rule under the summary."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
+import msgspec
 from msgspec import Struct
 
 from agentrunner.errors.planners import NoPlannerAnswer, NoUsableAnswer
@@ -14,15 +15,10 @@ from agentrunner.gateway.order import Allowance
 
 if TYPE_CHECKING:
     from agentrunner.gateway.usage import ErrorClass
+    from agentrunner.money.amount import Known
     from agentrunner.planners.workplace import Workplace
+    from agentrunner.protocol.message import MessageType
     from agentrunner.workers.base import FailureKind
-
-Known = Literal["counted", "reported", "unknown"]
-"""Source of a figure: counted from the provider's reply, reported by a CLI, or unknown."""
-
-MessageType = Literal[
-    "plan_task", "next_action", "completion_assessment", "decompose", "plan_patch"
-]
 
 
 class ChatMessage(Struct, frozen=True):
@@ -99,7 +95,7 @@ class Reply:
     usd: float | None = None
     """The cost as the answering side reports it; None leaves it to the price table."""
     known: Known = "unknown"
-    """Where the figures come from."""
+    """Whether the figures are counted from the provider's reply, or reported by a CLI."""
     subscription: bool = False
     """Whether the call is covered by a subscription, so that no price is paid for it."""
     candidate: str = ""
@@ -216,3 +212,26 @@ class PlannerCall(Reply):
     duration_sec: float
     looks: tuple[str, ...] = ()
     """Descriptions of what it looked at instead of answering."""
+
+    @property
+    def name(self) -> str:
+        """Return how the names of its files begin, in the folder of the run or the conversation."""
+        return f"meta/{self.number:04d}-{self.type}"
+
+    @property
+    def request(self) -> str:
+        """Return what was sent, as JSON."""
+        return msgspec.json.encode(self.messages).decode()
+
+    def as_record(self, at: str, cost: Mapping[str, Any]) -> dict[str, Any]:
+        """Return its line of the log; `at` is now, and `cost` comes from `cost_of`."""
+        return {
+            "number": self.number,
+            "type": self.type,
+            "at": at,
+            "duration_sec": round(self.duration_sec, 3),
+            **cost,
+            "error": self.error,
+            "model": self.model,
+            "looks": list(self.looks),
+        }

@@ -12,7 +12,6 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -20,6 +19,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.environment import how_to_add, quiet_libraries
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.planners import BadChatModel, ChatPackagesMissing, NoPlannerKey
+from agentrunner.launching.route import NO_CASSETTE, Cassette
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply, Written, in_turns
 from agentrunner.planners.cache_marks import marked_turns
 from agentrunner.planners.chat_reply import reply_of
@@ -58,10 +58,7 @@ class ChatPlanner:
         self,
         spec: TaskSpec,
         environ: Mapping[str, str],
-        *,
-        record: Path | None = None,
-        replay: Path | None = None,
-        channel: str = "",
+        cassette: Cassette = NO_CASSETTE,
     ) -> None:
         """Make the provider's client; opens no connection.
 
@@ -69,11 +66,11 @@ class ChatPlanner:
         InfraError (`chat-missing`) where a package is missing and (`no-planner-key`) where the
         provider needs a key.
         """
-        if record or replay:
+        if cassette.used:
             raise UsageError(
                 "A planner of kind chat is neither recorded nor replayed: its provider's library "
                 "goes its own way.",
-                path="--record" if record else "--replay",
+                path="--record" if cassette.record else "--replay",
                 remedy="runner.meta.kind: openai-chat, codex-cli or claude-code",
             )
         meta = spec.runner.meta
@@ -86,9 +83,7 @@ class ChatPlanner:
         bare = urlsplit(meta.base_url).hostname if meta.base_url else ""
         self._limits = limits_of(meta, environ, bare or "")
         self._near = is_near(bare or "")
-        self._schema = AskedSchema(near=self._near)
-        if reply_format(spec) != "json":
-            self._schema.constraint = "none"
+        self._schema = AskedSchema(near=self._near, form=reply_format(spec))
         self._streams = True
         """True until the provider turns out to have no stream."""
         self._secrets = _secrets_of(self._provider, environ)

@@ -8,7 +8,7 @@ again if it is unusable, whatever the CLI itself thinks of it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ from agentrunner.errors.planners import PlannerMissing
 from agentrunner.gateway.usage import Call
 from agentrunner.launching.access import CliCredential
 from agentrunner.launching.launch import CliLaunch
-from agentrunner.launching.route import Cassette
+from agentrunner.launching.route import NO_CASSETTE, Cassette
 from agentrunner.money.usage import Usage
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply
 from agentrunner.planners.cli_access import planner_access
@@ -92,37 +92,34 @@ class CliPlanner(ABC):
         self,
         spec: TaskSpec,
         environ: Mapping[str, str],
-        *,
-        record: Path | None = None,
-        replay: Path | None = None,
-        channel: str = "",
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        cassette: Cassette = NO_CASSETTE,
     ) -> None:
         """Find the program and its credential; starts nothing.
 
-        `record` and `replay` are files for the gateway of its sandbox, where each call has a
-        channel of its own, so `channel` is ignored. Raises InfraError (`planner-missing`,
+        The cassette is for the gateway of its sandbox, where each call has a channel of its own.
+        Raises InfraError (`planner-missing`,
         `no-planner-key`, `login-missing`, …), or UsageError for settings that cannot work.
         """
         self._spec = spec
         self._environ = environ
-        self._cassette = Cassette(record, replay)
-        self._clock = clock
+        self._cassette = cassette
         self._worker = _program_of(self.kind, spec)
         self._sandbox: CliSandbox | None = None
         self._workplace: Workplace | None = None
         self._refused = ""
         """Fingerprint of a login token that the provider refused."""
-        if not spec.runner.sandbox.isolates and (record or replay):
+        if not spec.runner.sandbox.isolates and cassette.used:
             raise UsageError(
                 f"{self.kind} is recorded and replayed at the gateway of its sandbox, and there is "
                 "none.",
-                path="--record" if record else "--replay",
+                path="--record" if cassette.record else "--replay",
                 remedy="--sandbox bwrap or --sandbox docker",
             )
         if not Path(self._worker.program()).is_absolute() and (not spec.runner.sandbox.has_image):
             raise self._missing("on this machine, outside of the repository")
-        self._access = planner_access(spec, self._worker, environ, replays=replay is not None)
+        self._access = planner_access(
+            spec, self._worker, environ, replays=cassette.replay is not None
+        )
         near = is_near(urlsplit(self._access.server).hostname or "")
         self._timeout_sec = spec.runner.meta.timeout_sec or (NEAR[0] if near else TIMEOUT_SEC)
         self._schema = AskedSchema(near=near)
@@ -251,14 +248,14 @@ class CliPlanner(ABC):
             return Failure(BY_CLASS[last.error], detail, last.reset_at or "")
         words = answer.error or stderr.decode("utf-8", "replace").strip()
         words = words or "it ended without an answer"
-        found = failure_of(words, self._clock(), kind=answer.kind)
+        found = failure_of(words, datetime.now(UTC), kind=answer.kind)
         return found or Failure("protocol", words)
 
     def _unavailable(
         self, failure: Failure, shown: CliCredential, spent: Reply
     ) -> PlannerUnavailable:
         retry = failure.kind in WORTH_A_RETRY
-        wish = seconds_until(failure.reset_at, self._clock())
+        wish = seconds_until(failure.reset_at, datetime.now(UTC))
         if failure.kind == "auth" and shown.fingerprint and not self._refused:
             # The token may have been revoked; a fresh one is fetched once.
             self._refused, retry, wish = shown.fingerprint, True, 0.0

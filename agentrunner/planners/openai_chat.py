@@ -14,7 +14,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -24,6 +23,7 @@ from agentrunner import __version__
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors.planners import NoPlannerKey
 from agentrunner.gateway.exchange import Mismatch
+from agentrunner.launching.route import NO_CASSETTE, Cassette
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply
 from agentrunner.planners.completions import (
     Api,
@@ -83,17 +83,13 @@ class OpenAIChatPlanner:
         self,
         spec: TaskSpec,
         environ: Mapping[str, str],
-        *,
-        record: Path | None = None,
-        replay: Path | None = None,
-        channel: str = "",
+        cassette: Cassette = NO_CASSETTE,
     ) -> None:
         """Read the settings; opens no connection.
 
-        `record` is a file to keep every exchange in; `replay` is one that answers in place of the
-        server, without a key. `channel` is this planner's part of the file, unless it is the first
-        planner. Raises InfraError (`no-planner-key`, …) or UsageError for settings that cannot
-        work, and for a cassette that cannot be used.
+        A cassette that is replayed answers in place of the server, without a key. Raises InfraError
+        (`no-planner-key`, …) or UsageError for settings that cannot work, and for a cassette that
+        cannot be used.
         """
         self._endpoint = endpoint(spec.runner.meta, environ)
         self._key = environ.get(KEY_NAME, "").strip()
@@ -103,14 +99,15 @@ class OpenAIChatPlanner:
         }
         self._player: Player | None = None
         self._recording: Recording | None = None
-        if record or replay:
+        if cassette.used:
             from agentrunner.gateway.cassette import META, Player, Recorder
             from agentrunner.planners.recorded import Recording
 
             redactor = Redactor({KEY_NAME: self._key})
-            part = f"{META}:{channel}" if channel else META
-            self._player = Player(replay, part, redactor, spec.repo) if replay else None
-            if record:
+            part = f"{META}:{cassette.channel}" if cassette.channel else META
+            if replay := cassette.replay:
+                self._player = Player(replay, part, redactor, spec.repo)
+            if record := cassette.record:
                 self._recording = Recording(Recorder(record, part, redactor, spec.repo))
         if not self._key and self._player is None:
             raise NoPlannerKey(
@@ -119,12 +116,10 @@ class OpenAIChatPlanner:
                 "--planner checklist, which needs no model",
                 nothing_spent=True,
             )
-        self._schema = AskedSchema(near=self._endpoint.near)
-        if reply_format(spec) != "json":
-            self._schema.constraint = "none"
+        self._schema = AskedSchema(near=self._endpoint.near, form=reply_format(spec))
         self._api: Api = "chat/completions"
         # On a cassette an answer is one piece.
-        self._streams: Streaming = "no" if record or replay else "counted"
+        self._streams: Streaming = "no" if cassette.used else "counted"
         self._http: AsyncClient | None = None
 
     @property

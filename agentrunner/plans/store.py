@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -106,6 +106,14 @@ class OpenQuestion(Struct, frozen=True):
     """UTC, ISO 8601; "" while it is open."""
 
 
+class UndonePlan(NamedTuple):
+    """The plan before and after its latest change was undone, and that change."""
+
+    before: Plan
+    plan: Plan
+    change: PlanChange
+
+
 class PlanStore:
     """Reads and writes the plan of one repository.
 
@@ -163,11 +171,11 @@ class PlanStore:
             if remark:
                 _say(database, "user", remark, at)
 
-    def undo(self, *, at: str, author: str, force: bool = False) -> tuple[Plan, PlanChange]:
+    def undo(self, *, at: str, author: str, force: bool = False) -> UndonePlan:
         """Go back to the plan before the latest change that is not itself undone.
 
-        Returns the plan after that, and the change that was undone. Raises UsageError
-        (`nothing-to-undo`) and PatchRejected.
+        Raises UsageError (`nothing-to-undo`), and PatchRejected where that removes a task that is
+        at work, unless `force`.
         """
         current = self.load()
         changes = self.changes()
@@ -189,7 +197,7 @@ class PlanStore:
                     undoes=change.version,
                     remark=taken_back(change.quote, current.goal),
                 )
-                return plan, change
+                return UndonePlan(current, plan, change)
         raise NothingToUndo("There is no change to undo.", remedy="agentrunner plan shows the plan")
 
     def changes(self, since: int = 0) -> list[PlanChange]:
@@ -213,12 +221,12 @@ class PlanStore:
 
     def note(self, standing: StoredTask, at: str) -> None:
         """Save the status of a task."""
-        values = asdict(standing)
-        columns = ("task_id", "status", "run_id", "tries", "retry_at", "detail")
-        row = [str(values[name]) if name == "status" else values[name] for name in columns]
+        row = {**asdict(standing), "status": str(standing.status), "at": at}
         with self._database(write=True) as database:
             database.execute(
-                "INSERT OR REPLACE INTO standing VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, at)
+                "INSERT OR REPLACE INTO standing VALUES"
+                " (:task_id, :status, :run_id, :tries, :retry_at, :detail, :at)",
+                row,
             )
             database.execute("DELETE FROM reopened WHERE task_id = ?", (standing.task_id,))
 

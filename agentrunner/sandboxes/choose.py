@@ -5,26 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 from agentrunner.errors import SandboxUnavailable
 from agentrunner.errors.sandboxes import EngineAway
 from agentrunner.registry import SANDBOXES, load
-from agentrunner.sandboxes.base import (
-    CommandResult,
-    Launch,
-    Mount,
-    OnOutput,
-    Request,
-    Sandbox,
-    SandboxOrder,
-)
+from agentrunner.sandboxes.base import Sandbox, SandboxOrder
 from agentrunner.sandboxes.deny import check_read_paths, check_repo
 
 
 class AutoSandbox:
     """Stands for one sandbox at a time; `fall_back` switches to the next kind.
 
-    Its users need not know that the sandbox behind it has changed.
+    Its users need not know that the sandbox behind it has changed: whatever does not stand here
+    is that sandbox's own, of which type checkers do not know.
     """
 
     def __init__(
@@ -45,13 +39,8 @@ class AutoSandbox:
         """The kind of the open sandbox, or else of the first to be tried."""
         return self._sandbox.kind if self._sandbox else self._kinds[0]
 
-    @property
-    def byte_code(self) -> Path | None:
-        return self._current.byte_code
-
-    @property
-    def image(self) -> str:
-        return self._current.image
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._current, name)
 
     @property
     def reason(self) -> str:
@@ -64,12 +53,6 @@ class AutoSandbox:
         if self._wanted_image and self._passed_over:
             text += f" (not in {self._wanted_image}: {self._passed_over[0]})"
         return text
-
-    def isolation(self) -> Mapping[str, str]:
-        return self._current.isolation()
-
-    def mounts(self) -> list[Mount]:
-        return self._current.mounts()
 
     async def open(self) -> None:
         """Open the first kind that works; raises SandboxUnavailable with every reason.
@@ -110,21 +93,6 @@ class AutoSandbox:
         await leaving.close()
         return True
 
-    def launch(self, request: Request) -> Launch:
-        return self._current.launch(request)
-
-    async def run(self, request: Request, on_output: OnOutput | None = None) -> CommandResult:
-        return await self._current.run(request, on_output)
-
-    async def pause(self) -> None:
-        await self._current.pause()
-
-    async def unpause(self) -> None:
-        await self._current.unpause()
-
-    async def kill_all(self) -> None:
-        await self._current.kill_all()
-
     async def close(self) -> None:
         if self._sandbox is not None:
             await self._sandbox.close()
@@ -163,7 +131,7 @@ def make_sandbox(
         sandbox: Sandbox = cls(spec, environ=environ, host_home=host_home)
         return sandbox
 
-    return AutoSandbox(AUTO, make, spec.image) if kind == "auto" else make(kind)
+    return cast("Sandbox", AutoSandbox(AUTO, make, spec.image)) if kind == "auto" else make(kind)
 
 
 async def open_sandbox(

@@ -190,19 +190,21 @@ def _copy_attributes(target: str, facts: os.stat_result) -> None:
 
 
 def remove_tree(path: str) -> None:
-    """Remove a file or folder, even one that its owner may not write to, as in Go's modules."""
-    try:
-        if not stat.S_ISDIR(os.lstat(path).st_mode):
-            os.unlink(path)
-            return
-        with contextlib.suppress(OSError):  # empty, maybe another user's, like those in WORK
-            os.rmdir(path)
-            return
-        os.chmod(path, 0o700)
-        names = os.listdir(path)
-    except OSError:
-        return
-    for name in names:
-        remove_tree(f"{path}/{name}")
-    with contextlib.suppress(OSError):
-        os.rmdir(path)
+    """Remove a file or folder, even one that its owner may not write to, as in Go's modules.
+
+    However deep it is; what cannot be removed stays.
+    """
+    waiting = [(path, False)]
+    while waiting:
+        path, emptied = waiting.pop()
+        with contextlib.suppress(OSError):
+            if not stat.S_ISDIR(os.lstat(path).st_mode):
+                os.unlink(path)
+                continue
+            with contextlib.suppress(OSError):  # empty, maybe another user's, like those in WORK
+                os.rmdir(path)
+                continue
+            if not emptied:
+                os.chmod(path, 0o700)
+                below = [(f"{path}/{name}", False) for name in os.listdir(path)]
+                waiting += [(path, True), *below]

@@ -78,8 +78,6 @@ class Cost(Struct, frozen=True):
     """The cost so far, in US dollars."""
 
     usd: float
-    adds: bool = False
-    """To be added to the others; otherwise this run's total so far."""
 
 
 class Trouble(Struct, frozen=True):
@@ -111,12 +109,6 @@ class Model(Struct, frozen=True):
     name: str
 
 
-class SessionLost(Struct, frozen=True):
-    """The session to resume is unknown."""
-
-    message: str = ""
-
-
 class TurnBegan(Struct, frozen=True):
     """Work begins; what was finished before is not the end of the run."""
 
@@ -131,7 +123,7 @@ class Finished(Struct, frozen=True):
 
 Fact = (
     WorkerMessage | ToolBegan | ToolEnded | FileChanged | ToolDenied | Tokens | Cost | Trouble
-    | Retrying | Session | Model | SessionLost | TurnBegan | Finished
+    | Retrying | Session | Model | TurnBegan | Finished
 )  # fmt: skip
 
 Translate = Callable[[Mapping[str, object]], Iterable[Fact]]

@@ -31,7 +31,6 @@ from agentrunner.workers.fact import (
     Model,
     Retrying,
     Session,
-    SessionLost,
     Tokens,
     Tool,
     ToolBegan,
@@ -67,7 +66,6 @@ class TranscriptFacts(Struct):
     """What the facts have said so far."""
 
     session_id: str | None = None
-    session_lost: bool = False
     model: str = ""
     clean: bool | None = None
     """Whether the last word on the run was clean; None if there is none."""
@@ -101,8 +99,8 @@ class TranscriptFacts(Struct):
                     self.denied[clip(name, 80)] = None
             case Tokens():
                 self._add_tokens(fact)
-            case Cost(usd, adds):
-                self.usd = (self.usd or 0) + usd if adds else usd
+            case Cost(usd):
+                self.usd = usd
             case Trouble():
                 self.trouble = fact if fact.fatal and fact.message else self.trouble
             case Retrying():
@@ -111,9 +109,6 @@ class TranscriptFacts(Struct):
                 self.session_id = clip(name, 100) or self.session_id
             case Model(name):
                 self.model = clip(name, 100) or self.model
-            case SessionLost(message):
-                self.session_lost = True
-                self.trouble = Trouble(message) if message else self.trouble
             case TurnBegan():
                 self.clean = None
             case Finished(clean, text):
@@ -181,9 +176,7 @@ def reading_of(
     stderr = tail_of(ended.stderr)
     failure = None if completed else _failure(ended, read_facts, stderr)
     error = "" if completed else clip(_why(ended, read_facts, stderr))
-    lost = read_facts.session_lost or bool(
-        lost_session and not completed and re.search(lost_session, f"{stderr}\n{error}")
-    )
+    lost = bool(lost_session and not completed and re.search(lost_session, f"{stderr}\n{error}"))
     prose, claims = split_summary(read_facts.words)
     seen = tuple(read_facts.commands.values())
     names = {run.command for run in seen}
@@ -280,7 +273,7 @@ class TranscriptEvents:
                     "output_tokens": self._facts.output_tokens,
                 }
                 return WorkerEvent("usage", usage)
-            case Trouble(message) | Retrying(message) | SessionLost(message):
+            case Trouble(message) | Retrying(message):
                 if message and message != self._last_error:
                     self._last_error = message
                     return WorkerEvent("error", {"message": clip(message)})

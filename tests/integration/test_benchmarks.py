@@ -23,8 +23,8 @@ from tests.kit.engine import connected
 from tests.kit.project import require_bwrap
 
 
-def test_cold_start() -> None:
-    names = [figure.name for figure in cold.figures(rounds=1)]
+def test_cold_start(tmp_path: Path) -> None:
+    names = [figure.name for figure in cold.figures(tmp_path, rounds=1)]
     assert len(names) == 10 and "--help, CPU" in names
 
 
@@ -44,7 +44,7 @@ def test_growth(tmp_path: Path) -> None:
 
 async def test_gateway(tmp_path: Path) -> None:
     found = await gateway.figures(tmp_path, rounds=1, requests=4, tokens=3, megabytes=1)
-    assert len(found) == 11
+    assert len(found) == 11 and all(figure.ratio != 0 for figure in found)
 
 
 async def test_box(tmp_path: Path) -> None:

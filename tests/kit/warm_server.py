@@ -1,6 +1,10 @@
-"""The server of `warm`: it imports AgentRunner once, and each command is a fork of it.
+"""The server of `warm`: it imports AgentRunner and plays a run once; each command is a fork of it.
 
-    python -m tests.kit.warm_server DESCRIPTOR
+    python -m tests.kit.warm_server DESCRIPTOR BYTE_CODE
+
+What a process compiles and makes at its first run, regular expressions, templates of notes and
+models, is half of the CPU of a command; so the server has a run behind it when it begins to serve.
+Runs begin with the byte code of that folder (`byte_code`).
 
 Each packet on the socket is an order in JSON, with four descriptors: the three streams, and a
 socket for two numbers of 8 bytes: the pid, and how it ended, as os.waitpid says it. In the fork
@@ -21,10 +25,12 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 import termios
 import threading
 import time
 import types
+from pathlib import Path
 from typing import Any
 
 PRELOADED = (
@@ -44,6 +50,16 @@ PRELOADED = (
     "agentrunner.workers.command",
 )
 PACKET = 1 << 20
+
+
+def play_a_run() -> None:
+    """Play a plan of one task to its end, with the run and the merge that belong to it."""
+    from tests.kit.plan_project import PlanProject, Work
+
+    with tempfile.TemporaryDirectory() as place:
+        plan = PlanProject.make(Path(place), [Work()], {"README.md": "# A shop\n"})
+        if plan.carry()["tasks"] != {"TASK-0001": "COMPLETE"}:
+            raise RuntimeError(f"the run that warms up did not end well: {plan.result}")
 
 
 def serve(orders: socket.socket) -> dict[str, Any] | None:
@@ -135,8 +151,14 @@ def become(order: dict[str, Any]) -> None:
 
 def main() -> None:
     """Serve until the socket ends."""
+    from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox
+    from tests.kit.byte_code import warmed
+
     for name in PRELOADED:
         importlib.import_module(name)
+    play_a_run()
+    byte_code = Path(sys.argv[2])
+    DecisionSandbox.warm = warmed(lambda: byte_code)  # type: ignore[assignment, method-assign]
     if threading.active_count() > 1:
         raise RuntimeError(f"a fork would lose threads: {threading.enumerate()}")
     gc.collect()

@@ -20,6 +20,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from agentrunner.errors import AgentRunnerError
 from agentrunner.sandboxes.base import Door, Stream
 from agentrunner.sandboxes.docker.config import User
@@ -60,20 +62,11 @@ class AttachOrder:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> AttachOrder:
-        """Return the order that `to_env` wrote; raises KeyError or ValueError for anything else."""
+        """Return the order that `to_env` wrote; raises KeyError or ValidationError for all else."""
         count = sum(name.startswith(PREFIX) for name in environ)
         fields = json.loads("".join(environ[f"{PREFIX}{n}"] for n in range(count)))
-        command, door, masked = fields["command"], fields["door"], fields["masked"]
-        return cls(
-            host=fields["host"],
-            folder=Path(fields["folder"]),
-            config=fields["config"],
-            user=User(**fields["user"]),
-            command=ExecCommand(tuple(command["argv"]), command["env"], command["workdir"]),
-            door=door and Door(Path(door["folder"]), {int(k): v for k, v in door["ports"].items()}),
-            masked=masked and Path(masked),
-            layers=Copies.from_json(fields["layers"]),
-        )
+        # Not decoded by msgspec, which takes no half characters: a name need not be UTF-8.
+        return msgspec.convert(fields, cls, str_keys=True, dec_hook=lambda path, text: path(text))
 
 
 INFRA = 125

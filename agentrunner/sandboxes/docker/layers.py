@@ -10,11 +10,10 @@ import contextlib
 import os
 import secrets
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from agentrunner.sandboxes.base import ErrorKind, Mount, SandboxError
 from agentrunner.sandboxes.docker.config import bind
@@ -39,12 +38,6 @@ class Copies:
         if not sources:
             return cls()
         return cls(run / LAYERS / secrets.token_hex(8), sources, overlays)
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> Copies:
-        """Restore it from its fields, as read from JSON."""
-        sources = tuple(map(Path, fields["sources"]))
-        return cls(Path(fields["folder"]), sources, bool(fields["overlays"]))
 
     def laid(self, mounts: Sequence[Mount]) -> tuple[Mount, ...]:
         """Return the same mounts with the layers in place of their sources."""

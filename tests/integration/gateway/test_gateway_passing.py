@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from yarl import URL
 from agentrunner.gateway.order import Wire
 from agentrunner.gateway.usage import Call, read_calls
 from agentrunner.money.usage import read_usage
-from tests.kit.gateway import BEARER, PLACEHOLDER, REAL_KEY, gateway, order_for, provider
+from tests.kit.gateway import BEARER, PLACEHOLDER, REAL_KEY, Handler, gateway, order_for, provider
 
 WHOLE = {"id": "r", "usage": {"input_tokens": 12, "output_tokens": 3}}
 CALLS: dict[Wire, tuple[str, str]] = {
@@ -26,11 +27,38 @@ CALLS: dict[Wire, tuple[str, str]] = {
     "gemini": ("/v1beta/models/gemini-2.5-pro:generateContent", "X-Goog-Api-Key"),
 }
 
+Reply = aiohttp.ClientResponse
+Ask = Callable[..., AbstractAsyncContextManager[Reply]]
+
 
 @pytest.fixture
 async def client() -> AsyncIterator[aiohttp.ClientSession]:
     async with aiohttp.ClientSession(auto_decompress=False) as session:
         yield session
+
+
+@pytest.fixture
+def ask(tmp_path: Path, client: aiohttp.ClientSession) -> Ask:
+    """Ask a provider through a gateway; what it answers is read until the context ends."""
+
+    @asynccontextmanager
+    async def asking(answer: Handler, wire: Wire = "openai") -> AsyncIterator[Reply]:
+        async with (
+            provider(answer) as base,
+            gateway(order_for(tmp_path, base, wire)) as box,
+            client.post(box + CALLS[wire][0], json={}, headers=BEARER) as reply,
+        ):
+            yield reply
+
+    return asking
+
+
+class Seen(list[web.Request]):
+    """A provider that keeps what it is asked."""
+
+    async def answer(self, request: web.Request) -> web.Response:
+        self.append(request)
+        return web.json_response({})
 
 
 async def test_a_request_arrives_as_it_was_sent_but_for_the_key(
@@ -72,14 +100,9 @@ async def test_a_request_arrives_as_it_was_sent_but_for_the_key(
 async def test_the_key_goes_where_the_provider_looks_for_it(
     tmp_path: Path, client: aiohttp.ClientSession, wire: Wire
 ) -> None:
-    seen: list[web.Request] = []
-
-    async def answer(request: web.Request) -> web.Response:
-        seen.append(request)
-        return web.json_response({})
-
+    seen = Seen()
     path, header = CALLS[wire]
-    async with provider(answer) as base, gateway(order_for(tmp_path, base, wire)) as box:
+    async with provider(seen.answer) as base, gateway(order_for(tmp_path, base, wire)) as box:
         for shown in (BEARER, {"x-api-key": PLACEHOLDER}, {"x-goog-api-key": PLACEHOLDER}):
             async with client.post(box + path, json={}, headers=shown) as reply:
                 assert reply.status == 200
@@ -96,13 +119,8 @@ async def test_the_key_goes_where_the_provider_looks_for_it(
 async def test_the_token_of_a_login_is_a_bearer_and_its_beta_header_passes(
     tmp_path: Path, client: aiohttp.ClientSession
 ) -> None:
-    seen: list[web.Request] = []
-
-    async def answer(request: web.Request) -> web.Response:
-        seen.append(request)
-        return web.json_response({})
-
-    async with provider(answer) as base:
+    seen = Seen()
+    async with provider(seen.answer) as base:
         order = order_for(tmp_path, base, "anthropic", scheme="bearer")
         sent = {**BEARER, "anthropic-beta": "oauth-2025-04-20"}
         async with (
@@ -120,13 +138,7 @@ async def test_the_token_of_a_login_is_a_bearer_and_its_beta_header_passes(
 async def test_without_the_placeholder_nothing_passes(
     tmp_path: Path, client: aiohttp.ClientSession, wire: Wire
 ) -> None:
-    asked = 0
-
-    async def answer(request: web.Request) -> web.Response:
-        nonlocal asked
-        asked += 1
-        return web.json_response({})
-
+    seen = Seen()
     shown: list[dict[str, str]] = [
         {},
         {"Authorization": "Bearer "},
@@ -134,12 +146,12 @@ async def test_without_the_placeholder_nothing_passes(
         {"x-api-key": REAL_KEY},
         {"x-goog-api-key": "ä"},
     ]
-    async with provider(answer) as base, gateway(order_for(tmp_path, base, wire)) as box:
+    async with provider(seen.answer) as base, gateway(order_for(tmp_path, base, wire)) as box:
         for headers in shown:
             async with client.post(box + CALLS[wire][0], json={}, headers=headers) as reply:
                 assert reply.status == 401
                 assert "not the one of this run" in str((await reply.json())["error"]["message"])
-    assert asked == 0
+    assert seen == []
     assert read_calls(tmp_path / "usage.jsonl") == []
 
 
@@ -159,14 +171,8 @@ async def test_without_the_placeholder_nothing_passes(
 async def test_only_the_calls_of_a_worker_are_let_through(
     tmp_path: Path, method: str, path: str
 ) -> None:
-    asked = 0
-
-    async def answer(request: web.Request) -> web.Response:
-        nonlocal asked
-        asked += 1
-        return web.json_response({})
-
-    async with provider(answer) as base, gateway(order_for(tmp_path, base)) as box:
+    seen = Seen()
+    async with provider(seen.answer) as base, gateway(order_for(tmp_path, base)) as box:
         reader, writer = await asyncio.open_connection(*box.removeprefix("http://").split(":"))
         head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {PLACEHOLDER}\r\n"
         writer.write(f"{head}Content-Length: 0\r\nConnection: close\r\n\r\n".encode())
@@ -174,12 +180,10 @@ async def test_only_the_calls_of_a_worker_are_let_through(
         writer.close()
         await writer.wait_closed()
     assert reply.split()[1] in (b"404", b"400")
-    assert asked == 0
+    assert seen == []
 
 
-async def test_a_stream_passes_piece_by_piece(
-    tmp_path: Path, client: aiohttp.ClientSession
-) -> None:
+async def test_a_stream_passes_piece_by_piece(ask: Ask) -> None:
     """Each piece is read before the next one is made, so that nothing can be held back."""
     heard = asyncio.Queue[None]()
     pieces = [b'data: {"n": %d}\n' % n for n in range(5)] + [b"\n", b"data: [DO", b"NE]\n\n"]
@@ -193,11 +197,7 @@ async def test_a_stream_passes_piece_by_piece(
         return response
 
     got = []
-    async with (
-        provider(answer) as base,
-        gateway(order_for(tmp_path, base)) as box,
-        client.post(f"{box}/responses", json={}, headers=BEARER) as reply,
-    ):
+    async with ask(answer) as reply:
         async with asyncio.timeout(10):
             async for chunk in reply.content.iter_any():
                 got.append(chunk)
@@ -205,9 +205,7 @@ async def test_a_stream_passes_piece_by_piece(
     assert got == pieces
 
 
-async def test_a_slow_reader_slows_the_provider(
-    tmp_path: Path, client: aiohttp.ClientSession
-) -> None:
+async def test_a_slow_reader_slows_the_provider(ask: Ask) -> None:
     """Nothing is collected on the way: far less than the reply leaves while nobody reads."""
     sent, stuck = 0, asyncio.Event()
     block, blocks = b"x" * 65_536, 2000
@@ -225,11 +223,7 @@ async def test_a_slow_reader_slows_the_provider(
             sent += 1
         return response
 
-    async with (
-        provider(answer) as base,
-        gateway(order_for(tmp_path, base)) as box,
-        client.post(f"{box}/responses", json={}, headers=BEARER) as reply,
-    ):
+    async with ask(answer) as reply:
         async with asyncio.timeout(30):
             await stuck.wait()
         assert sent < blocks / 4
@@ -239,9 +233,7 @@ async def test_a_slow_reader_slows_the_provider(
     assert got == blocks * len(block)
 
 
-async def test_a_compressed_reply_passes_unchanged_and_is_counted(
-    tmp_path: Path, client: aiohttp.ClientSession
-) -> None:
+async def test_a_compressed_reply_passes_unchanged_and_is_counted(ask: Ask, tmp_path: Path) -> None:
     packed = gzip.compress(json.dumps(WHOLE).encode())
     asked = []
 
@@ -249,11 +241,7 @@ async def test_a_compressed_reply_passes_unchanged_and_is_counted(
         asked.append(request.headers["Accept-Encoding"])
         return web.Response(body=packed, headers={"Content-Encoding": "gzip"})
 
-    async with (
-        provider(answer) as base,
-        gateway(order_for(tmp_path, base)) as box,
-        client.post(f"{box}/responses", json={}, headers=BEARER) as reply,
-    ):
+    async with ask(answer) as reply:
         got = await reply.read()
     assert asked == ["identity"]
     assert got == packed and reply.headers["Content-Encoding"] == "gzip"
@@ -281,13 +269,8 @@ async def test_a_compressed_request_passes_unchanged_and_its_model_is_known(
 async def test_a_redirect_is_an_error_and_the_key_stays_here(
     tmp_path: Path, client: aiohttp.ClientSession
 ) -> None:
-    elsewhere: list[web.Request] = []
-
-    async def other(request: web.Request) -> web.Response:
-        elsewhere.append(request)
-        return web.json_response({})
-
-    async with provider(other) as target:
+    elsewhere = Seen()
+    async with provider(elsewhere.answer) as target:
 
         async def answer(request: web.Request) -> web.Response:
             return web.Response(status=307, headers={"Location": f"{target}/responses"})
@@ -306,9 +289,7 @@ async def test_a_redirect_is_an_error_and_the_key_stays_here(
     assert _only(tmp_path).error == "server"
 
 
-async def test_a_refused_key_is_not_repeated_into_the_box(
-    tmp_path: Path, client: aiohttp.ClientSession
-) -> None:
+async def test_a_refused_key_is_not_repeated_into_the_box(ask: Ask, tmp_path: Path) -> None:
     async def answer(request: web.Request) -> web.Response:
         text = json.dumps({"error": {"message": f"Incorrect API key provided: {REAL_KEY}"}})
         body = gzip.compress(text.encode())
@@ -317,11 +298,7 @@ async def test_a_refused_key_is_not_repeated_into_the_box(
             headers={"Content-Encoding": "gzip", "X-Request-Id": "r1"},
         )  # fmt: skip
 
-    async with (
-        provider(answer) as base,
-        gateway(order_for(tmp_path, base)) as box,
-        client.post(f"{box}/responses", json={}, headers=BEARER) as reply,
-    ):
+    async with ask(answer) as reply:
         said = await reply.json()
     assert (reply.status, reply.headers["X-Request-Id"]) == (401, "r1")
     assert said["error"]["message"] == "Incorrect API key provided: [worker key redacted]"
@@ -330,36 +307,26 @@ async def test_a_refused_key_is_not_repeated_into_the_box(
     assert REAL_KEY not in (tmp_path / "usage.jsonl").read_text()
 
 
-async def test_when_a_quota_is_back_is_booked_and_not_told_in_the_box(
-    tmp_path: Path, client: aiohttp.ClientSession
+async def test_when_a_quota_is_back_is_booked_and_kept_from_the_box(
+    ask: Ask, tmp_path: Path
 ) -> None:
     async def answer(request: web.Request) -> web.Response:
         told = {"Retry-After": "3600", "Retry-After-Ms": "3600000", "X-Request-Id": "req-1"}
         return web.json_response({"error": {"message": "slow down"}}, status=429, headers=told)
 
-    async with provider(answer) as base:
-        order = order_for(tmp_path, base + "/v1")
-        async with gateway(order) as box:
-            reply = await client.post(f"{box}/responses", json={}, headers=BEARER)
-            headers = reply.headers
-            await reply.read()
-    assert reply.status == 429 and headers["X-Request-Id"] == "req-1"
-    assert not [name for name in headers if name.lower().startswith("retry-after")]
-    (call,) = read_calls(order.usage_log)
+    async with ask(answer) as reply:
+        await reply.read()
+    assert reply.status == 429 and reply.headers["X-Request-Id"] == "req-1"
+    assert not [name for name in reply.headers if name.lower().startswith("retry-after")]
+    call = _only(tmp_path)
     assert call.error == "quota" and call.reset_at is not None
 
 
-async def test_an_error_that_cannot_be_looked_through_does_not_pass(
-    tmp_path: Path, client: aiohttp.ClientSession
-) -> None:
+async def test_an_error_that_cannot_be_looked_through_does_not_pass(ask: Ask) -> None:
     async def answer(request: web.Request) -> web.Response:
         return web.Response(status=400, body=REAL_KEY.encode(), headers={"Content-Encoding": "x"})
 
-    async with (
-        provider(answer) as base,
-        gateway(order_for(tmp_path, base)) as box,
-        client.post(f"{box}/responses", json={}, headers=BEARER) as reply,
-    ):
+    async with ask(answer) as reply:
         assert (reply.status, await reply.read()) == (400, b"an error that cannot be decompressed")
 
 
@@ -379,9 +346,7 @@ async def test_a_provider_that_is_not_there_is_a_bad_gateway(
     assert call.detail.startswith("The model provider at 127.0.0.1 cannot be reached")
 
 
-async def test_a_reply_that_breaks_off_breaks_off_in_the_box_too(
-    tmp_path: Path, client: aiohttp.ClientSession
-) -> None:
+async def test_a_reply_that_breaks_off_breaks_off_in_the_box_too(ask: Ask, tmp_path: Path) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
@@ -390,20 +355,14 @@ async def test_a_reply_that_breaks_off_breaks_off_in_the_box_too(
         request.transport.close()
         return response
 
-    async with (
-        provider(answer) as base,
-        gateway(order_for(tmp_path, base)) as box,
-        client.post(f"{box}/responses", json={}, headers=BEARER) as reply,
-    ):
+    async with ask(answer) as reply:
         with pytest.raises(aiohttp.ClientPayloadError):
             await reply.read()
     call = _only(tmp_path)
     assert (call.error, call.input_tokens, call.usd) == ("network", None, None)
 
 
-async def test_a_client_that_goes_away_ends_the_providers_work(
-    tmp_path: Path, client: aiohttp.ClientSession
-) -> None:
+async def test_a_client_that_goes_away_ends_the_providers_work(ask: Ask, tmp_path: Path) -> None:
     ended = asyncio.Event()
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -416,11 +375,7 @@ async def test_a_client_that_goes_away_ends_the_providers_work(
             ended.set()
         return response
 
-    async with (
-        provider(answer) as base,
-        gateway(order_for(tmp_path, base)) as box,
-        client.post(f"{box}/responses", json={}, headers=BEARER) as reply,
-    ):
+    async with ask(answer) as reply:
         await reply.content.readany()
         reply.close()
         async with asyncio.timeout(10):
@@ -449,20 +404,14 @@ async def test_sizes_have_limits(
     assert _only(tmp_path).error == "network"
 
 
-async def test_a_stream_that_fails_half_way_is_classified(
-    tmp_path: Path, client: aiohttp.ClientSession
-) -> None:
+async def test_a_stream_that_fails_half_way_is_classified(ask: Ask, tmp_path: Path) -> None:
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
 
     async def answer(request: web.Request) -> web.Response:
         text = f"event: error\ndata: {json.dumps(error)}\n\n"
         return web.Response(text=text, content_type="text/event-stream")
 
-    async with (
-        provider(answer) as base,
-        gateway(order_for(tmp_path, base, "anthropic")) as box,
-        client.post(f"{box}/v1/messages", json={}, headers=BEARER) as reply,
-    ):
+    async with ask(answer, "anthropic") as reply:
         assert reply.status == 200
         await reply.read()
     call = _only(tmp_path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -128,8 +127,6 @@ def test_a_large_file_that_a_worker_makes_is_copied_and_is_in_the_copy(
     assert "product" in snapshots.export_tree(after.tree, tmp_path / "out")
     assert (tmp_path / "out" / "product").stat().st_size == 3800
     assert (tmp_path / "out" / "model").stat().st_size == 3000
-    snapshots.update_export(tmp_path / "out", after.tree, before.tree)
-    assert not (tmp_path / "out" / "product").exists()
     assert [change.path for change in snapshots.changes(before.tree, after.tree)] == ["product"]
 
 
@@ -432,43 +429,6 @@ def test_a_tree_is_written_as_it_was(
     assert (out / "run").stat().st_mode & 0o777 == 0o755
     assert (out / "app.py").stat().st_mode & 0o777 == 0o644
     assert (out / "out").readlink() == Path("/etc")
-
-
-@pytest.mark.parametrize("ways", ["by git", "without git"], indirect=True)
-def test_a_folder_is_brought_from_one_tree_to_another(
-    ways: Snapshots, tree: Path, tmp_path: Path
-) -> None:
-    traps(tree)
-    put(tree, "becomes/folder/x", "swap")
-    first = ways.take().tree
-    shutil.rmtree(tree / "becomes")
-    (tree / "becomes").write_text("a file\n")
-    (tree / "swap").unlink()
-    put(tree, "swap/inner")
-    (tree / "in").unlink()
-    put(tree, "in/file", "run")
-    (tree / "crlf").unlink()
-    second = ways.take().tree
-    out = tmp_path / "out"
-    ways.export_tree(first, out)
-    for before, after in ((first, second), (second, first), (first, first)):
-        ways.update_export(out, before, after)
-        assert Snapshots(tmp_path / "check" / after[:9] / before[:9], out).take().tree == after
-
-
-def test_an_update_follows_no_link_that_leads_out(
-    snapshots: Snapshots, tree: Path, tmp_path: Path
-) -> None:
-    first = snapshots.take().tree
-    put(tree, "src/b.py", text="new\n")
-    second = snapshots.take().tree
-    out, outside = tmp_path / "out", tmp_path / "outside"
-    snapshots.export_tree(first, out)
-    shutil.move(out / "src", outside)
-    (out / "src").symlink_to(outside)
-    with pytest.raises(OSError, match="src"):
-        snapshots.update_export(out, first, second)
-    assert (outside / "b.py").read_text() == "x\n"
 
 
 def test_a_thousand_files_and_a_large_one_among_them(tmp_path: Path, tree: Path) -> None:

@@ -9,9 +9,10 @@ import pytest
 
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.config.spec import Check, CriterionSpec, TaskSpec
-from agentrunner.planners.base import MessageType, PlannerRequest
+from agentrunner.planners.base import PlannerRequest
 from agentrunner.planners.checklist import ChecklistPlanner
 from agentrunner.protocol import CompletionAssessment, parse_reply
+from agentrunner.protocol.message import MessageType
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import (
     CheckOutcome,

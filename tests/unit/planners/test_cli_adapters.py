@@ -15,7 +15,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import AgentRunnerError, InfraError, UsageError
 from agentrunner.launching.access import CliCredential
 from agentrunner.launching.launch import CliLaunch
-from agentrunner.launching.route import EgressRoute
+from agentrunner.launching.route import Cassette, EgressRoute
 from agentrunner.planners.base import ChatMessage, PlannerRequest
 from agentrunner.planners.claude_code import ClaudePlanner
 from agentrunner.planners.cli_base import CliAnswer, CliCall, CliPlanner
@@ -186,7 +186,9 @@ def test_without_a_box_there_is_no_gateway_to_record_at(
     spec = make_spec(kind=kind)
     box = spec.runner.sandbox.model_copy(update={"kind": "none"})
     runner = spec.runner.model_copy(update={"sandbox": box})
-    error = refusal(spec.model_copy(update={"runner": runner}), KEYS, record=tmp_path / "t")
+    error = refusal(
+        spec.model_copy(update={"runner": runner}), KEYS, cassette=Cassette(tmp_path / "t")
+    )
     assert (type(error), error.path) == (UsageError, "--record")
 
 

@@ -109,7 +109,7 @@ async def held(talks: Talks, language: str) -> str:
             seen += [f"> {text}", proposal_screen(proposal, asked, width=80)]
             seen += ["", plan_screen(plan, driven=True, width=80), ""]
     async with talks.open() as talk:
-        _, plan, _ = talk.undo()
+        _, plan, _ = talk.store.undo(at=talk.stamp(), author=talk.author)
     return "\n".join([*seen, "> /undo", plan_screen(plan, driven=True, width=80), ""])
 
 
@@ -404,7 +404,7 @@ async def test_what_was_refused_taken_back_or_left_is_told_as_such(tmp_path: Pat
         await begun(talk)
         talk.refuse(await talk.propose("Add A."))
         talk.accept(await talk.propose("Add B."))
-        talk.undo()
+        talk.store.undo(at=talk.stamp(), author=talk.author)
         left = await talk.propose("Add\nC {}.")
         keep(talks.store.path.parent, left)
         assert (await talk.propose("Well done.")).empty

@@ -48,7 +48,7 @@ def test_frames_come_together_however_they_are_cut(
 
 
 def test_an_order_survives_the_way_through_the_environment() -> None:
-    command = ExecCommand(("sh", "-c", "x" * 250_000), {"TOKEN": "ä" * 100}, "/repo")
+    command = ExecCommand(("sh", "-c", "x" * 250_000), {"TOKEN": "ä\udc80" * 100}, "/repo")
     order = AttachOrder(
         host="unix:///e.sock",
         folder=Path("/run"),
