@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
+from agentrunner.screens.errors import error_screen
 from agentrunner.screens.layout import (
     MAX_WIDTH,
     WIDTH,
@@ -31,6 +32,7 @@ from agentrunner.text.times import stamp_now
 
 if TYPE_CHECKING:
     from agentrunner.commands.notify import Notifier
+    from agentrunner.errors import AgentRunnerError
     from agentrunner.results import Result
     from agentrunner.screens.live import LiveView
     from agentrunner.screens.plain import PlainView
@@ -102,6 +104,11 @@ def show(text: str, stream: TextIO | None = None) -> None:
     with to_whoever_reads():
         target.write(f"{text}\n")
         target.flush()
+
+
+def show_error(error: AgentRunnerError) -> None:
+    """Write an error to stderr in the common form."""
+    show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
 
 
 def show_json(value: object, *, ensure_ascii: bool = True) -> int:

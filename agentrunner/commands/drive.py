@@ -19,10 +19,10 @@ from agentrunner.commands.command_line import GIVEN_AT
 from agentrunner.commands.console import (
     Console,
     Output,
-    form_of,
     interactive,
     paint_for,
     show,
+    show_error,
     tell,
     width_of,
 )
@@ -35,7 +35,6 @@ from agentrunner.environment import user_name
 from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.runs import DiskFull
 from agentrunner.results import Problem, Result
-from agentrunner.screens.errors import error_screen
 from agentrunner.screens.paused import paused_screen
 from agentrunner.screens.summary import summary_screen
 from agentrunner.text.lazy_regex import lazy_regex
@@ -116,7 +115,7 @@ def _run_to_end(work: Work, console: Console, first: Callable[[], object]) -> in
             error.nothing_spent |= not console.may_have_spent
         result = Result.of_error(error, run_id=console.run_id, state=console.state)
         console.finish(result)
-        show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
+        show_error(error)
         # A run goes on with the options and the task file that it began with.
         if (
             console.run_id
@@ -194,7 +193,7 @@ def show_end(result: Result, console: Console) -> None:
         return
     if result.error and not result.state:
         error = as_error(result.error)
-        show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
+        show_error(error)
         return
     home = os.environ.get("HOME", "")
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
