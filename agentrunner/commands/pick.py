@@ -102,7 +102,6 @@ _CONFIRMED = ("cancel", "undo", "accept", "resume")
 def run_for(
     verb: str,
     name: str | None,
-    state_dir: str | None,
     output: Output,
     about: Callable[[str], str] | None = None,
 ) -> str:
@@ -116,7 +115,7 @@ def run_for(
     from agentrunner.storage.index import RunIndex
     from agentrunner.storage.plan_shelf import runs_aside
 
-    folder = environment.state_dir(state_dir)
+    folder = environment.state_dir(output.state_dir)
     if name:
         return RunIndex(folder).find(name, here())
     words, groups = FITS[verb]

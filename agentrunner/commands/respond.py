@@ -64,7 +64,7 @@ def resume(
     _check_own_words(message, "--message")
 
     def work(options: Options) -> Awaitable[Result]:
-        run_id = run_for("resume", run, output.state_dir, output)
+        run_id = run_for("resume", run, output)
         return api.resume(
             run_id,
             options,
@@ -108,7 +108,7 @@ def answer(
             "the answer is one argument.",
             remedy=f'agentrunner answer "{" ".join(words)}"',
         )
-    run_id = run_for("answer", names[0] if names else None, output.state_dir, output)
+    run_id = run_for("answer", names[0] if names else None, output)
     return give(run_id, _answer(identifier, text=text), output)
 
 
@@ -117,7 +117,7 @@ def _show_asked(run: str | None, output: Output) -> int:
     from agentrunner.commands.drive import show_waiting
     from agentrunner.commands.which_run import name_needed
 
-    run_id = run_for("answer", run, output.state_dir, output)
+    run_id = run_for("answer", run, output)
     state = environment.state_dir(output.state_dir)
     standing = api.look_sync(run_id, state_dir=state)
     if standing.waiting is None:
@@ -224,7 +224,7 @@ def approve(
         raise _missing_error(
             "approve", run, "a yes is to exactly one thing, named by --id.", output
         )
-    run_id = run_for("approve", run, output.state_dir, output)
+    run_id = run_for("approve", run, output)
     changed = _edit_in(edit, run_id, output) if edit else ""
     return give(run_id, _answer(identifier, "approve", reason, edit=changed), output)
 
@@ -269,7 +269,7 @@ def reject(
         return dialog("reject", run, output, reason or "")
     if identifier is None or reason is None:
         raise _missing_error("reject", run, "a no needs --id and --reason.", output)
-    run_id = run_for("reject", run, output.state_dir, output)
+    run_id = run_for("reject", run, output)
     return give(run_id, _answer(identifier, "reject", reason), output)
 
 
@@ -293,7 +293,7 @@ def dialog(
 
     _check_own_words(reason, "--reason")
     state = environment.state_dir(output.state_dir)
-    run_id = run_for(verb, run, output.state_dir, output)
+    run_id = run_for(verb, run, output)
     folder = RunFolder.open(state, run_id)
     _, seen = read_from(folder.events_file, 0)
     waiting = api.look_sync(run_id, state_dir=state).waiting
@@ -328,9 +328,9 @@ def _missing_error(verb: str, run: str | None, what: str, output: Output) -> Usa
     folder = environment.state_dir(output.state_dir)
     rows = [row for row in RunIndex(folder).runs(here()) if row.waiting]
     if not (run or rows):
-        run_for(verb, None, output.state_dir, output)  # says that none waits
+        run_for(verb, None, output)  # says that none waits
     if run:
-        run_for(verb, run, output.state_dir, output)  # says that there is no such run
+        run_for(verb, run, output)  # says that there is no such run
     name = run or (rows[0].run_id if len(rows) == 1 else "")
     remedy = f"agentrunner show {name} has the command" if name else f"agentrunner {verb} --help"
     return UsageError(what, remedy=remedy)
@@ -356,7 +356,7 @@ def accept(
     _check_own_words(reason, "--reason")
     named = list(words or [])
     if interactive(output) and not any(not word.upper().startswith("AC-") for word in named):
-        named.insert(0, run_for("accept", None, output.state_dir, output))
+        named.insert(0, run_for("accept", None, output))
 
     async def work(options: Options) -> Result:
         # In a thread: reading a run's criteria uses an event loop of its own.
@@ -424,11 +424,11 @@ def _run_and_names(words: list[str], output: Output, *, tests: bool) -> tuple[st
     A first word that is no run is a test, or a criterion of the default run; else it raises.
     """
     if not words:
-        return run_for("accept", None, output.state_dir, output), []
+        return run_for("accept", None, output), []
     try:
         return resolve(words[0], output.state_dir)[1], words[1:]
     except UsageError:
-        run_id = run_for("accept", None, output.state_dir, output)
+        run_id = run_for("accept", None, output)
         if tests:
             return run_id, words
         standing = api.look_sync(run_id, state_dir=output.state_dir)
@@ -442,7 +442,7 @@ def cancel(run: opt.FittingRun = None, *, output: Output) -> int:
     """End a run; the files stay as they are."""
 
     async def work(options: Options) -> Result:
-        run_id = run_for("cancel", run, output.state_dir, output)
+        run_id = run_for("cancel", run, output)
         _refuse_ended(options.state_dir, run_id)
         result = await api.cancel(run_id, options)
         # The run ends FAILED, but that is what was requested.

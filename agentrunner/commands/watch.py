@@ -92,7 +92,7 @@ def _find_run(name: str | None, output: Output) -> str:
         if ask_which("Both the plan and a run are at work here.", asked, Console(output)) == "p":
             return ""
     try:
-        return run_for("watch", None, output.state_dir, output)
+        return run_for("watch", None, output)
     except UsageError:
         if rows and not any(row.waiting or row.running for row in rows):
             return "" if rows[0].part_of else rows[0].run_id  # its end is shown at once
