@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
+from agentrunner import environment
 from agentrunner.screens.errors import error_screen
 from agentrunner.screens.layout import (
     MAX_WIDTH,
@@ -57,6 +58,11 @@ class Output:
     """The person's notification command; None uses their settings."""
     detach: bool = False
     """Whether it continues without the terminal once it has begun."""
+
+    @property
+    def state(self) -> Path:
+        """Return the folder where runs are kept."""
+        return environment.state_dir(self.state_dir)
 
 
 def width_of(stream: TextIO) -> int:

@@ -40,7 +40,7 @@ def watch_plan(repo: str | None, output: Output) -> int:
     from agentrunner.storage.plan_shelf import way_to_a_plan
 
     environment.quiet_libraries()
-    state_dir = environment.state_dir(output.state_dir)
+    state_dir = output.state
     folder = plan_folder(state_dir, repository(repo))
     if not folder.root.is_dir():
         raise NoPlan(

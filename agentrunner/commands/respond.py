@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from agentrunner import api, environment
+from agentrunner import api
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Console, Output, interactive, tell
 from agentrunner.commands.drive import drive
@@ -118,14 +118,13 @@ def _show_asked(run: str | None, output: Output) -> int:
     from agentrunner.commands.which_run import name_needed
 
     run_id = run_for("answer", run, output)
-    state = environment.state_dir(output.state_dir)
-    standing = api.look_sync(run_id, state_dir=state)
+    standing = api.look_sync(run_id, state_dir=output.state)
     if standing.waiting is None:
         raise _not_waiting(run_id)
     if output.json:
         Console(output).finish(standing)
     else:
-        show_waiting(standing, state, name_needed(state, run_id))
+        show_waiting(standing, output.state, name_needed(output.state, run_id))
     return standing.exit_code
 
 
@@ -169,10 +168,9 @@ def give(
     """
     from agentrunner.commands.elsewhere import hand_over
 
-    state = environment.state_dir(output.state_dir)
-    if is_driven(state, run_id):
+    if is_driven(output.state, run_id):
         text = left_alone(run_id) if left_alone else ""
-        if (code := hand_over(state, run_id, answer, output, text)) is not None:
+        if (code := hand_over(run_id, answer, output, text)) is not None:
             return code
 
     def work(options: Options) -> Awaitable[Result]:
@@ -188,7 +186,7 @@ def _is_run(words: list[str], output: Output) -> bool:
     """Whether the only word names a waiting run, and so is not an answer to one."""
     from agentrunner.storage.index import RunIndex
 
-    rows = RunIndex(environment.state_dir(output.state_dir)).runs(here())
+    rows = RunIndex(output.state).runs(here())
     names = {name for row in rows if row.waiting for name in (row.run_id, row.task_id)}
     return len(words) == 1 and words[0] in names
 
@@ -292,11 +290,10 @@ def dialog(
     from agentrunner.storage.run_folder import RunFolder
 
     _check_own_words(reason, "--reason")
-    state = environment.state_dir(output.state_dir)
     run_id = run_for(verb, run, output)
-    folder = RunFolder.open(state, run_id)
+    folder = RunFolder.open(output.state, run_id)
     _, seen = read_from(folder.events_file, 0)
-    waiting = api.look_sync(run_id, state_dir=state).waiting
+    waiting = api.look_sync(run_id, state_dir=output.state).waiting
     if waiting is None:
         raise _not_waiting(run_id)
     if reason and waiting.kind in IN_WORDS:
@@ -325,8 +322,7 @@ def _missing_error(verb: str, run: str | None, what: str, output: Output) -> Usa
     """The error for what is missing if nobody can be asked, with the command that shows it."""
     from agentrunner.storage.index import RunIndex
 
-    folder = environment.state_dir(output.state_dir)
-    rows = [row for row in RunIndex(folder).runs(here()) if row.waiting]
+    rows = [row for row in RunIndex(output.state).runs(here()) if row.waiting]
     if not (run or rows):
         run_for(verb, None, output)  # says that none waits
     if run:
