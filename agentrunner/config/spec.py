@@ -510,8 +510,19 @@ class TaskSpec(BaseModel):
         """Return the same task with another `runner.worker`."""
         if worker is self.runner.worker:
             return self
-        runner = self.runner.model_copy(update={"worker": worker})
-        return self.model_copy(update={"runner": runner})
+        return self.with_runner(worker=worker)
+
+    def with_runner(self, **sections: Any) -> TaskSpec:
+        """Return the same task with these sections of `runner` in place of its own."""
+        return self.model_copy(update={"runner": self.runner.model_copy(update=sections)})
+
+    def with_planner(self, **settings: Any) -> TaskSpec:
+        """Return the same task with these settings of `runner.meta` in place of its own."""
+        return self.with_runner(meta=self.runner.meta.model_copy(update=settings))
+
+    def with_sandbox(self, **settings: Any) -> TaskSpec:
+        """Return the same task with these settings of `runner.sandbox` in place of its own."""
+        return self.with_runner(sandbox=self.runner.sandbox.model_copy(update=settings))
 
     @property
     def completion(self) -> Literal["evidence", "strict", "judged"]:

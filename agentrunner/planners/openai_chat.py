@@ -30,7 +30,7 @@ from agentrunner.planners.completions import causes, checked_completion, whole_b
 from agentrunner.planners.constraint import AskedSchema, Constraint, schema_of
 from agentrunner.planners.endpoint import endpoint
 from agentrunner.planners.factory import reply_format
-from agentrunner.planners.retry import capped, http_failure, parse_retry_after
+from agentrunner.planners.retry import capped, http_failure, network_failure, parse_retry_after
 from agentrunner.planners.streaming import CompletionStream, read_stream, silent, tell_reading
 from agentrunner.text.redaction import Redactor
 from agentrunner.text.server_errors import in_words
@@ -234,18 +234,10 @@ class OpenAIChatPlanner:
         behind = causes(problem)
         if "ReadTimeout" in behind:
             return silent(self._endpoint.host, self._endpoint.limits.first, 0)
+        who, limit = f"The planner at {self._endpoint.host}", self._endpoint.limits.whole
         if "ConnectTimeout" in behind:
-            return PlannerUnavailable(
-                f"The planner at {self._endpoint.host} cannot be reached: it takes no connection.",
-                retryable=True,
-                kind="network",
-            )
-        return PlannerUnavailable(
-            f"The planner at {self._endpoint.host} gave no answer within "
-            f"{self._endpoint.limits.whole:g} s.",
-            retryable=True,
-            kind="network",
-        )
+            return network_failure(f"{who} cannot be reached: it takes no connection.")
+        return network_failure(f"{who} gave no answer within {limit:g} s.")
 
     def _raise_failure(
         self, problem: Exception, *, constrained: Constraint, streams: Streaming
@@ -258,12 +250,8 @@ class OpenAIChatPlanner:
         if isinstance(problem, openai.APITimeoutError):
             raise self._too_slow(problem) from None
         if isinstance(problem, openai.APIConnectionError):
-            raise PlannerUnavailable(
-                f"The planner at {self._endpoint.host} cannot be reached: "
-                f"{problem.__cause__ or problem}",
-                retryable=True,
-                kind="network",
-            ) from None
+            why = f"cannot be reached: {problem.__cause__ or problem}"
+            raise network_failure(f"The planner at {self._endpoint.host} {why}") from None
         raise PlannerUnavailable(
             f"OpenAI API error: 200 {type(problem).__name__}: {capped(str(problem))}",
             retryable=False,
