@@ -28,7 +28,7 @@ from agentrunner.config.layers import (
     leave_other_kinds,
 )
 from agentrunner.config.markdown import detect_language, first_heading
-from agentrunner.config.mistakes import dotted, from_validation, mistake
+from agentrunner.config.mistakes import from_validation
 from agentrunner.config.naming import task_id_from
 from agentrunner.config.prd import read_criteria
 from agentrunner.config.repo import bare_root, checked_repo, git_root
@@ -53,7 +53,7 @@ from agentrunner.config.spec import (
     TestSpec,
 )
 from agentrunner.config.text_files import read_text
-from agentrunner.config.yaml_text import Place, YamlTree
+from agentrunner.config.yaml_text import Place, YamlTree, dotted
 from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import BadCheck, BadValue, EmptyPrd, FileOutside, NoTestCommand
 
@@ -276,12 +276,11 @@ def _with_test(
         return task
     command = detect_test(repo / task.test.cwd) if detect_test else None
     if not command:
-        raise mistake(
-            tree,
+        raise tree.error(
+            NoTestCommand,
             ("task", "test", "command"),
             "no test command was found in the repository.",
-            error=NoTestCommand,
-            remedy="test: COMMAND",
+            "test: COMMAND",
         )
     return task.model_copy(update={"test": task.test.model_copy(update={"command": command})})
 
