@@ -239,7 +239,8 @@ def _prd(
 ) -> tuple[str, int, Source | None]:
     """Return the requirements, the number of their first line, and their source file."""
     prd = file.task.prd
-    place = document.tree.place(("task", "prd", "text" if prd.path is None else "path"))
+    key = ("task", "prd", "text" if prd.path is None else "path")
+    place = document.tree.place(key)
     if prd.path is None:
         text, first_line, source = prd.text or "", 1, None
         name = "the PRD"
@@ -251,12 +252,7 @@ def _prd(
         text, first_line = body(raw, name)
         source = _source(path, raw)
     if not text.strip():
-        raise EmptyPrd(
-            f"{name} is empty.",
-            path=place.where,
-            source_line=place.source_line,
-            remedy="write what is wanted",
-        )
+        raise document.tree.error(EmptyPrd, key, f"{name} is empty.", "write what is wanted")
     return text, first_line, source
 
 
