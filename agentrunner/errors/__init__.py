@@ -1,13 +1,13 @@
 """Everything that can go wrong by name, and who should act on it.
 
-    AgentRunnerError          message, code, place, remedy; its class has exit code and advice
+    AgentRunnerError          message, code, place, remedy; its class has exit code
     ├── UsageError      (2)   the caller's mistake: task file, option, unknown run, stale answer
     │   └── ProtocolError     a reply of the planner that can't be read (asked again first)
     ├── InfraError      (5)   missing key, binary, sandbox; lock held; state damaged; disk full
     └── TaskFailed      (1)   the task ends FAILED: the planner, its API, a worker, a budget
 
 Each further class stands in the module of its subject, and has one code. Its docstring says what
-it means, `advice` what to do. `reference.py` makes the pages of them.
+it means and, from its second paragraph on, what to do. `reference.py` makes the pages of them.
 
 A non-zero exit code of a worker or a test is a result, not an error.
 """

@@ -57,4 +57,10 @@ def whole_page() -> str:
 
 
 def _text(kind: type[AgentRunnerError]) -> str:
-    return f"{cleandoc(kind.__doc__ or '')}\n\n**What to do.** {cleandoc(kind.advice)}"
+    return "{}\n\n**What to do.** {}".format(*meaning_and_advice(kind))
+
+
+def meaning_and_advice(kind: type[Exception]) -> tuple[str, str]:
+    """What an error of this class means, and what to do: that of its base if it does not say."""
+    meaning, _, advice = cleandoc(kind.__doc__ or "").partition("\n\n")
+    return meaning, advice or meaning_and_advice(kind.__mro__[1])[1]
