@@ -19,7 +19,9 @@ from pydantic import ValidationError
 
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL, PlannerSpec, WorkerSpec
 from agentrunner.config.config_files import lay_under, read_layers
-from agentrunner.config.document import Document, TaskSource, body, read_document, read_stdin
+from agentrunner.config.document import Document, body, read_document
+from agentrunner.config.document import TaskSource as TaskSource
+from agentrunner.config.document import read_stdin as read_stdin
 from agentrunner.config.kinds import planner_kind
 from agentrunner.config.layers import (
     apply_options,
@@ -56,16 +58,6 @@ from agentrunner.config.text_files import read_text
 from agentrunner.config.yaml_text import Place, YamlTree, dotted
 from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import BadCheck, BadValue, EmptyPrd, FileOutside, NoTestCommand
-
-__all__ = [
-    "TaskSource",
-    "changed_sources",
-    "load_settings",
-    "load_task",
-    "read_stdin",
-    "resolve_env",
-    "task_schema",
-]
 
 DetectTest = Callable[[Path], str | None]
 MODEL_VARIABLES = ("AGENTRUNNER_META_MODEL", "OPENAI_MODEL")

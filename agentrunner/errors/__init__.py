@@ -12,19 +12,12 @@ it means and, from its second paragraph on, what to do. `reference.py` makes the
 A non-zero exit code of a worker or a test is a result, not an error.
 """
 
-from agentrunner.errors.error import AgentRunnerError, InfraError, TaskFailed, UsageError
-from agentrunner.errors.replies import ProtocolError
-from agentrunner.errors.runs import CheckpointCorrupt, LockHeld
-from agentrunner.errors.sandboxes import EnvironmentNotReady, SandboxUnavailable
-
-__all__ = [
-    "AgentRunnerError",
-    "CheckpointCorrupt",
-    "EnvironmentNotReady",
-    "InfraError",
-    "LockHeld",
-    "ProtocolError",
-    "SandboxUnavailable",
-    "TaskFailed",
-    "UsageError",
-]
+from agentrunner.errors.error import AgentRunnerError as AgentRunnerError
+from agentrunner.errors.error import InfraError as InfraError
+from agentrunner.errors.error import TaskFailed as TaskFailed
+from agentrunner.errors.error import UsageError as UsageError
+from agentrunner.errors.replies import ProtocolError as ProtocolError
+from agentrunner.errors.runs import CheckpointCorrupt as CheckpointCorrupt
+from agentrunner.errors.runs import LockHeld as LockHeld
+from agentrunner.errors.sandboxes import EnvironmentNotReady as EnvironmentNotReady
+from agentrunner.errors.sandboxes import SandboxUnavailable as SandboxUnavailable
