@@ -292,7 +292,13 @@ _fixed_part = lru_cache(maxsize=32)(render_part)
 
 
 def _marker_of(prompt: PromptInput) -> Block:
-    return partial(marked, prompt.salt)
+    return _marker(prompt.salt)
+
+
+@lru_cache(maxsize=128)
+def _marker(salt: str) -> Block:
+    """Return the same object for one run, by which its rounds know their texts again."""
+    return partial(marked, salt)
 
 
 def _opening(prompt: PromptInput) -> str:

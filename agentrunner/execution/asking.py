@@ -69,8 +69,7 @@ async def ask(
     accounting = Accounting(counters, deps.prices)
 
     async def record(call: PlannerCall) -> None:
-        cost = accounting.add(call)
-        await asyncio.to_thread(_record, state, deps, call, cost)
+        _record(state, deps, call, accounting.add(call))
 
     candidates = deps.panel.role_candidates(role_of(type)).candidates
     free = all(
@@ -300,7 +299,7 @@ class AskFailed(TaskFailed):
 
 def _record(state: TaskContext, deps: Deps, call: PlannerCall, cost: Mapping[str, Any]) -> None:
     """Save the whole exchange in files, and a line about it in log and events; warn of a server
-    that cut it. Blocks.
+    that cut it. Blocks, but does not wait for the disk.
     """
     # For people to read: unlike checkpoint and log, no step depends on these files.
     request = deps.folder.write(f"{call.name}.request.json", call.request, sync=False, new=True)

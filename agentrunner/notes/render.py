@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import string
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -34,6 +35,8 @@ _UNESCAPED = ("safe", "forceescape", "tojson", "urlize", "xmlattr")
 """Jinja filters whose results would count as escaped."""
 _TEMPLATE_FAULTS = (TemplateError, ArithmeticError, LookupError, TypeError, ValueError)
 """Exceptions that a person's own template can raise."""
+_one_at_a_time = threading.Lock()
+"""Runs of one process that end together would each compile the templates, in 2 MB."""
 MARKER = "<!-- agentrunner-note "
 """Start of a note's first line; a JSON object and ` -->` follow."""
 
@@ -46,17 +49,18 @@ def render_note(
     `template` is one of NOTE_TEMPLATES; `template_text`, a person's own template, takes precedence.
     Raises UsageError if that template cannot be rendered.
     """
-    words, environment = _words(language), _environment(language)
-    if template_text is None:
-        text = _rendered(environment.get_template(f"{template}.md.j2"), view)
-    else:
-        try:
-            text = _rendered(environment.from_string(template_text), view)
-        except _TEMPLATE_FAULTS as error:
-            raise BadNoteTemplate(
-                f"the note's template cannot be rendered: {error}",
-                path="runner.note.template",
-            ) from error
+    with _one_at_a_time:
+        words, environment = _words(language), _environment(language)
+        if template_text is None:
+            text = _rendered(environment.get_template(f"{template}.md.j2"), view)
+        else:
+            try:
+                text = _rendered(environment.from_string(template_text), view)
+            except _TEMPLATE_FAULTS as error:
+                raise BadNoteTemplate(
+                    f"the note's template cannot be rendered: {error}",
+                    path="runner.note.template",
+                ) from error
     return _fit(f"{_marker(view)}\n{text}", words, f"agentrunner logs {view.run_id}")
 
 

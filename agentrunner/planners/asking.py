@@ -28,7 +28,7 @@ from agentrunner.planners.base import (
 )
 from agentrunner.planners.retry import capped, wait_before_retry
 from agentrunner.prompts import Looked, PromptInput, Repair, assemble
-from agentrunner.prompts.marking import numbers_in, without_numbers
+from agentrunner.prompts.marking import without_numbers
 from agentrunner.protocol import Choices, Look, Looks, Message, message_schema, take_reply
 from agentrunner.protocol.looks import AT_ONCE
 from agentrunner.protocol.message import says_done
@@ -214,7 +214,8 @@ class Asker:
     ) -> Message | tuple[ProtocolError, str]:
         progress.finish_reason = reply.finish_reason
         # Redact before parsing: what the model copied from anywhere must not reach worker or state.
-        reply = replace(reply, text=_without_markers(self._redact(reply.text), request))
+        prompts = (message.content for message in request.messages)
+        reply = replace(reply, text=without_numbers(self._redact(reply.text), prompts))
         try:
             message = take_reply(
                 reply.text,
@@ -319,12 +320,6 @@ def _refuse_quoted(message: Message, request: PlannerRequest, looked: Sequence[s
         raise ReplySyntax(
             "", "an answer that stands word for word in the material; give your own one alone"
         )
-
-
-def _without_markers(text: str, request: PlannerRequest) -> str:
-    """Remove our markers' secret numbers from a reply, since nobody else may learn them."""
-    numbers = set().union(*(numbers_in(message.content) for message in request.messages))
-    return without_numbers(text, numbers)
 
 
 def _spent(failure: PlannerUnavailable) -> Reply:

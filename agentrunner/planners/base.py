@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
+import msgspec
 from msgspec import Struct
 
 from agentrunner.errors.planners import NoPlannerAnswer, NoUsableAnswer
@@ -32,13 +33,10 @@ def in_turns(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
 
     The beginning of each message stays the same, so that the provider still finds it in its cache.
     """
-    turns: list[ChatMessage] = []
-    for message in messages:
-        if turns and turns[-1].role == message.role:
-            turns[-1] = ChatMessage(message.role, f"{turns[-1].content}\n\n{message.content}")
-        else:
-            turns.append(message)
-    return turns
+    return [
+        ChatMessage(role, "\n\n".join(message.content for message in of_one))
+        for role, of_one in groupby(messages, key=lambda message: message.role)
+    ]
 
 
 class Written(Struct, frozen=True):
@@ -223,8 +221,7 @@ class PlannerCall(Reply):
     @property
     def request(self) -> str:
         """Return what was sent, as JSON."""
-        sent = [{"role": one.role, "content": one.content} for one in self.messages]
-        return json.dumps(sent, ensure_ascii=False)
+        return msgspec.json.encode(self.messages).decode()
 
     def as_record(self, at: str, cost: Mapping[str, Any]) -> dict[str, Any]:
         """Return its line of the log; `at` is now, and `cost` comes from `cost_of`."""

@@ -203,23 +203,24 @@ async def read_stream(
     import asyncio  # not for who only asks what kind of planner this is
 
     stream, begun = CompletionStream(), time.monotonic()
-    source = aiter(chunks)
-    while not stream.caught:
-        # Before it writes, it may load the model and read the prompt; keep-alives show that.
-        writes = bool(stream.characters or stream.thoughts)
-        wait = limits.between if writes else max(limits.first, limits.between)
-        try:
-            async with asyncio.timeout(END_SEC if stream.done else wait):
-                piece = await anext(source, None)
-        except TimeoutError:
-            if stream.done:
-                break
+    wait = max(limits.first, limits.between)
+    try:
+        async with asyncio.timeout(wait) as limit:
+            async for piece in chunks:
+                stream.feed(piece)
+                if progress is not None:
+                    progress(Written(stream.text, stream.thoughts, time.monotonic() - begun))
+                if stream.caught:
+                    break
+                if stream.done:
+                    wait = END_SEC
+                # Before, it may load the model and read the prompt; keep-alives show that.
+                elif stream.characters or stream.thoughts:
+                    wait = limits.between
+                limit.reschedule(asyncio.get_running_loop().time() + wait)
+    except TimeoutError:
+        if not stream.done:
             raise silent(host, wait, stream.characters) from None
-        if piece is None:
-            break
-        stream.feed(piece)
-        if progress is not None:
-            progress(Written(stream.text, stream.thoughts, time.monotonic() - begun))
     return stream.end()
 
 
