@@ -36,6 +36,11 @@ def state_dir(option: str | None = None, environ: Mapping[str, str] | None = Non
     return Path(base).expanduser().absolute() / "agentrunner"
 
 
+def loads_code(variable: str) -> bool:
+    """Whether programs load code by it before they start: also a sandbox's helper outside of it."""
+    return variable.startswith("LD_") or variable in ("GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH")
+
+
 def fullest(*folders: Path) -> Path:
     """Return the folder with the least free room, its parent where it is not there; else the first.
 

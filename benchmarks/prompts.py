@@ -33,7 +33,7 @@ from agentrunner.prompts.context_budget import ROUNDS, UNKNOWN
 from agentrunner.prompts.rounds import not_reported
 from agentrunner.protocol import Choices
 from agentrunner.protocol.message import MessageType
-from agentrunner.protocol.run_schema import run_schema
+from agentrunner.protocol.schema import run_schema
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.round_reports import (
     digests,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from agentrunner import api
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import form_of, paint_for, show, width_of
+from agentrunner.commands.console import paint_for, show, show_error, width_of
 from agentrunner.commands.plan_place import Setting, is_driven, repository, task_called
 from agentrunner.errors import AgentRunnerError, UsageError
 
@@ -142,7 +142,8 @@ class Chat:
                 try:
                     await self._handle(line)
                 except AgentRunnerError as error:
-                    _show_error(error)
+                    with contextlib.suppress(OSError):
+                        show_error(error)
             # The prompt has no end of line, so the shell's prompt would follow it directly
             show("")
         finally:
@@ -277,10 +278,3 @@ def _say(text: str) -> None:
     from agentrunner.screens.layout import wrap
 
     show("\n".join(wrap(text, width_of(sys.stdout))))
-
-
-def _show_error(error: AgentRunnerError) -> None:
-    from agentrunner.screens.errors import error_screen
-
-    with contextlib.suppress(OSError):
-        show(error_screen(error, *form_of(sys.stderr)), sys.stderr)

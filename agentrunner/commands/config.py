@@ -12,9 +12,9 @@ import typer
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import (
     Output,
-    form_of,
     interactive,
     show,
+    show_error,
     show_json,
     tell,
     width_of,
@@ -211,9 +211,7 @@ def _edit(file: Path) -> int:
         try:
             load_settings(here(), os.environ, auto=True)
         except UsageError as error:
-            from agentrunner.screens.errors import error_screen
-
-            show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
+            show_error(error)
             with interruptible():
                 typed = read_line("[Enter] edit it again, [q] put it back as it was > ")
             if typed.strip().lower() == "q":

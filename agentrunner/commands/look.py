@@ -258,8 +258,8 @@ def undo(
             return f"Its files were put back; this brings them again: {paths}."
         return f"It changed {paths}." if paths else ""
 
-    output = Output(json=as_json, no_input=yes or no_input)
-    run_id = run_for("undo", run, state_dir, output, about=files_of)
+    output = Output(json=as_json, no_input=yes or no_input, state_dir=state_dir)
+    run_id = run_for("undo", run, output, about=files_of)
     done = api.undo_sync(run_id, force=force, state_dir=state_dir)
     if as_json:
         show_json({"run_id": run_id, **done.as_dict()})

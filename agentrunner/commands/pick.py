@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from agentrunner import api, environment
+from agentrunner import api
 from agentrunner.commands.command_line import is_yes, with_run
 from agentrunner.commands.console import Output, interactive, show, tell, width_of
 from agentrunner.commands.which_run import here
@@ -102,7 +102,6 @@ _CONFIRMED = ("cancel", "undo", "accept", "resume")
 def run_for(
     verb: str,
     name: str | None,
-    state_dir: str | None,
     output: Output,
     about: Callable[[str], str] | None = None,
 ) -> str:
@@ -116,12 +115,11 @@ def run_for(
     from agentrunner.storage.index import RunIndex
     from agentrunner.storage.plan_shelf import runs_aside
 
-    folder = environment.state_dir(state_dir)
     if name:
-        return RunIndex(folder).find(name, here())
+        return RunIndex(output.state).find(name, here())
     words, groups = FITS[verb]
-    aside = runs_aside(folder, here())
-    listed = api.listed_runs_sync(here(), state_dir=folder)
+    aside = runs_aside(output.state, here())
+    listed = api.listed_runs_sync(here(), state_dir=output.state)
     rows = [row for row in listed if row.run_id not in aside]
     for fits in groups:
         found = [row for row in rows if fits(row)]

@@ -14,13 +14,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentrunner import api
-from agentrunner.commands.console import EventLines, Output, form_of, interactive, ring, show, tell
+from agentrunner.commands.console import (
+    EventLines,
+    Output,
+    interactive,
+    ring,
+    show,
+    show_error,
+    tell,
+)
 from agentrunner.commands.fail import failed_plan, named
 from agentrunner.commands.log_lines import logging_to
 from agentrunner.commands.meanwhile import meanwhile
 from agentrunner.commands.plan_status import show_status
 from agentrunner.errors import LockHeld
-from agentrunner.screens.errors import error_screen
 from agentrunner.storage.locks import me
 from agentrunner.text.times import stamp_now
 
@@ -198,7 +205,7 @@ def _drive(order: PlanInstructions, output: Output, begun: Callable[[], None] | 
             error = named(raised, output.state_dir)
             if console.result is None:
                 console.result = failed_plan(error)
-            show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
+            show_error(error)
             return error.exit_code
         finally:
             console.finish()

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentrunner import environment
-from agentrunner.commands.console import Output, form_of, interactive, show, tell
+from agentrunner.commands.console import Output, interactive, show_error, tell
 from agentrunner.commands.meanwhile import meanwhile
 from agentrunner.commands.plan_drive import PlanConsole
 from agentrunner.commands.plan_place import repository
 from agentrunner.commands.plan_status import show_status
 from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.plans import NoPlan
-from agentrunner.screens.errors import error_screen
 
 if TYPE_CHECKING:
     from agentrunner.commands.plan_live import PlanView
@@ -41,7 +40,7 @@ def watch_plan(repo: str | None, output: Output) -> int:
     from agentrunner.storage.plan_shelf import way_to_a_plan
 
     environment.quiet_libraries()
-    state_dir = environment.state_dir(output.state_dir)
+    state_dir = output.state
     folder = plan_folder(state_dir, repository(repo))
     if not folder.root.is_dir():
         raise NoPlan(
@@ -110,7 +109,7 @@ def _restart(folder: PlanFolder, answered: set[int], repo: Path, output: Output)
         order = as_before(repo, output.state_dir)
         return drive_plan(order, there, message="The plan continues by itself.") == 0
     except AgentRunnerError as error:
-        show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
+        show_error(error)
         return False
 
 

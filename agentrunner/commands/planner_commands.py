@@ -111,7 +111,8 @@ def try_out(
     state = environment.state_dir(state_dir)
     chosen = load_scenes(scenes, language=language, only=only or ())
     if reference:
-        settled = _scripted(settled_planner(os.environ, state, policy, kind="mock")[0])
+        mock, _ = settled_planner(os.environ, state, policy, kind="mock")
+        settled = mock.with_planner(kind="script", model=None)
         settled = settled.model_copy(update={"script_text": reference_script(chosen)})
     else:
         settled, why = settled_planner(
@@ -131,11 +132,6 @@ def try_out(
     return trial.run(company, as_json=as_json)
 
 
-def _scripted(settled: TaskSpec) -> TaskSpec:
-    meta = settled.runner.meta.model_copy(update={"kind": "script", "model": None})
-    return settled.model_copy(update={"runner": settled.runner.model_copy(update={"meta": meta})})
-
-
 def rows_of(settled: TaskSpec, why: str, environ: Mapping[str, str]) -> list[dict[str, object]]:
     """The facts of each kind. Making a planner opens no connection, starts and spends nothing."""
     return [_row(kind, settled, why, environ) for kind in PLANNERS]
@@ -145,11 +141,10 @@ def _row(kind: str, settled: TaskSpec, why: str, environ: Mapping[str, str]) -> 
     from agentrunner.errors import InfraError, UsageError
     from agentrunner.planners.factory import make_planner
 
-    meta, mine = settled.runner.meta, settled.runner.meta.kind == kind and bool(why)
+    mine = settled.runner.meta.kind == kind and bool(why)
+    spec = settled
     if not mine:  # settings of another kind do not apply to this one
-        own = {"kind": kind, "model": None, "base_url": None, "auth": None}
-        meta = meta.model_copy(update=own)
-    spec = settled.model_copy(update={"runner": settled.runner.model_copy(update={"meta": meta})})
+        spec = settled.with_planner(kind=kind, model=None, base_url=None, auth=None)
     row = {
         "kind": kind,
         "ready": True,
@@ -165,10 +160,5 @@ def _row(kind: str, settled: TaskSpec, why: str, environ: Mapping[str, str]) -> 
         client = make_planner(spec, environ)
     except (InfraError, UsageError) as error:
         return {**row, "ready": False, "needs": error.message, "remedy": error.remedy}
-    takes = str(getattr(client, "takes_schema", ""))
-    return {
-        **row,
-        "is": client.describe(),
-        "by_code": bool(getattr(client, "by_code", False)),
-        "schema": takes,
-    }
+    by_code, takes = getattr(client, "by_code", False), getattr(client, "takes_schema", "")
+    return {**row, "is": client.describe(), "by_code": bool(by_code), "schema": str(takes)}

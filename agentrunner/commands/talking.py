@@ -16,10 +16,10 @@ from agentrunner.commands.answer_line import answer_line
 from agentrunner.commands.command_line import is_no, is_yes
 from agentrunner.commands.console import (
     Output,
-    form_of,
     interactive,
     paint_for,
     show,
+    show_error,
     show_json,
     tell,
     width_of,
@@ -35,7 +35,6 @@ from agentrunner.plans.patch import PatchRejected
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.proposal import Proposal, keep, kept, waiting
 from agentrunner.plans.store import PlanChange, PlanStore
-from agentrunner.screens.errors import error_screen
 from agentrunner.screens.layout import count, flat, wrap
 from agentrunner.screens.plan_diff import diff_lines, proposal_screen
 from agentrunner.text.cut import cut
@@ -158,7 +157,7 @@ async def proposed(
             plan = talk.accept(proposal)
         except (PlanConflict, PatchRejected) as error:
             conflict, tries = error, tries - 1
-            _tell(error)
+            show_error(error)
         else:
             return applied(proposal, plan, talk.store, as_json=as_json, chat=chat)
     raise conflict
@@ -261,10 +260,6 @@ def _show(proposal: Proposal, talk: Conversation, *, chat: bool) -> None:
 
     asked = waiting_questions(talk.store)
     show(proposal_screen(proposal, asked, width=width, paint=paint, chat=chat))
-
-
-def _tell(error: PlanConflict | PatchRejected) -> None:
-    show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
 
 
 def _nothing(proposal: Proposal, talk: Conversation, *, as_json: bool) -> int:

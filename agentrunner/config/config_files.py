@@ -16,11 +16,11 @@ from pydantic import AfterValidator, BeforeValidator, ValidationError
 
 from agentrunner.config.agents import OF_ONE_KIND, SEES, See, is_other_kind
 from agentrunner.config.config_model import ConfigModel
-from agentrunner.config.mistakes import dotted, from_validation, mistake
+from agentrunner.config.mistakes import from_validation
 from agentrunner.config.spec import NOTE_TEMPLATES, RunnerSection, number_from_text
 from agentrunner.config.text_files import read_text
 from agentrunner.config.yaml_text import Path as KeyPath
-from agentrunner.config.yaml_text import YamlTree, read_yaml
+from agentrunner.config.yaml_text import YamlTree, dotted, read_yaml
 from agentrunner.environment import user_file as user_file
 from agentrunner.errors.task_files import BadValue, ProjectSetting
 from agentrunner.registry import PLACE
@@ -147,18 +147,17 @@ def _refuse_all_but_harmless(tree: YamlTree) -> None:
         if tree.value.get(name):
             remedy = "write it into your own config.yaml"
             message = f"A repository may not {why}."
-            raise mistake(tree, (name,), message, error=ProjectSetting, remedy=remedy)
+            raise tree.error(ProjectSetting, (name,), message, remedy)
     for path, value in _leaves(tree.value.get("runner") or {}, ("runner",)):
         allowed = PROJECT_MAY.get(dotted(path))
         if allowed is None or (allowed and value not in allowed):
             what = dotted(path) if allowed is None else f"{dotted(path)}: {value}"
             only = f" It may say {' or '.join(allowed)}." if allowed else ""
-            raise mistake(
-                tree,
+            raise tree.error(
+                ProjectSetting,
                 path,
                 f"A repository may not set {what}.{only}",
-                error=ProjectSetting,
-                remedy="write it into the task file, or into your own config.yaml"
+                "write it into the task file, or into your own config.yaml"
                 " (agentrunner config set)",
             )
 
@@ -178,16 +177,15 @@ def _refuse_relative(tree: YamlTree) -> None:
     own = [path for path in _RELATIVE_TO_TASK if settings.get(path)]
     own += [("runner", "note", "template")] * (template not in NOTE_TEMPLATES)
     for path in own:
-        raise mistake(
-            tree,
+        raise tree.error(
+            BadValue,
             path,
             f"{dotted(path)} is relative to a task file, so it can stand only there.",
-            error=BadValue,
         )
     for index, folder in enumerate(settings.get(("runner", "sandbox", "read_paths")) or ()):
         if not Path(folder).is_absolute():
             path = ("runner", "sandbox", "read_paths", index)
-            raise mistake(tree, path, f"{dotted(path)} is not absolute.", error=BadValue)
+            raise tree.error(BadValue, path, f"{dotted(path)} is not absolute.")
 
 
 def lay_under(tree: YamlTree, layers: Sequence[YamlTree]) -> None:
@@ -211,13 +209,12 @@ def _refuse_plain_http(tree: YamlTree) -> None:
     path: KeyPath = ("runner", "meta", "allow_plain_http")
     if tree.at(*path) in (None, False, "false") or tree.place(path).where.startswith("--"):
         return
-    raise mistake(
-        tree,
+    raise tree.error(
+        BadValue,
         path,
         "A task file may not set runner.meta.allow_plain_http: it lets your key cross the network"
         " in the clear.",
-        error=BadValue,
-        remedy="--set runner.meta.allow_plain_http=true, or write it into your own config.yaml",
+        "--set runner.meta.allow_plain_http=true, or write it into your own config.yaml",
     )
 
 

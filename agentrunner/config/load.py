@@ -19,7 +19,9 @@ from pydantic import ValidationError
 
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL, PlannerSpec, WorkerSpec
 from agentrunner.config.config_files import lay_under, read_layers
-from agentrunner.config.document import Document, TaskSource, body, read_document, read_stdin
+from agentrunner.config.document import Document, body, read_document
+from agentrunner.config.document import TaskSource as TaskSource
+from agentrunner.config.document import read_stdin as read_stdin
 from agentrunner.config.kinds import planner_kind
 from agentrunner.config.layers import (
     apply_options,
@@ -28,7 +30,7 @@ from agentrunner.config.layers import (
     leave_other_kinds,
 )
 from agentrunner.config.markdown import detect_language, first_heading
-from agentrunner.config.mistakes import dotted, from_validation, mistake
+from agentrunner.config.mistakes import from_validation
 from agentrunner.config.naming import task_id_from
 from agentrunner.config.prd import read_criteria
 from agentrunner.config.repo import bare_root, checked_repo, git_root
@@ -53,19 +55,9 @@ from agentrunner.config.spec import (
     TestSpec,
 )
 from agentrunner.config.text_files import read_text
-from agentrunner.config.yaml_text import Place, YamlTree
+from agentrunner.config.yaml_text import Place, YamlTree, dotted
 from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import BadCheck, BadValue, EmptyPrd, FileOutside, NoTestCommand
-
-__all__ = [
-    "TaskSource",
-    "changed_sources",
-    "load_settings",
-    "load_task",
-    "read_stdin",
-    "resolve_env",
-    "task_schema",
-]
 
 DetectTest = Callable[[Path], str | None]
 MODEL_VARIABLES = ("AGENTRUNNER_META_MODEL", "OPENAI_MODEL")
@@ -239,7 +231,8 @@ def _prd(
 ) -> tuple[str, int, Source | None]:
     """Return the requirements, the number of their first line, and their source file."""
     prd = file.task.prd
-    place = document.tree.place(("task", "prd", "text" if prd.path is None else "path"))
+    key = ("task", "prd", "text" if prd.path is None else "path")
+    place = document.tree.place(key)
     if prd.path is None:
         text, first_line, source = prd.text or "", 1, None
         name = "the PRD"
@@ -251,12 +244,7 @@ def _prd(
         text, first_line = body(raw, name)
         source = _source(path, raw)
     if not text.strip():
-        raise EmptyPrd(
-            f"{name} is empty.",
-            path=place.where,
-            source_line=place.source_line,
-            remedy="write what is wanted",
-        )
+        raise document.tree.error(EmptyPrd, key, f"{name} is empty.", "write what is wanted")
     return text, first_line, source
 
 
@@ -276,12 +264,11 @@ def _with_test(
         return task
     command = detect_test(repo / task.test.cwd) if detect_test else None
     if not command:
-        raise mistake(
-            tree,
+        raise tree.error(
+            NoTestCommand,
             ("task", "test", "command"),
             "no test command was found in the repository.",
-            error=NoTestCommand,
-            remedy="test: COMMAND",
+            "test: COMMAND",
         )
     return task.model_copy(update={"test": task.test.model_copy(update={"command": command})})
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from agentrunner.config.spec import TaskFile
-from agentrunner.config.yaml_text import Path, Place, YamlTree
+from agentrunner.config.yaml_text import Path, YamlTree, dotted
 from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import BadValue, MissingKey, UnknownKey
 
@@ -25,34 +25,6 @@ _WORDS = {
 }
 _SHOWN = 4
 """Number of further mistakes that are listed below the first."""
-
-
-def mistake(
-    tree: YamlTree,
-    path: Path,
-    message: str,
-    *,
-    error: type[UsageError],
-    remedy: str = "",
-    place: Place | None = None,
-) -> UsageError:
-    """Return the error at the place of `path`, with its source line unless that may be secret."""
-    place = place or tree.place(path)
-    secret = path[:2] in (("runner", "worker"), ("runner", "workers")) and "env" in path[2:4]
-    return error(
-        message,
-        path=place.where or dotted(path),
-        source_line="" if secret else place.source_line[:200],
-        remedy=remedy,
-    )
-
-
-def dotted(path: Path) -> str:
-    """Format a path as `task.acceptance_criteria[0].check`."""
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
 
 
 def from_validation(
@@ -82,33 +54,24 @@ def _complaint(details: ErrorDetails, tree: YamlTree, model: type[BaseModel]) ->
     name, kind = dotted(path) or whole, details["type"]
     if kind == "extra_forbidden":
         if nested := _nested(path, model):
-            return mistake(
-                tree,
+            return tree.error(
+                UnknownKey,
                 path,
                 f"{path[-1]} is written as a path; in a file each part is a key of its own.",
-                error=UnknownKey,
-                remedy=f"write {nested}",
+                f"write {nested}",
             )
-        return mistake(
-            tree,
-            path,
-            f"{name} is not a setting.",
-            error=UnknownKey,
-            remedy=_did_you_mean(path, model),
-        )
+        return tree.error(UnknownKey, path, f"{name} is not a setting.", _did_you_mean(path, model))
     if kind == "missing":
-        return mistake(
-            tree,
+        return tree.error(
+            MissingKey,
             path,
             f"{name} is missing.",
-            error=MissingKey,
-            remedy="write version: 1 in the first line" if path == ("version",) else "",
-            place=tree.place(path[:-1]),
+            "write version: 1 in the first line" if path == ("version",) else "",
         )
     text, remedy = wrong_value(name, details)
     if kind in ("model_type", "dict_type") and (known := _known_keys(path, model)):
         remedy = remedy or f"its keys: {', '.join(known)}"
-    return mistake(tree, path, text, error=BadValue, remedy=remedy)
+    return tree.error(BadValue, path, text, remedy)
 
 
 def wrong_value(name: str, details: ErrorDetails) -> tuple[str, str]:

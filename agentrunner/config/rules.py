@@ -11,11 +11,11 @@ from typing import Any
 from agentrunner import registry
 from agentrunner.config.agents import AUTO, WorkerSpec, named_workers
 from agentrunner.config.kinds import planner_kind
-from agentrunner.config.mistakes import dotted, mistake, suggestion
+from agentrunner.config.mistakes import suggestion
 from agentrunner.config.prd import read_item
 from agentrunner.config.spec import Check, CriterionSpec, RunnerSection, TaskFile, TestSpec
 from agentrunner.config.yaml_text import Path as KeyPath
-from agentrunner.config.yaml_text import YamlTree
+from agentrunner.config.yaml_text import YamlTree, dotted
 from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import BadOption, UnknownKind
 from agentrunner.errors.task_files import (
@@ -75,11 +75,8 @@ def _criterion(item: Any, path: KeyPath, tree: YamlTree, name: str) -> Any:
         return {field: getattr(criterion, field) for field in criterion.model_fields_set}
     if isinstance(item, dict):
         if "line" in item:
-            raise mistake(
-                tree,
-                (*path, "line"),
-                f"{dotted((*path, 'line'))} is not a setting.",
-                error=UnknownKey,
+            raise tree.error(
+                UnknownKey, (*path, "line"), f"{dotted((*path, 'line'))} is not a setting."
             )
         return {**item, "line": place.line}
     return item
@@ -122,12 +119,11 @@ def refuse_both(tree: YamlTree) -> None:
     """Raise UsageError if both one worker and a list of workers are given."""
     runner = tree.value.get("runner")
     if isinstance(runner, dict) and runner.get("workers") and "worker" in runner:
-        raise mistake(
-            tree,
+        raise tree.error(
+            BadValue,
             ("runner", "worker"),
             "runner.worker and runner.workers are both given.",
-            error=BadValue,
-            remedy="write it into the list, or leave the list out",
+            "write it into the list, or leave the list out",
         )
 
 
@@ -183,12 +179,11 @@ def _check_kinds(file: TaskFile, tree: YamlTree) -> None:
             remedy = f"--set '{dotted(path)}.command=[my-agent, \"{{prompt_file}}\"]'"
             _refuse_incomplete(tree, path, "command", "command", remedy)
         if worker.kind == AUTO and worker.command:
-            raise mistake(
-                tree,
+            raise tree.error(
+                BadValue,
                 (*path, "command"),
                 "runner.worker.command has no meaning with the kind auto.",
-                error=BadValue,
-                remedy="--worker command, or the kind of the CLI whose path it is",
+                "--worker command, or the kind of the CLI whose path it is",
             )
     if runner.meta.kind == "script" and not runner.meta.script:
         remedy = "--set runner.meta.script=replies.yaml"
@@ -199,12 +194,11 @@ def _check_kind(
     kind: str, known: Sequence[str], tree: YamlTree, path: KeyPath, otherwise: str = ""
 ) -> None:
     if kind not in known:
-        raise mistake(
-            tree,
+        raise tree.error(
+            UnknownKind,
             path,
             f'{dotted(path)} "{kind}" is not known. Known: {", ".join(known)}.',
-            error=UnknownKind,
-            remedy=suggestion(kind, known) or otherwise or _who_can(path),
+            suggestion(kind, known) or otherwise or _who_can(path),
         )
 
 
@@ -218,12 +212,11 @@ def _who_can(path: KeyPath) -> str:
 
 
 def _refuse_incomplete(tree: YamlTree, path: KeyPath, kind: str, needed: str, remedy: str) -> None:
-    raise mistake(
-        tree,
+    raise tree.error(
+        MissingKey,
         (*path, "kind"),
         f"{dotted((*path, 'kind'))} {kind} needs {dotted((*path, needed))}.",
-        error=MissingKey,
-        remedy=remedy,
+        remedy,
     )
 
 
@@ -257,23 +250,21 @@ def _check_names(file: TaskFile, tree: YamlTree) -> None:
     ):
         # A kind that occurs twice gets a number; a name that somebody gave must be unique.
         if (worker.name or name) in seen:
-            raise mistake(
-                tree,
+            raise tree.error(
+                DuplicateId,
                 (*path, "name"),
                 f"the name {worker.name or name} is used by two workers.",
-                error=DuplicateId,
-                remedy="give it another name, or none",
+                "give it another name, or none",
             )
         seen.add(name)
     force = runner.profiles.worker.force
     if force and force not in seen:
-        raise mistake(
-            tree,
+        raise tree.error(
+            UnknownCandidate,
             ("runner", "profiles", "worker", "force"),
             f'runner.profiles.worker.force is "{force}", and no worker has that name. '
             f"There is {', '.join(sorted(seen))}.",
-            error=UnknownCandidate,
-            remedy=suggestion(force, seen),
+            suggestion(force, seen),
         )
 
 
@@ -290,12 +281,11 @@ def _check_task_env(file: TaskFile, tree: YamlTree, environ: Mapping[str, str]) 
     """Refuse secrets outside of the set-up: tests and checks run what workers wrote."""
     for key, value in file.task.env.items():
         if env_reference(value) is not None:
-            raise mistake(
-                tree,
+            raise tree.error(
+                BadValue,
                 ("task", "env", key),
                 f"task.env.{key} refers to a variable of ours, which only a set-up may be given.",
-                error=BadValue,
-                remedy="task.setup.env, or literal:TEXT for the text itself",
+                "task.setup.env, or literal:TEXT for the text itself",
             )
     for key, value in (file.task.setup.env if file.task.setup else {}).items():
         name = env_reference(value)
@@ -326,23 +316,21 @@ def _check_criteria(criteria: Iterable[CriterionSpec], tree: YamlTree) -> None:
     for index, criterion in enumerate(criteria):
         path = (*_CRITERIA, index)
         if criterion.id and criterion.id.casefold() in seen:
-            raise mistake(
-                tree,
+            raise tree.error(
+                DuplicateId,
                 (*path, "id"),
                 f"the id {criterion.id} is used twice.",
-                error=DuplicateId,
-                remedy="give it another id, or none",
+                "give it another id, or none",
             )
         seen.add(criterion.id.casefold())
         if criterion.check is not None:
             where = (*path, "check", "kind")
             _check_kind(criterion.check.kind, _CHECK_KINDS, tree, where, COMMAND_CHECK)
         if criterion.check is not None and (problem := _check_problem(criterion.check)):
-            raise mistake(
-                tree,
+            raise tree.error(
+                BadCheck,
                 (*path, "check"),
                 f"the check of {criterion.id or 'this criterion'} {problem}.",
-                error=BadCheck,
             )
 
 
@@ -366,20 +354,18 @@ def _check_globs(test: TestSpec, tree: YamlTree) -> None:
         for index, glob in enumerate(globs):
             path = ("task", "test", key, index)
             if glob.startswith("/") or ".." in glob.split("/") or not glob.strip("/"):
-                raise mistake(
-                    tree,
+                raise tree.error(
+                    FileOutside,
                     path,
                     f'{dotted(path)} "{glob}" names nothing in the repository.',
-                    error=FileOutside,
-                    remedy="write it relative to the repository, as tests/** or check_*.c",
+                    "write it relative to the repository, as tests/** or check_*.c",
                 )
             if key == "paths" and glob.strip("/") in product:
-                raise mistake(
-                    tree,
+                raise tree.error(
+                    BadValue,
                     path,
                     f'"{glob}" is in task.test.paths and in task.test.product.',
-                    error=BadValue,
-                    remedy="a file is a test or the product: take it out of one of them",
+                    "a file is a test or the product: take it out of one of them",
                 )
 
 
@@ -390,4 +376,4 @@ def _require_inside(repo: Path, value: str, tree: YamlTree, path: KeyPath) -> No
     except ValueError:
         real = Path("/")
     if Path(value).is_absolute() or not real.is_relative_to(repo):
-        raise mistake(tree, path, f"{dotted(path)} leads out of the repository.", error=FileOutside)
+        raise tree.error(FileOutside, path, f"{dotted(path)} leads out of the repository.")

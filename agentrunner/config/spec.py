@@ -33,6 +33,7 @@ from agentrunner.config.config_model import ConfigModel
 from agentrunner.config.markdown import Language
 from agentrunner.config.naming import is_safe_id
 from agentrunner.config.sandbox import Hosts, SandboxSpec
+from agentrunner.environment import loads_code
 from agentrunner.text.lazy_regex import lazy_regex
 
 CRITERION_ID = lazy_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
@@ -78,7 +79,7 @@ class Check(ConfigModel):
 def _variable(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name, re.ASCII):
         raise ValueError(f'"{name}" is no name of a variable')
-    if name.startswith("LD_") or name in LOADER_VARIABLES:
+    if loads_code(name):
         raise ValueError(f"{name} would reach the sandbox itself; write it into the command")
     return name
 
@@ -89,8 +90,6 @@ def _text(value: str) -> str:
     return value
 
 
-LOADER_VARIABLES = ("GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH")
-"""Besides LD_*: variables that make programs load code before they start."""
 Variables = dict[Annotated[str, AfterValidator(_variable)], Annotated[str, AfterValidator(_text)]]
 
 
@@ -510,8 +509,19 @@ class TaskSpec(BaseModel):
         """Return the same task with another `runner.worker`."""
         if worker is self.runner.worker:
             return self
-        runner = self.runner.model_copy(update={"worker": worker})
-        return self.model_copy(update={"runner": runner})
+        return self.with_runner(worker=worker)
+
+    def with_runner(self, **sections: Any) -> TaskSpec:
+        """Return the same task with these sections of `runner` in place of its own."""
+        return self.model_copy(update={"runner": self.runner.model_copy(update=sections)})
+
+    def with_planner(self, **settings: Any) -> TaskSpec:
+        """Return the same task with these settings of `runner.meta` in place of its own."""
+        return self.with_runner(meta=self.runner.meta.model_copy(update=settings))
+
+    def with_sandbox(self, **settings: Any) -> TaskSpec:
+        """Return the same task with these settings of `runner.sandbox` in place of its own."""
+        return self.with_runner(sandbox=self.runner.sandbox.model_copy(update=settings))
 
     @property
     def completion(self) -> Literal["evidence", "strict", "judged"]:

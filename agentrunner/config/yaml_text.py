@@ -16,7 +16,7 @@ from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import DuplicateKey, ForbiddenYaml, YamlSyntax
 from agentrunner.text.yaml_events import Fault, Path, YamlReader
 
-__all__ = ["Path", "Place", "Value", "YamlTree", "read_yaml", "value_at"]
+__all__ = ["Path", "Place", "Value", "YamlTree", "dotted", "read_yaml", "value_at"]
 
 MAX_DEPTH = 32
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
@@ -55,6 +55,19 @@ class YamlTree(Struct):
                 return self.places[path[:end]]
         return Place("")
 
+    def error(
+        self, kind: type[UsageError], path: Path, message: str, remedy: str = ""
+    ) -> UsageError:
+        """Return the error of the value there, with its source line unless that may be secret."""
+        place = self.place(path)
+        secret = path[:2] in (("runner", "worker"), ("runner", "workers")) and "env" in path[2:4]
+        return kind(
+            message,
+            path=place.where or dotted(path),
+            source_line="" if secret else place.source_line[:200],
+            remedy=remedy,
+        )
+
     def at(self, *path: str | int) -> Value:
         """Return the value at this path; None where there is none."""
         return value_at(self.value, path)
@@ -70,6 +83,14 @@ class YamlTree(Struct):
         """Record those of a value that was taken from another document, and of what is in it."""
         places = other.places.items()
         self.places.update((one, place) for one, place in places if one[: len(path)] == path)
+
+
+def dotted(path: Path) -> str:
+    """Format a path as `task.acceptance_criteria[0].check`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
 
 
 def value_at(value: Value, path: Path) -> Value:

@@ -8,9 +8,7 @@ from agentrunner.errors.error import InfraError, TaskFailed, UsageError
 class BadOption(UsageError):
     """An option of the command line is not written as it must be, or cannot be laid over the
     task file.
-    """
 
-    advice = """
     `--set key.path=VALUE`, with VALUE in YAML; `--approve plan,worker,complete`;
     `--build-arg NAME=VALUE`.
     """
@@ -19,43 +17,45 @@ class BadOption(UsageError):
 class BadName(UsageError):
     """The name cannot be a task id: 1 to 128 letters, digits, `.`, `_` or `-`, a letter or
     digit first, no `..`.
-    """
 
-    advice = "Choose another name."
+    Choose another name.
+    """
 
 
 class BadEnvironment(InfraError):
-    """A variable of the environment that AgentRunner reads has a value it cannot use."""
+    """A variable of the environment that AgentRunner reads has a value it cannot use.
 
-    advice = """
     The message names it. `env | grep AGENTRUNNER` shows what your shell sets;
     docs/how-to/install.md lists all variables with what each takes.
     """
 
 
 class AlreadyExists(UsageError):
-    """`init` found a file of this name and never overwrites."""
+    """`init` found a file of this name and never overwrites.
+
+    Choose another name.
+    """
 
     code = "exists"
-    advice = "Choose another name."
 
 
 class UnknownCode(UsageError):
-    """There is no page for this code."""
+    """There is no page for this code.
 
-    advice = "The codes stand between the brackets of `error[CODE]`."
+    The codes stand between the brackets of `error[CODE]`.
+    """
 
 
 class UnknownSchema(UsageError):
-    """There is no schema of this name."""
+    """There is no schema of this name.
 
-    advice = "`agentrunner schema` lists them; editors read the one of `agentrunner schema task`."
+    `agentrunner schema` lists them; editors read the one of `agentrunner schema task`.
+    """
 
 
 class UnknownKind(UsageError):
-    """There is no planner, worker, sandbox or image of this kind."""
+    """There is no planner, worker, sandbox or image of this kind.
 
-    advice = """
     A kind is the name of an adapter (`codex-cli`, `claude-code`, `openai-chat`, `bwrap`), neither
     that of its program (`codex`, `claude`) nor that of a model: a model goes into `model:`, or
     `--model` and `--planner-model`. `agentrunner workers`, `agentrunner planners` and
@@ -69,27 +69,25 @@ class UnknownKind(UsageError):
 class BadExtension(UsageError):
     """A worker, planner or sandbox that is no part of AgentRunner cannot be imported. The
     message names the kind and the place of its class.
-    """
 
-    code = "extension"
-    advice = """
     Install the package that has it into the environment of `agentrunner`, or correct
     `extensions` in your `config.yaml`.
     """
 
+    code = "extension"
+
 
 class NoEditor(InfraError):
-    """The editor that EDITOR or VISUAL names, or `vi`, cannot be started."""
+    """The editor that EDITOR or VISUAL names, or `vi`, cannot be started.
 
-    advice = "Set EDITOR to an editor that is installed, for example `EDITOR=nano`."
+    Set EDITOR to an editor that is installed, for example `EDITOR=nano`.
+    """
 
 
 class NotInstalled(UsageError):
     """AgentRunner runs from its source code and is not installed as a package, so the packages
     that it needs in an image are not known.
-    """
 
-    advice = """
     In the source folder run `scripts/setup.sh runtime`, or install it with pip, and try
     again.
     """
@@ -98,9 +96,7 @@ class NotInstalled(UsageError):
 class EventsInRepository(UsageError):
     """The file of `--events` lies inside the repository. It grows while the run is at work, so
     every look at the tree would find it changed, and count it as an edit.
-    """
 
-    advice = """
     Name a file outside the repository, for example
     `agentrunner run users-api.md --events /tmp/users-api.jsonl`.
     """
@@ -109,27 +105,25 @@ class EventsInRepository(UsageError):
 class RecordInRepository(UsageError):
     """The file of `--record` would be inside the repository. It grows while the run works, so
     it would count as a change at every look.
-    """
 
-    advice = "Name a file elsewhere, for example `--record /tmp/run.jsonl`."
+    Name a file elsewhere, for example `--record /tmp/run.jsonl`.
+    """
 
 
 class BadRecording(UsageError):
-    """The file of `--record` or `--replay` cannot be read, or is no recording of this version."""
+    """The file of `--record` or `--replay` cannot be read, or is no recording of this version.
 
-    code = "cassette-invalid"
-    advice = """
     Record again with `agentrunner run … --record FILE`. A recording is JSON lines; one
     that was cut by a crash can still be played.
     """
+
+    code = "cassette-invalid"
 
 
 class ReplayMismatch(TaskFailed):
     """A run was replayed from a recording, and asked a model for something else than when it
     was recorded. The message names the first request that differs, and where.
-    """
 
-    advice = """
     Compare task file, PRD and repository with those of the recorded run, or record it
     again with `agentrunner run … --record FILE`.
     """
@@ -139,11 +133,10 @@ class NotReachable(UsageError):
     """A control word (`agentrunner plan pause`, `agentrunner plan stop`) was said to a plan
     that another process carries out, and it cannot be done from here: only the chat that runs
     the plan can pause it, and a process of another machine cannot be reached.
-    """
 
-    code = "not-here"
-    advice = """
     Type `/pause` in that chat, or Ctrl-C where `agentrunner plan run` is at work. `agentrunner
     plan stop` on the same machine ends the tasks at work gracefully; `agentrunner plan run`
     resumes them.
     """
+
+    code = "not-here"

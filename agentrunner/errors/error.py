@@ -9,6 +9,9 @@ from typing import Any, ClassVar
 class AgentRunnerError(Exception):
     """AgentRunner itself made a mistake. The traceback is in the file that the message names, with
     secrets masked; only you can read it.
+
+    The run, if there was one, is kept: `agentrunner resume`. Please report it with that file,
+    after a look at what is in it.
     """
 
     exit_code = 1
@@ -18,11 +21,6 @@ class AgentRunnerError(Exception):
     """
     old_codes: ClassVar[tuple[str, ...]] = ()
     """Earlier spellings, which `agentrunner explain` still knows; of this class alone."""
-    advice: ClassVar[str] = """
-    The run, if there was one, is kept: `agentrunner resume`. Please report it with that file,
-    after a look at what is in it.
-    """
-    """What to do about errors of this class, as Markdown; inherited by none."""
 
     def __init_subclass__(cls, **how: Any) -> None:
         super().__init_subclass__(**how)
@@ -66,15 +64,20 @@ class AgentRunnerError(Exception):
 class UsageError(AgentRunnerError):
     """The command line asked for something that cannot be done as asked. The message says which
     option or argument.
+
+    `agentrunner COMMAND --help` lists what there is. Nothing was changed.
     """
 
     exit_code = 2
     code = "usage"
-    advice = "`agentrunner COMMAND --help` lists what there is. Nothing was changed."
 
 
 class InfraError(AgentRunnerError):
-    """Something on this machine is in the way, not the model and not the task."""
+    """Something on this machine is in the way, not the model and not the task.
+
+    The message says what. The run is kept; fix it and `agentrunner resume`.
+    `agentrunner doctor` tries everything a run needs.
+    """
 
     exit_code = 5
     code = "infrastructure"
@@ -82,16 +85,11 @@ class InfraError(AgentRunnerError):
     passes = False
     """Whether it may pass by itself, so that it is worth trying again later: most is there until a
     person puts it right. tests/unit/errors/test_passing_errors.py has what each class says."""
-    advice = """
-    The message says what. The run is kept; fix it and `agentrunner resume`.
-    `agentrunner doctor` tries everything a run needs.
-    """
 
 
 class TaskFailed(AgentRunnerError):
-    """The task cannot continue and ends FAILED. The message says why."""
+    """The task cannot continue and ends FAILED. The message says why.
 
-    advice = """
     `agentrunner logs` shows what happened; `agentrunner resume -m "..."` tries
     again with a hint, `agentrunner undo` puts the files back.
     """

@@ -18,9 +18,10 @@ An error is printed as `error[CODE]: sentence`, with its place and one thing to 
 
 <!-- `python scripts/error_page.py` writes this page; a test holds it to the classes. -->
 """
+Kind = type[AgentRunnerError]
 
 
-def by_code() -> dict[str, type[AgentRunnerError]]:
+def by_code() -> dict[str, Kind]:
     """Every code with its class, sorted; of classes that share one, the first."""
     for module in pkgutil.iter_modules(errors.__path__, f"{errors.__name__}."):
         import_module(module.name)
@@ -28,11 +29,10 @@ def by_code() -> dict[str, type[AgentRunnerError]]:
     return dict(sorted(found.items()))
 
 
-def with_own_code(
-    kind: type[AgentRunnerError] = AgentRunnerError,
-) -> Iterator[type[AgentRunnerError]]:
-    """Yield this class and those below it, without those that have the code of a base."""
-    if all(getattr(base, "code", "") != kind.code for base in kind.__bases__):
+def with_own_code(kind: Kind = AgentRunnerError) -> Iterator[Kind]:
+    """Yield this class and those below it, of this package, that do not share a base's code."""
+    ours = kind.__module__.startswith(f"{errors.__name__}.")
+    if ours and all(getattr(base, "code", "") != kind.code for base in kind.__bases__):
         yield kind
     for below in kind.__subclasses__():
         yield from with_own_code(below)
@@ -44,7 +44,7 @@ def old_codes() -> dict[str, str]:
     return {old: code for code, olds in own for old in olds}
 
 
-def page(kind: type[AgentRunnerError]) -> str:
+def page(kind: Kind) -> str:
     """What an error of this class means and what to do, as Markdown."""
     return f"# {kind.code}\n\n{_text(kind)}\n"
 
@@ -56,5 +56,11 @@ def whole_page() -> str:
     return "\n".join([HEADING, *parts])
 
 
-def _text(kind: type[AgentRunnerError]) -> str:
-    return f"{cleandoc(kind.__doc__ or '')}\n\n**What to do.** {cleandoc(kind.advice)}"
+def _text(kind: Kind) -> str:
+    return "{}\n\n**What to do.** {}".format(*meaning_and_advice(kind))
+
+
+def meaning_and_advice(kind: type[Exception]) -> tuple[str, str]:
+    """What an error of this class means, and what to do: that of its base if it does not say."""
+    meaning, _, advice = cleandoc(kind.__doc__ or "").partition("\n\n")
+    return meaning, advice or meaning_and_advice(kind.__mro__[1])[1]

@@ -10,16 +10,13 @@ from agentrunner.errors.error import UsageError
 class ProtocolError(UsageError):
     """A reply of the planner is not the message that was asked for.
 
-    `path` is dotted with indices, "" for the whole reply.
+    In a run nothing: the planner gets the message and is asked again, up to three times. For
+    `agentrunner parse` correct the reply; `agentrunner schema TYPE` has the form.
     """
 
     code = "reply"
     fault: ClassVar[str] = "invalid"
     """What is wrong, as `agentrunner parse` prints it and the planner gets it."""
-    advice = """
-    In a run nothing: the planner gets the message and is asked again, up to three times. For
-    `agentrunner parse` correct the reply; `agentrunner schema TYPE` has the form.
-    """
 
     def __init_subclass__(cls, **how: Any) -> None:
         super().__init_subclass__(**how)
@@ -27,6 +24,7 @@ class ProtocolError(UsageError):
         cls.old_codes = cls.__dict__.get("old_codes", (cls.fault,))
 
     def __init__(self, path: str, message: str) -> None:
+        """`path` is dotted with indices, "" for the whole reply."""
         super().__init__(message, path=path)
 
     def __str__(self) -> str:

@@ -32,7 +32,7 @@ from agentrunner.prompts.marking import without_numbers
 from agentrunner.protocol import Choices, Look, Looks, Message, message_schema, take_reply
 from agentrunner.protocol.looks import AT_ONCE
 from agentrunner.protocol.message import says_done
-from agentrunner.protocol.run_schema import MESSAGES, run_schema
+from agentrunner.protocol.schema import MESSAGES, run_schema
 from agentrunner.protocol.schema_parts import Schema
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import clean

@@ -27,7 +27,7 @@ from agentrunner.planners.chat_schema import schema_options
 from agentrunner.planners.constraint import AskedSchema, Constraint, schema_of
 from agentrunner.planners.endpoint import checked_url
 from agentrunner.planners.factory import reply_format
-from agentrunner.planners.retry import capped, http_failure, parse_retry_after
+from agentrunner.planners.retry import capped, http_failure, network_failure, parse_retry_after
 from agentrunner.planners.streaming import Progress, silent, tell_reading
 from agentrunner.planners.timeouts import is_near, limits_of
 from agentrunner.planners.workplace import Workplace
@@ -121,10 +121,8 @@ class ChatPlanner:
         except PlannerUnavailable:
             raise
         except TimeoutError:
-            raise PlannerUnavailable(
-                f"The planner ({self.describe()}) gave no answer within {self._limits.whole:g} s.",
-                retryable=True,
-                kind="network",
+            raise network_failure(
+                f"The planner ({self.describe()}) gave no answer within {self._limits.whole:g} s."
             ) from None
         except Exception as problem:  # noqa: BLE001  (every provider's library has its own)
             raise self._failure(problem, constrained) from None

@@ -23,7 +23,7 @@ def reply_of(answer: AIMessage) -> Reply:
     return Reply(
         # .text joins the blocks of the Responses API and leaves out thinking.
         text=str(refusal or answer.text),
-        finish_reason="refusal" if refusal else finish_reason(meta),
+        finish_reason="refusal" if refusal else _finish_reason(meta),
         input_tokens=usage["input_tokens"] if usage else 0,
         output_tokens=usage["output_tokens"] if usage else 0,
         model=str(meta.get("model_name") or meta.get("model") or ""),
@@ -32,8 +32,8 @@ def reply_of(answer: AIMessage) -> Reply:
     )
 
 
-def finish_reason(meta: Mapping[str, Any]) -> str:
-    """Map a server's finish reason to ours; servers have many words for a normal end."""
+def _finish_reason(meta: Mapping[str, Any]) -> str:
+    """Map the server's finish reason to ours; servers have many words for a normal end."""
     incomplete = meta.get("incomplete_details") or {}
     words = (incomplete.get("reason"), meta.get("finish_reason"), meta.get("stop_reason"))
     word = str(next(filter(None, words), "stop")).lower()

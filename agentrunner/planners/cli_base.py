@@ -286,5 +286,4 @@ def _program_of(kind: str, spec: TaskSpec) -> Worker:
     workers = spec.runner.workers or [spec.runner.worker]
     named = next((one.command for one in workers if one.kind == kind and one.command), None)
     program = WorkerSpec(kind=kind, command=named)
-    own = spec.runner.model_copy(update={"worker": program, "workers": []})
-    return make_worker(spec.model_copy(update={"runner": own}))
+    return make_worker(spec.with_runner(worker=program, workers=[]))

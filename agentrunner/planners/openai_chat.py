@@ -1,8 +1,8 @@
 """The planner behind an OpenAI-compatible API.
 
-It speaks to the server itself: OpenAI's own library takes a third of a start to import and a
-quarter of a round's CPU, and its retries, redirects and parser would have to be switched off.
-`asking.py` counts and records retries. A redirect must not carry the key to another host.
+The library retries, parses and follows redirects on its own; all three are switched off here.
+`asking.py` counts and records retries. Our parser reads replies, since it accepts what the
+library's would discard. A redirect must not carry the key to another host.
 
 Answers are streamed unless they are recorded or replayed, and `streaming.py` reads the stream.
 Servers that answer in one piece work as well.
@@ -10,39 +10,34 @@ Servers that answer in one piece work as well.
 
 from __future__ import annotations
 
+import json
 import re
+import warnings
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-import msgspec
-from msgspec import Struct
-
-from agentrunner import __version__
 from agentrunner.config.spec import TaskSpec
+from agentrunner.environment import quiet_libraries
 from agentrunner.errors.planners import NoPlannerKey
 from agentrunner.gateway.exchange import Mismatch
 from agentrunner.launching.route import NO_CASSETTE, Cassette
-from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply
-from agentrunner.planners.completions import (
-    Api,
-    asked_body,
-    causes,
-    checked_completion,
-    reply_in,
-    whole_body,
-)
+from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply, in_turns
+from agentrunner.planners.chat_reply import reply_of
+from agentrunner.planners.completions import causes, checked_completion, whole_body
 from agentrunner.planners.constraint import AskedSchema, Constraint, schema_of
 from agentrunner.planners.endpoint import endpoint
 from agentrunner.planners.factory import reply_format
-from agentrunner.planners.retry import capped, http_failure, parse_retry_after
+from agentrunner.planners.retry import capped, http_failure, network_failure, parse_retry_after
 from agentrunner.planners.streaming import CompletionStream, read_stream, silent, tell_reading
 from agentrunner.text.redaction import Redactor
 from agentrunner.text.server_errors import in_words
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncClient, Response
+    from langchain_openai import ChatOpenAI
+    from openai import Timeout
 
     from agentrunner.gateway.cassette import Player
     from agentrunner.planners.recorded import Recording
@@ -57,16 +52,8 @@ _STREAM_REFUSALS: Mapping[Streaming, tuple[str, Streaming]] = {
     "plain": (r"\bstream(ing)?\b", "no"),
 }
 """Words in a 400 about streaming, and the mode to use after it."""
-_OTHER_API = r"\bmodel\b.*/chat/completions\b"
-"""Words in a 400 or 404 about a model that is only behind the Responses API."""
-
-
-class _Form(Struct, frozen=True):
-    """How an answer is asked for: all of it that a server may refuse."""
-
-    api: Api
-    streams: Streaming
-    constraint: Constraint
+_ASKED: ContextVar[PlannerRequest | None] = ContextVar("asked", default=None)
+"""The request that the current asyncio task sends."""
 
 
 class OpenAIChatPlanner:
@@ -93,10 +80,6 @@ class OpenAIChatPlanner:
         """
         self._endpoint = endpoint(spec.runner.meta, environ)
         self._key = environ.get(KEY_NAME, "").strip()
-        self._account = {
-            "openai-organization": environ.get("OPENAI_ORG_ID", "").strip(),
-            "openai-project": environ.get("OPENAI_PROJECT_ID", "").strip(),
-        }
         self._player: Player | None = None
         self._recording: Recording | None = None
         if cassette.used:
@@ -117,10 +100,9 @@ class OpenAIChatPlanner:
                 nothing_spent=True,
             )
         self._schema = AskedSchema(near=self._endpoint.near, form=reply_format(spec))
-        self._api: Api = "chat/completions"
         # On a cassette an answer is one piece.
         self._streams: Streaming = "no" if cassette.used else "counted"
-        self._http: AsyncClient | None = None
+        self._chat: ChatOpenAI | None = None
 
     @property
     def near_model(self) -> str:
@@ -133,173 +115,198 @@ class OpenAIChatPlanner:
     async def complete(self, request: PlannerRequest) -> Reply:
         import asyncio  # not for who only asks what kind of planner this is
 
-        where = self._endpoint
-        streams = self._streams if self._api == "chat/completions" else "no"
-        form = _Form(self._api, streams, self._schema.of(request))
-        if form.streams != "no":
+        chat = self._chat
+        if chat is None:
+            chat = await asyncio.to_thread(self._client)
+        constrained = self._schema.of(request)
+        options = _constraint(chat, request, constrained)
+        streams: Streaming = "no" if chat.use_responses_api else self._streams
+        _add_streaming(options, streams)
+        if request.max_output_tokens is not None:
+            options["max_tokens"] = request.max_output_tokens
+        messages = [(message.role, message.content) for message in in_turns(request.messages)]
+        if streams != "no":
             tell_reading(request)
+        asked = _ASKED.set(request)
         try:
-            async with asyncio.timeout(where.limits.whole):
-                body = await self._exchange(request, form)
-            return replace(reply_in(body), near=where.near)
+            async with asyncio.timeout(self._endpoint.limits.whole):
+                answer = await chat.ainvoke(messages, **options)
         except PlannerUnavailable:
             raise
         except TimeoutError:
             raise self._too_slow() from None
         except Mismatch as problem:
             raise PlannerUnavailable(f"Replay: {problem}", retryable=False) from None
-        except Exception as problem:  # noqa: BLE001  (a server's answer can break the client anywhere)
-            raise self._failure(problem) from None
+        except Exception as problem:  # noqa: BLE001  (a server's answer can break the library anywhere)
+            self._raise_failure(problem, constrained=constrained, streams=streams)
         finally:
+            _ASKED.reset(asked)
             if self._recording is not None:
                 self._recording.give_up("the planner gave no answer.")
+        return replace(reply_of(answer), near=self._endpoint.near)
 
-    async def _exchange(self, request: PlannerRequest, form: _Form) -> dict[str, Any]:
-        """Send the request and return the body of the answer, which is a completion."""
-        import asyncio
+    def _simplify_if_refused(self, body: str, constrained: Constraint, streams: Streaming) -> bool:
+        """Whether the server refused something optional; then it is left out from now on.
 
-        http = self._http
-        if http is None:
-            http = self._http = await asyncio.to_thread(self._client)
-        where = self._endpoint
-        options: dict[str, Any] = {"stream": form.streams != "no"}
-        if form.streams == "counted":
-            options["stream_options"] = {"include_usage": True}
-        schema = schema_of(request, form.constraint)
-        asked = http.build_request(
-            "POST",
-            form.api,
-            content=msgspec.json.encode(
-                {
-                    "model": where.model,
-                    **options,
-                    **asked_body(request, form.api, where.model, schema),
-                }
-            ),
-            headers={
-                "authorization": f"Bearer {self._key or 'none'}",  # a replay needs no key
-                "content-type": "application/json",
-                "user-agent": f"agentrunner/{__version__}",
-                **{name: value for name, value in self._account.items() if value},
-            },
-        )
-        if self._recording is not None:
-            await self._recording.begin(asked)
-        response = await http.send(asked, stream=True)
-        try:
-            return await self._body(response, request, form)
-        finally:
-            await response.aclose()
-
-    async def _body(
-        self, response: Response, request: PlannerRequest, form: _Form
-    ) -> dict[str, Any]:
-        """Return the body of an answer: within the size limit, and only a completion."""
-        where = self._endpoint
-        kind = str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
-        if response.status_code == 200 and kind == EVENTS:
-            pieces = response.aiter_bytes()
-            return await read_stream(pieces, where.limits, where.host, request.progress)
-        chunks = await whole_body(response)
-        if self._recording is not None:
-            self._recording.end(response, chunks)
-        whole = b"".join(chunks)
-        if response.status_code != 200:
-            raise self._refusal(response, whole.decode("utf-8", "replace"), form)
-        if whole.lstrip().startswith(b"data:"):  # a stream with the wrong content type
-            stream = CompletionStream()
-            stream.feed(whole)
-            return stream.end()
-        return checked_completion(whole.decode("utf-8", "replace"))
-
-    async def close(self) -> None:
-        http, self._http = self._http, None
-        if http is not None:
-            await http.aclose()
-
-    def _client(self) -> AsyncClient:
-        import httpx2  # only when there is a request
-
-        from agentrunner.planners.recorded import replay_transport
-
-        where = self._endpoint
-        first = where.limits.first
-        return httpx2.AsyncClient(
-            base_url=where.base_url,
-            # how long the server may be silent
-            timeout=httpx2.Timeout(where.limits.whole, connect=min(first, CONNECT_SEC), read=first),
-            follow_redirects=False,
-            # a proxy to the internet must not see what stays in this network
-            trust_env=not (where.loopback or where.plain),
-            transport=replay_transport(self._player) if self._player else None,
-        )
-
-    # -- why there is no answer -----------------------------------------------------------------
-
-    def _refusal(self, response: Response, body: str, form: _Form) -> PlannerUnavailable:
-        """Return the failure for a status that is not 200."""
-        status = response.status_code
-        if status in (400, 404, 422) and self._asks_otherwise(status, body, form):
-            return PlannerUnavailable(
-                f"OpenAI API error: {status} {capped(in_words(body))}",
-                retryable=True,
-                retry_after=0,
-                kind="protocol",
-                other_form=True,
-            )
-        now = datetime.now(UTC)
-        wish = parse_retry_after(response.headers.get("retry-after"), now.timestamp())
-        return http_failure(status, body, wish, headers=response.headers, now=now)
-
-    def _asks_otherwise(self, status: int, body: str, form: _Form) -> bool:
-        """Whether the server refused the form of the request; another is used from now on.
-
-        Servers refuse such things only when they are sent. Several requests may be refused at once
-        for the same.
+        Servers refuse such things only when they are sent.
         """
-        words = body.lower()
-        if form.api == "chat/completions" and re.search(_OTHER_API, words):
-            self._api = "responses"
-            return True
-        if status == 404:
-            return False
-        word, less = _STREAM_REFUSALS.get(form.streams, ("", "no"))
-        if word and re.search(word, words):
+        word, less = _STREAM_REFUSALS.get(streams, ("", "no"))
+        if word and re.search(word, body.lower()):
             self._streams = less
             return True
-        return self._schema.is_refused(form.constraint, body)
+        return self._schema.is_refused(constrained, body)
 
-    def _failure(self, problem: Exception) -> PlannerUnavailable:
-        """Return the failure for an exception of the HTTP client, or of reading an odd answer."""
-        import httpx2
+    async def close(self) -> None:
+        chat, self._chat = self._chat, None
+        if chat is not None:
+            await chat.root_async_client.close()
 
-        if isinstance(problem, httpx2.TimeoutException):
-            return self._too_slow(problem)
-        if isinstance(problem, httpx2.HTTPError):
-            return PlannerUnavailable(
-                f"The planner at {self._endpoint.host} cannot be reached: {problem}",
-                retryable=True,
-                kind="network",
+    def _client(self) -> ChatOpenAI:
+        if self._chat is None:
+            quiet_libraries()
+            _silence_comments()
+            # takes 1 s and 60 MiB, so only when there is a request
+            from langchain_openai import ChatOpenAI
+            from openai import DefaultAsyncHttpxClient
+            from pydantic import SecretStr
+
+            from agentrunner.planners.recorded import replay_transport
+
+            where = self._endpoint
+            recording = self._recording
+            self._chat = ChatOpenAI(
+                model=where.model,
+                base_url=where.base_url,
+                api_key=SecretStr(self._key or "none"),  # a replay needs no key
+                max_retries=0,
+                timeout=self._timeout(),
+                openai_proxy=None,
+                http_async_client=DefaultAsyncHttpxClient(
+                    timeout=self._timeout(),
+                    follow_redirects=False,
+                    # a proxy to the internet must not see what stays in this network
+                    trust_env=not (where.loopback or where.plain),
+                    transport=replay_transport(self._player) if self._player else None,
+                    event_hooks={
+                        "request": [recording.begin] if recording else [],
+                        "response": [self._take_body],
+                    },
+                ),
             )
-        return PlannerUnavailable(
-            f"OpenAI API error: 200 {type(problem).__name__}: {capped(str(problem))}",
-            retryable=False,
-            kind="protocol",
-        )
+        return self._chat
+
+    def _timeout(self) -> Timeout:
+        """Return the HTTP client's time-outs: how long the server may be silent."""
+        from openai import Timeout
+
+        first = self._endpoint.limits.first
+        return Timeout(self._endpoint.limits.whole, connect=min(first, CONNECT_SEC), read=first)
+
+    async def _take_body(self, response: Any) -> None:
+        """Read the body before the library does: within the size limit, and only a completion."""
+        kind = str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
+        if response.status_code == 200 and kind == EVENTS:
+            asked, where = _ASKED.get(), self._endpoint
+            progress = asked.progress if asked is not None else None
+            try:
+                body = await read_stream(response.aiter_bytes(), where.limits, where.host, progress)
+            finally:
+                await response.aclose()
+            # What aread() would set: no public way exists to pass on a body that was already read.
+            response._content = json.dumps(body).encode()
+            response.headers["content-type"] = "application/json"
+            return
+        chunks = await whole_body(response)
+        response._content = b"".join(chunks)
+        if self._recording is not None:
+            self._recording.end(response, chunks)
+        if response.status_code == 200:
+            whole = response._content
+            if whole.lstrip().startswith(b"data:"):  # a stream with the wrong content type
+                stream = CompletionStream()
+                stream.feed(whole)
+                body = stream.end()
+            else:
+                body = checked_completion(response.text)
+            response._content = json.dumps(body).encode()
 
     def _too_slow(self, problem: Exception | None = None) -> PlannerUnavailable:
         behind = causes(problem)
         if "ReadTimeout" in behind:
             return silent(self._endpoint.host, self._endpoint.limits.first, 0)
+        who, limit = f"The planner at {self._endpoint.host}", self._endpoint.limits.whole
         if "ConnectTimeout" in behind:
-            return PlannerUnavailable(
-                f"The planner at {self._endpoint.host} cannot be reached: it takes no connection.",
+            return network_failure(f"{who} cannot be reached: it takes no connection.")
+        return network_failure(f"{who} gave no answer within {limit:g} s.")
+
+    def _raise_failure(
+        self, problem: Exception, *, constrained: Constraint, streams: Streaming
+    ) -> NoReturn:
+        """Raise PlannerUnavailable for an exception of the library."""
+        import openai
+
+        if isinstance(problem, openai.APIStatusError):
+            self._status_failure(problem, constrained=constrained, streams=streams)
+        if isinstance(problem, openai.APITimeoutError):
+            raise self._too_slow(problem) from None
+        if isinstance(problem, openai.APIConnectionError):
+            why = f"cannot be reached: {problem.__cause__ or problem}"
+            raise network_failure(f"The planner at {self._endpoint.host} {why}") from None
+        raise PlannerUnavailable(
+            f"OpenAI API error: 200 {type(problem).__name__}: {capped(str(problem))}",
+            retryable=False,
+            kind="protocol",
+        ) from None
+
+    def _status_failure(
+        self, problem: Any, *, constrained: Constraint, streams: Streaming
+    ) -> NoReturn:
+        response = problem.response
+        body = response.text
+        if response.status_code in (400, 422) and self._simplify_if_refused(
+            body, constrained, streams
+        ):
+            raise PlannerUnavailable(
+                f"OpenAI API error: {response.status_code} {capped(in_words(body))}",
                 retryable=True,
-                kind="network",
-            )
-        return PlannerUnavailable(
-            f"The planner at {self._endpoint.host} gave no answer within "
-            f"{self._endpoint.limits.whole:g} s.",
-            retryable=True,
-            kind="network",
-        )
+                retry_after=0,
+                kind="protocol",
+                other_form=True,
+            ) from None
+        now = datetime.now(UTC)
+        wish = parse_retry_after(response.headers.get("retry-after"), now.timestamp())
+        raise http_failure(
+            response.status_code, body, wish, headers=response.headers, now=now
+        ) from None
+
+
+def _add_streaming(options: dict[str, Any], streams: Streaming) -> None:
+    """Ask the server for a stream without the library knowing, since we read it ourselves."""
+    if streams == "no":
+        return
+    extra = options.setdefault("extra_body", {})
+    extra["stream"] = True
+    if streams == "counted":
+        extra["stream_options"] = {"include_usage": True}
+
+
+def _constraint(chat: ChatOpenAI, request: PlannerRequest, how: Constraint) -> dict[str, Any]:
+    """Return the options that request a reply of the message's schema, if any."""
+    found = schema_of(request, how)
+    if found is None:
+        return {}
+    name, schema = found
+    form = {
+        "type": "json_schema",
+        "json_schema": {"name": name, "schema": dict(schema), "strict": True},
+    }
+    if chat.use_responses_api:  # there the option has another name, which the library knows
+        return {"response_format": form}
+    # Passed raw: the library would walk through the schema and parse the reply, as we do ourselves.
+    return {"extra_body": {"response_format": form}}
+
+
+def _silence_comments() -> None:
+    # Silence langchain-openai's comments on refused formats; `_status_failure` handles them.
+    warnings.filterwarnings("ignore", "Invalid schema for OpenAI's structured", UserWarning)
+    warnings.filterwarnings("ignore", "This model does not support OpenAI's struct", UserWarning)

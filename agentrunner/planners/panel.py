@@ -273,12 +273,9 @@ def _fill_in(spec: TaskSpec, candidate: PlannerCandidate) -> PlannerCandidate:
 
 def _spec_of(spec: TaskSpec, candidate: PlannerCandidate) -> TaskSpec:
     """Return the task with this candidate as its `runner.meta`."""
-    own = {
-        "kind": candidate.kind,
-        "model": candidate.model,
-        "base_url": candidate.base_url,
-        "auth": candidate.auth,
-    }
-    meta = spec.runner.meta.model_copy(update=own)
-    runner = spec.runner.model_copy(update={"meta": meta})
-    return spec.model_copy(update={"runner": runner})
+    return spec.with_planner(
+        kind=candidate.kind,
+        model=candidate.model,
+        base_url=candidate.base_url,
+        auth=candidate.auth,
+    )

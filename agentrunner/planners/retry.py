@@ -83,6 +83,11 @@ def http_failure(
     )
 
 
+def network_failure(message: str) -> PlannerUnavailable:
+    """Return the failure of a server that gave no answer, and may give one a moment later."""
+    return PlannerUnavailable(message, retryable=True, kind="network")
+
+
 def seconds_until(text: str, now: datetime) -> float | None:
     """Return the seconds until a time, not below 0; None for "" and for text that is no time."""
     until = moment(text)

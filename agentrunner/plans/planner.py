@@ -77,8 +77,7 @@ def planning_spec(
         settled = capped(settled, environ, state_dir, policy)
     profiles = settled.runner.profiles
     alone = ProfilesSpec(meta=profiles.plan or profiles.meta)
-    runner = settled.runner.model_copy(update={"profiles": alone, "assess": None})
-    return settled.model_copy(update={"runner": runner})
+    return settled.with_runner(profiles=alone, assess=None)
 
 
 def _no_planner(error: InfraError) -> InfraError:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -54,6 +54,7 @@ BUDGET = "budget"
 """In place of a task's id: a question about the plan's budget, which the planner does not see."""
 
 ChangeKind = Literal["decompose", "plan_patch", "undo", "import"]
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -131,10 +132,7 @@ class PlanStore:
 
         Raises UsageError (`plan-damaged`) for a file that does not hold a plan.
         """
-        if not self.path.exists():
-            return Plan()
-        with self._database() as database:
-            return _latest(database)
+        return self._read(_latest, Plan())
 
     def save(
         self,
@@ -158,7 +156,7 @@ class PlanStore:
         with self._database(write=True) as database:
             latest = _version(database)
             if plan.version != latest + 1:
-                raise _conflict(plan.version - 1, list(_changes(database, plan.version - 1)))
+                raise _conflict(plan.version - 1, _changes(database, plan.version - 1))
             payload = json.dumps(list(operations), ensure_ascii=False)
             _reopen(database, plan, undoes, at)
             row = (plan.version, latest, at, kind, author, message, payload)
@@ -202,10 +200,7 @@ class PlanStore:
 
     def changes(self, since: int = 0) -> list[PlanChange]:
         """Return every change after a version, in order."""
-        if not self.path.exists():
-            return []
-        with self._database() as database:
-            return list(_changes(database, since))
+        return self._read(lambda database: _changes(database, since), [])
 
     def _plan_at(self, version: int) -> Plan:
         if version == 0:
@@ -232,10 +227,7 @@ class PlanStore:
 
     def standings(self) -> dict[str, StoredTask]:
         """Return the status of each task that was ever worked on, by task id."""
-        if not self.path.exists():
-            return {}
-        with self._database() as database:
-            return _standings(database)
+        return self._read(_standings, {})
 
     # -- the conversation -----------------------------------------------------------------------
 
@@ -246,11 +238,7 @@ class PlanStore:
 
     def conversation(self) -> list[ConversationMessage]:
         """Return all messages in order."""
-        if not self.path.exists():
-            return []
-        with self._database() as database:
-            rows = database.execute("SELECT role, text FROM messages ORDER BY id")
-            return [ConversationMessage(role, text) for role, text in rows]
+        return self._read(_messages, [])
 
     def ask(self, text: str, at: str, task_id: str = "") -> int:
         """Save a question for a person; return its number."""
@@ -273,12 +261,16 @@ class PlanStore:
 
     def questions(self) -> list[OpenQuestion]:
         """Return all questions in order, answered ones included."""
-        if not self.path.exists():
-            return []
-        with self._database() as database:
-            return list(_questions(database))
+        return self._read(_questions, [])
 
     # -- the file -------------------------------------------------------------------------------
+
+    def _read(self, read: Callable[[sqlite3.Connection], Found], none: Found) -> Found:
+        """Return what is read; `none` where there is no file yet."""
+        if not self.path.exists():
+            return none
+        with self._database() as database:
+            return read(database)
 
     @contextmanager
     def _database(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
@@ -382,20 +374,27 @@ def _standings(database: sqlite3.Connection) -> dict[str, StoredTask]:
     return {row[0]: StoredTask(row[0], PlanTaskStatus(row[1]), *row[2:]) for row in rows}
 
 
-def _changes(database: sqlite3.Connection, since: int) -> Iterator[PlanChange]:
+def _changes(database: sqlite3.Connection, since: int) -> list[PlanChange]:
     rows = database.execute(
         "SELECT version, version_before, at, kind, author, message, operations FROM changes "
         "WHERE version > ? ORDER BY version",
         (since,),
     )
-    for version, before, at, kind, author, message, operations in rows.fetchall():
-        yield PlanChange(version, before, at, kind, author, message, json.loads(operations))
+    return [
+        PlanChange(version, before, at, kind, author, message, json.loads(operations))
+        for version, before, at, kind, author, message, operations in rows
+    ]
 
 
-def _questions(database: sqlite3.Connection) -> Iterator[OpenQuestion]:
+def _messages(database: sqlite3.Connection) -> list[ConversationMessage]:
+    rows = database.execute("SELECT role, text FROM messages ORDER BY id")
+    return [ConversationMessage(role, text) for role, text in rows]
+
+
+def _questions(database: sqlite3.Connection) -> list[OpenQuestion]:
     columns = "id, at, text, task_id, answer, coalesce(answered_at, '')"
-    for row in database.execute(f"SELECT {columns} FROM questions ORDER BY id").fetchall():
-        yield OpenQuestion(*row)
+    rows = database.execute(f"SELECT {columns} FROM questions ORDER BY id")
+    return [OpenQuestion(*row) for row in rows]
 
 
 def _conflict(read: int, since: Sequence[PlanChange]) -> PlanConflict:

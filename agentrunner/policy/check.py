@@ -13,11 +13,10 @@ from pathlib import Path
 
 from agentrunner import registry
 from agentrunner.config.kinds import sandbox_kind
-from agentrunner.config.mistakes import dotted
 from agentrunner.config.rules import env_reference, written_workers
 from agentrunner.config.sandbox import KEPT, NO_SANDBOX, NetworkSpec, size_of
 from agentrunner.config.spec import PolicySource, TaskSpec
-from agentrunner.config.yaml_text import Place
+from agentrunner.config.yaml_text import Place, dotted
 from agentrunner.policy.match import covered, enumeration, matches
 from agentrunner.policy.narrowing import Narrowing, breach
 from agentrunner.policy.permitted_agents import hold_agents

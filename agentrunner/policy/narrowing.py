@@ -6,6 +6,7 @@ Pure. The rules themselves are in `check.py` and `permitted_agents.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from agentrunner.config.spec import RunnerSection, TaskSpec
@@ -13,11 +14,11 @@ from agentrunner.config.yaml_text import Place
 from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import PolicyBreach
 from agentrunner.policy.match import enumeration, is_below, matches
-from agentrunner.policy.places import place_of
 from agentrunner.policy.policy_file import Policy
 from agentrunner.text.lazy_regex import lazy_regex
 
 _PART = lazy_regex(r"[^.\[\]]+")
+_SECRET = lazy_regex(r"runner\.workers?(\[\d+\])?\.env\.")
 
 
 def breach(message: str, place: Place, cap: Place, remedy: str) -> UsageError:
@@ -124,6 +125,33 @@ class Narrowing:
         shown = "unlimited" if value is None else f"{value:g}"
         message = f"{key} is {shown}; the policy allows {cap:g}."
         self.refuse(key, message, cap_key, setting(key, f"{cap:g}"))
+
+
+def place_of(spec: TaskSpec, key: str) -> Place:
+    """Return the place of a setting, or of the nearest one around it; its name if left out."""
+    if "." not in key:  # a variable of this machine
+        return Place(key)
+    places, name = spec.places, key
+    while name not in places:
+        # `runner.worker` says nothing about a setting that is not in it.
+        name = name[: max(name.rfind("."), name.rfind("["))]
+        if name.count(".") < 2:
+            return Place(f"{key} (left out)")
+    where = places[name]
+    secret = any(place == where and _SECRET.match(key) for key, place in places.items())
+    return Place(where, "" if secret else _source_line(spec, where))
+
+
+def _source_line(spec: TaskSpec, where: str) -> str:
+    """Return the text of a line of the task file."""
+    file, _, number = where.rpartition(":")
+    if not file or not number.isdigit() or spec.task_file is None:
+        return ""
+    # A configuration file is named by its absolute path; its text is not kept.
+    if Path(file).is_absolute() and file != spec.task_file.path:
+        return ""
+    lines = spec.task_file.text.split("\n")
+    return lines[int(number) - 1].strip() if int(number) <= len(lines) else ""
 
 
 def setting(key: str, value: str) -> str:

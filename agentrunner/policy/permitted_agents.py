@@ -7,8 +7,8 @@ from typing import Any
 
 from agentrunner.config.agents import AUTO, SEES, seen_by
 from agentrunner.config.kinds import planner_kind, worker_kind
-from agentrunner.config.mistakes import dotted
 from agentrunner.config.rules import env_reference, planner_candidates, written_workers
+from agentrunner.config.yaml_text import dotted
 from agentrunner.policy.match import enumeration, matches
 from agentrunner.policy.narrowing import Narrowing
 from agentrunner.policy.policy_file import Policy

@@ -1,60 +1,30 @@
 """The protocol between AgentRunner and its planner: five messages, parsed from any reply."""
 
-from agentrunner.protocol.looks import Look, Looks
-from agentrunner.protocol.message import MESSAGE_TYPES, Message, MessageType
-from agentrunner.protocol.messages import (
-    CHECK_KINDS,
-    AssessmentDetails,
-    CompletionAssessment,
-    CriterionDraft,
-    CriterionUpdate,
-    CriterionVerdict,
-    Decision,
-    NextAction,
-    PlanTask,
-    WorkerCall,
-)
-from agentrunner.protocol.parsing import parse_reply, take_reply
-from agentrunner.protocol.planning import (
-    Conflict,
-    Decompose,
-    DecomposedTask,
-    Phase,
-    PlanOperation,
-    PlanPatch,
-    Position,
-    SuggestedImpl,
-)
-from agentrunner.protocol.schema import Choices, message_schema
-from agentrunner.protocol.wire import ReplyWarning
-
-__all__ = [
-    "CHECK_KINDS",
-    "MESSAGE_TYPES",
-    "AssessmentDetails",
-    "Choices",
-    "CompletionAssessment",
-    "Conflict",
-    "CriterionDraft",
-    "CriterionUpdate",
-    "CriterionVerdict",
-    "Decision",
-    "Decompose",
-    "DecomposedTask",
-    "Look",
-    "Looks",
-    "Message",
-    "MessageType",
-    "NextAction",
-    "Phase",
-    "PlanOperation",
-    "PlanPatch",
-    "PlanTask",
-    "Position",
-    "ReplyWarning",
-    "SuggestedImpl",
-    "WorkerCall",
-    "message_schema",
-    "parse_reply",
-    "take_reply",
-]
+from agentrunner.protocol.looks import Look as Look
+from agentrunner.protocol.looks import Looks as Looks
+from agentrunner.protocol.message import MESSAGE_TYPES as MESSAGE_TYPES
+from agentrunner.protocol.message import Message as Message
+from agentrunner.protocol.message import MessageType as MessageType
+from agentrunner.protocol.messages import CHECK_KINDS as CHECK_KINDS
+from agentrunner.protocol.messages import AssessmentDetails as AssessmentDetails
+from agentrunner.protocol.messages import CompletionAssessment as CompletionAssessment
+from agentrunner.protocol.messages import CriterionDraft as CriterionDraft
+from agentrunner.protocol.messages import CriterionUpdate as CriterionUpdate
+from agentrunner.protocol.messages import CriterionVerdict as CriterionVerdict
+from agentrunner.protocol.messages import Decision as Decision
+from agentrunner.protocol.messages import NextAction as NextAction
+from agentrunner.protocol.messages import PlanTask as PlanTask
+from agentrunner.protocol.messages import WorkerCall as WorkerCall
+from agentrunner.protocol.parsing import parse_reply as parse_reply
+from agentrunner.protocol.parsing import take_reply as take_reply
+from agentrunner.protocol.planning import Conflict as Conflict
+from agentrunner.protocol.planning import Decompose as Decompose
+from agentrunner.protocol.planning import DecomposedTask as DecomposedTask
+from agentrunner.protocol.planning import Phase as Phase
+from agentrunner.protocol.planning import PlanOperation as PlanOperation
+from agentrunner.protocol.planning import PlanPatch as PlanPatch
+from agentrunner.protocol.planning import Position as Position
+from agentrunner.protocol.planning import SuggestedImpl as SuggestedImpl
+from agentrunner.protocol.schema import Choices as Choices
+from agentrunner.protocol.schema import message_schema as message_schema
+from agentrunner.protocol.wire import ReplyWarning as ReplyWarning

@@ -15,7 +15,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from agentrunner.protocol.looks import AT_ONCE, FORMS
@@ -100,6 +100,8 @@ _CRITERION = closed(
     new_test=nullable(closed(file=LINE, name=LINE)),
 )
 
+MESSAGES: tuple[MessageType, ...] = ("plan_task", "next_action", "completion_assessment")
+"""Messages of a run; those about plans are not part of one."""
 QUOTE_CHARS = 300
 """Of a line that a judge quotes."""
 
@@ -207,13 +209,36 @@ def _message_schema(type_: MessageType, choices: Choices | None, *, looks: bool)
         payload["required"].append("looks")
     if type_ == "next_action" and choices is not None and not choices.whole_run:
         payload = _split_by_action(payload, may_complete=choices.may_complete)
-    return json.dumps(wrapped([type_], payload))
+    return json.dumps(_wrapped([type_], payload))
 
 
-def wrapped(types: Sequence[MessageType], payload: Schema) -> Schema:
-    """Return the schema of a message of one of these types around its payload."""
+def _wrapped(types: Sequence[MessageType], payload: Schema) -> Schema:
     version = {"type": "integer", "enum": [VERSION]}
     return closed(type=one_of(*types), version=version, payload=payload)
+
+
+def run_schema(choices: Choices | None, *, looks: bool = False) -> Schema:
+    """Return one schema for all messages of a run, MESSAGES; a fresh copy.
+
+    Providers cache the schema before the system message. With a different one for each type of
+    message, they would read the whole prompt anew for the first decision and the first judgement.
+    So this one stays the same, to the byte, from the plan to the last judgement: it uses only those
+    `choices` that are known before the plan. It is looser than a message's own schema: it does not
+    tie a payload to its type, and criterion ids are text, since the plan makes them.
+    """
+    if choices is not None:
+        choices = replace(choices, criteria=(), own_checks=(), at_fault=(), whole_run=True)
+    schema: Schema = json.loads(_run_schema(choices, looks=looks))
+    return schema
+
+
+@lru_cache(maxsize=32)
+def _run_schema(choices: Choices | None, *, looks: bool) -> str:
+    """The schema as JSON, which is the same for all calls of a run."""
+    payloads = [
+        message_schema(type_, choices, looks=looks)["properties"]["payload"] for type_ in MESSAGES
+    ]
+    return json.dumps(_wrapped(MESSAGES, {"anyOf": payloads}))
 
 
 def _narrow_action(payload: Schema, choices: Choices) -> None:

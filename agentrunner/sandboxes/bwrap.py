@@ -309,19 +309,13 @@ class BwrapSandbox(HostSandbox):
         for scratch, mode in SCRATCH.items():
             words += ["--perms", mode, *sized, "--tmpfs", scratch]
         words += ["--remount-ro", "/dev"]
+        shown = self._mounts(request.repo_copy or self._spec.repo, git, private=request.private)
         # Home comes first: the repository, or a tool, may be below a home of the same name.
-        words += [word for mount in home for word in layers.words(mount)]
-        tree = request.repo_copy or self._spec.repo
-        for mount in self._mounts(tree, git, private=request.private):
-            words += [
-                "--ro-bind" if mount.read_only else "--bind",
-                str(mount.source),
-                str(mount.target),
-            ]
-        words += [word for mount in request.mounts for word in layers.words(mount)]
-        shown = [self._shown(path).target for path in self._spec.read_paths]
+        for mount in (*home, *shown, *request.mounts):
+            words += layers.words(mount)
+        read = [self._shown(path).target for path in self._spec.read_paths]
         for place, text in self._toolchain.links:
-            if not any(holds(folder, place) for folder in shown):  # there it is already
+            if not any(holds(folder, place) for folder in read):  # there it is already
                 words += ["--symlink", text, str(place)]
         if request.network == "full" and Path("/etc/resolv.conf").exists():
             words += ["--ro-bind", str(Path("/etc/resolv.conf").resolve()), "/etc/resolv.conf"]

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from agentrunner.environment import loads_code
 from agentrunner.sandboxes.base import Door, ErrorKind, Request, SandboxError, SandboxOrder
-
-LOADER_VARIABLES = ("GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH")
-"""Besides LD_*: variables that make the sandbox's helper, which runs outside it, load code."""
 
 
 def check_request(request: Request, spec: SandboxOrder) -> None:
@@ -20,7 +18,7 @@ def check_request(request: Request, spec: SandboxOrder) -> None:
     for name, value in request.env.items():
         if not name or "=" in name or "\0" in name + value:
             raise invalid(f"{name!r} cannot be an environment variable")
-        if name.startswith("LD_") or name in LOADER_VARIABLES:
+        if loads_code(name):
             raise invalid(
                 f"{name} would reach the sandbox's helper outside the sandbox;"
                 f" start the command with `env {name}=…` instead"

@@ -116,9 +116,7 @@ async def play_all(
     """
     company = company or Company(settled, environ)
     if not company.needs_sandbox:
-        sandbox = settled.runner.sandbox.model_copy(update={"kind": "none"})
-        runner = settled.runner.model_copy(update={"sandbox": sandbox})
-        settled = settled.model_copy(update={"runner": runner})
+        settled = settled.with_sandbox(kind="none")
     number = 0
     for one in scenes:
         place = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="agentrunner-scene-"))

@@ -129,22 +129,14 @@ def spec_of(named: Named, settled: TaskSpec, repo: Path) -> TaskSpec:
     profiles = ProfilesSpec(
         meta=theirs.profiles.meta, plan=theirs.profiles.plan, assess=theirs.profiles.assess
     )
-    runner = spec.runner.model_copy(
-        update={
-            "meta": theirs.meta.model_copy(update=planner),
-            "assess": theirs.assess,
-            "profiles": profiles,
-            "sandbox": theirs.sandbox,
-        }
+    spec = spec.with_runner(
+        meta=theirs.meta.model_copy(update=planner),
+        assess=theirs.assess,
+        profiles=profiles,
+        sandbox=theirs.sandbox,
     )
-    return spec.model_copy(
-        update={
-            "runner": runner,
-            "language": named.language,
-            "script_text": settled.script_text,
-            "patterns_text": settled.patterns_text,
-        }
-    )
+    texts = {"script_text": settled.script_text, "patterns_text": settled.patterns_text}
+    return spec.model_copy(update={"language": named.language, **texts})
 
 
 def _write(repo: Path, files: Mapping[str, FileText]) -> None:

@@ -56,13 +56,11 @@ class AiderWorker(CliWorker):
     kind = "aider"
     title = "aider"
     binary = "aider"
-    binary_env = "AGENTRUNNER_AIDER"
     tested = TESTED
     verified = f"aider {TESTED}, real"
     cure = f"pipx install aider-chat=={TESTED}"
     key_names = (KEY_ENV,)
     wire = "openai"
-    default_url = "https://api.openai.com/v1"
     reports = Reports(actions=True)
     key_env = KEY_ENV
     watch = OutputWatch(retry=RETRY, retries=9)

@@ -45,13 +45,11 @@ class ClaudeWorker(CliWorker):
     kind = "claude-code"
     title = "Claude Code"
     binary = "claude"
-    binary_env = "AGENTRUNNER_CLAUDE"
     tested = TESTED
     verified = f"claude {TESTED}, real"
     cure = f"npm install -g @anthropic-ai/claude-code@{TESTED}"
     key_names = (KEY_ENV,)
     wire = "anthropic"
-    default_url = "https://api.anthropic.com"
     reports = Reports(actions=True, tokens=True, cost=True, resume=True, schema=True)
     confines_itself = True
     flag_rules: Mapping[str, str] = {"--effort": _EFFORT, "--max-turns": _TURNS}

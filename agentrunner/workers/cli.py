@@ -41,6 +41,12 @@ from agentrunner.workers.transcript import TranscriptEvents, facts_in, reading_o
 
 _PROBE_TIMEOUT_SEC = 20
 _NPM_PLATFORMS = {"x86_64": "x64", "aarch64": "arm64"}
+_PROVIDER_URLS: Mapping[WireName, str] = {
+    "openai": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+    "gemini": "https://generativelanguage.googleapis.com",
+}
+"""The base URL of the provider if the task names none."""
 _VERSION = lazy_regex(r"\d+(?:\.\d+)+(?:[\w.+-]*\w)?")
 
 LOGIN_PROMPT = (
@@ -74,8 +80,6 @@ class CliWorker(ABC):
     """The CLI at the beginning of a sentence: "The Codex CLI"."""
     binary: str
     """Its name on PATH, and in an image."""
-    binary_env: str
-    """The variable that names another binary: AGENTRUNNER_CODEX."""
     package: str = ""
     """The npm package whose script starts a native program; used with `native`."""
     native: str = ""
@@ -88,8 +92,6 @@ class CliWorker(ABC):
     needs_model: bool = True
     key_names: tuple[str, ...] = ()
     wire: WireName = ""
-    default_url: str = ""
-    """The provider's base URL if the task names none."""
     reports: Reports = Reports()
     confines_itself: bool = False
     memory: str = "1g"
@@ -112,12 +114,17 @@ class CliWorker(ABC):
         self._repo = repo
         self._binary_name = _binary_setting(self.kind, spec.command)
         self._version = ""
-        self.provider_url = spec.base_url or self.default_url
+        self.provider_url = spec.base_url or _PROVIDER_URLS.get(self.wire, "")
         if self.provider_url and not re.fullmatch(r"https?://[\x21-\x7e]+", self.provider_url):
             raise BadWorkerUrl(
                 "A base URL begins with http:// or https:// and has no blanks.",
                 path="runner.worker.base_url",
             )
+
+    @property
+    def binary_env(self) -> str:
+        """The variable that names another binary: AGENTRUNNER_CODEX, AGENTRUNNER_CURSOR."""
+        return f"AGENTRUNNER_{self.binary.partition('-')[0].upper()}"
 
     @abstractmethod
     def command(self, call: WorkerRequest) -> WorkerCommand:

@@ -44,7 +44,6 @@ class CodexWorker(CliWorker):
     kind = "codex-cli"
     title = "The Codex CLI"
     binary = "codex"
-    binary_env = "AGENTRUNNER_CODEX"
     package = "@openai/codex"
     native = "vendor/*/bin/codex"
     tested = TESTED
@@ -52,7 +51,6 @@ class CodexWorker(CliWorker):
     cure = f"npm install -g @openai/codex@{TESTED}"
     key_names: tuple[str, ...] = ("CODEX_API_KEY", "OPENAI_API_KEY")
     wire: WireName = "openai"
-    default_url = "https://api.openai.com/v1"
     reports = Reports(exit_codes=True, actions=True, tokens=True, resume=True, schema=True)
     confines_itself = True
     flag_rules: Mapping[str, str] = {"-c": _EFFORT, "--config": _EFFORT}

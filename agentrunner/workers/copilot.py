@@ -37,7 +37,6 @@ class CopilotWorker(CliWorker):
     kind = "copilot-cli"
     title = "The Copilot CLI"
     binary = "copilot"
-    binary_env = "AGENTRUNNER_COPILOT"
     # A signal to npm's loader ends only the loader.
     package = "@github/copilot"
     native = "copilot"
@@ -46,7 +45,6 @@ class CopilotWorker(CliWorker):
     cure = f"npm install -g @github/copilot@{TESTED}"
     key_names = (KEY_ENV, "OPENAI_API_KEY")
     wire = "openai"
-    default_url = "https://api.openai.com/v1"
     reports = Reports(exit_codes=True, actions=True, resume=True)
     confines_itself = True
     flag_rules: Mapping[str, str] = {"--reasoning-effort": _EFFORT}

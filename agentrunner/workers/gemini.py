@@ -37,13 +37,11 @@ class GeminiWorker(CliWorker):
     kind = "gemini-cli"
     title = "The Gemini CLI"
     binary = "gemini"
-    binary_env = "AGENTRUNNER_GEMINI"
     tested = TESTED
     verified = f"gemini {TESTED}, real"
     cure = f"npm install -g @google/gemini-cli@{TESTED}"
     key_names = (KEY_ENV, "GOOGLE_API_KEY")
     wire = "gemini"
-    default_url = "https://generativelanguage.googleapis.com"
     reports = Reports(actions=True, tokens=True, resume=True)
     confines_itself = True
     lost_session = r"Error resuming session"

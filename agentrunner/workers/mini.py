@@ -43,14 +43,12 @@ class MiniWorker(CliWorker):
     kind = "mini-swe-agent"
     title = "mini-swe-agent"
     binary = "mini"
-    binary_env = "AGENTRUNNER_MINI"
     tested = TESTED
     verified = f"mini-swe-agent {TESTED}, real"
     # litellm, by which it calls the model, fails forever without mcp.
     cure = f"pipx install mini-swe-agent=={TESTED} && pipx inject mini-swe-agent mcp"
     key_names = (KEY_ENV,)
     wire = "openai"
-    default_url = "https://api.openai.com/v1"
     reports = Reports(exit_codes=True, actions=True, tokens=True)
     key_env = KEY_ENV
     watch = OutputWatch(retry=RETRY)

@@ -34,13 +34,11 @@ class OpencodeWorker(CliWorker):
     kind = "opencode"
     title = "opencode"
     binary = "opencode"
-    binary_env = "AGENTRUNNER_OPENCODE"
     tested = TESTED
     verified = f"opencode {TESTED}, real"
     cure = f"npm install -g opencode-ai@{TESTED}"
     key_names = ("OPENAI_API_KEY",)
     wire = "openai"
-    default_url = "https://api.openai.com/v1"
     reports = Reports(exit_codes=True, actions=True, tokens=True, resume=True)
     confines_itself = True
     memory = "2g"

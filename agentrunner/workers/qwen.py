@@ -40,13 +40,11 @@ class QwenWorker(CliWorker):
     kind = "qwen-code"
     title = "Qwen Code"
     binary = "qwen"
-    binary_env = "AGENTRUNNER_QWEN"
     tested = TESTED
     verified = f"qwen {TESTED}, real"
     cure = f"npm install -g @qwen-code/qwen-code@{TESTED}"
     key_names = (KEY_ENV,)
     wire = "openai"
-    default_url = "https://api.openai.com/v1"
     reports = Reports(actions=True, tokens=True, resume=True)
     confines_itself = True
     memory = "2g"

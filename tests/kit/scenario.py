@@ -195,3 +195,7 @@ def _required(schema: Mapping[str, Any]) -> dict[str, Any]:
         name: False if properties.get(name, {}).get("type") == "boolean" else "A step"
         for name in schema.get("required", ())
     }
+
+
+ONE_STEP = [Turn("Creating it.", [Write("hello.py", "print('hello')\n")]), Turn("Created.")]
+"""A model that has one file written."""

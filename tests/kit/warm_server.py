@@ -13,6 +13,7 @@ socket for two numbers of 8 bytes: the pid, and how it ended, as os.waitpid says
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import gc
 import importlib
@@ -29,7 +30,9 @@ import tempfile
 import termios
 import threading
 import time
+import traceback
 import types
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -149,9 +152,43 @@ def become(order: dict[str, Any]) -> None:
     exec(compile(what, "<string>", "exec"), main.__dict__)
 
 
+def fork(theirs: socket.socket) -> Callable[[], object]:
+    """A server for the commands of a command: as `warm.begin`, and at once."""
+    if pid := os.fork():
+        return lambda: os.waitpid(pid, 0)
+    kept = theirs.fileno()
+    os.closerange(3, kept)
+    os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
+    atexit._clear()
+    if (order := serve(theirs)) is not None:
+        enter(order)
+        become_and_end(order)
+    os._exit(0)
+
+
+def become_and_end(order: dict[str, Any]) -> None:
+    """Run the command and end as it does, whatever is below it on the stack."""
+    code: int | str | None = 1
+    try:
+        become(order)
+        code = 0
+    except SystemExit as end:
+        code = end.code
+    except BaseException:
+        traceback.print_exc()
+        raise
+    finally:
+        if isinstance(code, str):
+            sys.stderr.write(f"{code}\n")
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        os._exit(code if isinstance(code, int) else bool(code))
+
+
 def main() -> None:
     """Serve until the socket ends."""
     from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox
+    from tests.kit import warm
     from tests.kit.byte_code import warmed
 
     for name in PRELOADED:
@@ -163,6 +200,7 @@ def main() -> None:
         raise RuntimeError(f"a fork would lose threads: {threading.enumerate()}")
     gc.collect()
     gc.freeze()
+    warm.begin = fork
     order = serve(socket.socket(fileno=int(sys.argv[1])))
     if order is not None:
         enter(order)

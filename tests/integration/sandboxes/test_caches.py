@@ -9,8 +9,8 @@ import asyncio
 import fcntl
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -80,16 +80,13 @@ async def works_offline_and_hides(kind: str, place: Place, make: Make) -> None:
     caches = find_caches(place.repo, {}, place.user)
     spec = place.spec(caches=caches, programs=project.programs, read_paths=project.tools)
     box = boxed(kind, place, spec)
-    await box.open()
-    try:
+    async with opened(box):
         path = "".join(f"{folder}/bin:" for folder in project.tools)
         result = await sh(box, place, f"PATH={path}$PATH; {project.test}")
         assert result.exit_code == 0, (result.stdout + result.stderr).decode()
         assert tree_of(place.user, text=False) == before, "the user's own files have changed"
         seen = await sh(box, place, SEARCH.format(SECRET, SECRET))
         assert seen.stdout == b"", seen.stdout.decode()
-    finally:
-        await box.close()
 
 
 @pytest.mark.parametrize("make", IN_BWRAP, ids=lambda make: make.__name__)
@@ -107,11 +104,8 @@ async def test_a_cache_that_the_repository_names_is_used_in_place_of_the_user_s(
     assert (place.repo / ".npm-cache/_cacache").is_dir()
     caches = find_caches(place.repo, {}, place.user)
     box = boxed("overlay", place, place.spec(caches=caches, programs=project.programs))
-    await box.open()
-    try:
+    async with opened(box):
         result = await sh(box, place, f"npm config get cache; {project.test}")
-    finally:
-        await box.close()
     said = (result.stdout + result.stderr).decode()
     assert (result.exit_code, said.splitlines()[0]) == (0, f"{place.repo}/.npm-cache"), said
 
@@ -150,11 +144,8 @@ async def test_no_credential_is_seen_of_a_tool_that_is_not_here(
     caches = find_caches(place.repo, {}, place.user)
     assert row.ecosystem in caches.ecosystems
     box = boxed("overlay", place, place.spec(caches=caches))
-    await box.open()
-    try:
+    async with opened(box):
         seen = await sh(box, place, f"find ~/ -name packed.bin; {SEARCH.format(SECRET, SECRET)}")
-    finally:
-        await box.close()
     assert seen.stdout.decode().count("packed.bin\n") == len(row.folders)
     assert SECRET not in seen.stdout.decode()
     lines = [line for line in seen.stdout.decode().splitlines() if "packed.bin" not in line]
@@ -268,15 +259,19 @@ async def test_a_cache_in_any_state_stays_as_it_is_and_stops_nobody(
             boxed("overlay", place, place.spec(caches=caches, programs=project.programs))
             for _ in range(runs)
         ]
-        for box in boxes:
-            await box.open()
-        try:
+        async with opened(*boxes):
             results = await asyncio.gather(*(sh(box, place, project.test) for box in boxes))
-        finally:
-            for box in boxes:
-                await box.close()
         assert_ended(results, green)
         assert tree_of(place.user, text=False) == before, "the user's own files have changed"
+
+
+@asynccontextmanager
+async def opened(*boxes: Sandbox) -> AsyncIterator[None]:
+    async with AsyncExitStack() as stack:
+        for box in boxes:
+            stack.push_async_callback(box.close)
+            await box.open()
+        yield
 
 
 def assert_ended(results: Iterable[CommandResult], green: bool) -> None:
@@ -317,16 +312,11 @@ async def test_two_that_share_a_cache_with_a_layer_do_not_see_each_other(
             boxed(kind, at, at.spec(caches=caches, programs=project.programs))
             for at in (place, other)
         ]
-        for box in boxes:
-            await box.open()
         marked = f"test ! -e ~/.npm/_cacache/mine && touch ~/.npm/_cacache/mine && {project.test}"
-        try:
+        async with opened(*boxes):
             results = await asyncio.gather(
                 *(sh(box, at, marked) for box, at in zip(boxes, (place, other), strict=True))
             )
-        finally:
-            for box in boxes:
-                await box.close()
         assert_ended(results, green)
         assert tree_of(place.user, text=False) == before, "the user's own files have changed"
 

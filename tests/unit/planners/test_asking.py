@@ -26,7 +26,7 @@ from agentrunner.planners.openai_chat import OpenAIChatPlanner
 from agentrunner.planners.script import ScriptPlanner
 from agentrunner.prompts import PromptInput
 from agentrunner.protocol import Choices, Message, NextAction
-from agentrunner.protocol.run_schema import run_schema
+from agentrunner.protocol.schema import run_schema
 from tests.kit.fault_server import Fault, FaultServer, MakeSpec, VirtualClock, completion
 
 DONE = {

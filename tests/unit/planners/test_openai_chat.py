@@ -95,7 +95,7 @@ async def test_a_cut_answer_keeps_its_usage(make_spec: MakeSpec, server: FaultSe
     assert (reply.input_tokens, reply.output_tokens) == (3, 4)
 
 
-async def test_a_model_behind_the_responses_api_is_asked_there_from_then_on(
+async def test_blocks_of_the_responses_api_are_joined(
     make_spec: MakeSpec, server: FaultServer
 ) -> None:
     text = {"type": "output_text", "text": '{"a": 1}', "annotations": []}
@@ -126,54 +126,11 @@ async def test_a_model_behind_the_responses_api_is_asked_there_from_then_on(
             "output_tokens_details": {"reasoning_tokens": 0},
         },
     }
-    refusal = "This model is only supported in v1/responses and not in v1/chat/completions."
-    server.script = [
-        Fault(404, json.dumps({"error": {"message": refusal, "param": "model"}})),
-        Fault(body=json.dumps(body)),
-    ]
-    client = OpenAIChatPlanner(make_spec(base_url=server.url), {"OPENAI_API_KEY": KEY})
-    with pytest.raises(PlannerUnavailable) as caught:
-        await client.complete(request())
-    assert caught.value.other_form
-    reply = await client.complete(request(max_output_tokens=9000))
-    await client.complete(request())
-    await client.close()
-    assert server.paths == ["/v1/chat/completions", "/v1/responses", "/v1/responses"]
-    sent = server.requests[1]
-    assert (sent["input"][0], sent["max_output_tokens"]) == (
-        {"role": "system", "content": "Decide."}, 9000,
-    )  # fmt: skip
-    assert sent["text"]["format"]["schema"] == message_schema("next_action")
+    server.script = [Fault(body=json.dumps(body))]
+    reply = await ask(make_spec, server, model="gpt-5-pro", format="yaml")
+    assert server.paths == ["/v1/responses"]
     assert (reply.text, reply.finish_reason) == ('{"a": 1}', "stop")
     assert (reply.input_tokens, reply.output_tokens) == (5, 6)
-
-
-@pytest.mark.parametrize("body", ["Cannot POST /v1/chat/completions", '{"error": "no such model"}'])
-async def test_a_404_of_an_address_or_a_model_is_no_matter_of_the_api(
-    make_spec: MakeSpec, server: FaultServer, body: str
-) -> None:
-    server.script = [Fault(404, body)]
-    assert not (await fail(make_spec, server)).other_form
-
-
-async def test_thinking_in_blocks_is_left_out(make_spec: MakeSpec, server: FaultServer) -> None:
-    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
-    message = completion("")
-    body = json.loads(message.body)
-    body["choices"][0]["message"]["content"] = [thinking, {"type": "text", "text": "{}"}]
-    server.script = [Fault(body=json.dumps(body))]
-    assert (await ask(make_spec, server)).text == "{}"
-
-
-async def test_the_account_is_named(make_spec: MakeSpec, server: FaultServer) -> None:
-    server.script = [completion("{}")]
-    environ = {"OPENAI_API_KEY": KEY, "OPENAI_ORG_ID": "org-1", "OPENAI_PROJECT_ID": "proj-1"}
-    client = OpenAIChatPlanner(make_spec(base_url=server.url, model="o3"), environ)
-    await client.complete(request())
-    await client.close()
-    sent = server.headers[0]
-    assert (sent["openai-organization"], sent["openai-project"]) == ("org-1", "proj-1")
-    assert server.requests[0]["messages"][0]["role"] == "developer"
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422])

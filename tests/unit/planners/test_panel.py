@@ -82,8 +82,7 @@ def picked(among: list[Candidate], number: int = 0, vote: int = 0, **cooling: st
 
 
 def with_roles(spec: TaskSpec, judge: AssessSpec | None = None, **profiles: Any) -> TaskSpec:
-    update = {"assess": judge, "profiles": ProfilesSpec(**profiles)}
-    return spec.model_copy(update={"runner": spec.runner.model_copy(update=update)})
+    return spec.with_runner(assess=judge, profiles=ProfilesSpec(**profiles))
 
 
 def names(panel: Panel) -> dict[str, list[str]]:

@@ -594,9 +594,7 @@ async def test_what_leaves_is_what_the_person_allows(
     async with talks.open(decompose(phase("Do", task("t1", "Pages")))) as talk:
         view = RepositoryView(talk.spec, talks.place, talks.state_dir, str, {})
         assert (view.looks, talk.see) == (looks, see)
-        meta = talk.spec.runner.meta.model_copy(update={"kind": "openai-chat"})
-        runner = talk.spec.runner.model_copy(update={"meta": meta})
-        spec = talk.spec.model_copy(update={"runner": runner})
+        spec = talk.spec.with_planner(kind="openai-chat")
         facts = RepositoryView(spec, talks.place, talks.state_dir, str, {}).facts("Pages.")
     assert (facts is not None) == told
     assert facts is None or "def price" in facts["outline"]["files"]["shop.py"]

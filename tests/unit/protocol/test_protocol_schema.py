@@ -20,7 +20,7 @@ from agentrunner.protocol import (
     take_reply,
 )
 from agentrunner.protocol.plan_schema import MOST_IN_ALL, PlanIds
-from agentrunner.protocol.run_schema import MESSAGES, run_schema
+from agentrunner.protocol.schema import MESSAGES, run_schema
 
 STRICT_KEYWORDS = {
     "type", "properties", "required", "additionalProperties", "items", "anyOf", "enum",
