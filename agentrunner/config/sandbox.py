@@ -73,10 +73,6 @@ def _network_from_text(value: Any) -> Any:
     return {"policy": value} if isinstance(value, str) else value
 
 
-NO_SANDBOX = "none"
-"""The kind of sandbox that isolates nothing."""
-
-
 class SandboxSpec(ConfigModel):
     """Where workers, tests and checks run."""
 
@@ -119,8 +115,8 @@ class SandboxSpec(ConfigModel):
 
     @property
     def isolates(self) -> bool:
-        """Whether commands are isolated from this machine, as with every kind but `none`."""
-        return self.kind != NO_SANDBOX
+        """Whether commands are isolated from this machine. Raises UsageError as `sandbox_kind`."""
+        return sandbox_kind(self.kind).isolates
 
     @property
     def has_image(self) -> bool:
