@@ -27,11 +27,12 @@ from agentrunner.config.spec import (
     TaskSpec,
     TestSpec,
 )
-from agentrunner.prompts import PromptInput, PromptType, Round, Seen, assemble, load_patterns
+from agentrunner.prompts import PromptInput, Round, Seen, assemble, load_patterns
 from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.context_budget import ROUNDS, UNKNOWN
 from agentrunner.prompts.rounds import not_reported
 from agentrunner.protocol import Choices
+from agentrunner.protocol.message import MessageType
 from agentrunner.protocol.schema import run_schema
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.round_reports import (
@@ -144,7 +145,7 @@ def diff(number: int, lines: int) -> str:
     return f"=== app/module_{number}.py (modified)\n@@ -1,3 +1,{lines} @@\n{body}"
 
 
-def conversation(rounds: int, lines: int) -> list[tuple[PromptType, PromptInput]]:
+def conversation(rounds: int, lines: int) -> list[tuple[MessageType, PromptInput]]:
     """Every question of the run, in order."""
     task = spec()
     patterns = load_patterns(None, "en")
@@ -155,9 +156,9 @@ def conversation(rounds: int, lines: int) -> list[tuple[PromptType, PromptInput]
     names = {name: one for one, name in ids.items()}
     repository = shortened(REPOSITORY, names)
     repository["tests"] = {"ids": ids, **repository["tests"]}
-    asked: list[tuple[PromptType, PromptInput]] = []
+    asked: list[tuple[MessageType, PromptInput]] = []
 
-    def prompt(type_: PromptType, facts: dict[str, Any], whole: str) -> PromptInput:
+    def prompt(type_: MessageType, facts: dict[str, Any], whole: str) -> PromptInput:
         made = PromptInput.of(
             task, type_, facts=facts, salt="bench", call_number=0, format="json",
             patterns=patterns, repository=repository,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import sqlite3
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
@@ -21,6 +22,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import TypeAdapter
+from pydantic_core import PydanticSerializationError
 
 from agentrunner.environment import is_out_of_room
 from agentrunner.errors import AgentRunnerError, InfraError, TaskFailed
@@ -43,6 +45,7 @@ OpenDeps = Callable[[TaskContext], AbstractAsyncContextManager[tuple[Deps, Updat
 """Opens the dependencies of one node, and returns what the state has to hold besides."""
 
 MAX_INT = 2**63 - 1
+_LONG = re.compile(rb"\d{19}")
 
 
 class Wrapped(Protocol):
@@ -250,25 +253,22 @@ def validated(channel: str, value: Any) -> Any:
     if adapter is None:
         raise BadUpdate(f"the state has no channel {channel!r}")
     valid = adapter.validate_python(value)
-    plain = adapter.dump_python(valid, mode="python")
-    if _is_plain_ascii(plain):
+    if _is_plain(adapter, valid):
         return valid
+    plain = adapter.dump_python(valid, mode="python")
     storable = _fit_for_storage(plain, channel)
     return valid if storable == plain else adapter.validate_python(storable)
 
 
-def _is_plain_ascii(value: Any) -> bool:
-    """Whether the value can be stored without a closer look, as nearly all can."""
-    kind = type(value)
-    if kind is str:
-        return bool(value.isascii())
-    if kind is dict:
-        return all(map(_is_plain_ascii, value)) and all(map(_is_plain_ascii, value.values()))
-    if kind is list:
-        return all(map(_is_plain_ascii, value))
-    if kind is int:
-        return bool(-MAX_INT <= value <= MAX_INT)
-    return value is None or kind is bool or kind is float
+def _is_plain(adapter: TypeAdapter[Any], value: Any) -> bool:
+    """Whether the value can be stored without a closer look, as nearly all can: it has ASCII only,
+    and no integer that may have more than 64 bits.
+    """
+    try:
+        text = adapter.dump_json(value)
+    except PydanticSerializationError:  # a lone surrogate
+        return False
+    return text.isascii() and not _LONG.search(text)
 
 
 def _fit_for_storage(value: Any, channel: str) -> Any:

@@ -24,8 +24,10 @@ from agentrunner.execution.result import build_result
 from agentrunner.gateway.egress_log import read_egress
 from agentrunner.launching.route import EGRESS_LOG
 from agentrunner.money.bill import bill_of
-from agentrunner.notes import build_view, render_note, write_note
 from agentrunner.notes.note_model import NoteView, RunFigures
+from agentrunner.notes.render import render_note
+from agentrunner.notes.view import build_view
+from agentrunner.notes.writer import write_note
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.people import Question
 from agentrunner.state.run_state import TaskContext, Verdict, updated

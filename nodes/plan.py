@@ -104,7 +104,7 @@ async def plan(state: TaskContext, deps: Deps) -> Command[str]:
 def _own_criteria(state: TaskContext, deps: Deps) -> list[Criterion]:
     """Return people's criteria, by what the test command starts before the run. Blocks."""
     known, spec = state.get("baseline"), deps.spec
-    read = deps.verifier.trees.reader(known.tree) if known else reader_of(Path(spec.repo))
+    read = deps.verifier.snapshots.reader(known.tree) if known else reader_of(Path(spec.repo))
     return criteria_of(spec.criteria, spec.task.test, read)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import cast
 
@@ -159,7 +160,7 @@ async def _renew_old_baseline(state: TaskContext, deps: Deps) -> Update:
     results.
     """
     baseline = state.get("baseline")
-    if baseline is None or await asyncio.to_thread(deps.verifier.has_sealed):
+    if baseline is None or deps.verifier.has_sealed():
         return {}
     text = "This run was begun by an older version: what was before it is measured anew."
     deps.warn(state, "baseline-renewed", text)
@@ -220,9 +221,7 @@ async def _evidence(state: TaskContext, deps: Deps) -> Evidence:
 
     Red results are measured again when completion is requested: they may have been flaky.
     """
-    tree, suspicions = await asyncio.to_thread(
-        lambda: (deps.snapshots.take().tree, _suspicions(deps))
-    )
+    tree, suspicions = await asyncio.to_thread(_look, deps)
     known = state.get("evidence")
     careful = bool(state.get("wants_completion"))
     same = known is not None and not known.stale and tree in (known.tree, known.tree_after)
@@ -255,15 +254,22 @@ async def _evidence(state: TaskContext, deps: Deps) -> Evidence:
     return evidence
 
 
+def _look(deps: Deps) -> tuple[str, list[Finding]]:
+    """Return the present tree, and what no tree shows. Blocks."""
+    tree, deps.left_tree = deps.left_tree or deps.snapshots.take().tree, ""
+    return tree, _suspicions(deps)
+
+
 def worker_changes(log: RunLog) -> list[WorkerChange]:
     """Return the trees around every worker run, over all attempts.
 
     Earlier versions also ran rounds of checks in the repository, which changed it as workers do.
     """
-    fields = {"worker_run": ("tree_before", "tree_after"), "evidence": ("tree", "tree_after")}
+    runs = ((one.at, "tree_before", one) for one in log.records("worker_run"))
+    rounds = ((one.at, "tree", one) for one in log.records("evidence"))
     found = []
-    for record in log.records():
-        before, after = (record.data.get(key) for key in fields.get(record.kind, ("", "")))
+    for _, began, record in sorted([*runs, *rounds], key=itemgetter(0)):
+        before, after = record.data.get(began), record.data.get("tree_after")
         if before and after and (before != after or record.kind == "worker_run"):
             found.append(WorkerChange(str(before), str(after)))
     return found

@@ -10,8 +10,8 @@ from langgraph.types import Command
 
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.outages import sleep_until
-from agentrunner.execution.quota import moment
 from agentrunner.state.run_state import TaskContext
+from agentrunner.text.times import moment
 
 
 async def wait(state: TaskContext, deps: Deps) -> Command[str]:

@@ -10,7 +10,6 @@ from agentrunner.prompts.assembly import (
     Looked,
     PromptInput,
     PromptMessage,
-    PromptType,
     Quotes,
     Repair,
     Seen,
@@ -20,16 +19,14 @@ from agentrunner.prompts.assembly import (
 from agentrunner.prompts.context_budget import ContextBudget, budget_for
 from agentrunner.prompts.patterns import Pattern, choose, load_patterns, own_part, worker_prompt
 from agentrunner.prompts.rounds import Round
-from agentrunner.prompts.templates import Language, render
+from agentrunner.prompts.templates import render
 
 __all__ = [
     "ContextBudget",
-    "Language",
     "Looked",
     "Pattern",
     "PromptInput",
     "PromptMessage",
-    "PromptType",
     "Quotes",
     "Repair",
     "Round",

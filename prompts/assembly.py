@@ -5,24 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, Self
 
 from msgspec import Struct
 
 from agentrunner.config.agents import See, seen_by
+from agentrunner.config.markdown import Language
 from agentrunner.config.spec import TaskSpec
 from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.context_budget import UNKNOWN, ContextBudget
 from agentrunner.prompts.marking import marked
 from agentrunner.prompts.patterns import Pattern
 from agentrunner.prompts.rounds import Block, Round, messages_of
-from agentrunner.prompts.templates import Language, render, render_part
+from agentrunner.prompts.templates import render, render_part
+from agentrunner.protocol.message import MessageType
 from agentrunner.protocol.schema import KINDS, Choices
 from agentrunner.text.tokens import tokens
 
-PromptType = Literal["plan_task", "next_action", "completion_assessment", "decompose", "plan_patch"]
-OF_A_RUN: tuple[PromptType, ...] = ("plan_task", "next_action", "completion_assessment")
+OF_A_RUN: tuple[MessageType, ...] = ("plan_task", "next_action", "completion_assessment")
 ABOUT_PLANS = frozenset({"decompose", "plan_patch"})
 """Messages of a conversation about a plan: the person's message, and the plan."""
 
@@ -81,7 +82,7 @@ class Quotes(Struct, frozen=True):
 class PromptInput:
     """All inputs of a prompt; the same input gives the same bytes."""
 
-    type: PromptType
+    type: MessageType
     facts: Mapping[str, Any]
     """The summary of the run, or the facts of a plan; JSON-native."""
     task: Mapping[str, Any]
@@ -123,7 +124,7 @@ class PromptInput:
     def of(
         cls,
         spec: TaskSpec,
-        type: PromptType,  # noqa: A002  (the protocol's word)
+        type: MessageType,  # noqa: A002  (the protocol's word)
         *,
         facts: Mapping[str, Any],
         salt: str,
@@ -291,10 +292,13 @@ _fixed_part = lru_cache(maxsize=32)(render_part)
 
 
 def _marker_of(prompt: PromptInput) -> Block:
-    def block(name: str, text: str, id_: str = "") -> str:
-        return marked(prompt.salt, name, text, id_)
+    return _marker(prompt.salt)
 
-    return block
+
+@lru_cache(maxsize=128)
+def _marker(salt: str) -> Block:
+    """Return the same object for one run, by which its rounds know their texts again."""
+    return partial(marked, salt)
 
 
 def _opening(prompt: PromptInput) -> str:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
+from collections.abc import Iterable
 
 from agentrunner.text.lazy_regex import lazy_regex
 
 _MARKER = lazy_regex(r"\[(\s*)\[(?=\s*(?:BEGIN|END)\b)", re.IGNORECASE)
 _WHOLE = lazy_regex(r"\[\s*\[\s*(?:BEGIN|END)\s+\w+\s+[0-9a-f]{16}\s*\]\s*\]", re.IGNORECASE)
+_NUMBER_LIKE = lazy_regex(r"[0-9a-f]{16}")
 _NUMBER = lazy_regex(r"^\[\[BEGIN \w+ ([0-9a-f]{16})\]\]$", re.MULTILINE)
 
 
@@ -44,9 +46,13 @@ def numbers_in(text: str) -> set[str]:
     return set(_NUMBER.findall(text))
 
 
-def without_numbers(text: str, numbers: set[str]) -> str:
-    """Return `text` without these numbers and without whole markers, for replies passed on."""
+def without_numbers(text: str, prompts: Iterable[str]) -> str:
+    """Return `text` without whole markers and without the numbers of blocks in our `prompts`.
+
+    For replies that are passed on, since nobody else may learn the numbers.
+    """
     text = _WHOLE.sub("", text)
-    for number in numbers:
-        text = text.replace(number, "")
+    if _NUMBER_LIKE.search(text):
+        for number in set().union(*map(numbers_in, prompts)):
+            text = text.replace(number, "")
     return text

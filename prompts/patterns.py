@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from agentrunner.config.markdown import Language
 from agentrunner.config.yaml_text import read_yaml
 from agentrunner.errors.task_files import BadPatterns
-from agentrunner.prompts.templates import Language, render
+from agentrunner.prompts.templates import render
 from agentrunner.state.run_state import Criterion
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from agentrunner.config.markdown import Language
 from agentrunner.prompts.context_budget import ContextBudget
-from agentrunner.prompts.templates import Language, render
+from agentrunner.prompts.templates import render
 from agentrunner.text.tokens import tokens
 
 Block = Callable[..., str]
@@ -40,14 +41,14 @@ class Round:
         return tokens(self.report) + tokens(self.change) + tokens(self.sources)
 
     def text(self, language: Language, block: Block) -> str:
-        """Return the message. It is rendered once for each pair of language and markers."""
-        which = (language, block("report", "", self.key))
+        """Return the message. It is rendered once for each pair of language and `block`."""
+        which = (language, block)
         if which not in self._texts:
             self._texts[which] = self._rendered(language, block)
         return self._texts[which]
 
     @cached_property
-    def _texts(self) -> dict[tuple[Language, str], str]:
+    def _texts(self) -> dict[tuple[Language, Block], str]:
         return {}
 
     def _rendered(self, language: Language, block: Block) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -25,6 +26,19 @@ async def aside(
     import asyncio  # a third of the time of `agentrunner list`, which does without
 
     return await asyncio.to_thread(work, *args, **kwargs)
+
+
+def in_thread(
+    work: Callable[Given, Found],
+) -> Callable[Given, Coroutine[Any, Any, Found]]:
+    """Return the twin of `NAME_sync`, which blocks: the same, done in a thread."""
+
+    @functools.wraps(work)
+    async def twin(*args: Given.args, **kwargs: Given.kwargs) -> Found:
+        return await aside(work, *args, **kwargs)
+
+    twin.__name__ = twin.__qualname__ = work.__name__.removesuffix("_sync")
+    return twin
 
 
 def state_folder(state_dir: Path | str | None) -> Path:

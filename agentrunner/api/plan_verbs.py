@@ -8,19 +8,19 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentrunner.api.driving import aside, ignore, options, state_folder
+from agentrunner.api.driving import aside, ignore, in_thread, options, state_folder
 from agentrunner.errors.plans import NoProposal
 
 if TYPE_CHECKING:
     from agentrunner.engine.attempt_run import Options
-    from agentrunner.plans.conversation import Conversation, UndonePlan
+    from agentrunner.plans.conversation import Conversation
     from agentrunner.plans.execution.delivery import DeliveryOptions
     from agentrunner.plans.execution.instructions import PlanInstructions
     from agentrunner.plans.execution.status import PlanStatus
     from agentrunner.plans.plan import Plan
     from agentrunner.plans.planner import PanelPlanner
     from agentrunner.plans.proposal import Proposal
-    from agentrunner.plans.store import OpenQuestion, PlanStore
+    from agentrunner.plans.store import OpenQuestion, PlanStore, UndonePlan
     from agentrunner.results import PlanResult
     from agentrunner.storage.plan_folder import PlanFolder
 
@@ -140,18 +140,16 @@ async def plan(repo: Path, *, state_dir: Path | str | None = None) -> Plan:
     return await aside(_store(repo, state_dir).load)
 
 
-async def plan_status(repo: Path, *, state_dir: Path | str | None = None) -> PlanStatus:
-    """Return how the plan and each of its tasks stand, also while another process executes it."""
-    return await aside(plan_status_sync, repo, state_dir=state_dir)
-
-
 def plan_status_sync(repo: Path, *, state_dir: Path | str | None = None) -> PlanStatus:
-    """Do the same as `plan_status`. Blocks."""
+    """Return how the plan and each of its tasks stand, also while another process executes it."""
     from datetime import UTC, datetime
 
     from agentrunner.plans.execution.status import look
 
     return look(state_folder(state_dir), _folder(repo, state_dir), datetime.now(UTC))
+
+
+plan_status = in_thread(plan_status_sync)
 
 
 async def undo_plan(
@@ -161,11 +159,10 @@ async def undo_plan(
 
     Raises PatchRejected where that removes a task that is at work, unless `force`.
     """
-    from agentrunner.plans.conversation import undo as undo_change
     from agentrunner.text.times import stamp_now
 
-    store = _store(repo, state_dir)
-    return await aside(undo_change, store, at=stamp_now(), author=author, force=force)
+    undo = _store(repo, state_dir).undo
+    return await aside(undo, at=stamp_now(), author=author, force=force)
 
 
 def plan_instructions(
@@ -271,7 +268,7 @@ async def run_plan(
     return await execute_plan(order, how.on_event)
 
 
-async def answer_plan(
+def answer_plan_sync(
     repo: Path, question: int | str, text: str, *, state_dir: Path | str | None = None
 ) -> OpenQuestion:
     """Answer a question of the plan, and return it; the process that executes the plan continues by
@@ -280,13 +277,6 @@ async def answer_plan(
     `question` is its number, or the task that asks, or "budget", whose answer raises the limit.
     Raises UsageError where there is no such question or the answer does not fit.
     """
-    return await aside(answer_plan_sync, repo, question, text, state_dir=state_dir)
-
-
-def answer_plan_sync(
-    repo: Path, question: int | str, text: str, *, state_dir: Path | str | None = None
-) -> OpenQuestion:
-    """Do the same as `answer_plan`. Blocks."""
     from agentrunner.execution.credentials import secrets_in
     from agentrunner.plans.conversation import check_message
     from agentrunner.plans.execution.answers import asked_by
@@ -303,6 +293,9 @@ def answer_plan_sync(
     if found.task_id == BUDGET:
         raise_budget(folder, store.load(), text, repo=repo, state_dir=place, environ=environ)
     return store.answer(found.id, text, stamp_now())
+
+
+answer_plan = in_thread(answer_plan_sync)
 
 
 def _folder(repo: Path, state_dir: Path | str | None) -> PlanFolder:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from agentrunner.api.driving import aside, ignore, options, state_folder
+from agentrunner.api.driving import aside, ignore, in_thread, options, state_folder
 from agentrunner.errors import UsageError
 
 if TYPE_CHECKING:
@@ -211,16 +211,14 @@ def listed_runs_sync(
     return listed_runs(state_folder(state_dir), repo)
 
 
-async def look(run_id: str, *, state_dir: Path | str | None = None) -> Result:
-    """Return the present result of a run."""
-    return await aside(look_sync, run_id, state_dir=state_dir)
-
-
 def look_sync(run_id: str, *, state_dir: Path | str | None = None) -> Result:
-    """Do the same as `look`. Blocks."""
+    """Return the present result of a run."""
     from agentrunner.engine import queries
 
     return queries.show(state_folder(state_dir), run_id)
+
+
+look = in_thread(look_sync)
 
 
 def look_values_sync(run_id: str, *, state_dir: Path | str | None = None) -> dict[str, object]:
@@ -273,7 +271,7 @@ def read_events(run_id: str, *, state_dir: Path | str | None = None) -> EventRea
     return EventReader(RunFolder.open(state_folder(state_dir), run_id))
 
 
-async def diff(
+def diff_sync(
     run_id: str,
     *,
     number: int | None = None,
@@ -284,52 +282,38 @@ async def diff(
 
     With `stat` a line for each file, and the counts.
     """
-    return await aside(diff_sync, run_id, number=number, stat=stat, state_dir=state_dir)
-
-
-def diff_sync(
-    run_id: str,
-    *,
-    number: int | None = None,
-    stat: bool = False,
-    state_dir: Path | str | None = None,
-) -> str:
-    """Do the same as `diff`. Blocks."""
     from agentrunner.engine import queries
 
     return queries.diff(state_folder(state_dir), run_id, number, stat)
 
 
-async def changes(
-    run_id: str, *, number: int | None = None, state_dir: Path | str | None = None
-) -> list[ChangedFile]:
-    """Return the files of `diff` with what happened to each and its lines."""
-    return await aside(changes_sync, run_id, number=number, state_dir=state_dir)
+diff = in_thread(diff_sync)
 
 
 def changes_sync(
     run_id: str, *, number: int | None = None, state_dir: Path | str | None = None
 ) -> list[ChangedFile]:
-    """Do the same as `changes`. Blocks."""
+    """Return the files of `diff` with what happened to each and its lines."""
     from agentrunner.engine import queries
 
     return queries.changes(state_folder(state_dir), run_id, number)
 
 
-async def undo(run_id: str, *, force: bool = False, state_dir: Path | str | None = None) -> Undone:
+changes = in_thread(changes_sync)
+
+
+def undo_sync(run_id: str, *, force: bool = False, state_dir: Path | str | None = None) -> Undone:
     """Put the files back as they were before the run; a second call redoes it.
 
     Files that were edited since are left alone and are in `refused`, unless `force`. `not_kept` are
     those that nobody can put back.
     """
-    return await aside(undo_sync, run_id, force=force, state_dir=state_dir)
-
-
-def undo_sync(run_id: str, *, force: bool = False, state_dir: Path | str | None = None) -> Undone:
-    """Do the same as `undo`. Blocks."""
     from agentrunner.engine import queries
 
     return queries.undo(state_folder(state_dir), run_id, force)
+
+
+undo = in_thread(undo_sync)
 
 
 async def verify(
@@ -369,7 +353,7 @@ async def verify(
     )
 
 
-async def delete_old_runs(
+def delete_old_runs_sync(
     *,
     older_than_days: float | None = None,
     max_bytes: int | None = None,
@@ -381,21 +365,12 @@ async def delete_old_runs(
     The oldest go as well until the state folder takes no more than `max_bytes`. With `dry` nothing
     is deleted: `removed` are the runs that would be.
     """
-    how: dict[str, Any] = {"older_than_days": older_than_days, "max_bytes": max_bytes, "dry": dry}
-    return await aside(delete_old_runs_sync, state_dir=state_dir, **how)
-
-
-def delete_old_runs_sync(
-    *,
-    older_than_days: float | None = None,
-    max_bytes: int | None = None,
-    dry: bool = False,
-    state_dir: Path | str | None = None,
-) -> Collected:
-    """Do the same as `delete_old_runs`. Blocks."""
     from datetime import UTC, datetime
 
     from agentrunner.engine.retention import collect_garbage
 
     place, now = state_folder(state_dir), datetime.now(UTC)
     return collect_garbage(place, now, older_than_days, max_bytes, dry=dry)
+
+
+delete_old_runs = in_thread(delete_old_runs_sync)

@@ -16,10 +16,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
 from agentrunner.commands.console import width_of
+from agentrunner.commands.meanwhile import meanwhile
 from agentrunner.screens.layout import duration, wrap
-from agentrunner.screens.states import moment
 from agentrunner.screens.status_line import awaited_words
 from agentrunner.text.terminal import cell_width, shorten
+from agentrunner.text.times import moment
 
 if TYPE_CHECKING:
     from agentrunner.api import PanelPlanner
@@ -55,14 +56,11 @@ async def answer_line(
             planner.waits.on_wait = None
         return
     planner.progress = line.written
-    ticking = asyncio.create_task(line.tick())
     try:
-        yield
+        async with meanwhile(line.tick()):
+            yield
     finally:
         planner.progress = planner.waits.on_wait = None
-        ticking.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await ticking
         line.show("")
 
 

@@ -7,16 +7,18 @@ import contextlib
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+from agentrunner import api
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import form_of, paint_for, show, width_of
-from agentrunner.commands.plan_place import Setting, is_driven, task_called
+from agentrunner.commands.console import paint_for, show, show_error, width_of
+from agentrunner.commands.plan_place import Setting, is_driven, repository, task_called
 from agentrunner.errors import AgentRunnerError, UsageError
 
 if TYPE_CHECKING:
     from agentrunner.api import PanelPlanner
     from agentrunner.commands.lines import LineReader
+    from agentrunner.commands.steering import PlanSteering
     from agentrunner.plans.conversation import Conversation
 
 HELP = (
@@ -40,25 +42,6 @@ LEAVE = frozenset({"/quit", "/exit", "quit", "exit", "bye", ":q"})
 """Words that end other chats; none of them makes sense as a wish."""
 ASK_HELP = frozenset({"help", "?", "/?"})
 PROMPT = "> "
-
-
-class Steering(Protocol):
-    """Control of the work on a plan from a chat. Each method returns a sentence for people."""
-
-    def start(self) -> str:
-        """Begin, or continue after a stop."""
-
-    def pause(self) -> str:
-        """Begin no further task; those at work continue."""
-
-    def resume(self) -> str:
-        """Begin tasks again."""
-
-    async def stop(self) -> str:
-        """Stop the tasks at work gracefully; they can be resumed."""
-
-    def status(self) -> str:
-        """Return the status as a screen."""
 
 
 def chat(
@@ -125,7 +108,7 @@ class Chat:
         self,
         talk: Conversation,
         lines: LineReader,
-        steering: Steering,
+        steering: PlanSteering,
         setting: Setting,
         planner: PanelPlanner | None = None,
     ) -> None:
@@ -143,7 +126,7 @@ class Chat:
             "/run": lambda _: self._go_on(self._steering.start),
             "/pause": lambda _: _say(self._steering.pause()),
             "/resume": lambda _: self._go_on(self._steering.resume),
-            "/stop": lambda _: self._stop(),
+            "/stop": self._stop,
             "/status": lambda _: show(self._steering.status()),
             "/help": lambda _: show(_help_screen()),
         }
@@ -159,7 +142,8 @@ class Chat:
                 try:
                     await self._handle(line)
                 except AgentRunnerError as error:
-                    _show_error(error)
+                    with contextlib.suppress(OSError):
+                        show_error(error)
             # The prompt has no end of line, so the shell's prompt would follow it directly
             show("")
         finally:
@@ -253,10 +237,11 @@ class Chat:
             task_screen(plan, task_id, standings, answered, driven=driven, width=width, paint=paint)
         )
 
-    def _undo(self, _: str) -> None:
+    async def _undo(self, _: str) -> None:
         from agentrunner.commands.talking import undone
 
-        undone(*self._talk.undo())
+        place, state_dir = repository(self._setting.repo), self._setting.state_dir
+        undone(*await api.undo_plan(place, author=self._talk.author, state_dir=state_dir))
 
     def _answer(self, text: str) -> None:
         """Handle `/answer 2 TEXT`; the number may be omitted if there is only one question."""
@@ -284,7 +269,7 @@ class Chat:
         else:
             _say(begin())
 
-    async def _stop(self) -> None:
+    async def _stop(self, _: str) -> None:
         _say(await self._steering.stop())
 
 
@@ -293,10 +278,3 @@ def _say(text: str) -> None:
     from agentrunner.screens.layout import wrap
 
     show("\n".join(wrap(text, width_of(sys.stdout))))
-
-
-def _show_error(error: AgentRunnerError) -> None:
-    from agentrunner.screens.errors import error_screen
-
-    with contextlib.suppress(OSError):
-        show(error_screen(error, *form_of(sys.stderr)), sys.stderr)

@@ -107,10 +107,7 @@ def _off_images(spec: TaskSpec) -> TaskSpec:
     may have what this machine lacks, is known only when the sandboxes are tried."""
     from agentrunner.config.agents import AUTO
 
-    if spec.runner.sandbox.kind != AUTO:
-        return spec
-    sandbox = spec.runner.sandbox.model_copy(update={"kind": "bwrap"})
-    return spec.model_copy(update={"runner": spec.runner.model_copy(update={"sandbox": sandbox})})
+    return spec.with_sandbox(kind="bwrap") if spec.runner.sandbox.kind == AUTO else spec
 
 
 def _taken_item(name: str, text: str, lacks: Sequence[InfraError]) -> DoctorItem:

@@ -11,9 +11,9 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import StrEnum
+from importlib import import_module
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -29,14 +29,6 @@ MOST_CELLS = 60
 """Columns for a meaning, which stands beside its word."""
 MOST = 200
 """More candidates would not help anybody."""
-
-
-class Shell(StrEnum):
-    """Shells with a completion script."""
-
-    bash = "bash"
-    zsh = "zsh"
-    fish = "fish"
 
 
 _BASH = """\
@@ -88,11 +80,14 @@ function __agentrunner_complete
 end
 complete -c agentrunner -f -k -a '(__agentrunner_complete)'
 """
-SCRIPTS = {Shell.bash: _BASH, Shell.zsh: _ZSH, Shell.fish: _FISH}
+SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 def completion(
-    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="Your shell.")],
+    shell: Annotated[
+        Literal["bash", "zsh", "fish"],
+        typer.Argument(metavar="bash|zsh|fish", help="Your shell."),
+    ],
 ) -> int:
     """Print the script by which a shell completes commands, options, runs, tasks, files and kinds.
 
@@ -245,12 +240,6 @@ def _tasks(words: Sequence[str]) -> list[Candidate]:
     return [(name, plan.designs[task.node_id].title) for name, task in plan.tasks.items()]
 
 
-def _overrides(words: Sequence[str]) -> list[Candidate]:
-    from agentrunner.config.mistakes import all_keys
-
-    return [(f"{key}=", "") for key in all_keys()]
-
-
 def _plans_aside(words: Sequence[str]) -> list[Candidate]:
     """Return the plans of this repository that `plan new` or `plan archive` has put aside."""
     from agentrunner.commands.which_run import here
@@ -271,41 +260,15 @@ def _files(words: Sequence[str]) -> list[Candidate]:
     return [FILES]
 
 
-def _kinds(table: str, *more: str) -> Callable[[Sequence[str]], list[Candidate]]:
-    def of_table(words: Sequence[str]) -> list[Candidate]:
-        from agentrunner import registry
+def _names(place: str, *more: str, end: str = "") -> Callable[[Sequence[str]], list[Candidate]]:
+    """Return a source of the names at `module:name`: a list, or a function that returns one."""
 
-        return [(kind, "") for kind in (*more, *getattr(registry, table))]
+    def of_place(words: Sequence[str]) -> list[Candidate]:
+        module, _, name = place.partition(":")
+        found = getattr(import_module(f"agentrunner.{module}"), name)
+        return [(f"{one}{end}", "") for one in (*more, *(found() if callable(found) else found))]
 
-    return of_table
-
-
-def _limits(words: Sequence[str]) -> list[Candidate]:
-    from agentrunner.state.budget import NAMES
-
-    return [(f"{name}=", "") for name in NAMES]
-
-
-def _schemas(words: Sequence[str]) -> list[Candidate]:
-    from agentrunner.commands.texts import SCHEMAS
-
-    return [(name, "") for name in SCHEMAS]
-
-
-def _states(words: Sequence[str]) -> list[Candidate]:
-    from agentrunner.commands.look import STATES
-
-    return [(word, "") for word in STATES]
-
-
-def _codes(words: Sequence[str]) -> list[Candidate]:
-    from agentrunner.errors.reference import by_code
-
-    return [(code, "") for code in by_code()]
-
-
-def _moments(words: Sequence[str]) -> list[Candidate]:
-    return [(word, "") for word in ("plan", "worker", "complete", "plan,worker,complete")]
+    return of_place
 
 
 def _option_value(words: Sequence[str], option: str) -> str | None:
@@ -317,6 +280,7 @@ def _option_value(words: Sequence[str], option: str) -> str | None:
     return None
 
 
+_MOMENTS = ("plan", "worker", "complete", "plan,worker,complete")
 SOURCES: Mapping[str, Callable[[Sequence[str]], list[Candidate]]] = {
     "run": _runs,
     "task": _tasks,
@@ -324,17 +288,17 @@ SOURCES: Mapping[str, Callable[[Sequence[str]], list[Candidate]]] = {
     "only": _tasks,
     "file": _task_files,
     "prd": _task_files,
-    "meta": _kinds("PLANNERS", "auto"),
-    "planner": _kinds("PLANNERS"),
-    "worker": _kinds("WORKERS", "auto"),
-    "kind": _kinds("WORKERS", "all-in-one", "host"),
-    "sandbox": _kinds("SANDBOXES", "auto"),
-    "budget": _limits,
-    "overrides": _overrides,
-    "code": _codes,
-    "of": _schemas,
-    "state": _states,
-    "approve": _moments,
+    "meta": _names("registry:PLANNERS", "auto"),
+    "planner": _names("registry:PLANNERS"),
+    "worker": _names("registry:WORKERS", "auto"),
+    "kind": _names("registry:WORKERS", "all-in-one", "host"),
+    "sandbox": _names("registry:SANDBOXES", "auto"),
+    "budget": _names("state.budget:NAMES", end="="),
+    "overrides": _names("config.mistakes:all_keys", end="="),
+    "code": _names("errors.reference:by_code"),
+    "of": _names("commands.texts:SCHEMAS"),
+    "state": _names("commands.look:STATES"),
+    "approve": lambda words: [(one, "") for one in _MOMENTS],
     **dict.fromkeys(
         ("repo", "folder", "state_dir", "policy", "events", "record", "replay", "edit", "source",
          "output_file", "scenes"),

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import Output, form_of, interactive, show, tell, width_of
+from agentrunner.commands.console import (
+    Output,
+    interactive,
+    show,
+    show_error,
+    show_json,
+    tell,
+    width_of,
+)
 from agentrunner.commands.which_run import here
 from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import BadEnvironment
@@ -27,20 +33,11 @@ _NEW = """\
 """
 
 
-class SettingsAction(StrEnum):
-    """The action of `config`."""
-
-    show = "show"
-    set = "set"
-    unset = "unset"
-    edit = "edit"
-
-
 _TAKES = {
-    SettingsAction.show: ("at most a FILE", 0, 1),
-    SettingsAction.set: ("KEY and VALUE", 2, 2),
-    SettingsAction.unset: ("KEY", 1, 1),
-    SettingsAction.edit: ("nothing", 0, 0),
+    "show": ("at most a FILE", 0, 1),
+    "set": ("KEY and VALUE", 2, 2),
+    "unset": ("KEY", 1, 1),
+    "edit": ("nothing", 0, 0),
 }
 """By action: what it takes, in words, and the least and most of that."""
 
@@ -48,7 +45,8 @@ _TAKES = {
 @opt.with_file
 def config(
     action: Annotated[
-        SettingsAction, typer.Argument(metavar="show|set|unset|edit", help="What to do.")
+        Literal["show", "set", "unset", "edit"],
+        typer.Argument(metavar="show|set|unset|edit", help="What to do."),
     ],
     rest: Annotated[
         list[str] | None,
@@ -74,12 +72,12 @@ def config(
     takes, least, most = _TAKES[action]
     if not least <= len(words) <= most:
         raise UsageError(f"config {action} takes {takes}.", remedy="agentrunner config --help")
-    if action is SettingsAction.show:
+    if action == "show":
         return _show(words[0] if words else None, everything, as_json)
     file = _file(project)
-    if action is SettingsAction.set:
+    if action == "set":
         return _set(file, words[0], words[1], as_json)
-    if action is SettingsAction.unset:
+    if action == "unset":
         return _unset(file, words[0], as_json)
     return _edit(file)
 
@@ -104,8 +102,7 @@ def _show(file: str | None, everything: bool, as_json: bool) -> int:
     if as_json:
         settings = [{"key": key, "value": value, "from": where} for key, value, where in found]
         files_read = [{"path": path, "read": there} for path, there in files]
-        show(json.dumps({"settings": settings, "files": files_read}))
-        return 0
+        return show_json({"settings": settings, "files": files_read})
     show(settings_screen(found, files, os.environ.get("HOME", ""), width_of(sys.stdout)))
     return 0
 
@@ -141,7 +138,7 @@ def _set(file: Path, key: str, value: str, as_json: bool) -> int:
             error.path, error.source_line = f"config set {name}", ""  # no line of the file has it
         raise
     if as_json:
-        show(json.dumps({"key": name, "value": value, "file": str(file)}))
+        show_json({"key": name, "value": value, "file": str(file)})
     else:
         tell(f"{name} is {value} from now on, in {file}.")
     return 0
@@ -157,7 +154,7 @@ def _unset(file: Path, key: str, as_json: bool) -> int:
     if after != before:
         _write_checked(file, after, before)
     if as_json:
-        show(json.dumps({"key": name, "removed": after != before, "file": str(file)}))
+        show_json({"key": name, "removed": after != before, "file": str(file)})
     elif after != before:
         tell(f"{name} is not set any more in {file}.")
     else:
@@ -214,9 +211,7 @@ def _edit(file: Path) -> int:
         try:
             load_settings(here(), os.environ, auto=True)
         except UsageError as error:
-            from agentrunner.screens.errors import error_screen
-
-            show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
+            show_error(error)
             with interruptible():
                 typed = read_line("[Enter] edit it again, [q] put it back as it was > ")
             if typed.strip().lower() == "q":

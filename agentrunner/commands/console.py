@@ -18,6 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
+from agentrunner import environment
+from agentrunner.screens.errors import error_screen
 from agentrunner.screens.layout import (
     MAX_WIDTH,
     WIDTH,
@@ -31,6 +33,7 @@ from agentrunner.text.times import stamp_now
 
 if TYPE_CHECKING:
     from agentrunner.commands.notify import Notifier
+    from agentrunner.errors import AgentRunnerError
     from agentrunner.results import Result
     from agentrunner.screens.live import LiveView
     from agentrunner.screens.plain import PlainView
@@ -55,6 +58,11 @@ class Output:
     """The person's notification command; None uses their settings."""
     detach: bool = False
     """Whether it continues without the terminal once it has begun."""
+
+    @property
+    def state(self) -> Path:
+        """Return the folder where runs are kept."""
+        return environment.state_dir(self.state_dir)
 
 
 def width_of(stream: TextIO) -> int:
@@ -102,6 +110,17 @@ def show(text: str, stream: TextIO | None = None) -> None:
     with to_whoever_reads():
         target.write(f"{text}\n")
         target.flush()
+
+
+def show_error(error: AgentRunnerError) -> None:
+    """Write an error to stderr in the common form."""
+    show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
+
+
+def show_json(value: object, *, ensure_ascii: bool = True) -> int:
+    """Write a value as one line of JSON; return the exit code of success."""
+    show(json.dumps(value, ensure_ascii=ensure_ascii))
+    return 0
 
 
 def tell(text: str, stream: TextIO | None = None) -> None:

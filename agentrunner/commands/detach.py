@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
-from agentrunner.commands.console import Output, show, width_of
+from agentrunner.commands.console import Output, show, show_json, width_of
 from agentrunner.text.times import stamp_now
 
 OUTPUT = "output.txt"
@@ -47,7 +47,7 @@ def in_background(work: Callable[[Begun], int], output: Output, text: Callable[[
             return 128 - code if code < 0 else code
     begun = json.loads(line)
     if output.json:
-        show(json.dumps({"ts": stamp_now(), "event": "detached", **begun}))
+        show_json({"ts": stamp_now(), "event": "detached", **begun})
     else:
         show(text(str(begun["run_id"] or "")))
     return 0

@@ -14,27 +14,26 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agentrunner import environment
 from agentrunner.commands.command_line import GIVEN_AT
 from agentrunner.commands.console import (
     Console,
     Output,
-    form_of,
     interactive,
     paint_for,
     show,
+    show_error,
     tell,
     width_of,
 )
 from agentrunner.commands.fail import named
 from agentrunner.commands.log_lines import logging_to
+from agentrunner.commands.meanwhile import meanwhile
 from agentrunner.commands.question_prompt import ask_inline, ask_yes, prompt_of
 from agentrunner.commands.which_run import git_of, name_needed
 from agentrunner.environment import user_name
 from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.runs import DiskFull
 from agentrunner.results import Problem, Result
-from agentrunner.screens.errors import error_screen
 from agentrunner.screens.paused import paused_screen
 from agentrunner.screens.summary import summary_screen
 from agentrunner.text.lazy_regex import lazy_regex
@@ -68,7 +67,7 @@ def drive(
     from agentrunner.commands.detach import Begun, in_background, run_text
 
     def apart(begun: Begun) -> int:
-        place = environment.state_dir(output.state_dir) / "runs"
+        place = output.state / "runs"
         return _drive(work, output, first, lambda run_id: begun(run_id, place / run_id))
 
     return in_background(apart, output, left_alone or run_text)
@@ -85,7 +84,7 @@ def _drive(
     notifier = notifier_of(output.notify)
 
     def of_run(run_id: str) -> Notifier | None:
-        folder = environment.state_dir(output.state_dir) / "runs" / run_id
+        folder = output.state / "runs" / run_id
         return kept_notifier(folder, output.notify, notifier)
 
     console = Console(output, notifier=notifier, notifier_of_run=of_run, begun=begun)
@@ -115,7 +114,7 @@ def _run_to_end(work: Work, console: Console, first: Callable[[], object]) -> in
             error.nothing_spent |= not console.may_have_spent
         result = Result.of_error(error, run_id=console.run_id, state=console.state)
         console.finish(result)
-        show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
+        show_error(error)
         # A run goes on with the options and the task file that it began with.
         if (
             console.run_id
@@ -123,7 +122,7 @@ def _run_to_end(work: Work, console: Console, first: Callable[[], object]) -> in
             and error.nothing_spent
             and IN_ORDER.search(error.path)
         ):
-            _forget(environment.state_dir(output.state_dir), console.run_id)
+            _forget(output.state, console.run_id)
         elif console.run_id:
             tell(f"The run is kept:  agentrunner resume {console.run_id}", sys.stderr)
         return error.exit_code
@@ -143,13 +142,8 @@ def _forget(state_dir: Path, run_id: str) -> None:
 
 async def _ticking(work: Work, console: Console) -> Result:
     awaitable = work(_options(console))
-    ticker = asyncio.create_task(_tick(console))
-    try:
+    async with meanwhile(_tick(console)):
         return await awaitable
-    finally:
-        ticker.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await ticker
 
 
 async def _tick(console: Console) -> None:
@@ -161,7 +155,7 @@ async def _tick(console: Console) -> None:
 def _options(console: Console) -> Options:
     from agentrunner.engine.attempt_run import Options
 
-    state_dir = environment.state_dir(console.output.state_dir)
+    state_dir = console.output.state
 
     def ask(question: Question) -> Answer | None:
         answer = ask_inline(question, console, state_dir / "runs" / str(console.run_id))
@@ -190,7 +184,7 @@ def show_end(result: Result, console: Console) -> None:
     """Show the last screen: how it ended, what it waits for, or the error before it began."""
     if sys.stdout.isatty():
         show("")
-    state_dir = environment.state_dir(console.output.state_dir)
+    state_dir = console.output.state
     if result.waiting:
         brief = sys.stdout.isatty() and result.waiting.id == console.left
         name = name_needed(state_dir, str(result.run_id))
@@ -198,7 +192,7 @@ def show_end(result: Result, console: Console) -> None:
         return
     if result.error and not result.state:
         error = as_error(result.error)
-        show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
+        show_error(error)
         return
     home = os.environ.get("HOME", "")
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)

@@ -8,7 +8,6 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentrunner import api
@@ -48,9 +47,7 @@ def settled_elsewhere(folder: RunFolder, question: str, offset: int) -> Callable
     return look
 
 
-def hand_over(
-    state_dir: Path, run_id: str, answer: Answer, output: Output, text: str = ""
-) -> int | None:
+def hand_over(run_id: str, answer: Answer, output: Output, text: str = "") -> int | None:
     """Offer an answer to the process that drives the run; return the exit code once it is taken.
 
     `text` is the message then; by default it names the next command.
@@ -61,13 +58,13 @@ def hand_over(
     from agentrunner.storage import offered_answers
     from agentrunner.storage.run_folder import RunFolder
 
-    folder = RunFolder.open(state_dir, run_id)
+    folder = RunFolder.open(output.state, run_id)
     checked = _checked(folder, answer)
     offered_answers.offer(folder, checked.model_dump(mode="json"))
     began, patient = time.monotonic(), True
     try:
         while offered_answers.is_offered(folder):
-            if not is_driven(state_dir, run_id):
+            if not is_driven(output.state, run_id):
                 if offered_answers.withdraw(folder):
                     return None
                 break
@@ -82,7 +79,7 @@ def hand_over(
     except BaseException:
         offered_answers.withdraw(folder)
         raise
-    _say_taken(state_dir, run_id, output, text)
+    _say_taken(run_id, output, text)
     return 0
 
 
@@ -103,9 +100,9 @@ def _checked(folder: RunFolder, answer: Answer) -> Answer:
     return checked_answer(folder.run_id, question, clean, load_task_of(folder), grants)
 
 
-def _say_taken(state_dir: Path, run_id: str, output: Output, text: str) -> None:
+def _say_taken(run_id: str, output: Output, text: str) -> None:
     if output.json:
-        standing = api.look_sync(run_id, state_dir=state_dir)
+        standing = api.look_sync(run_id, state_dir=output.state)
         Console(output).finish(standing.model_copy(update={"waiting": None, "exit_code": 0}))
         return
     answered = f"Answered. {run_id} continues in the other terminal."

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 import re
-import sys
 import tempfile
 import traceback
 from collections.abc import Mapping
@@ -15,10 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agentrunner import environment
-from agentrunner.commands.console import Console, Output, form_of, show
+from agentrunner.commands.console import Console, Output, show_error, show_json
 from agentrunner.errors import AgentRunnerError, InfraError, LockHeld
 from agentrunner.errors.runs import DiskFull, StateUnwritable
-from agentrunner.screens.errors import error_screen
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.redaction import Redactor
 from agentrunner.text.times import stamp_now
@@ -108,10 +105,10 @@ def tell(
     """
     known = named(error, state_dir)
     if as_json and of_plan:
-        show(json.dumps(failed_plan(known)))
+        show_json(failed_plan(known))
     elif as_json:
         from agentrunner.results import Result  # models, which no error on a terminal needs
 
         Console(Output(json=True, quiet=True)).finish(Result.of_error(known))
-    show(error_screen(known, *form_of(sys.stderr)), sys.stderr)
+    show_error(known)
     return known.exit_code

@@ -65,13 +65,12 @@ def carry_out(found: list[Fix], *, yes: bool, output: Output) -> list[dict[str, 
 
 
 def _is_wanted(fix: Fix) -> bool:
-    from agentrunner.commands.question_prompt import interruptible, read_line
+    from agentrunner.commands.command_line import is_yes
+    from agentrunner.commands.question_prompt import ask_line
 
-    with interruptible(), contextlib.suppress(EOFError):
-        question = f"{fix.what[0].upper()}{fix.what[1:]}? {fix.why} [y/N] "
-        prompt = "\n".join(wrap(question, width_of(sys.stderr)))
-        return read_line(f"{prompt} ").strip().lower() in ("y", "yes")
-    return False
+    question = f"{fix.what[0].upper()}{fix.what[1:]}? {fix.why} [y/N] "
+    prompt = "\n".join(wrap(question, width_of(sys.stderr)))
+    return is_yes(ask_line(f"{prompt} ", ends=True))
 
 
 def outcome_lines(done: list[dict[str, object]]) -> list[str]:
@@ -171,10 +170,10 @@ def _image(environ: Mapping[str, str], worker_kind: str) -> Fix | None:
     recipe = default_recipe(worker_kind)
 
     def do() -> str:
-        from agentrunner.commands.images import ImageAction, image
+        from agentrunner.commands.images import image
 
         with contextlib.redirect_stdout(sys.stderr):  # stdout is for doctor's own report
-            image(ImageAction.build, recipe.kind, None, None, None, False, None)
+            image("build", recipe.kind, None, None, None, False, None)
         return recipe.image
 
     why = "A Docker engine answers and has no image of ours. It fetches a base and packages."

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import show, tell
+from agentrunner.commands.console import show, show_json, tell
 from agentrunner.commands.which_run import here
 from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import BadOption, UnknownKind
@@ -29,14 +27,8 @@ if TYPE_CHECKING:
 HOST = "host"
 
 
-class ImageAction(StrEnum):
-    """The action of `image`."""
-
-    build = "build"
-
-
 def image(
-    action: Annotated[ImageAction, typer.Argument(metavar="build", help="What to do.")],
+    action: Annotated[Literal["build"], typer.Argument(metavar="build", help="What to do.")],
     kind: Annotated[
         str | None,
         typer.Argument(
@@ -70,17 +62,22 @@ def image(
     """
     name = _checked(tag) if tag else ""
     args = _build_args(base, build_args or [])
-    if own:
-        if kind is not None or source is not None:
-            raise UsageError("--self says what is built: give no KIND and no --from with it.")
-        return asyncio.run(_build_self(name, args, as_json))
+    if own and (kind is not None or source is not None):
+        raise UsageError("--self says what is built: give no KIND and no --from with it.")
     if kind == HOST:
         if source or args:
             raise UsageError("the image `host` is made of nothing; it has no options but --tag.")
         return asyncio.run(_import_host(name, as_json))
     if source is not None and (kind is not None or base is not None):
         raise UsageError("--from says what is built: give no KIND and no --base with it.")
-    order = _from_repository(source, args, name) if source else _from_recipe(kind, args, name)
+    if own:
+        from agentrunner.sandboxes.docker.builds import order_self
+
+        order = order_self(name, args)
+    elif source:
+        order = _from_repository(source, args, name)
+    else:
+        order = _from_recipe(kind, args, name)
     with order.context:
         return asyncio.run(_build(order, as_json))
 
@@ -119,14 +116,6 @@ def _from_repository(source: str, args: Mapping[str, str], name: str) -> ImageBu
     return order_repository(found, context, name or usual)
 
 
-async def _build_self(name: str, args: Mapping[str, str], as_json: bool) -> int:
-    from agentrunner.sandboxes.docker.builds import order_self
-
-    order = order_self(name, args)
-    with order.context:
-        return await _build(order, as_json)
-
-
 async def _build(order: ImageBuild, as_json: bool) -> int:
     from agentrunner.sandboxes.docker.builds import build
     from agentrunner.sandboxes.docker.engine import Engine
@@ -137,8 +126,7 @@ async def _build(order: ImageBuild, as_json: bool) -> int:
         await build(engine, order, lambda line: show(flat(line), sys.stderr))
         made = await find_image(engine, order.name)
     if as_json:
-        show(json.dumps({"image": order.name, "id": made.id if made else None}))
-        return 0
+        return show_json({"image": order.name, "id": made.id if made else None})
     tell(f"Built {order.name}, {made.id if made else 'and it is gone already'}.")
     return 0
 
@@ -154,8 +142,7 @@ async def _import_host(name: str, as_json: bool) -> int:
         await import_host_image(engine, name)
         made = await find_image(engine, name)
     if as_json:
-        show(json.dumps({"image": name, "id": made.id if made else None}))
-        return 0
+        return show_json({"image": name, "id": made.id if made else None})
     show(
         f"Made {name}. In the task file:\n"
         f"  runner:\n    worker: {{docker_image: {name}}}\n    sandbox: {{read_paths: [/usr]}}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -12,9 +11,8 @@ import typer
 
 from agentrunner import environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.announced import announced_trial
 from agentrunner.commands.chosen import chosen
-from agentrunner.commands.console import Output, interactive, show, tell, width_of
+from agentrunner.commands.console import Output, interactive, show, show_json, tell, width_of
 from agentrunner.commands.notes_ignored import NOTES, ignore_notes, is_ignored
 from agentrunner.commands.trying import SandboxTrial
 from agentrunner.commands.which_run import here
@@ -77,7 +75,7 @@ def init(
     candidates, setup = candidates_of(repo / part), setup_for(repo, part)
     around = ci_environment(repo)
     state = environment.state_dir(state_dir)
-    trial = announced_trial(repo, candidates, state, skip=no_try, env=around.env, part=part)
+    trial = SandboxTrial(repo, candidates, state, skip=no_try, env=around.env, part=part).run()
     best = trial.best
     written = setup if setup and _wants_setup(setup, best) else None
     hosts = registries_of(repo, os.environ) if written else ()
@@ -106,8 +104,7 @@ def init(
     if as_json:
         ignored = ignore_notes(repo, gitignore) if gitignore else is_ignored(repo)
         rows = [{"name": label, "value": value, "note": note} for label, value, note in facts]
-        show(json.dumps({"file": str(file), "facts": rows, "notes_ignored": ignored}))
-        return 0
+        return show_json({"file": str(file), "facts": rows, "notes_ignored": ignored})
     show(init_screen(facts, str(file), width_of(sys.stdout)))
     _offer(repo, gitignore, Output(no_input=no_input))
     return 0

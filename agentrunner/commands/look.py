@@ -18,7 +18,15 @@ import typer
 
 from agentrunner import api, environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import Output, interactive, paint_for, show, tell, width_of
+from agentrunner.commands.console import (
+    Output,
+    interactive,
+    paint_for,
+    show,
+    show_json,
+    tell,
+    width_of,
+)
 from agentrunner.commands.which_run import git_of, here, resolve
 from agentrunner.errors import SandboxUnavailable
 from agentrunner.errors.command_line import BadOption
@@ -61,7 +69,7 @@ def list_runs(
     shown = found[:number]
     if as_json:
         for row in shown:
-            show(json.dumps(api.RunEntry.of(row).as_dict()))
+            show_json(api.RunEntry.of(row).as_dict())
         return 0
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     now = datetime.now().astimezone()
@@ -107,8 +115,7 @@ def show_run(
 
     folder, run_id = resolve(run, state_dir)
     if as_json:
-        show(json.dumps(api.look_values_sync(run_id, state_dir=folder)))
-        return 0
+        return show_json(api.look_values_sync(run_id, state_dir=folder))
     result = api.look_sync(run_id, state_dir=folder)
     target = run_id if run else ""
     if decided := people_screen(result.people, width=width_of(sys.stdout)):
@@ -214,7 +221,7 @@ def diff(
     if as_json:
         files = api.changes_sync(run_id, number=number, state_dir=folder)
         text = None if stat else api.diff_sync(run_id, number=number, state_dir=folder)
-        show(json.dumps({"run_id": run_id, "round": number, "files": files, "diff": text}))
+        show_json({"run_id": run_id, "round": number, "files": files, "diff": text})
     elif stat and sys.stdout.isatty():
         from agentrunner.screens.diff import stat_screen
 
@@ -251,11 +258,11 @@ def undo(
             return f"Its files were put back; this brings them again: {paths}."
         return f"It changed {paths}." if paths else ""
 
-    output = Output(json=as_json, no_input=yes or no_input)
-    run_id = run_for("undo", run, state_dir, output, about=files_of)
+    output = Output(json=as_json, no_input=yes or no_input, state_dir=state_dir)
+    run_id = run_for("undo", run, output, about=files_of)
     done = api.undo_sync(run_id, force=force, state_dir=state_dir)
     if as_json:
-        show(json.dumps({"run_id": run_id, **done.as_dict()}))
+        show_json({"run_id": run_id, **done.as_dict()})
         return 2 if done.refused else 0
     what = (
         f"restored to what {run_id} left"
@@ -352,10 +359,9 @@ def gc(
     done = api.delete_old_runs_sync(older_than_days=older_than, max_bytes=most, state_dir=place)
     if as_json:
         containers = asyncio.run(_remove_dead_containers())
-        show(
-            json.dumps({"removed": done["removed"], "kept": done["kept"], "containers": containers})
+        return show_json(
+            {"removed": done["removed"], "kept": done["kept"], "containers": containers}
         )
-        return 0
     tell(f"{count(len(done['removed']), 'run')} deleted.")
     per_repo = Counter(repos[run_id] for run_id in done["removed"] if run_id in repos)
     for repo, number in sorted(per_repo.items()):
@@ -370,14 +376,12 @@ def gc(
 def _may_delete(run_ids: Sequence[str], repos: Mapping[str, str]) -> bool:
     """List the runs, each with its repository, and ask whether they may go."""
     from agentrunner.commands.command_line import is_yes
-    from agentrunner.commands.question_prompt import interruptible, left_cleanly, read_line
+    from agentrunner.commands.question_prompt import ask_line
     from agentrunner.screens.layout import count, flat
 
     for run_id in run_ids:
         tell(f"  {flat(run_id)}  {flat(repos.get(run_id, ''))}".rstrip(), sys.stderr)
-    with interruptible(), left_cleanly():
-        return is_yes(read_line(f"Delete {count(len(run_ids), 'run')} for good? [y/N] "))
-    return False
+    return is_yes(ask_line(f"Delete {count(len(run_ids), 'run')} for good? [y/N] "))
 
 
 def _size(text: str) -> int:

@@ -115,7 +115,7 @@ def _page(path: str) -> str:
 def _program_page(program: Any, context: Any) -> str:
     lines = _head("", program.help or "")
     lines += [".SH SYNOPSIS", ".B agentrunner", _text("COMMAND [OPTIONS] [ARGUMENTS]"), ".br"]
-    lines += [".B agentrunner", _quoted("what you want")]
+    lines += [".B agentrunner", _text('"what you want"')]
     lines.append(".SH COMMANDS")
     for title, entries in program.groups.items():
         lines.append(f".SS {_text(title)}")
@@ -128,10 +128,6 @@ def _program_page(program: Any, context: Any) -> str:
         for word, about in rows:
             lines += [".TP", f".B {_text(word)}", _text(about)]
     return _joined([*lines, *_examples("")])
-
-
-def _quoted(text: str) -> str:
-    return _text(f'"{text}"')
 
 
 def _command_page(command: Any, context: Any, path: str, about: str) -> str:

@@ -10,10 +10,9 @@ import io
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -22,30 +21,6 @@ from agentrunner.commands.console import Output
 from agentrunner.commands.index import DocumentedCommand
 from agentrunner.errors.command_line import BadOption
 from agentrunner.errors.task_files import Unreadable
-
-
-class LogFormat(StrEnum):
-    """The format of log lines."""
-
-    text = "text"
-    json = "json"
-
-
-class LogLevel(StrEnum):
-    """The least level that is shown."""
-
-    debug = "debug"
-    info = "info"
-    warning = "warning"
-    error = "error"
-
-
-class OnChange(StrEnum):
-    """How a changed task file or PRD affects a run that is resumed."""
-
-    replan = "replan"
-    keep = "continue"
-
 
 Run = Annotated[
     str | None,
@@ -144,11 +119,12 @@ def _output(
         bool, typer.Option("--quiet", "-q", help="Only the end, no progress.")
     ] = False,
     log_format: Annotated[
-        LogFormat, typer.Option("--log-format", help="Form of log lines.")
-    ] = LogFormat.text,
+        Literal["text", "json"], typer.Option("--log-format", help="Form of log lines.")
+    ] = "text",
     log_level: Annotated[
-        LogLevel, typer.Option("--log-level", help="Least level to log.")
-    ] = LogLevel.warning,
+        Literal["debug", "info", "warning", "error"],
+        typer.Option("--log-level", help="Least level to log."),
+    ] = "warning",
     notify: Annotated[
         str | None,
         typer.Option("--notify", metavar="CMD", help="Run CMD when it needs you or has ended."),
@@ -174,10 +150,17 @@ def with_output(command: Callable[..., int]) -> Callable[..., int]:
             _refuse_unwritable(output.events)
         return command(**values, output=output)
 
-    expanded.__signature__ = inspect.Signature(both)  # type: ignore[attr-defined]
-    expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in both}
-    del expanded.__wrapped__  # the annotations above are used instead
-    return expanded
+    return _with_parameters(expanded, both)
+
+
+def _with_parameters(
+    command: Callable[..., int], parameters: list[inspect.Parameter]
+) -> Callable[..., int]:
+    """Return the command, of which typer sees these parameters."""
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    del command.__wrapped__  # type: ignore[attr-defined]  # the annotations are used instead
+    return command
 
 
 def _refuse_unwritable(events: Path) -> None:
@@ -237,11 +220,7 @@ def with_file(command: Callable[..., int]) -> Callable[..., int]:
             raise _unwritable(output_file, error, "--output") from error
         return code
 
-    both = [*own.values(), place]
-    expanded.__signature__ = inspect.Signature(both)  # type: ignore[attr-defined]
-    expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in both}
-    del expanded.__wrapped__
-    return expanded
+    return _with_parameters(expanded, [*own.values(), place])
 
 
 def budget_override(text: str) -> str:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from agentrunner import api, environment
-from agentrunner.commands.command_line import with_run
+from agentrunner import api
+from agentrunner.commands.command_line import is_yes, with_run
 from agentrunner.commands.console import Output, interactive, show, tell, width_of
 from agentrunner.commands.which_run import here
 from agentrunner.errors import UsageError
@@ -40,16 +40,21 @@ def _next_step(row: ListedRun) -> NextStep | None:
     return end.next_step if end else None
 
 
+def _cancelled(row: ListedRun) -> bool:
+    """Whether somebody ended it on purpose: then it goes on only where it is named."""
+    return only_by_name(row.reason)
+
+
+def _waits(row: ListedRun) -> bool:
+    return bool(row.waiting)
+
+
 def _unfinished(row: ListedRun) -> bool:
     return row.finished_at is None
 
 
 def _stopped(row: ListedRun) -> bool:
-    return row.finished_at is None and not row.running and not row.start_error
-
-
-def _not_complete(row: ListedRun) -> bool:
-    return _needs_review(row) or _failed(row) or bool(row.start_error)
+    return _unfinished(row) and not row.running and not row.start_error
 
 
 def _needs_review(row: ListedRun) -> bool:
@@ -60,36 +65,26 @@ def _failed(row: ListedRun) -> bool:
     return _next_step(row) == "retry" and not _cancelled(row)
 
 
-def _cancelled(row: ListedRun) -> bool:
-    """Whether somebody ended it on purpose: then it goes on only where it is named."""
-    return only_by_name(row.reason)
-
-
-def _is_driven(row: ListedRun) -> bool:
-    return row.running
-
-
-def _waits(row: ListedRun) -> bool:
-    return bool(row.waiting)
+def _not_complete(row: ListedRun) -> bool:
+    return _needs_review(row) or _failed(row) or bool(row.start_error)
 
 
 def _has_changes(row: ListedRun) -> bool:
     return row.rounds > 0 and not row.running
 
 
-def _has_changes_here(row: ListedRun) -> bool:
-    return _has_changes(row) and not row.undone
-
-
-def _idle(row: ListedRun) -> bool:
-    return not row.running
-
-
 FITS: Mapping[str, tuple[str, tuple[Fits, ...]]] = {
-    "watch": ("is at work or waits for you", (_is_driven, _waits)),
+    "watch": ("is at work or waits for you", (lambda row: row.running, _waits)),
     "resume": ("can be resumed", (_stopped, _not_complete)),
     "cancel": ("is at work or waits", (_unfinished,)),
-    "undo": ("has changed anything", (_has_changes_here, _has_changes, _idle)),
+    "undo": (
+        "has changed anything",
+        (
+            lambda row: _has_changes(row) and not row.undone,
+            _has_changes,
+            lambda row: not row.running,
+        ),
+    ),
     "accept": ("needs a review", (_needs_review, _failed)),
     "answer": ("is waiting for you", (_waits,)),
     "approve": ("is waiting for you", (_waits,)),
@@ -107,7 +102,6 @@ _CONFIRMED = ("cancel", "undo", "accept", "resume")
 def run_for(
     verb: str,
     name: str | None,
-    state_dir: str | None,
     output: Output,
     about: Callable[[str], str] | None = None,
 ) -> str:
@@ -121,12 +115,11 @@ def run_for(
     from agentrunner.storage.index import RunIndex
     from agentrunner.storage.plan_shelf import runs_aside
 
-    folder = environment.state_dir(state_dir)
     if name:
-        return RunIndex(folder).find(name, here())
+        return RunIndex(output.state).find(name, here())
     words, groups = FITS[verb]
-    aside = runs_aside(folder, here())
-    listed = api.listed_runs_sync(here(), state_dir=folder)
+    aside = runs_aside(output.state, here())
+    listed = api.listed_runs_sync(here(), state_dir=output.state)
     rows = [row for row in listed if row.run_id not in aside]
     for fits in groups:
         found = [row for row in rows if fits(row)]
@@ -174,31 +167,29 @@ def _ask(
     about: Callable[[str], str] | None,
 ) -> str:
     """Return the run that the person picks; confirm a single one if it would be changed at once."""
-    from agentrunner.commands.question_prompt import interruptible, left_cleanly, read_line
+    from agentrunner.commands.question_prompt import ask_line
 
     if len(found) == 1 and verb not in _CONFIRMED:
         tell(f"{verb}: {found[0].run_id} · {flat(found[0].title)}", sys.stderr)
         return found[0].run_id
-    with interruptible(), left_cleanly():
-        if len(found) == 1:
-            if sentence := about(found[0].run_id) if about else "":
-                tell(sentence, sys.stderr)
-            prompt = f"{verb} {found[0].run_id} · {flat(found[0].title)}? [y/N] "
-            if read_line(prompt).strip().lower() in ("y", "yes"):
-                return found[0].run_id
-        elif picked := _pick(verb, found):
-            return picked
+    if len(found) == 1:
+        if sentence := about(found[0].run_id) if about else "":
+            tell(sentence, sys.stderr)
+        if is_yes(ask_line(f"{verb} {found[0].run_id} · {flat(found[0].title)}? [y/N] ")):
+            return found[0].run_id
+    elif picked := _pick(verb, found):
+        return picked
     tell("Nothing was changed.", sys.stderr)
     raise typer.Exit
 
 
 def _pick(verb: str, found: list[ListedRun]) -> str:
-    from agentrunner.commands.question_prompt import read_line
+    from agentrunner.commands.question_prompt import ask_line
 
     shown, width = found[:SHOWN], width_of(sys.stderr)
     show(picker_screen(verb, list(map(asdict, shown)), width), sys.stderr)
     prompt = "number, [q] leave it > "
-    while (word := read_line(prompt).strip()) not in ("", "q"):
+    while (word := ask_line(prompt)) not in ("", "q"):
         if word.isdecimal() and 1 <= int(word) <= len(shown):
             return shown[int(word) - 1].run_id
         named = [row.run_id for row in found if row.run_id.startswith(word)]

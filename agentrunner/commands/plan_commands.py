@@ -14,7 +14,7 @@ import typer
 
 from agentrunner import api, environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
+from agentrunner.commands.console import Output, interactive, paint_for, show, show_json, width_of
 from agentrunner.commands.index import CONTEXT, Entries, Index, index_app
 from agentrunner.commands.plan_place import Setting, is_driven, repository, store_of, task_called
 from agentrunner.environment import user_name
@@ -202,12 +202,11 @@ def show_plan(
 
 
 def _show_json(plan: Plan, store: PlanStore, task_id: str | None = None) -> None:
-    import json
 
     from agentrunner.commands.talking import plan_json, task_json
 
     values = plan_json(plan, store) if task_id is None else task_json(plan, store, task_id)
-    show(json.dumps(values))
+    show_json(values)
 
 
 def answer(
@@ -225,7 +224,6 @@ def answer(
     state_dir: opt.StateDir = None,
 ) -> int:
     """Answer a question of the planner, of a task that waits for a person, or about the budget."""
-    import json
 
     from agentrunner.commands.talking import questions_json
     from agentrunner.plans.execution import answers
@@ -239,7 +237,7 @@ def answer(
     number = answers.asked_by(store, question).id
     message = answered(question, text, repo, state_dir)
     if as_json:
-        show(json.dumps({"answered": number, "open_questions": questions_json(store)}))
+        show_json({"answered": number, "open_questions": questions_json(store)})
     else:
         show(message)
     return 0
@@ -282,22 +280,21 @@ def questions_screen(waiting: Sequence[OpenQuestion], width: int) -> str:
 
 
 def _picked_question(waiting: Sequence[OpenQuestion]) -> OpenQuestion:
-    from agentrunner.commands.question_prompt import interruptible, left_cleanly, read_line
+    from agentrunner.commands.question_prompt import ask_line
 
     show(questions_screen(waiting, width_of(sys.stderr)), sys.stderr)
     names = {str(one.id): one for one in waiting} | {one.task_id.lower(): one for one in waiting}
     prompt = "number, [q] leave them > "
-    with interruptible(), left_cleanly():
-        while (word := read_line(prompt).strip().lower()) not in ("", "q"):
-            if found := names.get(word):
-                return found
-            prompt = f"{', '.join(str(one.id) for one in waiting)}, or [q] leave them > "
+    while (word := ask_line(prompt).lower()) not in ("", "q"):
+        if found := names.get(word):
+            return found
+        prompt = f"{', '.join(str(one.id) for one in waiting)}, or [q] leave them > "
     raise typer.Exit(WAITING_EXIT)
 
 
 def _typed_answer(question: OpenQuestion) -> str:
     """Show the question and return what the person types; "" leaves it. Raises UsageError."""
-    from agentrunner.commands.question_prompt import interruptible, left_cleanly, read_line
+    from agentrunner.commands.question_prompt import ask_line
     from agentrunner.screens.layout import wrap
     from agentrunner.screens.paused import QUESTION_PROMPT
 
@@ -309,9 +306,7 @@ def _typed_answer(question: OpenQuestion) -> str:
     lines = f"{about}{question.text}".splitlines()
     width = width_of(sys.stderr)
     show("\n".join(row for line in lines for row in wrap(line, width, "  ")), sys.stderr)
-    with interruptible(), left_cleanly():
-        return read_line(QUESTION_PROMPT).strip()
-    return ""
+    return ask_line(QUESTION_PROMPT)
 
 
 def answered(

@@ -7,19 +7,27 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentrunner import api
-from agentrunner.commands.console import EventLines, Output, form_of, interactive, ring, show, tell
+from agentrunner.commands.console import (
+    EventLines,
+    Output,
+    interactive,
+    ring,
+    show,
+    show_error,
+    tell,
+)
 from agentrunner.commands.fail import failed_plan, named
 from agentrunner.commands.log_lines import logging_to
+from agentrunner.commands.meanwhile import meanwhile
 from agentrunner.commands.plan_status import show_status
 from agentrunner.errors import LockHeld
-from agentrunner.screens.errors import error_screen
 from agentrunner.storage.locks import me
 from agentrunner.text.times import stamp_now
 
@@ -197,7 +205,7 @@ def _drive(order: PlanInstructions, output: Output, begun: Callable[[], None] | 
             error = named(raised, output.state_dir)
             if console.result is None:
                 console.result = failed_plan(error)
-            show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
+            show_error(error)
             return error.exit_code
         finally:
             console.finish()
@@ -220,7 +228,7 @@ async def _execute(order: PlanInstructions, console: PlanConsole, view: PlanView
     order = replace(order, options=options)
     with _signals(stop, order) as caught:
         if view is None:
-            async with _polling(console):
+            async with meanwhile(_poll(console)):
                 result = await api.execute_plan(order, console.hear)
         else:
             try:
@@ -253,16 +261,11 @@ async def _execute_and_ask(
 ) -> PlanResult:
     while True:
         work = asyncio.create_task(api.execute_plan(order, console.hear))
-        async with _polling(console):
-            attending = asyncio.create_task(questions.attend(partial(_is_over, work)))
-            try:
-                await asyncio.wait({work, attending}, return_when=asyncio.FIRST_COMPLETED)
-                result = await work  # a stop ends the attending first
-                status = await attending
-            finally:
-                attending.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await attending
+        attend = questions.attend(partial(_is_over, work))
+        async with meanwhile(_poll(console)), meanwhile(attend) as attending:
+            await asyncio.wait({work, attending}, return_when=asyncio.FIRST_COMPLETED)
+            result = await work  # a stop ends the attending first
+            status = await attending
         still = {question.id for question in status.questions}
         asked = {question.id for question in result.questions}
         if stop.is_set() or asked <= still:
@@ -273,22 +276,11 @@ def _is_over(work: asyncio.Task[PlanResult], status: PlanStatus) -> bool:
     return work.done()
 
 
-@asynccontextmanager
-async def _polling(console: PlanConsole) -> AsyncIterator[None]:
-    """Check on the command of --notify meanwhile."""
-
-    async def poll() -> None:
-        while True:
-            await asyncio.sleep(1)
-            console.poll()
-
-    task = asyncio.create_task(poll())
-    try:
-        yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+async def _poll(console: PlanConsole) -> None:
+    """Check on the command of --notify, again and again."""
+    while True:
+        await asyncio.sleep(1)
+        console.poll()
 
 
 @contextmanager

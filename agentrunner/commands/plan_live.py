@@ -20,9 +20,11 @@ from msgspec import Struct, field
 
 from agentrunner import api
 from agentrunner.commands.console import paint_for, to_whoever_reads, width_of
+from agentrunner.commands.meanwhile import meanwhile
 from agentrunner.commands.terminal_block import Block
 from agentrunner.errors import AgentRunnerError
-from agentrunner.screens.story import Story, moment
+from agentrunner.screens.story import Story
+from agentrunner.text.times import moment
 
 if TYPE_CHECKING:
     from agentrunner.api import PlanStatus
@@ -239,13 +241,8 @@ class PlanQuestions:
             lines += pasteable(below, width, "    ") if below else []
             _write("\n" + "\n".join(lines) + "\n")
             self._view.asked.add(question.id)
-            watching = asyncio.create_task(self._watch(question.id))
-            try:
+            async with meanwhile(self._watch(question.id)):
                 await self._typed_answer(question)
-            finally:
-                watching.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await watching
 
     async def _typed_answer(self, question: OpenQuestion) -> None:
         def given_up() -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +9,7 @@ import typer
 
 from agentrunner import api
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import Console, Output, interactive, show, tell
+from agentrunner.commands.console import Console, Output, interactive, show_json, tell
 from agentrunner.commands.plan_again import keep
 from agentrunner.commands.plan_drive import drive_plan
 from agentrunner.commands.plan_place import repository, task_id_of
@@ -189,8 +188,7 @@ def _dry_run(order: PlanInstructions, output: Output) -> int:
     plan = api.check_plan(order)
     planned = waves(plan, order.only, order.parallel)
     if output.json:
-        show(json.dumps({"waves": planned}))
-        return 0
+        return show_json({"waves": planned})
     from agentrunner.screens.layout import flat
 
     for number, tasks in enumerate(planned, start=1):

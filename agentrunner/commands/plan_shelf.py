@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict
@@ -11,7 +10,7 @@ import typer
 
 from agentrunner import environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import show, tell, width_of
+from agentrunner.commands.console import show, show_json, tell, width_of
 from agentrunner.commands.plan_place import repository
 from agentrunner.text.times import stamp_now
 
@@ -34,8 +33,7 @@ def new(
     state, place = environment.state_dir(state_dir), repository(repo)
     kept = _put_current_aside(state, place, name, archived=False)
     if as_json:
-        show(json.dumps({"kept": kept or None}))
-        return 0
+        return show_json({"kept": kept or None})
     if kept:
         tell(f"The plan that was current is kept as {kept}.")
         tell(f"agentrunner plan switch {kept}  takes it back")
@@ -61,14 +59,12 @@ def archive(
     if name is not None:
         archive_aside(state, place, name)
         if as_json:
-            show(json.dumps({"archived": name}))
-            return 0
+            return show_json({"archived": name})
         tell(f"{name} is archived.  agentrunner plan list --all  shows it")
         return 0
     kept = _put_current_aside(state, place, None, archived=True)
     if as_json:
-        show(json.dumps({"archived": kept or None}))
-        return 0
+        return show_json({"archived": kept or None})
     if not kept:
         tell(f"There is no current plan.\n{NEXT}")
         return 0
@@ -91,8 +87,7 @@ def switch(
     kept = _put_current_aside(state, place, None, archived=False)
     take_back(state, place, name)
     if as_json:
-        show(json.dumps({"current": name, "kept": kept or None}))
-        return 0
+        return show_json({"current": name, "kept": kept or None})
     tell(f"{name} is the current plan." + (f" The other one is kept as {kept}." if kept else ""))
     return 0
 
@@ -109,8 +104,7 @@ def list_plans(
 
     rows = _rows(environment.state_dir(state_dir), repository(repo), everything)
     if as_json:
-        show(json.dumps({"plans": rows}))
-        return 0
+        return show_json({"plans": rows})
     if not rows:
         tell(f"This repository has no plan.\n{NEXT}")
         return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Collection
@@ -14,7 +13,7 @@ import typer
 
 from agentrunner import api, environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import paint_for, show, tell, width_of
+from agentrunner.commands.console import paint_for, show, show_json, tell, width_of
 from agentrunner.commands.plan_place import repository
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def show_status(
 
     found = api.plan_status_sync(repo, state_dir=state_dir)
     if as_json:
-        show(json.dumps(found.as_dict()))
+        show_json(found.as_dict())
         return
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     way = way_to_a_plan(state_dir, repo)
@@ -70,25 +69,21 @@ def show_status(
 
 def _follow(state_dir: Path, repo: Path) -> None:
     """Redraw the status every second, in place, until no process executes the plan any more."""
-    from rich.console import Console as Terminal
-    from rich.live import Live
-    from rich.text import Text
-
     from agentrunner.commands.plan_live import RunStories
+    from agentrunner.commands.terminal_block import Block
     from agentrunner.screens.plan_status import status_screen
 
-    stories = RunStories(state_dir)
-    with Live(console=Terminal(), auto_refresh=False) as live:
-        while True:
-            found = api.plan_status_sync(repo, state_dir=state_dir)
-            screen = status_screen(
-                found,
-                width=width_of(sys.stdout),
-                height=live.console.height,
-                paint=paint_for(sys.stdout),
-                doing=stories.doing(found, datetime.now(UTC)),
-            )
-            live.update(Text.from_ansi(screen), refresh=True)
-            if not found.driven:
-                return
-            time.sleep(FOLLOW_SEC)
+    stories, block = RunStories(state_dir), Block(sys.stdout)
+    while True:
+        found = api.plan_status_sync(repo, state_dir=state_dir)
+        screen = status_screen(
+            found,
+            width=block.width,
+            height=block.height,
+            paint=paint_for(sys.stdout),
+            doing=stories.doing(found, datetime.now(UTC)),
+        )
+        block.draw(screen.split("\n"))
+        if not found.driven:
+            return
+        time.sleep(FOLLOW_SEC)

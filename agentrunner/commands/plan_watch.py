@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentrunner import environment
-from agentrunner.commands.console import Output, form_of, interactive, show, tell
+from agentrunner.commands.console import Output, interactive, show_error, tell
+from agentrunner.commands.meanwhile import meanwhile
 from agentrunner.commands.plan_drive import PlanConsole
 from agentrunner.commands.plan_place import repository
 from agentrunner.commands.plan_status import show_status
 from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.plans import NoPlan
-from agentrunner.screens.errors import error_screen
 
 if TYPE_CHECKING:
     from agentrunner.commands.plan_live import PlanView
@@ -40,7 +40,7 @@ def watch_plan(repo: str | None, output: Output) -> int:
     from agentrunner.storage.plan_shelf import way_to_a_plan
 
     environment.quiet_libraries()
-    state_dir = environment.state_dir(output.state_dir)
+    state_dir = output.state
     folder = plan_folder(state_dir, repository(repo))
     if not folder.root.is_dir():
         raise NoPlan(
@@ -59,7 +59,9 @@ def watch_plan(repo: str | None, output: Output) -> int:
             ):
                 pass
         else:
-            _print_events(folder, console)
+            for event in _followed(folder):
+                console.hear(event)
+                console.poll()
     except KeyboardInterrupt:
         tell("\nThe plan continues.  agentrunner watch --plan", sys.stderr)
         return INTERRUPTED
@@ -86,11 +88,10 @@ async def _show_tree(
     keep = answering(repo, output.state_dir)
     questions = PlanQuestions(view, keep, asyncio.Event(), ask=interactive(output))
     questions.left = left
-    hearing = asyncio.create_task(_pass_on_events(folder, console))
     try:
-        await questions.attend(lambda status: not (status.driven or folder.attended))
+        async with meanwhile(_pass_on_events(folder, console)):
+            await questions.attend(lambda status: not (status.driven or folder.attended))
     finally:
-        hearing.cancel()
         view.close()
     return questions.answered
 
@@ -108,7 +109,7 @@ def _restart(folder: PlanFolder, answered: set[int], repo: Path, output: Output)
         order = as_before(repo, output.state_dir)
         return drive_plan(order, there, message="The plan continues by itself.") == 0
     except AgentRunnerError as error:
-        show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
+        show_error(error)
         return False
 
 
@@ -123,12 +124,6 @@ async def _pass_on_events(folder: PlanFolder, console: PlanConsole) -> None:
             console.hear(event)
         console.poll()
         await asyncio.sleep(LOOK_SEC)
-
-
-def _print_events(folder: PlanFolder, console: PlanConsole) -> None:
-    for event in _followed(folder):
-        console.hear(event)
-        console.poll()
 
 
 def _followed(folder: PlanFolder) -> Iterator[EventLine]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,9 +12,10 @@ import typer
 
 from agentrunner import environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import paint_for, show, width_of
+from agentrunner.commands.console import paint_for, show, show_json, width_of
 from agentrunner.commands.index import Entries, Index, index_app
 from agentrunner.commands.planner_settings import no_planner, settled_planner
+from agentrunner.config.markdown import Language
 from agentrunner.registry import PLANNERS
 
 if TYPE_CHECKING:
@@ -29,13 +28,6 @@ COMMANDS: Entries = {
         "Play scenes with a known right answer; see what it is fit for.",
     ),
 }
-
-
-class Language(StrEnum):
-    """The language of scenes."""
-
-    en = "en"
-    ja = "ja"
 
 
 class PlannerCommands(Index):
@@ -69,7 +61,7 @@ def list_kinds(
     rows = rows_of(settled, why, os.environ)
     if as_json:
         for row in rows:
-            show(json.dumps(row, ensure_ascii=False))
+            show_json(row, ensure_ascii=False)
         return 0
     show(planners_screen(rows, width_of(sys.stdout), paint_for(sys.stdout)))
     return 0
@@ -117,9 +109,10 @@ def try_out(
     from agentrunner.scenes.scene import load_scenes
 
     state = environment.state_dir(state_dir)
-    chosen = load_scenes(scenes, language=language.value if language else None, only=only or ())
+    chosen = load_scenes(scenes, language=language, only=only or ())
     if reference:
-        settled = _scripted(settled_planner(os.environ, state, policy, kind="mock")[0])
+        mock, _ = settled_planner(os.environ, state, policy, kind="mock")
+        settled = mock.with_planner(kind="script", model=None)
         settled = settled.model_copy(update={"script_text": reference_script(chosen)})
     else:
         settled, why = settled_planner(
@@ -139,11 +132,6 @@ def try_out(
     return trial.run(company, as_json=as_json)
 
 
-def _scripted(settled: TaskSpec) -> TaskSpec:
-    meta = settled.runner.meta.model_copy(update={"kind": "script", "model": None})
-    return settled.model_copy(update={"runner": settled.runner.model_copy(update={"meta": meta})})
-
-
 def rows_of(settled: TaskSpec, why: str, environ: Mapping[str, str]) -> list[dict[str, object]]:
     """The facts of each kind. Making a planner opens no connection, starts and spends nothing."""
     return [_row(kind, settled, why, environ) for kind in PLANNERS]
@@ -153,11 +141,10 @@ def _row(kind: str, settled: TaskSpec, why: str, environ: Mapping[str, str]) -> 
     from agentrunner.errors import InfraError, UsageError
     from agentrunner.planners.factory import make_planner
 
-    meta, mine = settled.runner.meta, settled.runner.meta.kind == kind and bool(why)
+    mine = settled.runner.meta.kind == kind and bool(why)
+    spec = settled
     if not mine:  # settings of another kind do not apply to this one
-        own = {"kind": kind, "model": None, "base_url": None, "auth": None}
-        meta = meta.model_copy(update=own)
-    spec = settled.model_copy(update={"runner": settled.runner.model_copy(update={"meta": meta})})
+        spec = settled.with_planner(kind=kind, model=None, base_url=None, auth=None)
     row = {
         "kind": kind,
         "ready": True,
@@ -173,10 +160,5 @@ def _row(kind: str, settled: TaskSpec, why: str, environ: Mapping[str, str]) -> 
         client = make_planner(spec, environ)
     except (InfraError, UsageError) as error:
         return {**row, "ready": False, "needs": error.message, "remedy": error.remedy}
-    takes = str(getattr(client, "takes_schema", ""))
-    return {
-        **row,
-        "is": client.describe(),
-        "by_code": bool(getattr(client, "by_code", False)),
-        "schema": takes,
-    }
+    by_code, takes = getattr(client, "by_code", False), getattr(client, "takes_schema", "")
+    return {**row, "is": client.describe(), "by_code": bool(by_code), "schema": str(takes)}

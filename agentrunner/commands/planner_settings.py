@@ -58,8 +58,7 @@ def settled_planner(
     if settled is None:
         return spec, ""
     if kind is not None:
-        runner = settled.runner.model_copy(update={"profiles": ProfilesSpec(), "assess": None})
-        settled = settled.model_copy(update={"runner": runner})
+        settled = settled.with_runner(profiles=ProfilesSpec(), assess=None)
     why = settled.chosen.get("meta") or settled.places.get("runner.meta.kind") or "the default"
     return settled, why
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -11,8 +10,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentrunner.commands.console import Output, interactive, paint_for, show, width_of
-from agentrunner.commands.question_prompt import read_line
+from agentrunner.commands.command_line import is_yes
+from agentrunner.commands.console import Output, interactive, paint_for, show, show_json, width_of
+from agentrunner.commands.question_prompt import ask_line
 from agentrunner.screens.layout import count
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def agreed(
     show(notice, sys.stderr)
     if yes or not interactive(Output(json=as_json)):
         return True
-    return read_line("Continue? [y/N] ").strip().lower() in ("y", "yes")
+    return is_yes(ask_line("Continue? [y/N] ", ends=True))
 
 
 class ScenesTrial:
@@ -129,7 +129,7 @@ class ScenesTrial:
                 **asdict(trial),
                 "played": [asdict(one) for one in played],
             }
-            show(json.dumps(values, ensure_ascii=False))
+            show_json(values, ensure_ascii=False)
         else:
             show(
                 trial_screen(

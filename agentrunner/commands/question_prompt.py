@@ -136,6 +136,16 @@ def left_cleanly(*, ends: bool = False) -> Iterator[None]:
             raise
 
 
+def ask_line(prompt: str, *, ends: bool = False) -> str:
+    """Return what the person types, without blanks around it; "" if they leave.
+
+    With `ends` Ctrl-C raises KeyboardInterrupt, where it ends more than the question.
+    """
+    with interruptible(), left_cleanly(ends=ends):
+        return read_line(prompt).strip()
+    return ""
+
+
 def ask_yes(text: str, console: Console) -> bool:
     """Whether the person types yes to this question; anything else is no."""
     with console.silence(), interruptible(), contextlib.suppress(EOFError, KeyboardInterrupt):

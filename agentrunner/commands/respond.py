@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from agentrunner import api, environment
+from agentrunner import api
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Console, Output, interactive, tell
 from agentrunner.commands.drive import drive
@@ -38,7 +38,8 @@ def resume(
         str | None, typer.Option("--message", "-m", help="A remark for the planner.")
     ] = None,
     on_change: Annotated[
-        opt.OnChange | None, typer.Option("--on-change", help="If task file or PRD changed.")
+        Literal["replan", "continue"] | None,
+        typer.Option("--on-change", help="If task file or PRD changed."),
     ] = None,
     budget: Annotated[
         list[str] | None,
@@ -63,15 +64,13 @@ def resume(
     _check_own_words(message, "--message")
 
     def work(options: Options) -> Awaitable[Result]:
-        run_id = run_for("resume", run, output.state_dir, output)
-        keep = on_change is not None and on_change is opt.OnChange.keep
-        change: Literal["replan", "continue"] | None = "continue" if keep else "replan"
+        run_id = run_for("resume", run, output)
         return api.resume(
             run_id,
             options,
             max_loops=max_loops,
             message=message,
-            on_change=change if on_change else None,
+            on_change=on_change,
             budget=budget or (),
             by=user_name(),
             planner=planner,
@@ -109,7 +108,7 @@ def answer(
             "the answer is one argument.",
             remedy=f'agentrunner answer "{" ".join(words)}"',
         )
-    run_id = run_for("answer", names[0] if names else None, output.state_dir, output)
+    run_id = run_for("answer", names[0] if names else None, output)
     return give(run_id, _answer(identifier, text=text), output)
 
 
@@ -118,15 +117,14 @@ def _show_asked(run: str | None, output: Output) -> int:
     from agentrunner.commands.drive import show_waiting
     from agentrunner.commands.which_run import name_needed
 
-    run_id = run_for("answer", run, output.state_dir, output)
-    state = environment.state_dir(output.state_dir)
-    standing = api.look_sync(run_id, state_dir=state)
+    run_id = run_for("answer", run, output)
+    standing = api.look_sync(run_id, state_dir=output.state)
     if standing.waiting is None:
         raise _not_waiting(run_id)
     if output.json:
         Console(output).finish(standing)
     else:
-        show_waiting(standing, state, name_needed(state, run_id))
+        show_waiting(standing, output.state, name_needed(output.state, run_id))
     return standing.exit_code
 
 
@@ -170,10 +168,9 @@ def give(
     """
     from agentrunner.commands.elsewhere import hand_over
 
-    state = environment.state_dir(output.state_dir)
-    if is_driven(state, run_id):
+    if is_driven(output.state, run_id):
         text = left_alone(run_id) if left_alone else ""
-        if (code := hand_over(state, run_id, answer, output, text)) is not None:
+        if (code := hand_over(run_id, answer, output, text)) is not None:
             return code
 
     def work(options: Options) -> Awaitable[Result]:
@@ -189,7 +186,7 @@ def _is_run(words: list[str], output: Output) -> bool:
     """Whether the only word names a waiting run, and so is not an answer to one."""
     from agentrunner.storage.index import RunIndex
 
-    rows = RunIndex(environment.state_dir(output.state_dir)).runs(here())
+    rows = RunIndex(output.state).runs(here())
     names = {name for row in rows if row.waiting for name in (row.run_id, row.task_id)}
     return len(words) == 1 and words[0] in names
 
@@ -225,7 +222,7 @@ def approve(
         raise _missing_error(
             "approve", run, "a yes is to exactly one thing, named by --id.", output
         )
-    run_id = run_for("approve", run, output.state_dir, output)
+    run_id = run_for("approve", run, output)
     changed = _edit_in(edit, run_id, output) if edit else ""
     return give(run_id, _answer(identifier, "approve", reason, edit=changed), output)
 
@@ -270,7 +267,7 @@ def reject(
         return dialog("reject", run, output, reason or "")
     if identifier is None or reason is None:
         raise _missing_error("reject", run, "a no needs --id and --reason.", output)
-    run_id = run_for("reject", run, output.state_dir, output)
+    run_id = run_for("reject", run, output)
     return give(run_id, _answer(identifier, "reject", reason), output)
 
 
@@ -293,11 +290,10 @@ def dialog(
     from agentrunner.storage.run_folder import RunFolder
 
     _check_own_words(reason, "--reason")
-    state = environment.state_dir(output.state_dir)
-    run_id = run_for(verb, run, output.state_dir, output)
-    folder = RunFolder.open(state, run_id)
+    run_id = run_for(verb, run, output)
+    folder = RunFolder.open(output.state, run_id)
     _, seen = read_from(folder.events_file, 0)
-    waiting = api.look_sync(run_id, state_dir=state).waiting
+    waiting = api.look_sync(run_id, state_dir=output.state).waiting
     if waiting is None:
         raise _not_waiting(run_id)
     if reason and waiting.kind in IN_WORDS:
@@ -326,12 +322,11 @@ def _missing_error(verb: str, run: str | None, what: str, output: Output) -> Usa
     """The error for what is missing if nobody can be asked, with the command that shows it."""
     from agentrunner.storage.index import RunIndex
 
-    folder = environment.state_dir(output.state_dir)
-    rows = [row for row in RunIndex(folder).runs(here()) if row.waiting]
+    rows = [row for row in RunIndex(output.state).runs(here()) if row.waiting]
     if not (run or rows):
-        run_for(verb, None, output.state_dir, output)  # says that none waits
+        run_for(verb, None, output)  # says that none waits
     if run:
-        run_for(verb, run, output.state_dir, output)  # says that there is no such run
+        run_for(verb, run, output)  # says that there is no such run
     name = run or (rows[0].run_id if len(rows) == 1 else "")
     remedy = f"agentrunner show {name} has the command" if name else f"agentrunner {verb} --help"
     return UsageError(what, remedy=remedy)
@@ -357,21 +352,21 @@ def accept(
     _check_own_words(reason, "--reason")
     named = list(words or [])
     if interactive(output) and not any(not word.upper().startswith("AC-") for word in named):
-        named.insert(0, run_for("accept", None, output.state_dir, output))
+        named.insert(0, run_for("accept", None, output))
 
     async def work(options: Options) -> Result:
         # In a thread: reading a run's criteria uses an event loop of its own.
         given = list(named)
         if known_red:
             _check_alone(unchanged)
-            run_id, more = _run_of(given, output)
+            run_id, more = _run_and_names(given, output, tests=True)
             names = [*known_red, *more]
             result = await api.accept(
                 run_id, reason, known_red=names, by=by or user_name(), how=options
             )
             line.append(await asyncio.to_thread(_line_for, options.state_dir, run_id))
             return result
-        run_id, criteria = await asyncio.to_thread(_run_and_criteria, given, output)
+        run_id, criteria = await asyncio.to_thread(_run_and_names, given, output, tests=False)
         return await api.accept(
             run_id,
             reason,
@@ -406,16 +401,6 @@ def _check_alone(unchanged: bool) -> None:
         )
 
 
-def _run_of(words: list[str], output: Output) -> tuple[str, list[str]]:
-    """Return the run, and the other words: further names after `--known-red`."""
-    if words:
-        try:
-            return resolve(words[0], output.state_dir)[1], words[1:]
-        except UsageError:
-            pass
-    return run_for("accept", None, output.state_dir, output), words
-
-
 def _line_for(state_dir: Path, run_id: str) -> str:
     """Return the line for the task file that keeps a run's known reds; "" if the run is gone."""
     from agentrunner.engine.commits import load_task_of
@@ -429,17 +414,21 @@ def _line_for(state_dir: Path, run_id: str) -> str:
     return task_file_line(load_task_of(folder), RunLog(folder.log_file))
 
 
-def _run_and_criteria(words: list[str], output: Output) -> tuple[str, list[str]]:
-    """Return run and criteria: the first word is the run, unless the default run has that id."""
+def _run_and_names(words: list[str], output: Output, *, tests: bool) -> tuple[str, list[str]]:
+    """Return the run, which the first word may name, and the other words: criteria or `tests`.
+
+    A first word that is no run is a test, or a criterion of the default run; else it raises.
+    """
     if not words:
-        return run_for("accept", None, output.state_dir, output), []
+        return run_for("accept", None, output), []
     try:
         return resolve(words[0], output.state_dir)[1], words[1:]
     except UsageError:
-        run_id = run_for("accept", None, output.state_dir, output)
+        run_id = run_for("accept", None, output)
+        if tests:
+            return run_id, words
         standing = api.look_sync(run_id, state_dir=output.state_dir)
-        known = {one.id for one in standing.acceptance_criteria}
-        if words[0] not in known:
+        if words[0] not in {one.id for one in standing.acceptance_criteria}:
             raise
         return run_id, words
 
@@ -449,7 +438,7 @@ def cancel(run: opt.FittingRun = None, *, output: Output) -> int:
     """End a run; the files stay as they are."""
 
     async def work(options: Options) -> Result:
-        run_id = run_for("cancel", run, output.state_dir, output)
+        run_id = run_for("cancel", run, output)
         _refuse_ended(options.state_dir, run_id)
         result = await api.cancel(run_id, options)
         # The run ends FAILED, but that is what was requested.

@@ -22,9 +22,8 @@ import typer
 import agentrunner
 from agentrunner import __version__, environment
 from agentrunner.commands import options as opt
-from agentrunner.commands.announced import announced_trial
 from agentrunner.commands.chosen import Taken, chosen
-from agentrunner.commands.console import Output, form_of, interactive, show, tell
+from agentrunner.commands.console import Output, form_of, interactive, show, show_json, tell
 from agentrunner.commands.obstacles import obstacles
 from agentrunner.commands.planner_probe import NOT_ASKED, probe_planner
 from agentrunner.commands.policy_findings import login_findings, policy_findings
@@ -94,7 +93,7 @@ def doctor(
             else look()
         )
     if as_json:
-        show(json.dumps(asdict(report)))
+        show_json(asdict(report))
         return 0 if report.ready else InfraError.exit_code
     if not fix:
         show(doctor_screen(report, *form_of(sys.stdout)))
@@ -144,11 +143,11 @@ def examine(
     candidates = candidates_of(repo / part)
     taken = chosen(repo, environ, state_dir, bool(candidates), policy, connect=True)
     worker = taken.kinds.get("worker") or USUAL_WORKER
-    trial = announced_trial(
+    trial = SandboxTrial(
         repo, candidates, state_dir,
         environ=environ, skip=skip or is_own_clone(repo), part=part, worker_kind=worker,
         policy=policy,
-    )  # fmt: skip
+    ).run()  # fmt: skip
     looks = asyncio.run(probe_sandboxes(repo, environ, state_dir, worker))
     home = environ.get("HOME", "")
     workers, planners = available_workers(repo), available_planners(environ, repo)

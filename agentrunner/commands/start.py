@@ -16,7 +16,7 @@ import typer
 from agentrunner import api
 from agentrunner.commands import options as opt
 from agentrunner.commands.command_line import is_goal
-from agentrunner.commands.console import Output, show, tell, width_of
+from agentrunner.commands.console import Output, show, show_json, tell, width_of
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.command_line import (
     AlreadyExists,
@@ -187,7 +187,7 @@ def _cassette(record: Path | None, replay: Path | None, repo: Path) -> Cassette:
             path="--replay",
             remedy="agentrunner run … --record FILE makes one",
         )
-    return Cassette(*(path.resolve() if path else None for path in (record, replay)))
+    return Cassette(record and record.resolve(), replay and replay.resolve())
 
 
 def _refuse_state(spec: TaskSpec) -> None:
@@ -300,7 +300,6 @@ def _detect_test(repo: Path) -> str | None:
 def _dry_run(spec: TaskSpec, output: Output, policy: Path | None) -> int:
     """Show header, criteria, checks, the worker's command, mounts and network; spends nothing."""
     import asyncio
-    import json
 
     from agentrunner.engine.dry_run import preview
     from agentrunner.screens.live import header_rows
@@ -309,7 +308,7 @@ def _dry_run(spec: TaskSpec, output: Output, policy: Path | None) -> int:
     plan = asyncio.run(preview(spec, api.options(output.state_dir, policy=policy)))
     code = InfraError.exit_code if plan["missing"] else 0
     if output.json:
-        show(json.dumps(plan))
+        show_json(plan)
         return code
     screen = dry_run_screen(
         header_rows(plan["header"], os.environ.get("HOME", "")),
@@ -342,7 +341,6 @@ def validate(
     as_json: opt.OneJson = False,
 ) -> int:
     """Check a task file or PRD; show what each criterion executes, and what counts as tests."""
-    import json
 
     from agentrunner.commands.policy_findings import policy_line
     from agentrunner.discovery.proof import proof_inputs
@@ -365,8 +363,7 @@ def validate(
         warnings = [*problems, *([] if spec.criteria else [NO_CRITERIA]), *_schema_warnings(spec)]
         values = {"valid": True, "criteria": _criteria_rows(spec), "inputs": inputs.lists,
                 "warnings": warnings, "error": None}  # fmt: skip
-        show(json.dumps(values))
-        return 0
+        return show_json(values)
     width = width_of(sys.stdout)
     show(criteria_of(name, spec, width))
     for text in counts_lines(inputs.lists):
@@ -381,7 +378,6 @@ def validate(
 @contextlib.contextmanager
 def _as_invalid(*, as_json: bool) -> Iterator[None]:
     """Print the object of `validate --json` for a file that is not valid, too."""
-    import json
 
     try:
         yield
@@ -389,7 +385,7 @@ def _as_invalid(*, as_json: bool) -> Iterator[None]:
         if as_json:
             inputs: dict[str, list[str]] = {"tests": [], "product": [], "unsure": []}
             none = {"criteria": [], "inputs": inputs, "warnings": []}
-            show(json.dumps({"valid": False, **none, "error": error.as_dict()}))
+            show_json({"valid": False, **none, "error": error.as_dict()})
         raise
 
 

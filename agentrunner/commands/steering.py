@@ -93,7 +93,7 @@ def looking(setting: Setting) -> str:
 
 
 class PlanSteering:
-    """At most one plan under way, in the event loop of the chat."""
+    """At most one plan under way, in the event loop of the chat; each method returns a sentence."""
 
     def __init__(
         self, execute: PlanExecution, look: Callable[[], str], tell: Callable[[str], None]
@@ -120,6 +120,7 @@ class PlanSteering:
         return "The plan is under way. Talk on, or /status."
 
     def pause(self) -> str:
+        """Begin no further task; those at work continue."""
         if not self.running:
             return "Nothing is under way."
         self._paused = True
@@ -143,6 +144,7 @@ class PlanSteering:
         return "Stopped. /run resumes the tasks."
 
     def status(self) -> str:
+        """Return how the tasks stand as a screen."""
         paused = "\n\nPaused: no further task is begun. /resume continues."
         return self._look() + (paused if self.running and self._paused else "")
 

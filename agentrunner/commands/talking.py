@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import shlex
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agentrunner import api
 from agentrunner.commands.answer_line import answer_line
 from agentrunner.commands.command_line import is_no, is_yes
 from agentrunner.commands.console import (
     Output,
-    form_of,
     interactive,
     paint_for,
     show,
+    show_error,
+    show_json,
     tell,
     width_of,
 )
@@ -35,7 +35,6 @@ from agentrunner.plans.patch import PatchRejected
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.proposal import Proposal, keep, kept, waiting
 from agentrunner.plans.store import PlanChange, PlanStore
-from agentrunner.screens.errors import error_screen
 from agentrunner.screens.layout import count, flat, wrap
 from agentrunner.screens.plan_diff import diff_lines, proposal_screen
 from agentrunner.text.cut import cut
@@ -158,7 +157,7 @@ async def proposed(
             plan = talk.accept(proposal)
         except (PlanConflict, PatchRejected) as error:
             conflict, tries = error, tries - 1
-            _tell(error)
+            show_error(error)
         else:
             return applied(proposal, plan, talk.store, as_json=as_json, chat=chat)
     raise conflict
@@ -263,20 +262,16 @@ def _show(proposal: Proposal, talk: Conversation, *, chat: bool) -> None:
     show(proposal_screen(proposal, asked, width=width, paint=paint, chat=chat))
 
 
-def _tell(error: PlanConflict | PatchRejected) -> None:
-    show(error_screen(error, *form_of(sys.stderr)), sys.stderr)
-
-
 def _nothing(proposal: Proposal, talk: Conversation, *, as_json: bool) -> int:
     """Report that the planner changes nothing: it only replied, or asks something first."""
     if as_json:
-        show(json.dumps(proposal_json(proposal, talk.store, applied=False)))
+        show_json(proposal_json(proposal, talk.store, applied=False))
     return WAITS if proposal.questions else 0
 
 
 def _kept(proposal: Proposal, talk: Conversation, *, as_json: bool) -> int:
     if as_json:
-        show(json.dumps(proposal_json(proposal, talk.store, applied=False)))
+        show_json(proposal_json(proposal, talk.store, applied=False))
     else:
         tell(f"\nNothing is changed yet.\nNext:  agentrunner plan accept --id {proposal.id}")
     return WAITS
@@ -292,7 +287,7 @@ def applied(
 ) -> int:
     """Report that a proposal is now the plan."""
     if as_json:
-        show(json.dumps(proposal_json(proposal, store, applied=True)))
+        show_json(proposal_json(proposal, store, applied=True))
     else:
         back = "/undo" if chat else "agentrunner plan undo"
         tasks = count(len(plan.tasks), "task")
@@ -304,8 +299,7 @@ def undone(before: Plan, after: Plan, change: PlanChange, *, as_json: bool = Fal
     """Report what was undone."""
     if as_json:
         values = {"version": after.version, "undone": change.version, "message": change.message}
-        show(json.dumps(values))
-        return 0
+        return show_json(values)
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     message = cut(flat(change.message), 60)
     head = f'Taken back: version {change.version} by {flat(change.author)}, "{message}"'
@@ -329,13 +323,10 @@ def proposal_json(proposal: Proposal, store: PlanStore, *, applied: bool) -> dic
         "deleted": [_node_json(proposal.before, node_id) for node_id in change.deleted],
         "moved": [_node_json(proposal.after, node_id) for node_id in change.moved],
         "changed": [
-            {
-                **_node_json(proposal.after, node_id),
-                "fields": [_plain(asdict(field)) for field in fields],
-            }
+            {**_node_json(proposal.after, node_id), "fields": list(map(asdict, fields))}
             for node_id, fields in change.changed
         ],
-        "conflicts": [_plain(asdict(one)) for one in proposal.conflicts],
+        "conflicts": list(map(asdict, proposal.conflicts)),
         "questions": list(proposal.questions),
         "open_questions": questions_json(store),
     }
@@ -347,7 +338,7 @@ def plan_json(plan: Plan, store: PlanStore) -> dict[str, object]:
         "version": plan.version,
         "goal": plan.goal,
         "nodes": [_node_json(plan, node_id) for node_id in plan.walk() if node_id in plan.designs],
-        "conflicts": [_plain(asdict(one)) for one in plan.conflicts],
+        "conflicts": list(map(asdict, plan.conflicts)),
         "open_questions": questions_json(store),
     }
 
@@ -364,7 +355,7 @@ def task_json(plan: Plan, store: PlanStore, task_id: str) -> dict[str, object]:
 
 
 def _all_of(plan: Plan, node_id: str) -> dict[str, object]:
-    return {**_node_json(plan, node_id), **_plain(asdict(plan.designs[node_id]))}
+    return {**_node_json(plan, node_id), **asdict(plan.designs[node_id])}
 
 
 def _node_json(plan: Plan, node_id: str) -> dict[str, object]:
@@ -386,8 +377,3 @@ def questions_json(store: PlanStore) -> list[dict[str, object]]:
 
     asked = waiting_questions(store)
     return [{"id": one.id, "task_id": one.task_id, "text": one.text} for one in asked]
-
-
-def _plain(value: Mapping[str, Any]) -> dict[str, object]:
-    plain: dict[str, object] = json.loads(json.dumps(value))
-    return plain

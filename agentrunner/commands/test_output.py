@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from agentrunner.commands.console import show
+from agentrunner.commands.console import show, show_json
 from agentrunner.errors.runs import NoTestOutput
 from agentrunner.screens.layout import count
 from agentrunner.state.rounds import round_of
@@ -45,8 +44,7 @@ def show_test_output(
             "red": event.get("red") or [],
             "output": text,
         }
-        show(json.dumps(data))
-        return 0
+        return show_json(data)
     # A pipe gets it unchanged; a terminal gets no foreign control sequences.
     show((sanitize(text) if sys.stdout.isatty() else text).rstrip("\n"))
     return 0

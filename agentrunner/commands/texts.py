@@ -4,37 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 import typer
 
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import show
+from agentrunner.commands.console import show, show_json
 from agentrunner.errors import ProtocolError
 from agentrunner.errors.command_line import UnknownCode, UnknownSchema
 from agentrunner.errors.task_files import Unreadable
 
-
-class MessageKind(StrEnum):
-    """The types of a planner's reply."""
-
-    plan_task = "plan_task"
-    next_action = "next_action"
-    completion_assessment = "completion_assessment"
-    decompose = "decompose"
-    plan_patch = "plan_patch"
-
-
-SCHEMAS = ("task", "policy", "result", "event", *(str(message) for message in MessageKind))
+Asked = Literal["plan_task", "next_action", "completion_assessment", "decompose", "plan_patch"]
+"""See `protocol.message.MessageType`, which is not loaded for a text."""
+SCHEMAS = ("task", "policy", "result", "event", *get_args(Asked))
 
 
 @opt.with_file
 def parse(
-    message: Annotated[
-        MessageKind, typer.Argument(metavar="TYPE", help="plan_task, next_action, …")
-    ],
+    message: Annotated[Asked, typer.Argument(metavar="TYPE", help="plan_task, next_action, …")],
     file: Annotated[str, typer.Argument(metavar="[FILE|-]", help="Default: stdin.")] = "-",
     truncated: Annotated[
         bool, typer.Option("--truncated", help="The reply was cut at its length limit.")
@@ -45,13 +33,12 @@ def parse(
 
     try:
         reason = "length" if truncated else "stop"
-        reply = parse_reply(_bytes_of(file), message.value, finish_reason=reason)
+        reply = parse_reply(_bytes_of(file), message, finish_reason=reason)
     except ProtocolError as error:
         refused = {"code": error.fault, "path": error.path, "message": error.message}
-        show(json.dumps({"error": refused}, ensure_ascii=False))
+        show_json({"error": refused}, ensure_ascii=False)
         return error.exit_code
-    show(json.dumps(reply.as_dict(), ensure_ascii=False))
-    return 0
+    return show_json(reply.as_dict(), ensure_ascii=False)
 
 
 def _bytes_of(file: str) -> bytes:
@@ -98,10 +85,11 @@ def _schema(name: str) -> dict[str, object]:
         from agentrunner.events import event_schema
 
         return event_schema()
-    if name in SCHEMAS:
-        from agentrunner.protocol import message_schema
+    for kind in get_args(Asked):
+        if name == kind:
+            from agentrunner.protocol import message_schema
 
-        return dict(message_schema(MessageKind(name).value))
+            return dict(message_schema(kind))
     raise UnknownSchema(f'there is no schema "{name}".', remedy="agentrunner schema")
 
 
@@ -146,7 +134,7 @@ def explain(
         )
     text = page(kinds[code]).rstrip("\n")
     if as_json:
-        show(json.dumps({"code": code, "text": text}, ensure_ascii=False))
+        show_json({"code": code, "text": text}, ensure_ascii=False)
     else:
         _show_in_terminal(text)
     return 0
@@ -178,7 +166,7 @@ def _show_page(name: str, *, as_json: bool) -> int:
         raise UnknownCode(f'there is no page "{wanted}".', remedy=f"agentrunner explain {near[0]}")
     text = sanitize(pages[wanted].read_text("utf-8")).rstrip("\n")
     if as_json:
-        show(json.dumps({"page": wanted, "text": text}, ensure_ascii=False))
+        show_json({"page": wanted, "text": text}, ensure_ascii=False)
     else:
         _show_in_terminal(text)
     return 0

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from agentrunner.commands.console import tell
 from agentrunner.environment import home_of
 from agentrunner.errors import AgentRunnerError
+from agentrunner.screens.layout import count, flat
 from agentrunner.verification.results.commands import texts_run
 
 if TYPE_CHECKING:
@@ -37,7 +41,26 @@ _NAMED = "export PYTEST_ADDOPTS=-rfE; "
 
 
 class SandboxTrial(Struct):
-    """The results of a sandbox and of the commands in it."""
+    """Commands that are tried in the sandbox that a run would use, without network.
+
+    They run on a copy of the repository's files, which is deleted afterwards: the repository is not
+    changed. At most three commands that need no set-up are tried, each for at most a minute.
+    """
+
+    repo: Path
+    candidates: Sequence[FoundCommand]
+    state_dir: Path
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    skip: bool = False
+    """Whether the sandbox is opened, but nothing runs."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """What `task.env` would give them."""
+    part: str = "."
+    """The folder that they run in."""
+    worker_kind: str = ""
+    """The worker whose image a sandbox with images uses."""
+    policy: Path | None = None
+    """A file that limits what is shown there."""
 
     sandbox: str = ""
     """What the sandbox isolates; "" if none could be opened."""
@@ -57,77 +80,42 @@ class SandboxTrial(Struct):
     """Why the files could not be copied for the trial."""
     stopped: bool = False
     """Whether Ctrl-C ended the trial early."""
+    done: dict[str, TriedCommand] = field(default_factory=dict)
+    """By command as it was found; filled during the trial, so that Ctrl-C loses nothing."""
 
     @property
     def best(self) -> TriedCommand | None:
         """The best candidate, for the task."""
         return self.seen[0] if self.seen else None
 
+    def run(self) -> SandboxTrial:
+        """Try the first candidates, announced on stderr; Ctrl-C keeps the results until then."""
+        from agentrunner.discovery.judging import not_tried, ranked
 
-def try_tests(
-    repo: Path,
-    candidates: Sequence[FoundCommand],
-    environ: Mapping[str, str],
-    state_dir: Path,
-    *,
-    on_try: Callable[[str], None] | None = None,
-    skip: bool = False,
-    env: Mapping[str, str] | None = None,
-    part: str = ".",
-    worker_kind: str = "",
-    policy: Path | None = None,
-) -> SandboxTrial:
-    """Try the first candidates in the sandbox that a run would use, without network.
-
-    They run on a copy of the repository's files, which is deleted afterwards: the repository is not
-    changed. `env` is what `task.env` would give them, `part` the folder that they run in,
-    `worker_kind` the worker whose image a sandbox with images uses, `policy` a file that limits
-    what is shown there. At most three commands that need no set-up are tried, each for at most a
-    minute. `on_try` is called with each command before it starts; with `skip` the sandbox is opened
-    but nothing runs. Ctrl-C ends the trial and keeps the results until then.
-    """
-    from agentrunner.discovery.judging import not_tried, ranked
-
-    trial = SandboxTrial()
-    done: dict[str, TriedCommand] = {}
-    attempt = _Attempt(
-        repo, environ, state_dir, on_try, trial, done, env or {}, part, worker_kind, policy
-    )
-    try:
-        asyncio.run(attempt.all([] if skip else _chosen(candidates)))
-    except KeyboardInterrupt:
-        trial.stopped = True
-    why = "Ctrl-C" if trial.stopped else "--no-try" if skip else trial.uncopied
-    seen = [done.get(one.command) or not_tried(one, one.needs or why) for one in candidates]
-    trial.seen = ranked(seen)
-    return trial
-
-
-def _chosen(candidates: Sequence[FoundCommand]) -> list[FoundCommand]:
-    return [one for one in candidates if not one.needs][:MOST]
-
-
-class _Attempt(Struct):
-    """One sandbox and the commands tried in it."""
-
-    repo: Path
-    environ: Mapping[str, str]
-    state_dir: Path
-    on_try: Callable[[str], None] | None
-    trial: SandboxTrial
-    done: dict[str, TriedCommand]
-    """By command as it was found; filled during the trial, so that Ctrl-C loses nothing."""
-    env: Mapping[str, str] = field(default_factory=dict)
-    part: str = "."
-    worker_kind: str = ""
-    policy: Path | None = None
+        chosen = [] if self.skip else [one for one in self.candidates if not one.needs][:MOST]
+        if chosen:
+            what = count(len(chosen), "test command")
+            notice = f"Trying {what} on a copy of the files, without network."
+            tell(f"{notice} Ctrl-C or --no-try skips it.", sys.stderr)
+        try:
+            asyncio.run(self._try_all(chosen))
+        except KeyboardInterrupt:
+            self.stopped = True
+        why = "Ctrl-C" if self.stopped else "--no-try" if self.skip else self.uncopied
+        self.seen = ranked(
+            [
+                self.done.get(one.command) or not_tried(one, one.needs or why)
+                for one in self.candidates
+            ]
+        )
+        return self
 
     @property
     def place(self) -> Path:
         """The folder that the commands run in."""
         return self.repo / self.part
 
-    async def all(self, chosen: Sequence[FoundCommand]) -> None:
+    async def _try_all(self, chosen: Sequence[FoundCommand]) -> None:
         from agentrunner.config.agents import WorkerSpec
         from agentrunner.engine.resources import started_programs
         from agentrunner.sandboxes.base import SandboxOrder
@@ -156,11 +144,11 @@ class _Attempt(Struct):
                     "auto", spec, self.environ, home, state_root=self.state_dir
                 )
             except AgentRunnerError as error:
-                self.trial.problem = error
+                self.problem = error
                 return
             try:
                 self._note(sandbox, home)
-                self.trial.caches = spec.caches
+                self.caches = spec.caches
                 inside = DecisionSandbox(sandbox, self.repo, folder, str, self.environ, self.env)
                 copy = await self._make_copy(folder) if chosen else None
                 for found in chosen if copy else ():
@@ -192,20 +180,18 @@ class _Attempt(Struct):
 
     async def _make_copy(self, folder: RunFolder) -> CopyOfRepo | None:
         """Make a copy for the trial below `folder`; return None if it fails, and record why."""
-        from agentrunner.commands.trial_copy import copy_of
-
         try:
-            return await asyncio.to_thread(copy_of, self.repo, folder.root / "trial")
+            return await asyncio.to_thread(_copy_of, self.repo, folder.root / "trial")
         except (AgentRunnerError, OSError) as error:
-            self.trial.uncopied = str(getattr(error, "message", "") or error)
+            self.uncopied = str(getattr(error, "message", "") or error)
             return None
 
     def _note(self, sandbox: Sandbox, home: Path) -> None:
         from agentrunner.sandboxes.choose import AutoSandbox
 
-        self.trial.sandbox, self.trial.kind = sandbox.describe(), sandbox.kind
-        self.trial.reason = sandbox.reason if isinstance(sandbox, AutoSandbox) else ""
-        self.trial.tools = tuple(
+        self.sandbox, self.kind = sandbox.describe(), sandbox.kind
+        self.reason = sandbox.reason if isinstance(sandbox, AutoSandbox) else ""
+        self.tools = tuple(
             str(mount.source)
             for mount in sandbox.mounts()
             if mount.read_only
@@ -232,8 +218,9 @@ class _Attempt(Struct):
         from agentrunner.discovery.judging import TriedCommand
         from agentrunner.verification.rooms.start_up import why_not_started
 
-        if self.on_try:
-            self.on_try(found.command)
+        where = "" if self.part == "." else f" in {flat(self.part)}"
+        text = f"running `{flat(found.command)}`{where} in the sandbox (at most {TRY_SEC} s) ..."
+        tell(f"  {text}", sys.stderr)
         left = float(TRY_SEC)
         try:
             while True:
@@ -280,3 +267,28 @@ class _Attempt(Struct):
 
 def _output(folder: RunFolder, ran: CommandOutcome) -> str:
     return (folder.root / ran.output.path).read_text(errors="replace")
+
+
+def _copy_of(repo: Path, place: Path) -> CopyOfRepo:
+    """Copy the files as a run would verify them into the new folder `place`. Blocks.
+
+    Ignored folders are copied, too; one that is too large is mounted read-only at its own place.
+    Raises GitFailed, InfraError and OSError.
+    """
+    from agentrunner.git.snapshots import Snapshots
+    from agentrunner.sandboxes.base import Mount
+    from agentrunner.verification.rooms.decision_sandbox import CopyOfRepo
+    from agentrunner.verification.rooms.sealed import copy_folder, fits
+
+    place.mkdir(mode=0o700)
+    target = place / "tree"
+    snapshots = Snapshots(place / "store", repo)
+    snapshots.export_tree(snapshots.take().tree, target)
+    mounts = []
+    for name in snapshots.ignored_folders():
+        if fits(repo / name):
+            copy_folder(repo / name, target / name)
+        else:
+            (target / name).mkdir(parents=True, exist_ok=True)
+            mounts.append(Mount(repo / name, repo / name, read_only=True))
+    return CopyOfRepo(target, tuple(mounts))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,10 +11,11 @@ import typer
 
 from agentrunner import api
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import paint_for, show, width_of
+from agentrunner.commands.console import paint_for, show, show_json, width_of
 from agentrunner.commands.which_run import resolve
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import NotARun
+from agentrunner.text.cut import some_of
 
 if TYPE_CHECKING:
     from agentrunner.api import Verification
@@ -61,7 +61,7 @@ def verify(
         api.verify(run_id, mutants_sec=seconds, on_event=on_event, state_dir=folder)
     )
     if as_json:
-        show(json.dumps({**found.as_json(), "exit_code": found.exit_code}, ensure_ascii=False))
+        show_json({**found.as_json(), "exit_code": found.exit_code}, ensure_ascii=False)
     else:
         show(_screen(found))
     return found.exit_code
@@ -84,9 +84,8 @@ def _screen(found: Verification) -> str:
     lines += [*criteria_rows(rows, width, paint, len(rows)), ""] if rows else []
     lines += [line for text in found.missing for line in wrap(text, width, "  ")]
     if paths := found.differs_here:
-        more = f" and {len(paths) - 2} more" * (len(paths) > 2)
         lines += [
-            f"  note: the repository has changed since in {', '.join(paths[:2])}{more};",
+            f"  note: the repository has changed since in {some_of(paths, 2)};",
             "  what the run delivered was verified, not what is there now",
         ]
     if found.mutation is not None:

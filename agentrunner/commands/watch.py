@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agentrunner import api, environment
+from agentrunner import api
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Console, Output, interactive, tell
 from agentrunner.commands.which_run import here
@@ -57,7 +57,7 @@ def watch(
         return _Watch(run_id, output).to_the_end()
     except KeyboardInterrupt:
         if not output.json:
-            goes_on = is_driven(environment.state_dir(output.state_dir), run_id)
+            goes_on = is_driven(output.state, run_id)
             now = f"continues.  agentrunner watch {run_id}"
             if not goes_on:
                 now = f"waits for you.  agentrunner answer {run_id}"
@@ -75,7 +75,7 @@ def _find_run(name: str | None, output: Output) -> str:
     from agentrunner.storage.index import RunIndex
     from agentrunner.storage.plan_folder import plan_folder
 
-    state = environment.state_dir(output.state_dir)
+    state = output.state
     if name:
         return RunIndex(state).find(name, here())
     folder = plan_folder(state, here())
@@ -92,7 +92,7 @@ def _find_run(name: str | None, output: Output) -> str:
         if ask_which("Both the plan and a run are at work here.", asked, Console(output)) == "p":
             return ""
     try:
-        return run_for("watch", None, output.state_dir, output)
+        return run_for("watch", None, output)
     except UsageError:
         if rows and not any(row.waiting or row.running for row in rows):
             return "" if rows[0].part_of else rows[0].run_id  # its end is shown at once
@@ -108,7 +108,7 @@ class _Watch:
 
         self._run_id = run_id
         self._output = output
-        self._state_dir = environment.state_dir(output.state_dir)
+        self._state_dir = output.state
         self._folder = RunFolder.open(self._state_dir, run_id)
         # The driving process uses the settings itself
         notifier = notifier_of(output.notify, settings=False)

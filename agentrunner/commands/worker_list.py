@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import show, width_of
+from agentrunner.commands.console import show, show_json, width_of
 from agentrunner.commands.which_run import here
 from agentrunner.environment import home_of
 
@@ -28,7 +27,7 @@ def workers(
     rows = list_workers(here(), os.environ)
     if as_json:
         for row in rows:
-            show(json.dumps(row))
+            show_json(row)
         return 0
     show(workers_screen(rows, os.environ.get("HOME", ""), width_of(sys.stdout)))
     return 0

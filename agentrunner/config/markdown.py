@@ -13,6 +13,8 @@ from agentrunner.errors import UsageError
 from agentrunner.text.lazy_regex import lazy_regex
 
 Kind = Literal["heading", "code", "comment", "blank", "text"]
+Language = Literal["en", "ja"]
+"""A language that prompts and notes are written in."""
 
 _FENCE = lazy_regex(r"\s*(?:(?P<ticks>`{3,})[^`]*|(?P<tildes>~{3,}).*)$")
 _HEADING = lazy_regex(r" {0,3}(#{1,6})(?:[ \t\u3000]+(.*))?$")
@@ -137,7 +139,7 @@ def has_japanese(text: str) -> bool:
     return bool(_KANA.search(text) or _KANJI.search(text))
 
 
-def detect_language(text: str) -> Literal["en", "ja"]:
+def detect_language(text: str) -> Language:
     """Return `ja` if there are kana, and kana and kanji are a tenth of the letters outside code."""
     prose = "\n".join(line.text for line in lines_of(text) if line.kind not in ("code", "comment"))
     kana, kanji = len(_KANA.findall(prose)), len(_KANJI.findall(prose))

@@ -30,6 +30,7 @@ from agentrunner.config.agents import (
 )
 from agentrunner.config.budget import BudgetSpec
 from agentrunner.config.config_model import ConfigModel, from_text
+from agentrunner.config.markdown import Language
 from agentrunner.config.naming import is_safe_id
 from agentrunner.config.sandbox import Hosts, SandboxSpec
 from agentrunner.environment import loads_code
@@ -428,9 +429,9 @@ class TaskSpec(BaseModel):
     """The replies of a `script` planner."""
     patterns_text: str | None = None
     template_text: str | None = None
-    language: Literal["en", "ja"] = "en"
+    language: Language = "en"
     """Of prompts: `runner.meta.language`, or read off the PRD."""
-    note_language: Literal["en", "ja"] = "en"
+    note_language: Language = "en"
     places: dict[str, str] = {}
     """Where settings of `runner` and commands of `task` were written: dotted name to
     "task.yaml:21" or "--sandbox". What is not in here is a default."""
@@ -488,8 +489,19 @@ class TaskSpec(BaseModel):
         """Return the same task with another `runner.worker`."""
         if worker is self.runner.worker:
             return self
-        runner = self.runner.model_copy(update={"worker": worker})
-        return self.model_copy(update={"runner": runner})
+        return self.with_runner(worker=worker)
+
+    def with_runner(self, **sections: Any) -> TaskSpec:
+        """Return the same task with these sections of `runner` in place of its own."""
+        return self.model_copy(update={"runner": self.runner.model_copy(update=sections)})
+
+    def with_planner(self, **settings: Any) -> TaskSpec:
+        """Return the same task with these settings of `runner.meta` in place of its own."""
+        return self.with_runner(meta=self.runner.meta.model_copy(update=settings))
+
+    def with_sandbox(self, **settings: Any) -> TaskSpec:
+        """Return the same task with these settings of `runner.sandbox` in place of its own."""
+        return self.with_runner(sandbox=self.runner.sandbox.model_copy(update=settings))
 
     @property
     def completion(self) -> Literal["evidence", "strict", "judged"]:

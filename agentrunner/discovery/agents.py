@@ -144,9 +144,10 @@ def choose_worker(facts: Facts, barred: Barred, sandbox_kind: str) -> Choice:
             remedy="agentrunner workers   tells how to install one; then give it a key or a login",
             nothing_spent=True,
         )
+    kinds_here = ", ".join(cli.kind for cli in installed)
     raise WorkerNotReady(
-        f"{_listed([cli.kind for cli in installed])} installed here, and nothing that may be used "
-        "has a way to its model."
+        f"{kinds_here} {'is' if len(installed) == 1 else 'are'} installed here, and nothing that "
+        "may be used has a way to its model."
         if installed
         else "No worker that could be chosen is allowed here.",
         path="runner.worker.kind",
@@ -170,10 +171,6 @@ def _exclusions(candidates: Sequence[Cli], barred: Barred) -> str:
     """Return which candidates policies exclude, as part of the reason for the choice."""
     barriers = [f"; not {cli.kind}: {barred(cli.kind)}" for cli in candidates if barred(cli.kind)]
     return "".join(barriers)
-
-
-def _listed(kinds: Sequence[str]) -> str:
-    return f"{', '.join(kinds)} {'is' if len(kinds) == 1 else 'are'}"
 
 
 # -- collecting facts -----------------------------------------------------------------------------
@@ -325,18 +322,20 @@ def settle(
     runner = spec.runner
     if AUTO not in (runner.meta.kind, runner.worker.kind):
         return spec, []
+    own, test = runner.worker.auth, spec.task.test
+    provable = test is not None or any(is_executable(one.check, None) for one in spec.criteria)
     facts = look(
         Path(spec.repo),
         runner,
         environ,
         state_dir,
-        auth=_written_auth(spec),
+        auth=own if own == "login" or "runner.worker.auth" in spec.places else None,
         no_login=[name for name in ("meta", "worker") if login_barred(name, policies)],
         replays=replays,
     )
     may_plan, may_work = by_policies(policies, "meta"), by_policies(policies, "worker")
     ways: dict[str, Callable[[], Choice]] = {
-        "meta": lambda: choose_planner(facts, may_plan, provable=_provable(spec)),
+        "meta": lambda: choose_planner(facts, may_plan, provable=provable),
         "worker": lambda: choose_worker(facts, may_work, runner.sandbox.kind),
     }
     chosen, update, missing = dict(spec.chosen), dict[str, Any](), []
@@ -361,14 +360,3 @@ def settle(
 def by_policies(policies: Sequence[Policy], section: str) -> Barred:
     """Return a function that says why policies exclude a kind of `worker` or `meta`."""
     return lambda kind: barred(kind, section, policies)
-
-
-def _written_auth(spec: TaskSpec) -> Auth | None:
-    """Return the credential that the task sets for its worker, if it does."""
-    auth = spec.runner.worker.auth
-    return auth if auth == "login" or "runner.worker.auth" in spec.places else None
-
-
-def _provable(spec: TaskSpec) -> bool:
-    test = spec.task.test
-    return test is not None or any(is_executable(one.check, None) for one in spec.criteria)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import re
-import struct
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
 from agentrunner.config.repo import is_repository
 from agentrunner.discovery.git import git_dir
+from agentrunner.git.user_index import IndexDamaged, read_index
+from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.results.files import text_of
 
 MOST_FILES = 200_000
-MOST_INDEX = 64_000_000
-"""Largest index that is read, in bytes."""
 MOST_BYTES = 400_000
 """Most bytes read of one file."""
-_FOLDER_MODE = 0o040000
+_SHA256 = lazy_regex(r"(?im)^\s*objectformat\s*=\s*sha256")
 
 
 def files_of(repo: Path, most: int = MOST_FILES) -> list[str] | None:
@@ -25,8 +26,7 @@ def files_of(repo: Path, most: int = MOST_FILES) -> list[str] | None:
     These are the files of git's index; without an index, all files on disk. Names that are not
     UTF-8 and missing files are left out. Blocks.
     """
-    index = _index_of(repo)
-    found = _tracked(index, _hash_size(repo)) if index is not None else None
+    found = _tracked(git_dir(repo))
     if found is None:
         return _on_disk(repo, most)
     return found if len(found) <= most else None
@@ -49,69 +49,22 @@ def reader_of(repo: Path) -> Callable[[str], bytes | None]:
     return read
 
 
-def _index_of(repo: Path) -> bytes | None:
-    place = git_dir(repo) / "index"
+def _tracked(git: Path) -> list[str] | None:
+    """Return the paths in the index of a git folder; None without one that can be read."""
+    configs = (text_of(place / "config", 100_000) for place in (git, git.parent.parent))
     try:
-        if not place.is_file() or place.stat().st_size > MOST_INDEX:
-            return None
-        return place.read_bytes()
-    except OSError:
+        sha256 = _SHA256.search(next(filter(None, configs), "")) is not None
+        index = read_index(os.fsencode(git / "index"), sha256=sha256)
+    except IndexDamaged:
         return None
-
-
-def _hash_size(repo: Path) -> int:
-    for place in (git_dir(repo), git_dir(repo).parent.parent):
-        try:
-            text = (place / "config").read_text(encoding="utf-8", errors="replace")[:100_000]
-        except OSError:
-            continue
-        return 32 if re.search(r"^\s*objectformat\s*=\s*sha256", text, re.M | re.I) else 20
-    return 20
-
-
-def _tracked(index: bytes, hash_size: int) -> list[str] | None:
-    """Return the paths of an index of version 2 to 4; None if it cannot be read."""
-    try:
-        magic, version, count = struct.unpack_from(">4sII", index)
-        if magic != b"DIRC" or version not in (2, 3, 4) or b"link" in index[-200:-hash_size]:
-            return None
-        return _entries(index, version, count, hash_size)
-    except (struct.error, IndexError, ValueError):
+    if index is None:
         return None
-
-
-def _entries(index: bytes, version: int, count: int, hash_size: int) -> list[str]:
-    found: dict[str, None] = {}
-    offset, previous = 12, b""
-    for _ in range(count):
-        start = offset
-        mode = struct.unpack_from(">I", index, offset + 24)[0]
-        flags = struct.unpack_from(">H", index, offset + 40 + hash_size)[0]
-        offset += 42 + hash_size + 2 * bool(flags & 0x4000)
-        if version == 4:
-            strip, offset = _varint(index, offset)
-            end = index.index(b"\0", offset)
-            name = previous[: len(previous) - strip] + index[offset:end]
-            offset, previous = end + 1, name
-        else:
-            end = index.index(b"\0", offset)
-            name = index[offset:end]
-            offset = start + ((end - start) // 8 + 1) * 8
-        if mode & 0o170000 not in (_FOLDER_MODE, 0o160000):
-            try:
-                found[name.decode("utf-8")] = None
-            except UnicodeDecodeError:
-                continue
-    return list(found)
-
-
-def _varint(data: bytes, offset: int) -> tuple[int, int]:
-    """Decode git's offset encoding: how many bytes of the previous name are dropped."""
-    value = data[offset] & 0x7F
-    while data[offset] & 0x80:
-        offset += 1
-        value = ((value + 1) << 7) | (data[offset] & 0x7F)
-    return value, offset + 1
+    found = []
+    for name, mode in index.tracked.items():
+        if stat.S_ISREG(mode) or stat.S_ISLNK(mode):  # no submodule or folder of a sparse index
+            with contextlib.suppress(UnicodeDecodeError):
+                found.append(name.decode("utf-8"))
+    return found
 
 
 def _on_disk(repo: Path, most: int) -> list[str] | None:

@@ -122,7 +122,8 @@ def judge(
         last = next((line for line in reversed(output.splitlines()[:-1]) if line.strip()), "")
         note = f"it printed: {cut(last.strip(), _LINE)}" if last else "nothing printed yet"
         return replace(seen, kind="running", summary=f"still running after {took}, {note}")
-    code = _inner_code(ran.exit_code, output)
+    made = _OF_MAKE.search(output) if ran.exit_code == 2 else None  # make's own code is always 2
+    code = int(made[1]) if made else ran.exit_code
     meaning = _meaning([found.command, *runners], code, output)
     why = why_no_test_says_anything(found.command, ran, None, repo)
     if meaning == NO_TESTS or why == NO_TESTS:
@@ -202,12 +203,6 @@ def telling_line(output: str) -> str:
 
 
 _OF_MAKE = lazy_regex(r"(?m)^g?make(?:\[\d+\])?: \*\*\* .*\bError (\d+)")
-
-
-def _inner_code(exit_code: int, output: str) -> int:
-    """Return the exit code of the command that make ran; make's own code is always 2."""
-    hit = _OF_MAKE.search(output) if exit_code == 2 else None
-    return int(hit[1]) if hit else exit_code
 
 
 def _meaning(texts: Sequence[str], code: int, output: str) -> str:

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from agentrunner.discovery.found import FoundCommand, line_of, mapping, read_json, read_toml
+from agentrunner.discovery.found import FoundCommand, line_of
 from agentrunner.discovery.reading import exists, names_inside, read_inside
 from agentrunner.registry import GRADLE_FILES
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.results.manifests import json_of, table, toml_of
 
 _PLAIN = (
     ("go.mod", "go test ./..."),
@@ -44,7 +45,7 @@ def _cargo(repo: Path) -> Iterator[FoundCommand]:
     if not exists(repo, "Cargo.toml"):
         return
     # Without a package of its own at the top, cargo tests all members anyway.
-    both = {"workspace", "package"} <= mapping(read_toml(text)).keys()
+    both = {"workspace", "package"} <= toml_of(text).keys()
     line = line_of(text, r"\s*\[workspace\]") if both else 0
     if both and (where := _workspace_in_ci(repo)):
         yield FoundCommand("cargo test --workspace", where)
@@ -94,7 +95,7 @@ def _dotnet(repo: Path) -> Iterator[FoundCommand]:
 
 def _php(repo: Path) -> Iterator[FoundCommand]:
     text = read_inside(repo, "composer.json")
-    scripts = mapping(mapping(read_json(text)).get("scripts"))
+    scripts = table(json_of(text), "scripts")
     there = exists(repo, "vendor")
     needs = "" if there else "vendor is not there yet"
     if "test" in scripts:

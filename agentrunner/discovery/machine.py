@@ -8,10 +8,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from agentrunner import registry
-from agentrunner.config.agents import WorkerSpec
-from agentrunner.discovery.agents import NO_CLIS, planners
+from agentrunner.discovery.agents import NO_CLIS, adapter, planners
 from agentrunner.errors import UsageError
-from agentrunner.workers.base import Probe, Worker
+from agentrunner.workers.base import Probe
 
 
 class Offer(Struct, frozen=True):
@@ -27,9 +26,7 @@ def available_workers(repo: Path | None = None) -> dict[str, Probe]:
     for kind in registry.WORKERS:
         if kind not in NO_CLIS:
             try:
-                adapter = registry.load(registry.WORKERS, kind, "worker")
-                worker: Worker = adapter(WorkerSpec(kind=kind), repo)
-                probes[kind] = worker.probe()
+                probes[kind] = adapter(kind, repo).probe()
             except UsageError as error:  # an outside worker failed to load
                 probes[kind] = Probe(path=None, problem=error.message)
     return probes

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agentrunner.config.repo import git_root
-from agentrunner.discovery.found import FoundCommand, line_of, mapping, read_json
+from agentrunner.discovery.found import FoundCommand, line_of
 from agentrunner.discovery.reading import exists, names_inside, read_inside
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.results.manifests import json_of, table
 
 _MANAGERS = (
     ("pnpm-lock.yaml", "pnpm", "pnpm test"),
@@ -32,8 +33,8 @@ def node_tests(repo: Path) -> Iterator[FoundCommand]:
     and Deno's.
     """
     text = read_inside(repo, "package.json")
-    package = mapping(read_json(text))
-    script = mapping(package.get("scripts")).get("test")
+    package = json_of(text)
+    script = table(package, "scripts").get("test")
     if isinstance(script, str) and "no test specified" not in script:
         line = line_of(text, r'.*"test"\s*:')
         yield FoundCommand(
@@ -60,7 +61,7 @@ def _of_own_runner(repo: Path) -> str:
 
 def missing_packages(repo: Path) -> str:
     """Return why no script of package.json can run yet; "" if packages are present or unneeded."""
-    package = mapping(read_json(read_inside(repo, "package.json")))
+    package = json_of(read_inside(repo, "package.json"))
     wanted = any(package.get(key) for key in ("dependencies", "devDependencies"))
     root = git_root(repo) or repo  # a workspace has its members' packages at the top
     there = any(exists(place, name) for place in {repo, root} for name in _INSTALLED)

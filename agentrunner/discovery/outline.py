@@ -19,9 +19,7 @@ from typing import Any
 from agentrunner.discovery.seeing.safe import (
     Redact,
     clean_text,
-    holds_credentials,
-    is_binary,
-    is_stand_in,
+    is_hidden,
     shown_name,
     shown_text,
 )
@@ -92,10 +90,6 @@ def outline_of(
     return {"files": shown, **({"further_files": more} if more > 0 else {})}
 
 
-def _is_hidden(path: str, data: bytes) -> bool:
-    return is_binary(data) or is_stand_in(data) or holds_credentials(path, data)
-
-
 def _has_code(path: str) -> bool:
     return language_of(path) is not None
 
@@ -124,7 +118,7 @@ def _texts(
         batch = [
             (path, read[path])
             for path in paths[at : at + BATCH]
-            if path in read and not _is_hidden(path, read[path])
+            if path in read and not is_hidden(path, read[path])
         ]
         long = [one for one in batch if len(one[1]) > WHOLE_CHARS and _has_code(one[0])]
         heads = _heads(long, until)
@@ -199,6 +193,3 @@ def ask_child(
         answer += part
     lines = json.loads(answer)
     return [str(line) for line in lines] if isinstance(lines, list) else None
-
-
-__all__ = ["MOST_TOKENS", "Outline", "outline_of"]

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 from agentrunner.discovery.candidates import candidates_of
-from agentrunner.discovery.found import FoundCommand
 from agentrunner.text.lazy_regex import lazy_regex
 
 _TEST_FILE = lazy_regex(r"(?:conftest|(?:run[-_]?)?(?:all[-_]?)?tests?)[^/]*")
@@ -23,11 +22,7 @@ def part_of(repo: Path, folder: Path) -> str:
     for place in (folder, *folder.parents):
         if place == repo:
             break
-        if any(_is_of_project(found) for found in candidates_of(place)):
+        places = (found.where.partition(",")[0] for found in candidates_of(place))
+        if not all(map(_TEST_FILE.fullmatch, places)):
             return os.path.relpath(place, repo)
     return "."
-
-
-def _is_of_project(found: FoundCommand) -> bool:
-    """Whether the command comes from more than a test file in that folder."""
-    return not _TEST_FILE.fullmatch(found.where.partition(",")[0])

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import configparser
 import re
 from collections.abc import Iterable, Mapping
+from configparser import RawConfigParser
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
 
-from agentrunner.discovery.found import line_of, mapping, read_toml, texts
+from agentrunner.discovery.found import line_of
 from agentrunner.discovery.reading import exists, names_inside, read_inside
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.results.manifests import ini_of, table, texts, toml_of
 
 _NAME = lazy_regex(r"^\s*([A-Za-z0-9][\w.-]*)")
 _PREFIXES = (
@@ -35,12 +36,12 @@ class PythonProject(Struct, frozen=True):
     def read(cls, repo: Path) -> PythonProject:
         """Read the project of this folder; it is empty where there is none."""
         text = read_inside(repo, "pyproject.toml")
-        return cls(repo, text, mapping(read_toml(text)))
+        return cls(repo, text, toml_of(text))
 
     @property
     def tools(self) -> dict[str, object]:
         """The table `tool`."""
-        return mapping(self.tables.get("tool"))
+        return table(self.tables, "tool")
 
     @property
     def prefix(self) -> str:
@@ -58,14 +59,14 @@ class PythonProject(Struct, frozen=True):
 
         The group that tox runs the tests with is named in any case: it holds what they need.
         """
-        groups = mapping(self.tables.get("dependency-groups"))
+        groups = table(self.tables, "dependency-groups")
         holding = [name for name in groups if program in _group(groups, name)]
         if named := [name for name in self._groups_of_tox() if name in holding]:
             return f"--group {named[0]}"
         default = self.default_groups
-        project = mapping(self.tables.get("project"))
-        dev = texts(mapping(self.tools.get("uv")).get("dev-dependencies"))
-        if program in _names([*texts(project.get("dependencies")), *dev]):
+        own = texts(table(self.tables, "project").get("dependencies"))
+        dev = texts(table(self.tools, "uv").get("dev-dependencies"))
+        if program in _names([*own, *dev]):
             return ""
         if holding:
             if any(name in default for name in holding):
@@ -76,15 +77,15 @@ class PythonProject(Struct, frozen=True):
 
     def _groups_of_tox(self) -> list[str]:
         """The dependency groups of the environments that tox runs by default."""
-        base = mapping(mapping(self.tools.get("tox")).get("env_run_base"))
-        old = _values(read_inside(self.repo, "tox.ini"), "testenv", "dependency_groups")
+        base = table(self.tools, "tox", "env_run_base")
+        old = self._ini("tox.ini").get("testenv", "dependency_groups", fallback="")
         return [*texts(base.get("dependency_groups")), *re.split(r"[\s,]+", old)]
 
     @property
     def default_groups(self) -> list[str]:
         """The groups that `uv sync` installs by default."""
-        chosen = mapping(self.tools.get("uv")).get("default-groups")
-        groups = list(mapping(self.tables.get("dependency-groups")))
+        chosen = table(self.tools, "uv").get("default-groups")
+        groups = list(table(self.tables, "dependency-groups"))
         return groups if chosen == "all" else texts(chosen) if chosen is not None else ["dev"]
 
     @property
@@ -93,7 +94,7 @@ class PythonProject(Struct, frozen=True):
         return self._extra("pytest")
 
     def _extra(self, program: str) -> str:
-        extras = mapping(mapping(self.tables.get("project")).get("optional-dependencies"))
+        extras = table(self.tables, "project", "optional-dependencies")
         holding = [name for name, needs in extras.items() if program in _names(texts(needs))]
         return min(holding, key=_group_preference) if holding else ""
 
@@ -120,21 +121,24 @@ class PythonProject(Struct, frozen=True):
             ("setup.cfg", "tool:pytest"),
             ("tox.ini", "pytest"),
         ):
-            if section in _sections(read_inside(self.repo, name)):
+            if self._ini(name).has_section(section):
                 return name
         return ""
+
+    def _ini(self, name: str) -> RawConfigParser:
+        return ini_of(read_inside(self.repo, name))
 
     def scripts(self) -> list[tuple[str, str]]:
         """Return commands called `test` in a table of the project's own tool."""
         tables = (
-            ("pdm run ", mapping(mapping(self.tools.get("pdm")).get("scripts"))),
-            ("poe ", mapping(mapping(self.tools.get("poe")).get("tasks"))),
-            ("task ", mapping(mapping(self.tools.get("taskipy")).get("tasks"))),
-            ("hatch run ", _hatch_scripts(self.tools)),
+            ("pdm run ", ("pdm", "scripts")),
+            ("poe ", ("poe", "tasks")),
+            ("task ", ("taskipy", "tasks")),
+            ("hatch run ", ("hatch", "envs", "default", "scripts")),
         )
         found = []
-        for start, table in tables:
-            if "test" in table:
+        for start, place in tables:
+            if "test" in table(self.tools, *place):
                 line = line_of(self.text, r"\s*test\s*=|.*\.test\]")
                 where = f"pyproject.toml, line {line}" if line else "pyproject.toml"
                 before = "" if start in ("pdm run ", "hatch run ") else self.prefix
@@ -151,11 +155,6 @@ class PythonProject(Struct, frozen=True):
         return any(exists(self.repo, f"{name}/bin/{program}") for name in self.environments)
 
 
-def _hatch_scripts(tools: Mapping[str, Any]) -> dict[str, object]:
-    default = mapping(mapping(mapping(tools.get("hatch")).get("envs")).get("default"))
-    return mapping(default.get("scripts"))
-
-
 def _group_preference(name: str) -> tuple[bool, int, str]:
     """Sort key of groups: names that start with "test" first, then the shortest."""
     return (not name.lower().startswith("test"), len(name), name)
@@ -166,7 +165,7 @@ def _group(groups: Mapping[str, Any], name: str, depth: int = 0) -> set[str]:
     content = groups.get(name)
     found = set(_names(texts(content)))
     for item in content if isinstance(content, list) and depth < 10 else ():
-        included = mapping(item).get("include-group")
+        included = table(item).get("include-group")
         if isinstance(included, str):
             found |= _group(groups, included, depth + 1)
     return found
@@ -175,22 +174,3 @@ def _group(groups: Mapping[str, Any], name: str, depth: int = 0) -> set[str]:
 def _names(requirements: Iterable[str]) -> set[str]:
     hits = (_NAME.match(text) for text in requirements)
     return {hit[1].lower().replace("_", "-") for hit in hits if hit}
-
-
-def _sections(text: str) -> list[str]:
-    return _parsed(text).sections()
-
-
-def _values(text: str, section: str, key: str) -> str:
-    """Return a value of an ini file; "" where there is none."""
-    return _parsed(text).get(section, key, fallback="")
-
-
-def _parsed(text: str) -> configparser.RawConfigParser:
-    """Read an ini file; an invalid one has no sections."""
-    parser = configparser.RawConfigParser(strict=False)
-    try:
-        parser.read_string(text)
-    except configparser.Error:
-        return configparser.RawConfigParser()
-    return parser

@@ -75,35 +75,28 @@ def render_task_file(
     """
     margin = "  " if yaml else ""
     inside = part != "."
-    command = _setting("test", _test_value(tests, part) if tests else "", tests, margin, plain=True)
+    value = _quoted(tests.command) if tests else ""
+    value = f"{{command: {value}, cwd: {_quoted(part)}}}" if inside else value
     network = f", network: [{', '.join(map(_quoted, hosts))}]" if hosts else ""
     ready = f"{{command: {_quoted(setup.command)}{network}}}" if setup else ""
     title = name.replace("-", " ").replace("_", " ").strip().capitalize()
     return (_YAML if yaml else _PRD).format(
         name=_quoted(name),
         title=_quoted(title) if yaml else title,
-        test=command,
+        test=_setting("test", value, tests, margin),
         enter=f"cd {shlex.quote(part)} && " if inside else "",
         below=f"{part}/" if inside else "",
-        setup=_setting("setup", ready, setup, margin, plain=True),
-        env=f"\n{_setting('env', env.command, env, margin, plain=True)}" if env else "",
+        setup=_setting("setup", ready, setup, margin),
+        env=f"\n{_setting('env', env.command, env, margin)}" if env else "",
     )
 
 
-def _test_value(tests: FoundCommand, part: str) -> str:
-    command = _quoted(tests.command)
-    return command if part == "." else f"{{command: {command}, cwd: {_quoted(part)}}}"
-
-
-def _setting(
-    key: str, value: str, found: FoundCommand | None, margin: str, plain: bool = False
-) -> str:
+def _setting(key: str, value: str, found: FoundCommand | None, margin: str) -> str:
     if found is None:
         example = '"COMMAND"' if key == "test" else '{command: "COMMAND"}'
         comment = "runs the tests" if key == "test" else "once per sandbox, before the tests"
         return f"{margin}# {key}: {example}    # {comment}"
-    written = value if plain else _quoted(value)
-    return f"{margin}{key}: {written}    # {found.where}"
+    return f"{margin}{key}: {value}    # {found.where}"
 
 
 def _quoted(text: str) -> str:

@@ -57,13 +57,10 @@ def by_script(repo: Path) -> Iterator[FoundCommand]:
     for folder in _SCRIPT_FOLDERS:
         for path in names_inside(repo, folder, ("",)):
             name = path.removeprefix("./")
-            if SCRIPT.fullmatch(name.rsplit("/", 1)[-1]) and _is_script(repo, name):
+            starts = os.access(repo / name, os.X_OK) and read_inside(repo, name).startswith("#!")
+            if SCRIPT.fullmatch(name.rsplit("/", 1)[-1]) and starts:
                 command = name if "/" in name else f"./{name}"
                 yield FoundCommand(command, name, installs(repo, command, name))
-
-
-def _is_script(repo: Path, name: str) -> bool:
-    return os.access(repo / name, os.X_OK) and read_inside(repo, name).startswith("#!")
 
 
 def installs(repo: Path, command: str, script: str = "") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from msgspec import Struct
 
 from agentrunner.config.yaml_text import Path as KeyPath
 from agentrunner.config.yaml_text import YamlTree, read_yaml
-from agentrunner.discovery.found import FoundCommand, mapping
+from agentrunner.discovery.found import FoundCommand
 from agentrunner.discovery.language_tests import built_first
 from agentrunner.discovery.node_tests import missing_packages
 from agentrunner.discovery.python_project import PythonProject
@@ -19,7 +20,9 @@ from agentrunner.discovery.reading import exists, names_inside, read_inside
 from agentrunner.discovery.targets import SCRIPT, installs
 from agentrunner.errors import UsageError
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.results.manifests import table
 
+_OF_GITLAB = ".gitlab-ci.yml"
 _LINE = 300
 _MOST = 3
 """Most commands taken from CI."""
@@ -78,24 +81,16 @@ def ci_tests(repo: Path) -> list[FoundCommand]:
     commands runs the most. Tools that install environments of their own come last.
     """
     ranked: list[tuple[tuple[bool, bool, int, int, int], FoundCommand]] = []
-    for name in _files(repo):
-        try:
-            tree = read_yaml(read_inside(repo, name), name)
-        except UsageError:
-            continue
-        steps = _gitlab(tree.value) if name == ".gitlab-ci.yml" else _github(tree.value)
-        for step in steps:
-            for offset, line in _lines(step):
-                if not _is_test(repo, line):
-                    continue
-                where = f"{name}, line {_line(tree, step.path, step.text, offset)}"
-                maker = bool(_ENVIRONMENTS.search(line))
-                if maker and _SELECTION.search(line):
-                    continue
-                found = FoundCommand(_runnable(repo, line), where, _needs(repo, line, maker))
-                other = re.search(r"test|ci\b", name.rsplit("/", 1)[-1]) is None
-                length = (len(line.split()), len(line), len(ranked))
-                ranked.append(((maker, other, *length), found))
+    for name, tree, step in _steps(repo):
+        for offset, line in _lines(step):
+            maker = bool(_ENVIRONMENTS.search(line))
+            if not _is_test(repo, line) or (maker and _SELECTION.search(line)):
+                continue
+            where = f"{name}, line {_line(tree, step.path, step.text, offset)}"
+            found = FoundCommand(_runnable(repo, line), where, _needs(repo, line, maker))
+            other = re.search(r"test|ci\b", name.rsplit("/", 1)[-1]) is None
+            length = (len(line.split()), len(line), len(ranked))
+            ranked.append(((maker, other, *length), found))
     return _shortest([found for _, found in sorted(ranked, key=lambda item: item[0])])
 
 
@@ -107,14 +102,9 @@ def runs_each_environment(command: str) -> bool:
 
 def test_steps(repo: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield the file and CI's variables of each CI step that runs a test command."""
-    for name in _files(repo):
-        try:
-            tree = read_yaml(read_inside(repo, name), name)
-        except UsageError:
-            continue
-        for step in _gitlab(tree.value) if name == ".gitlab-ci.yml" else _github(tree.value):
-            if any(_is_test(repo, line) for _, line in _lines(step)):
-                yield name, step.env
+    for name, _, step in _steps(repo):
+        if any(_is_test(repo, line) for _, line in _lines(step)):
+            yield name, step.env
 
 
 def _shortest(ranked: Sequence[FoundCommand]) -> list[FoundCommand]:
@@ -129,27 +119,30 @@ def _shortest(ranked: Sequence[FoundCommand]) -> list[FoundCommand]:
 def ci_services(repo: Path) -> list[tuple[str, str]]:
     """Return what CI starts besides the tests (image or name), each with its file."""
     found = []
-    for name in _files(repo):
-        try:
-            value = mapping(read_yaml(read_inside(repo, name), name).value)
-        except UsageError:
-            continue
-        jobs = value if name == ".gitlab-ci.yml" else mapping(value.get("jobs"))
-        for job in [value, *jobs.values()] if name == ".gitlab-ci.yml" else jobs.values():
-            services = mapping(job).get("services")
+    for name, tree in _workflows(repo):
+        whole = table(tree.value)
+        jobs = [whole, *whole.values()] if name == _OF_GITLAB else table(whole, "jobs").values()
+        for services in (table(job).get("services") for job in jobs):
             if isinstance(services, dict):
-                found += [
-                    (str(mapping(service).get("image") or key), name)
-                    for key, service in services.items()
-                ]
-            elif isinstance(services, list):
-                found += [(str(mapping(one).get("name") or one), name) for one in services]
+                started = [table(one).get("image") or key for key, one in services.items()]
+            else:
+                listed = services if isinstance(services, list) else []
+                started = [table(one).get("name") or one for one in listed]
+            found += [(str(one), name) for one in started]
     return found
 
 
-def _files(repo: Path) -> list[str]:
-    files = names_inside(repo, ".github/workflows", (".yml", ".yaml"))
-    return [*files, ".gitlab-ci.yml"]
+def _workflows(repo: Path) -> Iterator[tuple[str, YamlTree]]:
+    """Yield the CI files that can be read, by their names."""
+    for name in [*names_inside(repo, ".github/workflows", (".yml", ".yaml")), _OF_GITLAB]:
+        with contextlib.suppress(UsageError):
+            yield name, read_yaml(read_inside(repo, name), name)
+
+
+def _steps(repo: Path) -> Iterator[tuple[str, YamlTree, _Step]]:
+    for name, tree in _workflows(repo):
+        for step in _gitlab(tree.value) if name == _OF_GITLAB else _github(tree.value):
+            yield name, tree, step
 
 
 def _lines(step: _Step) -> Iterator[tuple[int, str]]:
@@ -232,27 +225,21 @@ def _line(tree: YamlTree, path: KeyPath, text: str, offset: int) -> int:
 
 def _github(value: Any) -> Iterator[_Step]:
     """Yield `run:` texts of steps that run in the repository's root."""
-    outer = _env(mapping(value))
-    for job, content in mapping(mapping(value).get("jobs")).items():
-        steps = mapping(content).get("steps")
+    for job, content in table(value, "jobs").items():
+        steps = table(content).get("steps")
         steps = steps if isinstance(steps, list) else []
-        if "defaults" in mapping(content) or any(map(_uses_other_repository, steps)):
+        # The tests of another repository that a step checks out would be run.
+        if "defaults" in table(content) or any("repository" in table(s, "with") for s in steps):
             continue
-        env = {**outer, **_env(mapping(content))}
+        env = {**_env(value), **_env(content)}
         for index, step in enumerate(steps):
-            run = mapping(step).get("run")
+            run = table(step).get("run")
             if isinstance(run, str) and "working-directory" not in step:
                 yield _Step(("jobs", job, "steps", index, "run"), run, {**env, **_env(step)})
 
 
-def _uses_other_repository(step: Any) -> bool:
-    """Whether a step checks out another repository, whose tests would then be run."""
-    return "repository" in mapping(mapping(step).get("with"))
-
-
-def _env(content: Mapping[str, Any], key: str = "env") -> dict[str, str]:
-    values = mapping(content.get(key))
-    return {name: _text_of(value) for name, value in values.items()}
+def _env(content: object, key: str = "env") -> dict[str, str]:
+    return {name: _text_of(value) for name, value in table(content, key).items()}
 
 
 def _text_of(value: Any) -> str:
@@ -264,10 +251,9 @@ def _text_of(value: Any) -> str:
 
 def _gitlab(value: Any) -> Iterator[_Step]:
     """Yield the `script:` lines of all jobs."""
-    outer = _env(mapping(value), "variables")
-    for job, content in mapping(value).items():
-        script = mapping(content).get("script")
-        env = {**outer, **_env(mapping(content), "variables")}
+    for job, content in table(value).items():
+        script = table(content).get("script")
+        env = {**_env(value, "variables"), **_env(content, "variables")}
         if isinstance(script, str):
             yield _Step((job, "script"), script, env)
         for index, line in enumerate(script if isinstance(script, list) else ()):

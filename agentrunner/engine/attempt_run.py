@@ -138,6 +138,7 @@ class Drive:
                 context=self.deps,
                 durability="sync",
                 control=self._control,
+                stream_mode="custom",  # nothing: the saved state is read afterwards
             )
         except (GraphDrained, Stopped):
             pass

@@ -157,8 +157,7 @@ async def take_over(
 
     Raises as `make_panel`, and then nothing has changed.
     """
-    tape = deps.cassette
-    panel: Panel = make_panel(spec, deps.environ, record=tape.record, replay=tape.replay)
+    panel: Panel = make_panel(spec, deps.environ, deps.cassette)
     await panel.open(Workplace(deps.folder, state_dir, deps.sandbox, deps.redactor))
     save_spec(deps.folder, spec)
     await deps.panel.become(panel)

@@ -20,7 +20,7 @@ from agentrunner.gateway.prices import load_prices
 from agentrunner.git.snapshots import check_open
 from agentrunner.launching.access import check_login, worker_key
 from agentrunner.launching.route import Cassette
-from agentrunner.notes import check_note_dir
+from agentrunner.notes.writer import check_note_dir
 from agentrunner.planners.panel import make_panel
 from agentrunner.text.redaction import Redactor
 from agentrunner.workers.base import LacksScript
@@ -63,7 +63,7 @@ def resolve(
         notices += _tape_notices(tape, one)
     planner = None
     try:
-        planner = make_panel(spec, environ, record=tape.record, replay=tape.replay)
+        planner = make_panel(spec, environ, tape)
         notices += planner.notices
     except InfraError as error:
         missing.append(error)

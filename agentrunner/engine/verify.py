@@ -238,7 +238,7 @@ def _differs_here(verifier: Verifier, tree: str, total: Changes) -> list[str]:
     repo = Path(verifier.spec.repo)
     if not repo.is_dir():
         return []
-    entries, delivered = verifier.snapshots.list(tree), verifier.trees.reader(tree)
+    entries, delivered = verifier.snapshots.list(tree), verifier.snapshots.reader(tree)
     return [
         path
         for path in total.all

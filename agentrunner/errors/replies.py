@@ -87,7 +87,8 @@ class ReplyInvalid(ProtocolError):
 
 class ReplyQuestioned(ProtocolError):
     """The reply has the right form, and the planner is asked once whether it means it: a question
-    to a person, work where evidence has met each criterion, completion where something is red.
+    to a person, work where evidence has met each criterion, completion where something is red, a
+    judge's failure of what was shown without a word about it.
     """
 
     old_codes = ()

@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 from agentrunner.errors.replies import ReplyQuestioned
 from agentrunner.execution.deps import Deps
-from agentrunner.planners.base import answers_by_code
 from agentrunner.protocol import NextAction
 from agentrunner.state.decisions import shown
 from agentrunner.state.run_state import TaskContext
@@ -44,7 +43,7 @@ def asked_back(state: TaskContext, deps: Deps) -> Callable[[NextAction], None]:
     A planner that keeps to it has its way; a program means what it says. An order that code takes
     the place of is not refused, nor anything where another order would end the run.
     """
-    was_asked = _answers_by_code(deps) or _order_would_end_it(state)
+    was_asked = deps.panel.role_candidates("meta").by_code or _order_would_end_it(state)
     met = not was_asked and _all_met(state, deps)
     evidence = state.get("evidence")
     red = evidence is not None and evidence.red
@@ -108,10 +107,5 @@ def _all_met(state: TaskContext, deps: Deps) -> bool:
         and all(c.status == "passed" and c.evidence in ("tested", "checked") for c in critical)
         and state.get("refused_tree") != evidence.tree
         and not shown(state.get("people"), steering=True)
-        and not _answers_by_code(deps)
+        and not deps.panel.role_candidates("meta").by_code
     )
-
-
-def _answers_by_code(deps: Deps) -> bool:
-    clients = deps.panel.role_candidates("meta").candidates
-    return all(answers_by_code(one.client) for one in clients)

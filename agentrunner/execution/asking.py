@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,7 +18,7 @@ from agentrunner.execution.seeing import Seeing, ids_in, red_ids_in, seeing
 from agentrunner.execution.silence import Silence, silence_of
 from agentrunner.execution.written import facts_of
 from agentrunner.money.counters import Accounting, allowance
-from agentrunner.planners.asking import Asker, PlannerAnswer
+from agentrunner.planners.asking import Asker
 from agentrunner.planners.base import (
     PlannerCall,
     PlannerClient,
@@ -31,10 +30,11 @@ from agentrunner.planners.base import (
 from agentrunner.planners.cut import CODE, cut_in_call
 from agentrunner.planners.factory import reply_format
 from agentrunner.planners.panel import role_of
-from agentrunner.prompts import PromptInput, PromptType, Quotes
+from agentrunner.prompts import PromptInput, Quotes
 from agentrunner.protocol import Choices, Message
 from agentrunner.protocol.known_ids import with_known_ids
 from agentrunner.protocol.known_names import with_names
+from agentrunner.protocol.message import MessageType
 from agentrunner.protocol.schema import KINDS
 from agentrunner.state.run_state import Counters, TaskContext
 from agentrunner.state.summary import summarize
@@ -47,7 +47,7 @@ WRITTEN_SEC = 2.0
 async def ask(
     state: TaskContext,
     deps: Deps,
-    type: PromptType,  # noqa: A002  (the protocol's word)
+    type: MessageType,  # noqa: A002  (the protocol's word)
     counters: Counters,
     check: Callable[[Message], None] | None = None,
     repository: Mapping[str, Any] | None = None,
@@ -69,8 +69,7 @@ async def ask(
     accounting = Accounting(counters, deps.prices)
 
     async def record(call: PlannerCall) -> None:
-        cost = accounting.add(call)
-        await asyncio.to_thread(_record, state, deps, call, cost)
+        _record(state, deps, call, accounting.add(call))
 
     candidates = deps.panel.role_candidates(role_of(type)).candidates
     free = all(
@@ -86,7 +85,7 @@ async def ask(
     view = view or seeing(state, deps)
     prompt = await _prompt(state, deps, type, view, repository, at_fault, quotes)
 
-    async def asked_of(client: PlannerClient) -> PlannerAnswer:
+    async def asked_of(client: PlannerClient) -> Message:
         if quotes is None:
             view.begin()
         asker = Asker(
@@ -121,13 +120,13 @@ async def ask(
         raise AskFailed(error, accounting.counters) from error
     except TaskFailed as error:
         raise AskFailed(error, accounting.counters) from error
-    return _with_known_names(state, deps, type, asked.message, view), accounting.counters
+    return _with_known_names(state, deps, type, asked, view), accounting.counters
 
 
 async def _prompt(
     state: TaskContext,
     deps: Deps,
-    type_: PromptType,
+    type_: MessageType,
     view: Seeing,
     repository: Mapping[str, Any] | None,
     at_fault: tuple[str, ...],
@@ -160,7 +159,7 @@ async def _prompt(
 
 
 def _with_known_names(
-    state: TaskContext, deps: Deps, type_: PromptType, message: Message, view: Seeing
+    state: TaskContext, deps: Deps, type_: MessageType, message: Message, view: Seeing
 ) -> Message:
     """Return the message with the names that its ids stand for; warn of what was adapted."""
     ids = [criterion.id for criterion in state["criteria"]]
@@ -176,7 +175,7 @@ def _with_known_names(
 class _Progress:
     """Emits the progress of an answer, at most every other second."""
 
-    def __init__(self, deps: Deps, type_: PromptType) -> None:
+    def __init__(self, deps: Deps, type_: MessageType) -> None:
         self._deps = deps
         self._type = type_
         self._next = 0.0
@@ -300,31 +299,14 @@ class AskFailed(TaskFailed):
 
 def _record(state: TaskContext, deps: Deps, call: PlannerCall, cost: Mapping[str, Any]) -> None:
     """Save the whole exchange in files, and a line about it in log and events; warn of a server
-    that cut it. Blocks.
+    that cut it. Blocks, but does not wait for the disk.
     """
-    name = f"meta/{call.number:04d}-{call.type}"
-    messages = [{"role": m.role, "content": m.content} for m in call.messages]
-    asked = json.dumps(messages, ensure_ascii=False)
     # For people to read: unlike checkpoint and log, no step depends on these files.
-    request = deps.folder.write(f"{name}.request.json", asked, sync=False, new=True)
-    response = deps.folder.write(f"{name}.response.txt", call.response, sync=False, new=True)
-    deps.record(
-        state,
-        "meta_call",
-        str(call.number),
-        {
-            "number": call.number,
-            "type": call.type,
-            "at": deps.clock.stamp(),
-            "duration_sec": round(call.duration_sec, 3),
-            **cost,
-            "error": call.error,
-            "model": call.model,
-            "looks": list(call.looks),
-            "request": request.model_dump(),
-            "response": response.model_dump(),
-        },
-    )
+    request = deps.folder.write(f"{call.name}.request.json", call.request, sync=False, new=True)
+    response = deps.folder.write(f"{call.name}.response.txt", call.text, sync=False, new=True)
+    files = {"request": request.model_dump(), "response": response.model_dump()}
+    values = {**call.as_record(deps.clock.stamp(), cost), **files}
+    deps.record(state, "meta_call", str(call.number), values)
     deps.emit(
         "meta_call",
         type=call.type,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 
 from agentrunner.config.agents import AssessSpec
 from agentrunner.discovery.seeing.safe import shown_name
-from agentrunner.errors.replies import ReplyInvalid
+from agentrunner.errors.replies import ReplyInvalid, ReplyQuestioned
 from agentrunner.execution.asking import ask
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.seeing import Seeing, seeing
@@ -30,12 +30,12 @@ async def assess(state: TaskContext, deps: Deps) -> Update:
     evidence = state["evidence"]
     assert evidence is not None
     judge, counters = deps.spec.runner.assess or AssessSpec(), state["counters"]
-    votes = []
+    votes, by_code = [], deps.panel.role_candidates("assess").by_code
     for number in range(judge.votes):
         view = seeing(state, deps)
         message, counters = await ask(
             state, deps, "completion_assessment", counters, view=view, vote=number,
-            check=clear_verdict(state["criteria"], view),
+            check=clear_verdict(state["criteria"], view, by_code),
         )  # fmt: skip
         vote = assessment_of(message, state["criteria"], evidence.tree)
         vote = without_doubt(vote, message, state["criteria"])
@@ -77,16 +77,20 @@ def assessment_of(message: Message, criteria: list[Criterion], tree: str) -> Ass
     )
 
 
-def clear_verdict(criteria: list[Criterion], view: Seeing) -> Callable[[Message], None]:
+def clear_verdict(
+    criteria: list[Criterion], view: Seeing, by_code: bool
+) -> Callable[[Message], None]:
     """Return a check of a judge's messages that refuses what may only be hasty.
 
     A judge that passes a critical criterion is asked to look at the files that are cut, again as
-    long as fewer are left each time.
+    long as fewer are left each time. One that fails what tests or checks have shown, and names
+    nothing of it, is asked once whether it means that; a program (`by_code`) is not.
     """
     fewest_left = math.inf
+    was_asked = by_code
 
     def check(message: Message) -> None:
-        nonlocal fewest_left
+        nonlocal fewest_left, was_asked
         claim = message.payload
         assert isinstance(claim, CompletionAssessment)
         critical = [one.id for one in criteria if one.critical and one.status == "unknown"]
@@ -97,6 +101,15 @@ def clear_verdict(criteria: list[Criterion], view: Seeing) -> Callable[[Message]
             names = ", ".join(map(shown_name, left[:AT_ONCE]))
             text = f"the change is shown in part; look at what is cut first: {names}"
             raise ReplyInvalid("looks", text)
+        shown = {one.id for one in criteria if one.critical and one.status == "passed"}
+        unsaid = [one.id for one in claim.unexplained_failures() if one.id in shown]
+        if unsaid and not was_asked:
+            was_asked = True
+            raise ReplyQuestioned(
+                "by_criterion",
+                f"you failed {', '.join(unsaid)}, which what was run has shown, without a comment:"
+                " say in its comment what of it is not met, or pass it",
+            )
 
     return check
 

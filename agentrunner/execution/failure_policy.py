@@ -26,11 +26,10 @@ from agentrunner.execution.quota import (
     QUOTA_BACKOFF_SEC,
     cooling_until,
     free_workers,
-    moment,
     next_try,
 )
 from agentrunner.state.worker_runs import Outcome, Wait, WorkerOrder, WorkerRun
-from agentrunner.text.times import stamp
+from agentrunner.text.times import moment, stamp
 
 FAULT_BACKOFF_SEC = (10.0, 30.0, 90.0)
 """Waits for a provider that fails or cannot be reached; after them a person is asked."""

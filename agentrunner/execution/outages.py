@@ -14,7 +14,6 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.execution.deps import Clock
 from agentrunner.execution.quota import next_try, seconds_of
 from agentrunner.planners.base import (
-    MessageType,
     PlannerClient,
     PlannerUnavailable,
     PlannerUnusable,
@@ -22,6 +21,7 @@ from agentrunner.planners.base import (
 )
 from agentrunner.planners.faults import is_outage
 from agentrunner.planners.panel import Candidate, Role
+from agentrunner.protocol.message import MessageType
 from agentrunner.state.worker_runs import Wait
 
 ADDRESS = "runner.meta.base_url"

@@ -11,13 +11,9 @@ from agentrunner.execution.failover import AllAway, Answered, FailOver
 from agentrunner.execution.outages import is_too_long
 from agentrunner.execution.quota import MustWait
 from agentrunner.money.counters import Accounting
-from agentrunner.planners.base import (
-    MessageType,
-    PlannerClient,
-    PlannerUnavailable,
-    answers_by_code,
-)
+from agentrunner.planners.base import PlannerClient, PlannerUnavailable
 from agentrunner.planners.panel import RoleCandidates, role_of
+from agentrunner.protocol.message import MessageType
 from agentrunner.state.run_state import TaskContext
 from agentrunner.state.worker_runs import Wait
 
@@ -87,6 +83,6 @@ def asks(deps: Deps, role_candidates: RoleCandidates) -> bool:
 
     Programs answer the same however often they are asked, and so does a replayed planner.
     """
-    by_code = all(answers_by_code(one.client) for one in role_candidates.candidates)
+    by_code = role_candidates.by_code
     wanted = deps.spec.runner.meta.on_unusable == "ask"
     return wanted and not by_code and deps.cassette.replay is None

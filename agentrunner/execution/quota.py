@@ -7,11 +7,12 @@ quota, "unable:NAME" for a worker whose command cannot work.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Literal
 
 from agentrunner.state.run_state import Counters
 from agentrunner.state.worker_runs import Wait
+from agentrunner.text.times import moment
 
 Cause = Literal["worker", "meta", "unable"]
 
@@ -32,15 +33,6 @@ class MustWait(Exception):
         self.counters = counters
         self.kept: dict[str, object] = {}
         """Channels that the node knew already, so that it need not find them out again."""
-
-
-def moment(text: str) -> datetime | None:
-    """Return a time of the state; None where it is not one, or out of range."""
-    try:
-        found = datetime.fromisoformat(text)
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
 
 
 def cooling_until(

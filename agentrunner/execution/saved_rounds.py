@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from agentrunner.prompts import Round
+from agentrunner.protocol.known_names import TEST_ID
 from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import Record, RunLog
@@ -25,6 +27,11 @@ class SavedRound:
     after: str
     tests: dict[str, str] = field(default_factory=dict)
     """Long names of tests that it showed first, by their ids."""
+
+    @cached_property
+    def test_ids(self) -> frozenset[str]:
+        """The ids of tests that its report has."""
+        return frozenset(TEST_ID.findall(self.round.report))
 
 
 class SavedRounds:

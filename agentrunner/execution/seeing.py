@@ -20,11 +20,11 @@ from agentrunner.execution.looking import Looking
 from agentrunner.execution.saved_rounds import SavedRound
 from agentrunner.planners.asking import LOOKS
 from agentrunner.planners.panel import role_candidates
-from agentrunner.prompts import ContextBudget, PromptType, Round, Seen
+from agentrunner.prompts import ContextBudget, Round, Seen
 from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.context_budget import NOW, fitted
 from agentrunner.prompts.rounds import STAY, folded_until, not_reported
-from agentrunner.protocol.known_names import TEST_ID
+from agentrunner.protocol.message import MessageType
 from agentrunner.state.round_reports import (
     digests,
     in_lines,
@@ -149,7 +149,7 @@ class Seeing(Looking):
         text = self.deps.folder.read(ref).decode("utf-8", "replace")
         return str(without_host(text, self.deps.spec.repo))
 
-    def fields(self, type_: PromptType, facts: Mapping[str, Any]) -> dict[str, Any]:
+    def fields(self, type_: MessageType, facts: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a prompt has beside the facts, as fields of PromptInput. Blocks.
 
         Raises GitFailed and OSError.
@@ -189,7 +189,7 @@ class Seeing(Looking):
 
     def _now(
         self,
-        type_: PromptType,
+        type_: MessageType,
         facts: Mapping[str, Any],
         shown: Mapping[str, str],
         kept: Sequence[SavedRound],
@@ -203,13 +203,11 @@ class Seeing(Looking):
             view = fitted(view, NOW)
         whole = kept[folded_until([one.round for one in kept], self.budget) :]
         known = {*listed, *(one for round_ in whole for one in round_.tests)}
-        in_use = used(view) | {
-            one for round_ in whole for one in TEST_ID.findall(round_.round.report)
-        }
+        in_use = used(view).union(*(round_.test_ids for round_ in whole))
         again = {one: self.names[one] for one in sorted(in_use - known) if one in self.names}
         return {**in_lines(view), **({"test_ids": again} if again else {})}
 
-    def _shown_change(self, type_: PromptType, whole: Diff, kept: Sequence[SavedRound]) -> str:
+    def _shown_change(self, type_: MessageType, whole: Diff, kept: Sequence[SavedRound]) -> str:
         """Return the whole change as a decision reads it, without what reports show; a judge gets
         all of it in one place.
         """
@@ -307,14 +305,10 @@ def _trees(state: TaskContext) -> tuple[str, str]:
 def _still_shown(kept: Sequence[SavedRound], budget: ContextBudget) -> dict[str, str]:
     """Return digests of what the conversation still shows, so without folded rounds."""
     first = folded_until([one.round for one in kept], budget)
+    before = kept[first - 1].shown if first else {}
     still: dict[str, str] = {}
-    before: dict[str, str] = {}
-    for number, one in enumerate(kept):
-        for name, digest in one.shown.items():
-            if before.get(name) != digest:
-                still.pop(name, None)
-                if number >= first:
-                    still[name] = digest
+    for one in kept[first:]:
+        still |= {name: digest for name, digest in one.shown.items() if before.get(name) != digest}
         before = one.shown
     return still
 

@@ -14,10 +14,11 @@ from agentrunner.errors.runs import WrongAnswer
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.outages import ASKED_FOR, remedy_of
 from agentrunner.execution.questions import question
-from agentrunner.planners.base import MessageType, PlannerUnavailable, PlannerUnusable
+from agentrunner.planners.base import PlannerUnavailable, PlannerUnusable
 from agentrunner.planners.faults import reason_of, words_of_failure
 from agentrunner.planners.panel import RoleCandidates, role_of
 from agentrunner.protocol import WorkerCall
+from agentrunner.protocol.message import MessageType
 from agentrunner.state.people import CHECK, CHECK_AFTER, Question
 from agentrunner.state.run_state import TaskContext
 from agentrunner.text.lazy_regex import lazy_regex

@@ -8,7 +8,8 @@ hook, filter or setting of a work tree is obeyed (threat T1). Everything here bl
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -352,6 +353,19 @@ class CloneStore:
     def read(self, tree: str, path: str) -> bytes:
         """Return a file of a commit or tree; empty if there is none."""
         return self.git.run("cat-file", "blob", f"{tree}:{path}", accept=(0, 128))
+
+    def reader(self, tree: str) -> Callable[[str], bytes | None]:
+        """Return what reads files of a commit or tree, each once; None for one that is not there.
+
+        Commands are followed through the same files many times.
+        """
+
+        @functools.cache
+        def read(path: str) -> bytes | None:
+            exists = self.git.run("ls-tree", tree, "--", path)
+            return self.read(tree, path) if exists else None
+
+        return read
 
     def contains(self, commit: str, ancestor: str) -> bool:
         """Whether `ancestor` is an ancestor of a commit, or the commit itself."""

@@ -34,8 +34,8 @@ class UserIndex:
 
     Only for entries without a flag or a conflict, and only if blobs are named by SHA-1.
     """
-    tracked: set[bytes] = field(default_factory=set)
-    """All paths, including those of conflicts, submodules and flagged entries."""
+    tracked: dict[bytes, int] = field(default_factory=dict)
+    """The mode by path: all of them, also of conflicts, submodules and flagged entries."""
     written_ns: int = 0
     """The time of the last write, or of any other change if that was earlier."""
 
@@ -110,7 +110,7 @@ def _parse(data: bytes, end: int, name_bytes: int) -> UserIndex:
             at = stop + 8 - (stop - start) % 8
         if at > end:
             raise IndexDamaged("the index ends too early")
-        found.tracked.add(name)
+        found.tracked[name] = mode
         if plain and name_bytes == 20:
             times = (mtime * SECOND + mtime_ns, ctime * SECOND + ctime_ns)
             found.entries[name] = KEY.pack(size, *times, inode, mode) + blob

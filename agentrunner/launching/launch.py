@@ -171,9 +171,9 @@ def make_own(folder: Path, home: Path) -> None:
     A link or file that an earlier CLI left in its place is removed: through a link the next file
     would be written where no sandbox protects anything.
     """
-    for part in reversed([folder, *folder.parents]):
-        if not part.is_relative_to(home):
-            continue
+    part = home
+    for name in ("", *folder.relative_to(home).parts):
+        part /= name
         if part.is_symlink() or part.is_file():
             part.unlink()
         part.mkdir(mode=0o700, exist_ok=True)

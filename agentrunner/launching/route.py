@@ -26,6 +26,16 @@ class Cassette(Struct, frozen=True):
 
     record: Path | None = None
     replay: Path | None = None
+    channel: str = ""
+    """The part of it that is a planner's, unless that is the first one."""
+
+    @property
+    def used(self) -> bool:
+        """Whether anything is recorded or replayed."""
+        return bool(self.record or self.replay)
+
+
+NO_CASSETTE = Cassette()
 
 
 class EgressRoute(Struct, frozen=True):

@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # screens that add up start without these
     from agentrunner.results import BillEntry
 
 Known = Literal["counted", "reported", "unknown"]
+"""Source of a figure: counted from the provider's reply, reported by a CLI, or unknown."""
 _WORST: Sequence[Known] = ("counted", "reported", "unknown")
 
 

@@ -6,16 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentrunner.config.markdown import Language
 from agentrunner.notes.markdown import flat
 from agentrunner.notes.note_model import BillLine
-from agentrunner.notes.render import Language, marker, render_plan
+from agentrunner.notes.render import marker, render_plan
 from agentrunner.notes.sources import local_time, period
 from agentrunner.notes.view import map_texts, sum_of
 from agentrunner.notes.writer import WrittenNote, write_marked
@@ -23,6 +24,7 @@ from agentrunner.results import BillEntry
 from agentrunner.state.lifecycle import END_STATES, Tone
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.terminal import sanitize
+from agentrunner.text.times import moment
 
 MAX_DRAWN = 120
 """Most tasks in a diagram: renderers give up on larger ones."""
@@ -194,22 +196,16 @@ def gantt(rows: Sequence[PlanRow], now: datetime) -> str:
 
 def _span(row: PlanRow, now: datetime) -> tuple[int, int]:
     """Return start and end of a task in seconds; now, if it has not ended."""
-    begun = _seconds(row.started_at, now)
-    # Mermaid would draw a zero length as a day
-    return begun, max(_seconds(row.ended_at, now), begun + 1)
+    begun, ended = (
+        int((moment(text) or now).timestamp()) for text in (row.started_at, row.ended_at)
+    )
+    return begun, max(ended, begun + 1)  # Mermaid would draw a zero length as a day
 
 
 def _bar(row: PlanRow, now: datetime) -> str:
     begun, ended = _span(row, now)
     style = f"{_STYLES[row.status]}, " if row.status in _STYLES else ""
     return f"{label(f'{row.task_id} {row.title}')} :{style}{begun}, {ended}"
-
-
-def _seconds(moment: str, now: datetime) -> int:
-    try:
-        return int(datetime.fromisoformat(moment).astimezone(UTC).timestamp())
-    except ValueError:
-        return int(now.timestamp())
 
 
 def dependency_graph(tasks: Sequence[PlanRow]) -> str:

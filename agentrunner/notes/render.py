@@ -9,21 +9,23 @@ from __future__ import annotations
 import functools
 import json
 import string
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from importlib.resources.abc import Traversable
-from typing import Any, Literal
+from typing import Any
 
 import yaml
 from jinja2 import DictLoader, StrictUndefined, Template, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 from markupsafe import Markup
 
+from agentrunner.config.markdown import Language
 from agentrunner.errors.runs import BadNoteTemplate
 from agentrunner.notes import markdown
 from agentrunner.notes.note_model import Label, Line, NoteView, TestFacts, next_step_of
+from agentrunner.text.yaml_events import LOADER
 
-Language = Literal["en", "ja"]
 MAX_BYTES = 1024 * 1024 - 1
 TOP_LINES = 40
 """Most lines from the title to the rule under the summary."""
@@ -33,6 +35,8 @@ _UNESCAPED = ("safe", "forceescape", "tojson", "urlize", "xmlattr")
 """Jinja filters whose results would count as escaped."""
 _TEMPLATE_FAULTS = (TemplateError, ArithmeticError, LookupError, TypeError, ValueError)
 """Exceptions that a person's own template can raise."""
+_one_at_a_time = threading.Lock()
+"""Runs of one process that end together would each compile the templates, in 2 MB."""
 MARKER = "<!-- agentrunner-note "
 """Start of a note's first line; a JSON object and ` -->` follow."""
 
@@ -45,17 +49,18 @@ def render_note(
     `template` is one of NOTE_TEMPLATES; `template_text`, a person's own template, takes precedence.
     Raises UsageError if that template cannot be rendered.
     """
-    words, environment = _words(language), _environment(language)
-    if template_text is None:
-        text = _rendered(environment.get_template(f"{template}.md.j2"), view)
-    else:
-        try:
-            text = _rendered(environment.from_string(template_text), view)
-        except _TEMPLATE_FAULTS as error:
-            raise BadNoteTemplate(
-                f"the note's template cannot be rendered: {error}",
-                path="runner.note.template",
-            ) from error
+    with _one_at_a_time:
+        words, environment = _words(language), _environment(language)
+        if template_text is None:
+            text = _rendered(environment.get_template(f"{template}.md.j2"), view)
+        else:
+            try:
+                text = _rendered(environment.from_string(template_text), view)
+            except _TEMPLATE_FAULTS as error:
+                raise BadNoteTemplate(
+                    f"the note's template cannot be rendered: {error}",
+                    path="runner.note.template",
+                ) from error
     return _fit(f"{_marker(view)}\n{text}", words, f"agentrunner logs {view.run_id}")
 
 
@@ -155,7 +160,9 @@ _ESCAPES: Mapping[str, Callable[[Any], Markup]] = {
 
 @functools.cache
 def _phrases(language: Language) -> Mapping[str, str | Mapping[str, str]]:
-    phrases: dict[str, str | Mapping[str, str]] = yaml.safe_load(_resource(f"{language}.yaml"))
+    phrases: dict[str, str | Mapping[str, str]] = yaml.load(
+        _resource(f"{language}.yaml"), Loader=LOADER
+    )
     return phrases
 
 

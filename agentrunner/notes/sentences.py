@@ -164,7 +164,7 @@ def decide(
             for one in _findings(reading)
             if one.blocks or not failed or one.code in ("checkout_lacks", "empty_folders")
         ]
-        lines += [] if failed else [_look_line(row) for row in criteria if _is_judged_only(row)]
+        lines += [] if failed else _judged_lines(criteria)
         lines += [
             line("decide_open", id=row.id, text=row.description)
             for row in criteria
@@ -181,12 +181,12 @@ def decide(
     return (line("decide_committed" if reading.result.commit else "decide_nothing"),)
 
 
-def _is_judged_only(row: CriterionRow) -> bool:
-    return row.critical and row.evidence == "judged" and row.status != "failed"
-
-
-def _look_line(row: CriterionRow) -> Line:
-    return line("decide_judged", id=row.id, text=row.description.rstrip(".。"))
+def _judged_lines(criteria: Sequence[CriterionRow]) -> list[Line]:
+    return [
+        line("decide_judged", id=row.id, text=row.description.rstrip(".。"))
+        for row in criteria
+        if row.critical and row.evidence == "judged" and row.status != "failed"
+    ]
 
 
 def _question(waiting: InboxItem) -> list[Line]:

@@ -15,6 +15,7 @@ from agentrunner.results import InboxItem, Result
 from agentrunner.state.run_state import TaskContext
 from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_log import History
+from agentrunner.text.times import moment
 
 TAIL_CHARS = 6 * 1024
 """Limit for one file in a full note."""
@@ -70,28 +71,23 @@ def end_of(text: str, size: int) -> str:
     return f"…\n{rest if newline and rest.strip() else kept}"
 
 
-def local_time(moment: str, now: datetime) -> str:
+def local_time(text: str, now: datetime) -> str:
     """Format an ISO 8601 time in the zone of `now`: "2026-11-21 14:02:10 +09:00", or as it is."""
-    parsed = _parse(moment, now)
-    return f"{parsed:%Y-%m-%d %H:%M:%S} {_offset(parsed)}" if parsed else moment
+    if (found := moment(text)) is None:
+        return text
+    local = found.astimezone(now.tzinfo)
+    return f"{local:%Y-%m-%d %H:%M:%S} {_offset(local)}"
 
 
 def period(start: str, now: datetime) -> str:
     """Format the time from `start` until `now`: "2026-11-21 14:02–14:21 +09:00"."""
-    begun = _parse(start, now)
-    if begun is None:
+    if (found := moment(start)) is None:
         return f"{now:%Y-%m-%d %H:%M} {_offset(now)}"
+    begun = found.astimezone(now.tzinfo)
     end = f"{now:%H:%M}" if begun.date() == now.date() else f"{now:%Y-%m-%d %H:%M}"
     return f"{begun:%Y-%m-%d %H:%M}–{end} {_offset(now)}"
 
 
-def _parse(moment: str, now: datetime) -> datetime | None:
-    try:
-        return datetime.fromisoformat(moment).astimezone(now.tzinfo)
-    except ValueError:
-        return None
-
-
-def _offset(moment: datetime) -> str:
-    offset = f"{moment:%z}"
+def _offset(local: datetime) -> str:
+    offset = f"{local:%z}"
     return f"{offset[:3]}:{offset[3:5]}" if offset else ""

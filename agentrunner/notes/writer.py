@@ -87,25 +87,22 @@ def note_name(repo: Path, note_dir: str, task_id: str, run_id: str) -> str:
         return ""
 
 
-def remove_note(repo: Path, note_dir: str, task_id: str, run_id: str, text: bytes) -> bool:
+def remove_note(repo: Path, note_dir: str, task_id: str, run_id: str, text: bytes) -> None:
     """Remove a run's note, also under a number, where it still is exactly `text`.
 
-    Return whether it was removed: a note that somebody has edited, or has taken into git, is
-    theirs.
+    A note that somebody has edited, or has taken into git, is theirs.
     """
     with contextlib.suppress(OSError, UsageError):
         parts = note_parts(note_dir)
         with _open_folder(repo, parts, make=False) as folder:
             name = _own_name(folder, f"task-{task_id}", run_id)
             if name is None or _is_tracked(repo, "/".join((*parts, name))):
-                return False
+                return
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             with os.fdopen(os.open(name, flags, dir_fd=folder), "rb") as file:
                 if file.read(len(text) + 1) != text:
-                    return False
+                    return
             os.unlink(name, dir_fd=folder)
-            return True
-    return False
 
 
 def _is_tracked(repo: Path, path: str) -> bool:

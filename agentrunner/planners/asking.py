@@ -28,7 +28,7 @@ from agentrunner.planners.base import (
 )
 from agentrunner.planners.retry import capped, wait_before_retry
 from agentrunner.prompts import Looked, PromptInput, Repair, assemble
-from agentrunner.prompts.marking import numbers_in, without_numbers
+from agentrunner.prompts.marking import without_numbers
 from agentrunner.protocol import Choices, Look, Looks, Message, message_schema, take_reply
 from agentrunner.protocol.looks import AT_ONCE
 from agentrunner.protocol.message import says_done
@@ -52,23 +52,11 @@ Look_ = Callable[[Sequence[Look]], Awaitable[str]]
 """Returns what the planner's looks found."""
 
 
-class PlannerAnswer(Struct, frozen=True):
-    """A usable answer and its cost. Failed attempts appear only in the record."""
-
-    message: Message
-    attempts: int
-    """Number of attempts on the wire; the next question starts at `call_number` plus this."""
-    input_tokens: int
-    output_tokens: int
-
-
 class _Progress(Struct):
-    """What one question has cost so far."""
+    """How far one question has come."""
 
     call_number: int
-    attempts: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
+    """That of the next attempt on the wire."""
     limit: int | None = None
     finish_reason: str = "stop"
     looked: int = 0
@@ -77,16 +65,6 @@ class _Progress(Struct):
     after: list[Repair | Looked] = field(default_factory=list)
     questioned: Message | None = None
     """A usable answer that the planner was asked about once; it holds where no other comes."""
-
-    def spend(self, reply: Reply | None) -> None:
-        """Add the tokens of one attempt, whether it was answered or not."""
-        if reply is not None:
-            self.input_tokens += reply.input_tokens
-            self.output_tokens += reply.output_tokens
-
-    def answer(self, message: Message) -> PlannerAnswer:
-        """The answer with what it has cost."""
-        return PlannerAnswer(message, self.attempts, self.input_tokens, self.output_tokens)
 
 
 class Asker:
@@ -124,7 +102,7 @@ class Asker:
 
     async def ask(
         self, prompt: PromptInput, check: Callable[[Message], None] | None = None
-    ) -> PlannerAnswer:
+    ) -> Message:
         """Return the answer to `prompt`, whose `call_number` is that of the first attempt.
 
         `check` raises ProtocolError for an answer that is well formed but not allowed; it is then
@@ -142,16 +120,16 @@ class Asker:
                 outcome = await self._answer(prompt, progress, check)
             except TaskFailed as error:
                 if progress.questioned is not None:
-                    return progress.answer(progress.questioned)
+                    return progress.questioned
                 if progress.after:  # why there is no further answer says nothing of the last one
                     error.details = (*error.details, ("refused", str(fault)))
                 raise
             if isinstance(outcome, Message):
-                return progress.answer(outcome)
+                return outcome
             fault, answer = outcome
             tries += not isinstance(fault, ReplyQuestioned)
         if progress.questioned is not None:
-            return progress.answer(progress.questioned)
+            return progress.questioned
         raise PlannerUnusable(
             f"The planner gave no usable answer in {ANSWERS} tries ({prompt.type}). The last one: "
             f"{fault}",
@@ -173,14 +151,13 @@ class Asker:
         while True:
             self._before_attempt()
             request = self._request(prompt, progress)
-            progress.attempts += 1
+            progress.call_number += 1
             started = self._clock()
             try:
                 reply = await self._client.complete(request)
             except PlannerUnavailable as failure:
                 clean = self._clean(failure)
-                progress.spend(failure.spent)
-                await self._note(request, started, reply=_spent(failure), error=str(clean))
+                await self._note(request, started, _spent(failure), error=str(clean))
                 if failure.other_form:
                     continue
                 wait = wait_before_retry(failure, retries)
@@ -205,7 +182,7 @@ class Asker:
             retries = 0
 
     def _request(self, prompt: PromptInput, progress: _Progress) -> PlannerRequest:
-        number = progress.call_number + progress.attempts
+        number = progress.call_number
         assembled = assemble(replace(prompt, call_number=number, after=tuple(progress.after)))
         looks = prompt.looks and progress.looked < LOOKS
         return PlannerRequest(
@@ -235,10 +212,10 @@ class Asker:
         progress: _Progress,
         check: Callable[[Message], None] | None,
     ) -> Message | tuple[ProtocolError, str]:
-        progress.spend(reply)
         progress.finish_reason = reply.finish_reason
         # Redact before parsing: what the model copied from anywhere must not reach worker or state.
-        reply = replace(reply, text=_without_markers(self._redact(reply.text), request))
+        prompts = (message.content for message in request.messages)
+        reply = replace(reply, text=without_numbers(self._redact(reply.text), prompts))
         try:
             message = take_reply(
                 reply.text,
@@ -255,7 +232,7 @@ class Asker:
                 if check is not None:
                     check(message)
         except ProtocolError as fault:
-            await self._note(request, started, reply=reply, error=str(fault))
+            await self._note(request, started, reply, error=str(fault))
             cut = reply.finish_reason == "length"
             if cut:
                 # Where we set no limit, the server's own limit cut it off: ask for twice the tokens
@@ -269,36 +246,26 @@ class Asker:
             progress.after.append(Repair(error=str(fault), answer=shown, cut=cut))
             return fault, reply.text
         looks = message.payload.looks if isinstance(message.payload, Looks) else ()
-        await self._note(request, started, reply=reply, looks=looks[:AT_ONCE])
+        await self._note(request, started, reply, looks=looks[:AT_ONCE])
         return message
 
     async def _note(
         self,
         request: PlannerRequest,
         started: float,
+        reply: Reply,
         *,
-        reply: Reply | None = None,
         error: str = "",
         looks: Sequence[Look] = (),
     ) -> None:
-        reply = reply or Reply(text="")
         await self._record(
             PlannerCall(
+                **vars(reply),
                 number=request.call_number,
                 type=request.type,
                 messages=request.messages,
-                response=reply.text,
                 error=error,
                 duration_sec=self._clock() - started,
-                input_tokens=reply.input_tokens,
-                output_tokens=reply.output_tokens,
-                model=reply.model,
-                cached_tokens=reply.cached_tokens,
-                usd=reply.usd,
-                known=reply.known,
-                subscription=reply.subscription,
-                candidate=reply.candidate,
-                near=reply.near,
                 looks=tuple(look.in_words for look in looks),
             )
         )
@@ -353,12 +320,6 @@ def _refuse_quoted(message: Message, request: PlannerRequest, looked: Sequence[s
         raise ReplySyntax(
             "", "an answer that stands word for word in the material; give your own one alone"
         )
-
-
-def _without_markers(text: str, request: PlannerRequest) -> str:
-    """Remove our markers' secret numbers from a reply, since nobody else may learn them."""
-    numbers = set().union(*(numbers_in(message.content) for message in request.messages))
-    return without_numbers(text, numbers)
 
 
 def _spent(failure: PlannerUnavailable) -> Reply:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
+import msgspec
 from msgspec import Struct
 
 from agentrunner.errors.planners import NoPlannerAnswer, NoUsableAnswer
@@ -13,15 +15,10 @@ from agentrunner.gateway.order import Allowance
 
 if TYPE_CHECKING:
     from agentrunner.gateway.usage import ErrorClass
+    from agentrunner.money.amount import Known
     from agentrunner.planners.workplace import Workplace
+    from agentrunner.protocol.message import MessageType
     from agentrunner.workers.base import FailureKind
-
-Known = Literal["counted", "reported", "unknown"]
-"""Source of a figure: counted from the provider's reply, reported by a CLI, or unknown."""
-
-MessageType = Literal[
-    "plan_task", "next_action", "completion_assessment", "decompose", "plan_patch"
-]
 
 
 class ChatMessage(Struct, frozen=True):
@@ -36,13 +33,10 @@ def in_turns(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
 
     The beginning of each message stays the same, so that the provider still finds it in its cache.
     """
-    turns: list[ChatMessage] = []
-    for message in messages:
-        if turns and turns[-1].role == message.role:
-            turns[-1] = ChatMessage(message.role, f"{turns[-1].content}\n\n{message.content}")
-        else:
-            turns.append(message)
-    return turns
+    return [
+        ChatMessage(role, "\n\n".join(message.content for message in of_one))
+        for role, of_one in groupby(messages, key=lambda message: message.role)
+    ]
 
 
 class Written(Struct, frozen=True):
@@ -101,7 +95,7 @@ class Reply:
     usd: float | None = None
     """The cost as the answering side reports it; None leaves it to the price table."""
     known: Known = "unknown"
-    """Where the figures come from."""
+    """Whether the figures are counted from the provider's reply, or reported by a CLI."""
     subscription: bool = False
     """Whether the call is covered by a subscription, so that no price is paid for it."""
     candidate: str = ""
@@ -206,26 +200,38 @@ def costs_nothing(client: object, is_free: Callable[[str], bool]) -> bool:
     return answers_by_code(client) or covered or bool(near and is_free(near))
 
 
-@dataclass(frozen=True)
-class PlannerCall:
+@dataclass(frozen=True, kw_only=True)
+class PlannerCall(Reply):
     """The record of one attempt on the wire, for the run log and the note."""
 
     number: int
     type: MessageType
     messages: tuple[ChatMessage, ...]
-    response: str
     error: str
+    """Why its text is not used; "" where it is."""
     duration_sec: float
-    input_tokens: int = 0
-    output_tokens: int = 0
-    model: str = ""
-    cached_tokens: int = 0
-    usd: float | None = None
-    """See `Reply`; the same for the next four fields."""
-    known: Known = "unknown"
-    subscription: bool = False
-    candidate: str = ""
-    near: bool = False
     looks: tuple[str, ...] = ()
     """Descriptions of what it looked at instead of answering."""
-    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Return how the names of its files begin, in the folder of the run or the conversation."""
+        return f"meta/{self.number:04d}-{self.type}"
+
+    @property
+    def request(self) -> str:
+        """Return what was sent, as JSON."""
+        return msgspec.json.encode(self.messages).decode()
+
+    def as_record(self, at: str, cost: Mapping[str, Any]) -> dict[str, Any]:
+        """Return its line of the log; `at` is now, and `cost` comes from `cost_of`."""
+        return {
+            "number": self.number,
+            "type": self.type,
+            "at": at,
+            "duration_sec": round(self.duration_sec, 3),
+            **cost,
+            "error": self.error,
+            "model": self.model,
+            "looks": list(self.looks),
+        }

@@ -12,7 +12,6 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -20,21 +19,15 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.environment import how_to_add, quiet_libraries
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.planners import BadChatModel, ChatPackagesMissing, NoPlannerKey
+from agentrunner.launching.route import NO_CASSETTE, Cassette
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply, Written, in_turns
 from agentrunner.planners.cache_marks import marked_turns
 from agentrunner.planners.chat_reply import reply_of
 from agentrunner.planners.chat_schema import schema_options
-from agentrunner.planners.constraint import (
-    SIMPLER,
-    Constraint,
-    effective,
-    first_constraint,
-    refuses_schema,
-    schema_of,
-)
+from agentrunner.planners.constraint import AskedSchema, Constraint, schema_of
 from agentrunner.planners.endpoint import checked_url
 from agentrunner.planners.factory import reply_format
-from agentrunner.planners.retry import capped, http_failure, parse_retry_after
+from agentrunner.planners.retry import capped, http_failure, network_failure, parse_retry_after
 from agentrunner.planners.streaming import Progress, silent, tell_reading
 from agentrunner.planners.timeouts import is_near, limits_of
 from agentrunner.planners.workplace import Workplace
@@ -65,10 +58,7 @@ class ChatPlanner:
         self,
         spec: TaskSpec,
         environ: Mapping[str, str],
-        *,
-        record: Path | None = None,
-        replay: Path | None = None,
-        channel: str = "",
+        cassette: Cassette = NO_CASSETTE,
     ) -> None:
         """Make the provider's client; opens no connection.
 
@@ -76,11 +66,11 @@ class ChatPlanner:
         InfraError (`chat-missing`) where a package is missing and (`no-planner-key`) where the
         provider needs a key.
         """
-        if record or replay:
+        if cassette.used:
             raise UsageError(
                 "A planner of kind chat is neither recorded nor replayed: its provider's library "
                 "goes its own way.",
-                path="--record" if record else "--replay",
+                path="--record" if cassette.record else "--replay",
                 remedy="runner.meta.kind: openai-chat, codex-cli or claude-code",
             )
         meta = spec.runner.meta
@@ -93,9 +83,7 @@ class ChatPlanner:
         bare = urlsplit(meta.base_url).hostname if meta.base_url else ""
         self._limits = limits_of(meta, environ, bare or "")
         self._near = is_near(bare or "")
-        self._constrain: Constraint = first_constraint(near=self._near)
-        if reply_format(spec) != "json":
-            self._constrain = "none"
+        self._schema = AskedSchema(near=self._near, form=reply_format(spec))
         self._streams = True
         """True until the provider turns out to have no stream."""
         self._secrets = _secrets_of(self._provider, environ)
@@ -115,7 +103,7 @@ class ChatPlanner:
         workplace.redactor.learn(self._secrets)
 
     async def complete(self, request: PlannerRequest) -> Reply:
-        constrained = effective(request, self._constrain)
+        constrained = self._schema.of(request)
         options = self._form(request, constrained)
         if request.max_output_tokens is not None:
             options["max_tokens"] = request.max_output_tokens
@@ -133,10 +121,8 @@ class ChatPlanner:
         except PlannerUnavailable:
             raise
         except TimeoutError:
-            raise PlannerUnavailable(
-                f"The planner ({self.describe()}) gave no answer within {self._limits.whole:g} s.",
-                retryable=True,
-                kind="network",
+            raise network_failure(
+                f"The planner ({self.describe()}) gave no answer within {self._limits.whole:g} s."
             ) from None
         except Exception as problem:  # noqa: BLE001  (every provider's library has its own)
             raise self._failure(problem, constrained) from None
@@ -148,7 +134,7 @@ class ChatPlanner:
             return {}
         options = schema_options(self._chat, *found)
         if options is None:
-            self._constrain = "none"
+            self._schema.constraint = "none"
         return options or {}
 
     async def _answer(
@@ -221,9 +207,8 @@ class ChatPlanner:
         """Translate an exception; a refused schema makes later requests use a simpler one."""
         failure = self._translate(problem)
         refused = failure.kind == "protocol" and not failure.retryable
-        if constrained == "none" or not refused or not refuses_schema(failure.message):
+        if not refused or not self._schema.is_refused(constrained, failure.message):
             return failure
-        self._constrain = SIMPLER[constrained]
         return PlannerUnavailable(
             failure.message, retryable=True, retry_after=0, kind="protocol", other_form=True
         )

@@ -8,7 +8,7 @@ again if it is unusable, whatever the CLI itself thinks of it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,19 +25,12 @@ from agentrunner.errors.planners import PlannerMissing
 from agentrunner.gateway.usage import Call
 from agentrunner.launching.access import CliCredential
 from agentrunner.launching.launch import CliLaunch
-from agentrunner.launching.route import Cassette
+from agentrunner.launching.route import NO_CASSETTE, Cassette
 from agentrunner.money.usage import Usage
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply
 from agentrunner.planners.cli_access import planner_access
 from agentrunner.planners.cli_sandbox import CliFolders, CliOutcome, CliSandbox
-from agentrunner.planners.constraint import (
-    SIMPLER,
-    Constraint,
-    effective,
-    first_constraint,
-    refuses_schema,
-    schema_of,
-)
+from agentrunner.planners.constraint import AskedSchema, Constraint, schema_of
 from agentrunner.planners.retry import BY_CLASS, WORTH_A_RETRY, capped, seconds_until
 from agentrunner.planners.timeouts import NEAR, is_near
 from agentrunner.planners.workplace import Workplace
@@ -99,40 +92,37 @@ class CliPlanner(ABC):
         self,
         spec: TaskSpec,
         environ: Mapping[str, str],
-        *,
-        record: Path | None = None,
-        replay: Path | None = None,
-        channel: str = "",
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        cassette: Cassette = NO_CASSETTE,
     ) -> None:
         """Find the program and its credential; starts nothing.
 
-        `record` and `replay` are files for the gateway of its sandbox, where each call has a
-        channel of its own, so `channel` is ignored. Raises InfraError (`planner-missing`,
+        The cassette is for the gateway of its sandbox, where each call has a channel of its own.
+        Raises InfraError (`planner-missing`,
         `no-planner-key`, `login-missing`, …), or UsageError for settings that cannot work.
         """
         self._spec = spec
         self._environ = environ
-        self._cassette = Cassette(record, replay)
-        self._clock = clock
+        self._cassette = cassette
         self._worker = _program_of(self.kind, spec)
         self._sandbox: CliSandbox | None = None
         self._workplace: Workplace | None = None
         self._refused = ""
         """Fingerprint of a login token that the provider refused."""
-        if not spec.runner.sandbox.isolates and (record or replay):
+        if not spec.runner.sandbox.isolates and cassette.used:
             raise UsageError(
                 f"{self.kind} is recorded and replayed at the gateway of its sandbox, and there is "
                 "none.",
-                path="--record" if record else "--replay",
+                path="--record" if cassette.record else "--replay",
                 remedy="--sandbox bwrap or --sandbox docker",
             )
         if not Path(self._worker.program()).is_absolute() and (not spec.runner.sandbox.has_image):
             raise self._missing("on this machine, outside of the repository")
-        self._access = planner_access(spec, self._worker, environ, replays=replay is not None)
+        self._access = planner_access(
+            spec, self._worker, environ, replays=cassette.replay is not None
+        )
         near = is_near(urlsplit(self._access.server).hostname or "")
         self._timeout_sec = spec.runner.meta.timeout_sec or (NEAR[0] if near else TIMEOUT_SEC)
-        self._constraint = first_constraint(near=near)
+        self._schema = AskedSchema(near=near)
 
     @abstractmethod
     def command(self, call: CliCall, program: str, model: str | None) -> WorkerCommand:
@@ -186,7 +176,7 @@ class CliPlanner(ABC):
         if place.repo is not None:
             texts.append(f"The repository is {place.repo}. You can read it, and cannot change it.")
         prompt = "\n\n".join(texts)
-        constraint = effective(request, self._constraint)
+        constraint = self._schema.of(request)
         return CliCall(place, request, system, prompt, shown, base_url, constraint)
 
     # -- outcome of a call ------------------------------------------------------------------------
@@ -210,7 +200,8 @@ class CliPlanner(ABC):
         if ran.result.exit_code == NOT_FOUND and not ran.usage.total.calls:
             raise self._missing("in its sandbox")
         failure = self._failure(answer, ran.result.stderr, last)
-        if self._simplify_if_refused(failure, last, constrained):
+        refused = last.status in (400, 422) if last is not None else failure.kind == "protocol"
+        if refused and self._schema.is_refused(constrained, failure.message):
             raise PlannerUnavailable(
                 f"The planner {self.kind}: {capped(failure.message)}",
                 retryable=True,
@@ -219,16 +210,6 @@ class CliPlanner(ABC):
                 other_form=True,
             )
         raise self._unavailable(failure, shown, reply)
-
-    def _simplify_if_refused(
-        self, failure: Failure, last: Call | None, constrained: Constraint
-    ) -> bool:
-        """Whether the provider refused the schema; then a simpler one is requested from now on."""
-        refused = last.status in (400, 422) if last is not None else failure.kind == "protocol"
-        if constrained == "none" or not refused or not refuses_schema(failure.message):
-            return False
-        self._constraint = SIMPLER[constrained]
-        return True
 
     @property
     def subscribed(self) -> bool:
@@ -267,14 +248,14 @@ class CliPlanner(ABC):
             return Failure(BY_CLASS[last.error], detail, last.reset_at or "")
         words = answer.error or stderr.decode("utf-8", "replace").strip()
         words = words or "it ended without an answer"
-        found = failure_of(words, self._clock(), kind=answer.kind)
+        found = failure_of(words, datetime.now(UTC), kind=answer.kind)
         return found or Failure("protocol", words)
 
     def _unavailable(
         self, failure: Failure, shown: CliCredential, spent: Reply
     ) -> PlannerUnavailable:
         retry = failure.kind in WORTH_A_RETRY
-        wish = seconds_until(failure.reset_at, self._clock())
+        wish = seconds_until(failure.reset_at, datetime.now(UTC))
         if failure.kind == "auth" and shown.fingerprint and not self._refused:
             # The token may have been revoked; a fresh one is fetched once.
             self._refused, retry, wish = shown.fingerprint, True, 0.0
@@ -305,5 +286,4 @@ def _program_of(kind: str, spec: TaskSpec) -> Worker:
     workers = spec.runner.workers or [spec.runner.worker]
     named = next((one.command for one in workers if one.kind == kind and one.command), None)
     program = WorkerSpec(kind=kind, command=named)
-    own = spec.runner.model_copy(update={"worker": program, "workers": []})
-    return make_worker(spec.model_copy(update={"runner": own}))
+    return make_worker(spec.with_runner(worker=program, workers=[]))

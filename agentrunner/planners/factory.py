@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Literal
 
 from agentrunner.config.spec import TaskSpec
+from agentrunner.launching.route import NO_CASSETTE, Cassette
 from agentrunner.planners.base import PlannerClient
 from agentrunner.registry import PLANNERS, load
 
 
 def make_planner(
-    spec: TaskSpec,
-    environ: Mapping[str, str],
-    *,
-    record: Path | None = None,
-    replay: Path | None = None,
-    channel: str = "",
+    spec: TaskSpec, environ: Mapping[str, str], cassette: Cassette = NO_CASSETTE
 ) -> PlannerClient:
     """Return the planner of `runner.meta.kind`; opens no connection and spends nothing.
 
-    Where it asks a server, `record` keeps every exchange in a cassette and `replay` answers from
-    one; `channel` separates this planner's part of it from another's. Raises UsageError for an
-    unknown kind, a setting that cannot work or a cassette that cannot be used, InfraError where a
-    key is missing. `environ` is the environment of the process, never of a file in the repository.
+    The cassette is for one that asks a server. Raises UsageError for an unknown kind, a setting
+    that cannot work or a cassette that cannot be used, InfraError where a key is missing. `environ`
+    is the environment of the process, never of a file in the repository.
     """
     kind = load(PLANNERS, spec.runner.meta.kind, "the planner")
-    tape: dict[str, object] = {}
-    if getattr(kind, "recordable", False):
-        tape = {"record": record, "replay": replay, "channel": channel}
-    client: PlannerClient = kind(spec, environ, **tape)
+    recorded = [cassette] if getattr(kind, "recordable", False) else []
+    client: PlannerClient = kind(spec, environ, *recorded)
     return client
 
 

@@ -11,6 +11,32 @@ from agentrunner.errors import UsageError
 from agentrunner.planners.base import PlannerRequest, Reply
 
 
+def _task(temp_id: str, title: str, *dependencies: str) -> dict[str, object]:
+    return {
+        "id": temp_id,
+        "title": title,
+        "description": f"What {title} is about",
+        "acceptance_criteria": [f"{title} is done"],
+        "dependencies": list(dependencies),
+        "wbs_level": 3,
+        "estimated_effort": "small",
+    }
+
+
+_CRITERION = {"id": "AC-1", "description": "Mock AC 1", "type": "mock", "critical": True}
+_TASKS = [_task("temp-1", "Mock task 1"), _task("temp-2", "Mock task 2", "temp-1")]
+_CREATE = {"op": "create", "temp_id": "temp-1", "title": "Another mock task"}
+_ANSWERS: Mapping[str, dict[str, object]] = {
+    "plan_task": {"task_id": "TASK-MOCK", "acceptance_criteria": [_CRITERION]},
+    "decompose": {
+        "understanding": "Mock understanding",
+        "phases": [{"name": "Mock phase", "milestone": "mock", "tasks": _TASKS}],
+    },
+    "plan_patch": {"understanding": "Mock understanding", "operations": [_CREATE]},
+}
+"""The answers that depend on nothing, by type of message."""
+
+
 class MockPlanner:
     """One criterion, one worker run, then done."""
 
@@ -27,29 +53,19 @@ class MockPlanner:
 
     async def complete(self, request: PlannerRequest) -> Reply:
         """Return the fixed answer to this type of message."""
-        payload = self._payload(request)
-        reply = {"type": request.type, "version": 1, "payload": payload}
+        reply = {"type": request.type, "version": 1, "payload": self._payload(request)}
         return Reply(text=json.dumps(reply, ensure_ascii=False), model="mock", known="counted")
 
     async def close(self) -> None:
         """Nothing to release."""
 
     def _payload(self, request: PlannerRequest) -> dict[str, object]:
-        if request.type == "plan_task":
-            return {
-                "task_id": "TASK-MOCK",
-                "acceptance_criteria": [
-                    {"id": "AC-1", "description": "Mock AC 1", "type": "mock", "critical": True}
-                ],
-            }
         if request.type == "next_action":
             return self._next_action(int(request.facts.get("worker_runs_count", 0)))
         if request.type == "completion_assessment":
             return _assessment(request.facts)
-        if request.type == "decompose":
-            return _decompose()
-        if request.type == "plan_patch":
-            return _plan_patch()
+        if request.type in _ANSWERS:
+            return _ANSWERS[request.type]
         raise UsageError(f'the mock planner has no answer to "{request.type}"')
 
     def _next_action(self, worker_runs: int) -> dict[str, object]:
@@ -73,33 +89,3 @@ def _assessment(facts: Mapping[str, Any]) -> dict[str, object]:
         "by_criterion": [{"id": id_, "status": "passed"} for id_ in ids],
         "details": {"passed_criteria": ids, "remaining_risks": []},
     }
-
-
-def _decompose() -> dict[str, object]:
-    return {
-        "understanding": "Mock understanding",
-        "phases": [
-            {
-                "name": "Mock phase",
-                "milestone": "mock",
-                "tasks": [_task("temp-1", "Mock task 1"), _task("temp-2", "Mock task 2", "temp-1")],
-            }
-        ],
-    }
-
-
-def _task(temp_id: str, title: str, *dependencies: str) -> dict[str, object]:
-    return {
-        "id": temp_id,
-        "title": title,
-        "description": f"What {title} is about",
-        "acceptance_criteria": [f"{title} is done"],
-        "dependencies": list(dependencies),
-        "wbs_level": 3,
-        "estimated_effort": "small",
-    }
-
-
-def _plan_patch() -> dict[str, object]:
-    create = {"op": "create", "temp_id": "temp-1", "title": "Another mock task"}
-    return {"understanding": "Mock understanding", "operations": [create]}

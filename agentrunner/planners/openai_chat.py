@@ -17,27 +17,20 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.environment import quiet_libraries
 from agentrunner.errors.planners import NoPlannerKey
 from agentrunner.gateway.exchange import Mismatch
+from agentrunner.launching.route import NO_CASSETTE, Cassette
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply, in_turns
 from agentrunner.planners.chat_reply import reply_of
 from agentrunner.planners.completions import causes, checked_completion, whole_body
-from agentrunner.planners.constraint import (
-    SIMPLER,
-    Constraint,
-    effective,
-    first_constraint,
-    refuses_schema,
-    schema_of,
-)
+from agentrunner.planners.constraint import AskedSchema, Constraint, schema_of
 from agentrunner.planners.endpoint import endpoint
 from agentrunner.planners.factory import reply_format
-from agentrunner.planners.retry import capped, http_failure, parse_retry_after
+from agentrunner.planners.retry import capped, http_failure, network_failure, parse_retry_after
 from agentrunner.planners.streaming import CompletionStream, read_stream, silent, tell_reading
 from agentrunner.text.redaction import Redactor
 from agentrunner.text.server_errors import in_words
@@ -77,30 +70,27 @@ class OpenAIChatPlanner:
         self,
         spec: TaskSpec,
         environ: Mapping[str, str],
-        *,
-        record: Path | None = None,
-        replay: Path | None = None,
-        channel: str = "",
+        cassette: Cassette = NO_CASSETTE,
     ) -> None:
         """Read the settings; opens no connection.
 
-        `record` is a file to keep every exchange in; `replay` is one that answers in place of the
-        server, without a key. `channel` is this planner's part of the file, unless it is the first
-        planner. Raises InfraError (`no-planner-key`, …) or UsageError for settings that cannot
-        work, and for a cassette that cannot be used.
+        A cassette that is replayed answers in place of the server, without a key. Raises InfraError
+        (`no-planner-key`, …) or UsageError for settings that cannot work, and for a cassette that
+        cannot be used.
         """
         self._endpoint = endpoint(spec.runner.meta, environ)
         self._key = environ.get(KEY_NAME, "").strip()
         self._player: Player | None = None
         self._recording: Recording | None = None
-        if record or replay:
+        if cassette.used:
             from agentrunner.gateway.cassette import META, Player, Recorder
             from agentrunner.planners.recorded import Recording
 
             redactor = Redactor({KEY_NAME: self._key})
-            part = f"{META}:{channel}" if channel else META
-            self._player = Player(replay, part, redactor, spec.repo) if replay else None
-            if record:
+            part = f"{META}:{cassette.channel}" if cassette.channel else META
+            if replay := cassette.replay:
+                self._player = Player(replay, part, redactor, spec.repo)
+            if record := cassette.record:
                 self._recording = Recording(Recorder(record, part, redactor, spec.repo))
         if not self._key and self._player is None:
             raise NoPlannerKey(
@@ -109,11 +99,9 @@ class OpenAIChatPlanner:
                 "--planner checklist, which needs no model",
                 nothing_spent=True,
             )
-        self._constrain: Constraint = first_constraint(near=self._endpoint.near)
-        if reply_format(spec) != "json":
-            self._constrain = "none"
+        self._schema = AskedSchema(near=self._endpoint.near, form=reply_format(spec))
         # On a cassette an answer is one piece.
-        self._streams: Streaming = "no" if record or replay else "counted"
+        self._streams: Streaming = "no" if cassette.used else "counted"
         self._chat: ChatOpenAI | None = None
 
     @property
@@ -130,7 +118,7 @@ class OpenAIChatPlanner:
         chat = self._chat
         if chat is None:
             chat = await asyncio.to_thread(self._client)
-        constrained = effective(request, self._constrain)
+        constrained = self._schema.of(request)
         options = _constraint(chat, request, constrained)
         streams: Streaming = "no" if chat.use_responses_api else self._streams
         _add_streaming(options, streams)
@@ -160,18 +148,13 @@ class OpenAIChatPlanner:
     def _simplify_if_refused(self, body: str, constrained: Constraint, streams: Streaming) -> bool:
         """Whether the server refused something optional; then it is left out from now on.
 
-        Servers refuse such things only when they are sent. The prompt states the form of a reply
-        anyway, so a simpler schema is tried, then none. Several requests may be refused at once for
-        the same.
+        Servers refuse such things only when they are sent.
         """
         word, less = _STREAM_REFUSALS.get(streams, ("", "no"))
         if word and re.search(word, body.lower()):
             self._streams = less
             return True
-        if constrained != "none" and refuses_schema(body):
-            self._constrain = SIMPLER[constrained]
-            return True
-        return False
+        return self._schema.is_refused(constrained, body)
 
     async def close(self) -> None:
         chat, self._chat = self._chat, None
@@ -251,18 +234,10 @@ class OpenAIChatPlanner:
         behind = causes(problem)
         if "ReadTimeout" in behind:
             return silent(self._endpoint.host, self._endpoint.limits.first, 0)
+        who, limit = f"The planner at {self._endpoint.host}", self._endpoint.limits.whole
         if "ConnectTimeout" in behind:
-            return PlannerUnavailable(
-                f"The planner at {self._endpoint.host} cannot be reached: it takes no connection.",
-                retryable=True,
-                kind="network",
-            )
-        return PlannerUnavailable(
-            f"The planner at {self._endpoint.host} gave no answer within "
-            f"{self._endpoint.limits.whole:g} s.",
-            retryable=True,
-            kind="network",
-        )
+            return network_failure(f"{who} cannot be reached: it takes no connection.")
+        return network_failure(f"{who} gave no answer within {limit:g} s.")
 
     def _raise_failure(
         self, problem: Exception, *, constrained: Constraint, streams: Streaming
@@ -275,12 +250,8 @@ class OpenAIChatPlanner:
         if isinstance(problem, openai.APITimeoutError):
             raise self._too_slow(problem) from None
         if isinstance(problem, openai.APIConnectionError):
-            raise PlannerUnavailable(
-                f"The planner at {self._endpoint.host} cannot be reached: "
-                f"{problem.__cause__ or problem}",
-                retryable=True,
-                kind="network",
-            ) from None
+            why = f"cannot be reached: {problem.__cause__ or problem}"
+            raise network_failure(f"The planner at {self._endpoint.host} {why}") from None
         raise PlannerUnavailable(
             f"OpenAI API error: 200 {type(problem).__name__}: {capped(str(problem))}",
             retryable=False,

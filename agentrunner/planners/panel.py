@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import hmac
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agentrunner.config.agents import PlannerCandidate, RoleSpec
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.task_files import UnknownCandidate
+from agentrunner.launching.route import NO_CASSETTE, Cassette
 from agentrunner.planners.base import (
-    MessageType,
     NeedsWorkplace,
     PlannerClient,
     PlannerRequest,
     PlannerUnavailable,
     Reply,
+    answers_by_code,
 )
 from agentrunner.planners.factory import make_planner
 from agentrunner.planners.retry import seconds_until
 from agentrunner.planners.workplace import Workplace
+from agentrunner.protocol.message import MessageType
 
 Role = Literal["meta", "plan", "assess"]
 ROLES: tuple[Role, ...] = ("meta", "plan", "assess")
@@ -52,15 +54,18 @@ class RoleCandidates(Struct, frozen=True):
     cool_down_sec: float = 300
     """Seconds to skip a candidate whose quota is spent, if the provider names no reset time."""
 
+    @property
+    def by_code(self) -> bool:
+        """Whether programs answer, which mean what they say, and no model."""
+        return all(answers_by_code(one.client) for one in self.candidates)
+
     def named(self, name: str) -> Candidate:
         """Return the candidate of this name, else the last one."""
         return next((one for one in self.candidates if one.name == name), self.candidates[-1])
 
 
 class Panel:
-    """The clients of every role. As a plain `PlannerClient` it asks the role's first candidate."""
-
-    kind = "panel"
+    """The clients of every role."""
 
     def __init__(self, by_role: Mapping[Role, RoleCandidates], notices: Sequence[str] = ()) -> None:
         self._by_role = dict(by_role)
@@ -87,19 +92,16 @@ class Panel:
             if isinstance(client, NeedsWorkplace):
                 await client.open(workplace)
 
-    async def complete(self, request: PlannerRequest) -> Reply:
-        """Make one attempt of the role's first candidate; raises as a client's `complete`."""
-        first = self._by_role[role_of(request.type)].candidates[0]
-        return await self.complete_by(first, request)
-
     async def complete_by(self, candidate: Candidate, request: PlannerRequest) -> Reply:
-        """Make one attempt of this candidate; its name is set on the reply or failure."""
+        """Make one attempt of this candidate, whose name is set on the reply or failure; raises as
+        its client's `complete`.
+        """
         try:
             reply = await candidate.client.complete(request)
         except PlannerUnavailable as failure:
             failure.candidate = candidate.name
             raise
-        return replace(reply, candidate=candidate.name)
+        return dataclasses.replace(reply, candidate=candidate.name)
 
     async def become(self, other: Panel) -> None:
         """Replace its clients by those of `other`, which becomes this panel."""
@@ -164,11 +166,7 @@ def pick(
 
 
 def make_panel(
-    spec: TaskSpec,
-    environ: Mapping[str, str],
-    *,
-    record: Path | None = None,
-    replay: Path | None = None,
+    spec: TaskSpec, environ: Mapping[str, str], cassette: Cassette = NO_CASSETTE
 ) -> Panel:
     """Return the clients of `runner.meta`, `runner.assess` and `runner.profiles`.
 
@@ -176,11 +174,7 @@ def make_panel(
     `make_planner`, with the first one's reason where a role is left empty, and UsageError for a
     forced name that no candidate has.
     """
-
-    def make(own: TaskSpec, channel: str) -> PlannerClient:
-        return make_planner(own, environ, record=record, replay=replay, channel=channel)
-
-    clients = _Clients(spec, make)
+    clients = _Clients(spec, environ, cassette)
     by_role = {role: clients.role_candidates(role) for role in ROLES}
     return Panel(by_role, list(dict.fromkeys(clients.notices)))
 
@@ -188,9 +182,8 @@ def make_panel(
 class _Clients:
     """Makes each candidate once."""
 
-    def __init__(self, spec: TaskSpec, make: Callable[[TaskSpec, str], PlannerClient]) -> None:
-        self._spec = spec
-        self._make = make
+    def __init__(self, spec: TaskSpec, environ: Mapping[str, str], cassette: Cassette) -> None:
+        self._spec, self._environ, self._cassette = spec, environ, cassette
         self._made: dict[PlannerCandidate, tuple[str, PlannerClient | InfraError]] = {}
         self.notices: list[str] = []
 
@@ -218,8 +211,10 @@ class _Clients:
                 f"{candidate.kind}:{candidate.model}" if candidate.model else candidate.kind
             )
             client: PlannerClient | InfraError
+            own = _spec_of(self._spec, candidate)
+            part = replace(self._cassette, channel=name if self._made else "")
             try:
-                client = self._make(_spec_of(self._spec, candidate), name if self._made else "")
+                client = make_planner(own, self._environ, part)
             except InfraError as error:
                 client = error
             self._made[key] = name, client
@@ -278,12 +273,9 @@ def _fill_in(spec: TaskSpec, candidate: PlannerCandidate) -> PlannerCandidate:
 
 def _spec_of(spec: TaskSpec, candidate: PlannerCandidate) -> TaskSpec:
     """Return the task with this candidate as its `runner.meta`."""
-    own = {
-        "kind": candidate.kind,
-        "model": candidate.model,
-        "base_url": candidate.base_url,
-        "auth": candidate.auth,
-    }
-    meta = spec.runner.meta.model_copy(update=own)
-    runner = spec.runner.model_copy(update={"meta": meta})
-    return spec.model_copy(update={"runner": runner})
+    return spec.with_planner(
+        kind=candidate.kind,
+        model=candidate.model,
+        base_url=candidate.base_url,
+        auth=candidate.auth,
+    )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from agentrunner.gateway.upstream_errors import classify
 from agentrunner.planners.base import PlannerUnavailable
 from agentrunner.text.server_errors import in_words
-from agentrunner.text.times import stamp
+from agentrunner.text.times import moment, stamp
 
 if TYPE_CHECKING:
     from agentrunner.workers.base import FailureKind
@@ -83,12 +83,15 @@ def http_failure(
     )
 
 
-def seconds_until(moment: str, now: datetime) -> float | None:
-    """Return the seconds until `moment`, not below 0; None for "" and for text that is no time."""
-    try:
-        return max(0.0, (datetime.fromisoformat(moment) - now).total_seconds())
-    except (ValueError, TypeError):
-        return None
+def network_failure(message: str) -> PlannerUnavailable:
+    """Return the failure of a server that gave no answer, and may give one a moment later."""
+    return PlannerUnavailable(message, retryable=True, kind="network")
+
+
+def seconds_until(text: str, now: datetime) -> float | None:
+    """Return the seconds until a time, not below 0; None for "" and for text that is no time."""
+    until = moment(text)
+    return None if until is None else max(0.0, (until - now).total_seconds())
 
 
 def capped(text: str, limit: int = BODY_CHARS) -> str:

@@ -14,7 +14,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.config.yaml_text import read_yaml
 from agentrunner.errors.planners import BadScript, ScriptEnded, ScriptMismatch, ScriptMissing
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply
-from agentrunner.planners.retry import http_failure
+from agentrunner.planners.retry import http_failure, network_failure
 from agentrunner.protocol.loading import load_yaml
 from agentrunner.protocol.message import MessageType
 
@@ -49,9 +49,7 @@ class WireFault(_Strict):
             body, wish = "(from the script)", self.retry_after
             return http_failure(self.status, body, wish, now=now, whose="The planner: status")
         what = "no answer in time" if self.kind == "timeout" else "connection failed"
-        return PlannerUnavailable(
-            f"The planner: {what} (from the script).", retryable=True, kind="network"
-        )
+        return network_failure(f"The planner: {what} (from the script).")
 
 
 class Item(_Strict):

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Written
-from agentrunner.planners.retry import http_failure
+from agentrunner.planners.retry import http_failure, network_failure
 from agentrunner.planners.timeouts import TimeLimits
 from agentrunner.text.tokens import tokens
 
@@ -110,10 +110,8 @@ class CompletionStream:
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError:
-            raise PlannerUnavailable(
-                "The planner's server sent an event that is no UTF-8: the stream is damaged.",
-                retryable=True,
-                kind="network",
+            raise network_failure(
+                "The planner's server sent an event that is no UTF-8: the stream is damaged."
             ) from None
         name, _, value = text.partition(":")
         if name in ("data", "error"):  # older llama.cpp servers name a fault so
@@ -166,11 +164,7 @@ class CompletionStream:
 
 def broken(characters: int) -> PlannerUnavailable:
     """Return the failure for a stream that ended before its answer did."""
-    return PlannerUnavailable(
-        f"The planner's answer broke off after {characters} characters.",
-        retryable=True,
-        kind="network",
-    )
+    return network_failure(f"The planner's answer broke off after {characters} characters.")
 
 
 def with_sane_usage(body: dict[str, Any]) -> dict[str, Any]:
@@ -209,23 +203,24 @@ async def read_stream(
     import asyncio  # not for who only asks what kind of planner this is
 
     stream, begun = CompletionStream(), time.monotonic()
-    source = aiter(chunks)
-    while not stream.caught:
-        # Before it writes, it may load the model and read the prompt; keep-alives show that.
-        writes = bool(stream.characters or stream.thoughts)
-        wait = limits.between if writes else max(limits.first, limits.between)
-        try:
-            async with asyncio.timeout(END_SEC if stream.done else wait):
-                piece = await anext(source, None)
-        except TimeoutError:
-            if stream.done:
-                break
+    wait = max(limits.first, limits.between)
+    try:
+        async with asyncio.timeout(wait) as limit:
+            async for piece in chunks:
+                stream.feed(piece)
+                if progress is not None:
+                    progress(Written(stream.text, stream.thoughts, time.monotonic() - begun))
+                if stream.caught:
+                    break
+                if stream.done:
+                    wait = END_SEC
+                # Before, it may load the model and read the prompt; keep-alives show that.
+                elif stream.characters or stream.thoughts:
+                    wait = limits.between
+                limit.reschedule(asyncio.get_running_loop().time() + wait)
+    except TimeoutError:
+        if not stream.done:
             raise silent(host, wait, stream.characters) from None
-        if piece is None:
-            break
-        stream.feed(piece)
-        if progress is not None:
-            progress(Written(stream.text, stream.thoughts, time.monotonic() - begun))
     return stream.end()
 
 
@@ -239,8 +234,4 @@ def tell_reading(request: PlannerRequest) -> None:
 def silent(host: str, seconds: float, characters: int) -> PlannerUnavailable:
     """Return the failure for a server that is connected but sends nothing for too long."""
     progress = f"stopped after {characters} characters" if characters else "wrote nothing"
-    return PlannerUnavailable(
-        f"The planner at {host} {progress}: no sign of life for {seconds:g} s.",
-        retryable=True,
-        kind="network",
-    )
+    return network_failure(f"The planner at {host} {progress}: no sign of life for {seconds:g} s.")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from msgspec import Struct, field
 
 from agentrunner.config.agents import See
-from agentrunner.config.markdown import detect_language
+from agentrunner.config.markdown import Language, detect_language
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors.planners import ConversationTimeout, EmptyMessage, MessageTooLong
 from agentrunner.execution.failover import AllAway
@@ -31,8 +31,8 @@ from agentrunner.plans.planner_view import (
     plan_ids,
 )
 from agentrunner.plans.proposal import Proposal
-from agentrunner.plans.store import OpenQuestion, PlanChange, PlanStore
-from agentrunner.prompts import Language, PromptInput
+from agentrunner.plans.store import OpenQuestion, PlanStore
+from agentrunner.prompts import PromptInput
 from agentrunner.protocol import Choices, Decompose, Message, PlanPatch
 from agentrunner.protocol.known_ids import with_plan_ids
 from agentrunner.text.cut import cut
@@ -46,14 +46,6 @@ MAX_QUESTIONS = 20
 MAX_ANSWER_CHARS = 1000
 
 Check = Callable[[Message], None]
-
-
-class UndonePlan(NamedTuple):
-    """The plan before and after its latest change was undone, and that change."""
-
-    before: Plan
-    plan: Plan
-    change: PlanChange
 
 
 class Planner(Protocol):
@@ -218,10 +210,6 @@ class Conversation(Struct):
         if proposals.waiting(folder) == proposal.message:
             proposals.forget(folder)
 
-    def undo(self) -> UndonePlan:
-        """Undo the latest change; see `undo`."""
-        return undo(self.store, at=self.stamp(), author=self.author)
-
 
 def accept(store: PlanStore, proposal: Proposal, *, at: str, author: str) -> Plan:
     """Save the plan that a proposal makes; see `Conversation.accept`."""
@@ -238,16 +226,6 @@ def accept(store: PlanStore, proposal: Proposal, *, at: str, author: str) -> Pla
     )
     proposals.forget(store.path.parent)
     return renewed.after
-
-
-def undo(store: PlanStore, *, at: str, author: str, force: bool = False) -> UndonePlan:
-    """Undo the latest change of the plan.
-
-    Raises UsageError (`nothing-to-undo`), and PatchRejected where that removes a task that is at
-    work, unless `force`.
-    """
-    before = store.load()
-    return UndonePlan(before, *store.undo(at=at, author=author, force=force))
 
 
 def check_message(text: str) -> None:
@@ -275,16 +253,3 @@ def question_facts(questions: Sequence[OpenQuestion]) -> View:
         for question in kept
     ]
     return {"total": len(own), "truncated": len(kept) < len(own), "items": items}
-
-
-__all__ = [
-    "MAX_MESSAGE_BYTES",
-    "TIMEOUT_SEC",
-    "Conversation",
-    "Planner",
-    "UndonePlan",
-    "accept",
-    "check_message",
-    "question_facts",
-    "undo",
-]

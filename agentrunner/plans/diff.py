@@ -124,22 +124,25 @@ def undo(current: Plan, earlier: Plan, *, force: bool = False) -> Plan:
             "agentrunner plan undo --force takes it away all the same"
         )
         raise PatchRejected([EditError(-1, "at_work", message)])
-    version = current.version + 1
-    deleted = {
-        node_id: design if design.deleted_in else replace(design, deleted_in=version)
-        for node_id, design in current.designs.items()
-        if node_id not in earlier.nodes
-    }
     return replace(
         earlier,
-        version=version,
-        designs={**deleted, **earlier.designs},
+        version=current.version + 1,
+        designs={**designs_deleted_by(earlier, current), **earlier.designs},
         tasks={
             task_id: current.tasks.get(task_id, task) for task_id, task in earlier.tasks.items()
         },
         tasks_made=current.tasks_made,
         nodes_made=current.nodes_made,
     )
+
+
+def designs_deleted_by(plan: Plan, current: Plan) -> dict[str, NodeDesign]:
+    """Return designs, marked as deleted, whose nodes a plan from elsewhere does not have."""
+    return {
+        node_id: design if design.deleted_in else replace(design, deleted_in=current.version + 1)
+        for node_id, design in current.designs.items()
+        if node_id not in plan.nodes
+    }
 
 
 def check_tree(plan: Plan) -> list[str]:

@@ -11,7 +11,7 @@ from agentrunner.plans.plan import Hint, PotentialConflict
 
 if TYPE_CHECKING:
     from agentrunner.protocol import Decompose, PlanPatch
-    from agentrunner.protocol.planning import Conflict, PlanOperation, Position, SuggestedImpl
+    from agentrunner.protocol.planning import Conflict, PlanOperation, SuggestedImpl
 
 LISTS = ("acceptance_criteria", "dependencies")
 FACETS = ("phase_name", "milestone", "wbs_level", "estimated_effort")
@@ -59,16 +59,17 @@ def edits_of_decompose(message: Decompose) -> list[PlanEdit]:
         facets = {"phase_name": phase.name, "milestone": phase.milestone}
         edits.append(PlanEdit("create", group, {"title": phase.name, **facets}, phase=True))
         for task in phase.tasks:
-            given = {
+            given: dict[str, object] = {
                 "title": task.title,
                 "description": task.description,
                 "acceptance_criteria": tuple(task.acceptance_criteria),
                 "dependencies": tuple(task.dependencies),
                 "wbs_level": task.wbs_level,
                 "estimated_effort": task.estimated_effort,
-                **_given("suggested_impl", _hint(task.suggested_impl)),
                 **facets,
             }
+            if task.suggested_impl is not None:
+                given["suggested_impl"] = _hint(task.suggested_impl)
             edits.append(PlanEdit("create", task.id, given, parent_id=group))
     return edits
 
@@ -82,7 +83,7 @@ def _edit(operation: PlanOperation) -> PlanEdit:
     # A strict schema requires every key, so null means the same as a missing key.
     values: dict[str, object] = {
         **{name: getattr(operation, name) for name in ("title", "description", *FACETS)},
-        **{name: _tuple(getattr(operation, name)) for name in LISTS},
+        **{name: tuple(found) for name in LISTS if (found := getattr(operation, name)) is not None},
         "suggested_impl": _hint(operation.suggested_impl),
     }
     given = {name: value for name, value in values.items() if value is not None}
@@ -93,23 +94,9 @@ def _edit(operation: PlanOperation) -> PlanEdit:
         target,
         given,
         parent_id=operation.parent_id,
-        place=_place(operation.position),
+        place=SiblingPlace(at.index, at.before, at.after) if (at := operation.position) else None,
         cascade=operation.cascade,
     )
-
-
-def _tuple(items: list[str] | None) -> tuple[str, ...] | None:
-    return None if items is None else tuple(items)
-
-
-def _place(position: Position | None) -> SiblingPlace | None:
-    return (
-        None if position is None else SiblingPlace(position.index, position.before, position.after)
-    )
-
-
-def _given(name: str, value: Any) -> dict[str, object]:
-    return {} if value is None else {name: value}
 
 
 def _hint(hint: SuggestedImpl | None) -> Hint | None:

@@ -16,11 +16,12 @@ from agentrunner.execution.outages import (
     sleep_until,
     waited_sec,
 )
-from agentrunner.execution.quota import moment
-from agentrunner.planners.base import MessageType, PlannerUnavailable
+from agentrunner.planners.base import PlannerUnavailable
 from agentrunner.planners.faults import reason_of, words_of_failure
 from agentrunner.planners.panel import Candidate, RoleCandidates
+from agentrunner.protocol.message import MessageType
 from agentrunner.state.worker_runs import Wait
+from agentrunner.text.times import moment
 
 
 class PlannerWaits:

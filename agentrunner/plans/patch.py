@@ -60,16 +60,14 @@ def apply(
     *,
     conflicts: Iterable[PotentialConflict] = (),
     goal: str | None = None,
-    force: bool = False,
 ) -> Plan:
     """Return the plan after all the edits, one version later.
 
-    With `force`, tasks that are at work can be deleted and moved. Raises PatchRejected; `plan` is
-    never changed.
+    Raises PatchRejected; `plan` is never changed.
     """
     if len(edits) > MAX_EDITS:
         raise PatchRejected([_too_many(f"{len(edits)} operations; at most {MAX_EDITS} at once")])
-    return _Patch(plan, edits, force=force).applied(tuple(conflicts), goal)
+    return _Patch(plan, edits).applied(tuple(conflicts), goal)
 
 
 def _too_many(message: str) -> EditError:
@@ -79,10 +77,9 @@ def _too_many(message: str) -> EditError:
 class _Patch:
     """A patch while it is applied."""
 
-    def __init__(self, plan: Plan, edits: Sequence[PlanEdit], *, force: bool) -> None:
+    def __init__(self, plan: Plan, edits: Sequence[PlanEdit]) -> None:
         self._plan = plan
         self._edits = edits
-        self._force = force
         self._draft = Draft(plan)
         self._errors: list[EditError] = []
         self._made: dict[str, tuple[str, str | None]] = {}
@@ -257,8 +254,6 @@ class _Patch:
         self._deleted_tasks.update(self._draft.remove(node_id, cascade=edit.cascade))
 
     def _refuse_at_work(self, nodes: Iterable[str], what: str) -> None:
-        if self._force:
-            return
         for node_id in nodes:
             task_id = self._draft.slots[node_id].task_id
             if task_id is not None and self._draft.tasks[task_id].status in AT_WORK:

@@ -164,6 +164,14 @@ class Plan:
             yield node_id
             todo.extend(reversed(self.nodes[node_id].children))
 
+    def outline(self) -> Iterator[tuple[str, int]]:
+        """Yield all nodes below the root like `walk`, each with its depth; 0 directly below it."""
+        todo = [(child, 0) for child in reversed(self.nodes[ROOT].children)]
+        while todo:
+            node_id, depth = todo.pop()
+            yield node_id, depth
+            todo += [(child, depth + 1) for child in reversed(self.nodes[node_id].children)]
+
     def task_order(self) -> list[str]:
         """Return the ids of all tasks that are not deleted, in the order of the tree."""
         return [task for node in self.walk() if (task := self.nodes[node].task_id) is not None]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import secrets
 import shutil
 import tempfile
@@ -78,8 +77,7 @@ def planning_spec(
         settled = capped(settled, environ, state_dir, policy)
     profiles = settled.runner.profiles
     alone = ProfilesSpec(meta=profiles.plan or profiles.meta)
-    runner = settled.runner.model_copy(update={"profiles": alone, "assess": None})
-    return settled.model_copy(update={"runner": runner})
+    return settled.with_runner(profiles=alone, assess=None)
 
 
 def _no_planner(error: InfraError) -> InfraError:
@@ -131,21 +129,10 @@ class CallLog:
 
     def record(self, call: PlannerCall, at: str) -> None:
         """Record a call: a line of the log, and request and response as files."""
-        name = f"meta/{call.number:04d}-{call.type}"
-        sent = [{"role": m.role, "content": m.content} for m in call.messages]
-        text = json.dumps(sent, ensure_ascii=False)
-        for path, data in ((f"{name}.request.json", text), (f"{name}.response.txt", call.response)):
-            write_new(self._folder / path, data.encode("utf-8", "backslashreplace"), sync=False)
-        values = {
-            "number": call.number,
-            "type": call.type,
-            "at": at,
-            "duration_sec": round(call.duration_sec, 3),
-            **cost_of(call, self._prices),
-            "error": call.error,
-            "model": call.model,
-            "looks": list(call.looks),
-        }
+        for end, text in (("request.json", call.request), ("response.txt", call.text)):
+            data = text.encode("utf-8", "backslashreplace")
+            write_new(self._folder / f"{call.name}.{end}", data, sync=False)
+        values = call.as_record(at, cost_of(call, self._prices))
         self._append("meta_call", call.number, values, at)
 
     def is_noted(self, code: str) -> bool:
@@ -220,7 +207,7 @@ class PanelPlanner:
 
         async def asked_of(client: PlannerClient) -> Message:
             asker = self._asker(client, prompt)
-            return (await asker.ask(replace(prompt, call_number=number()), check)).message
+            return await asker.ask(replace(prompt, call_number=number()), check)
 
         try:
             return await self._candidates.ask(asked_of, number)

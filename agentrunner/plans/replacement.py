@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from agentrunner.errors import UsageError
 from agentrunner.errors.plans import BadPlanFiles, PlanAtWork
+from agentrunner.plans.diff import designs_deleted_by
 from agentrunner.plans.plan import AT_WORK, ROOT, Plan, PlannedTask, PlanTaskStatus
 from agentrunner.text.lazy_regex import lazy_regex
 
@@ -42,15 +43,10 @@ def take_over(current: Plan, found: Plan) -> Replacement:
         )
     _check(found)
     same = [task_id for task_id in found.tasks if found.asks_as(current, task_id)]
-    deleted = {
-        node_id: design if design.deleted_in else replace(design, deleted_in=current.version + 1)
-        for node_id, design in current.designs.items()
-        if node_id not in found.nodes
-    }
     plan = replace(
         found,
         version=current.version + 1,
-        designs={**deleted, **found.designs},
+        designs={**designs_deleted_by(found, current), **found.designs},
         tasks={
             task_id: PlannedTask(
                 task.node_id,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from agentrunner.errors import UsageError
 from agentrunner.errors.plans import BadPlanFiles
 from agentrunner.plans.diff import check_tree
-from agentrunner.plans.plan import NodeDesign, Plan, PlannedTask, PlanNode
+from agentrunner.plans.plan import Plan
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -46,33 +45,19 @@ def plan_from_json(data: bytes) -> Plan:
 
 def files_of(plan: Plan, history: list[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     """Yield relative path and text of each file of a plan: tree, designs, tasks, history."""
-    facts = {f.name: getattr(plan, f.name) for f in fields(Plan) if f.name in FACTS}
-    index = {
-        node_id: _adapter(PlanNode).dump_python(node, mode="json")
-        for node_id, node in plan.nodes.items()
-    }
-    head = _adapter(dict[str, object]).dump_python(facts, mode="json")
-    yield WBS, _text({"format": FORMAT, **head, "root_node_id": "node-root", "node_index": index})
-    for node_id, design in plan.designs.items():
-        yield (
-            f"{DESIGNS}/{node_id}.json",
-            _text(_adapter(NodeDesign).dump_python(design, mode="json")),
-        )
-    tasks = {
-        task_id: _adapter(PlannedTask).dump_python(task, mode="json")
-        for task_id, task in plan.tasks.items()
-    }
-    yield TASKS, _text(tasks)
+    whole = _adapter(Plan).dump_python(plan, mode="json")
+    nodes, designs = whole["nodes"], whole["designs"]
+    facts = {name: value for name, value in whole.items() if name in FACTS}
+    yield WBS, _text({"format": FORMAT, **facts, "root_node_id": "node-root", "node_index": nodes})
+    for node_id, design in designs.items():
+        yield f"{DESIGNS}/{node_id}.json", _text(design)
+    yield TASKS, _text(whole["tasks"])
     for task_id in plan.task_order():
-        design, node_id = plan.design_of(task_id), plan.tasks[task_id].node_id
-        whole = {
-            "id": task_id,
-            "node_id": node_id,
-            "parent_id": plan.nodes[node_id].parent_id,
-            "status": plan.shown_status(task_id).value,
-            **_adapter(NodeDesign).dump_python(design, mode="json"),
-        }
-        yield f"tasks/{task_id}.json", _text(whole)
+        node_id = plan.tasks[task_id].node_id
+        place = {"node_id": node_id, "parent_id": nodes[node_id]["parent_id"]}
+        status = plan.shown_status(task_id).value
+        task = {"id": task_id, **place, "status": status, **designs[node_id]}
+        yield f"tasks/{task_id}.json", _text(task)
     yield HISTORY, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in history)
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -54,6 +54,7 @@ BUDGET = "budget"
 """In place of a task's id: a question about the plan's budget, which the planner does not see."""
 
 ChangeKind = Literal["decompose", "plan_patch", "undo", "import"]
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,14 @@ class OpenQuestion(Struct, frozen=True):
     """UTC, ISO 8601; "" while it is open."""
 
 
+class UndonePlan(NamedTuple):
+    """The plan before and after its latest change was undone, and that change."""
+
+    before: Plan
+    plan: Plan
+    change: PlanChange
+
+
 class PlanStore:
     """Reads and writes the plan of one repository.
 
@@ -123,10 +132,7 @@ class PlanStore:
 
         Raises UsageError (`plan-damaged`) for a file that does not hold a plan.
         """
-        if not self.path.exists():
-            return Plan()
-        with self._database() as database:
-            return _latest(database)
+        return self._read(_latest, Plan())
 
     def save(
         self,
@@ -150,7 +156,7 @@ class PlanStore:
         with self._database(write=True) as database:
             latest = _version(database)
             if plan.version != latest + 1:
-                raise _conflict(plan.version - 1, list(_changes(database, plan.version - 1)))
+                raise _conflict(plan.version - 1, _changes(database, plan.version - 1))
             payload = json.dumps(list(operations), ensure_ascii=False)
             _reopen(database, plan, undoes, at)
             row = (plan.version, latest, at, kind, author, message, payload)
@@ -163,11 +169,11 @@ class PlanStore:
             if remark:
                 _say(database, "user", remark, at)
 
-    def undo(self, *, at: str, author: str, force: bool = False) -> tuple[Plan, PlanChange]:
+    def undo(self, *, at: str, author: str, force: bool = False) -> UndonePlan:
         """Go back to the plan before the latest change that is not itself undone.
 
-        Returns the plan after that, and the change that was undone. Raises UsageError
-        (`nothing-to-undo`) and PatchRejected.
+        Raises UsageError (`nothing-to-undo`), and PatchRejected where that removes a task that is
+        at work, unless `force`.
         """
         current = self.load()
         changes = self.changes()
@@ -189,15 +195,12 @@ class PlanStore:
                     undoes=change.version,
                     remark=taken_back(change.quote, current.goal),
                 )
-                return plan, change
+                return UndonePlan(current, plan, change)
         raise NothingToUndo("There is no change to undo.", remedy="agentrunner plan shows the plan")
 
     def changes(self, since: int = 0) -> list[PlanChange]:
         """Return every change after a version, in order."""
-        if not self.path.exists():
-            return []
-        with self._database() as database:
-            return list(_changes(database, since))
+        return self._read(lambda database: _changes(database, since), [])
 
     def _plan_at(self, version: int) -> Plan:
         if version == 0:
@@ -213,21 +216,18 @@ class PlanStore:
 
     def note(self, standing: StoredTask, at: str) -> None:
         """Save the status of a task."""
-        values = asdict(standing)
-        columns = ("task_id", "status", "run_id", "tries", "retry_at", "detail")
-        row = [str(values[name]) if name == "status" else values[name] for name in columns]
+        row = {**asdict(standing), "status": str(standing.status), "at": at}
         with self._database(write=True) as database:
             database.execute(
-                "INSERT OR REPLACE INTO standing VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, at)
+                "INSERT OR REPLACE INTO standing VALUES"
+                " (:task_id, :status, :run_id, :tries, :retry_at, :detail, :at)",
+                row,
             )
             database.execute("DELETE FROM reopened WHERE task_id = ?", (standing.task_id,))
 
     def standings(self) -> dict[str, StoredTask]:
         """Return the status of each task that was ever worked on, by task id."""
-        if not self.path.exists():
-            return {}
-        with self._database() as database:
-            return _standings(database)
+        return self._read(_standings, {})
 
     # -- the conversation -----------------------------------------------------------------------
 
@@ -238,11 +238,7 @@ class PlanStore:
 
     def conversation(self) -> list[ConversationMessage]:
         """Return all messages in order."""
-        if not self.path.exists():
-            return []
-        with self._database() as database:
-            rows = database.execute("SELECT role, text FROM messages ORDER BY id")
-            return [ConversationMessage(role, text) for role, text in rows]
+        return self._read(_messages, [])
 
     def ask(self, text: str, at: str, task_id: str = "") -> int:
         """Save a question for a person; return its number."""
@@ -265,12 +261,16 @@ class PlanStore:
 
     def questions(self) -> list[OpenQuestion]:
         """Return all questions in order, answered ones included."""
-        if not self.path.exists():
-            return []
-        with self._database() as database:
-            return list(_questions(database))
+        return self._read(_questions, [])
 
     # -- the file -------------------------------------------------------------------------------
+
+    def _read(self, read: Callable[[sqlite3.Connection], Found], none: Found) -> Found:
+        """Return what is read; `none` where there is no file yet."""
+        if not self.path.exists():
+            return none
+        with self._database() as database:
+            return read(database)
 
     @contextmanager
     def _database(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
@@ -374,20 +374,27 @@ def _standings(database: sqlite3.Connection) -> dict[str, StoredTask]:
     return {row[0]: StoredTask(row[0], PlanTaskStatus(row[1]), *row[2:]) for row in rows}
 
 
-def _changes(database: sqlite3.Connection, since: int) -> Iterator[PlanChange]:
+def _changes(database: sqlite3.Connection, since: int) -> list[PlanChange]:
     rows = database.execute(
         "SELECT version, version_before, at, kind, author, message, operations FROM changes "
         "WHERE version > ? ORDER BY version",
         (since,),
     )
-    for version, before, at, kind, author, message, operations in rows.fetchall():
-        yield PlanChange(version, before, at, kind, author, message, json.loads(operations))
+    return [
+        PlanChange(version, before, at, kind, author, message, json.loads(operations))
+        for version, before, at, kind, author, message, operations in rows
+    ]
 
 
-def _questions(database: sqlite3.Connection) -> Iterator[OpenQuestion]:
+def _messages(database: sqlite3.Connection) -> list[ConversationMessage]:
+    rows = database.execute("SELECT role, text FROM messages ORDER BY id")
+    return [ConversationMessage(role, text) for role, text in rows]
+
+
+def _questions(database: sqlite3.Connection) -> list[OpenQuestion]:
     columns = "id, at, text, task_id, answer, coalesce(answered_at, '')"
-    for row in database.execute(f"SELECT {columns} FROM questions ORDER BY id").fetchall():
-        yield OpenQuestion(*row)
+    rows = database.execute(f"SELECT {columns} FROM questions ORDER BY id")
+    return [OpenQuestion(*row) for row in rows]
 
 
 def _conflict(read: int, since: Sequence[PlanChange]) -> PlanConflict:

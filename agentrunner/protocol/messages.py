@@ -354,6 +354,10 @@ class CompletionAssessment(Wire):
         """Criteria named as failed, in order, each once."""
         return list(dict.fromkeys(v.id for v in self.by_criterion if v.status == "failed"))
 
+    def unexplained_failures(self) -> list[CriterionVerdict]:
+        """Verdicts that fail a criterion without a word about it."""
+        return [v for v in self.by_criterion if v.status == "failed" and not v.comment.strip()]
+
     def passed_ids(self) -> list[str]:
         """Criteria that every list speaking of criteria calls passed, in order, each once."""
         named = [verdict.id for verdict in self.by_criterion] + self.passed_criteria

@@ -69,7 +69,7 @@ class _Planner:
 
         async def record(call: PlannerCall) -> None:
             values = {"error": call.error, "duration_sec": call.duration_sec}
-            answered = bool(call.response or call.output_tokens)
+            answered = bool(call.text or call.output_tokens)
             self._calls.add({**values, **cost_of(call, deps.prices)}, answered=answered)
 
         asker = Asker(
@@ -80,7 +80,7 @@ class _Planner:
             redact=deps.redactor.redact,
             look=self._view.answer if self._view.looks else None,
         )
-        return (await asker.ask(replace(prompt, call_number=first), check)).message
+        return await asker.ask(replace(prompt, call_number=first), check)
 
 
 async def about_plan(named: Named, stage: Stage, calls: Calls) -> Given:

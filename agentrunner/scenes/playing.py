@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec.structs import asdict
+
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.execution.asking import AskFailed, NeedsPerson, ask
@@ -114,9 +116,7 @@ async def play_all(
     """
     company = company or Company(settled, environ)
     if not company.needs_sandbox:
-        sandbox = settled.runner.sandbox.model_copy(update={"kind": "none"})
-        runner = settled.runner.model_copy(update={"sandbox": sandbox})
-        settled = settled.model_copy(update={"runner": runner})
+        settled = settled.with_sandbox(kind="none")
     number = 0
     for one in scenes:
         place = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="agentrunner-scene-"))
@@ -198,7 +198,7 @@ async def _about_run(named: Named, stage: Stage) -> Given:
         "completion_assessment",
         counters,
         view=view,
-        check=clear_verdict(criteria, view),
+        check=clear_verdict(criteria, view, deps.panel.role_candidates("assess").by_code),
     )
     vote = without_doubt(assessment_of(message, criteria, state["tree"]), message, criteria)
     vote, _ = await quoted(state, deps, as_seen(vote, criteria, view), view, counters, 0)
@@ -240,7 +240,8 @@ def _why_unusable(error: BaseException) -> str:
 def _to_played(
     named: Named, calls: Calls, grade: Grade, why: str, answer: str, given: Given | None = None
 ) -> Played:
-    wrong = _wrong_verdicts(named, given)
+    wrong, cost = _wrong_verdicts(named, given), asdict(calls)
+    faults, cost["seconds"] = cost.pop("faults"), round(calls.seconds, 3)
     return Played(
         id=named.id,
         group=named.scene.group,
@@ -249,18 +250,11 @@ def _to_played(
         grade=grade,
         why=why,
         answer=answer,
-        first=given is not None and not calls.faults,
-        looks=calls.looks,
-        calls=calls.calls,
-        input_tokens=calls.input_tokens,
-        cached_tokens=calls.cached_tokens,
-        output_tokens=calls.output_tokens,
-        usd=calls.usd,
-        seconds=round(calls.seconds, 3),
+        first=given is not None and not faults,
         passed_wrongly=wrong[0],
         failed_wrongly=wrong[1],
-        cut=calls.cut,
-        refused=tuple(calls.faults),
+        refused=tuple(faults),
+        **cost,
     )
 
 

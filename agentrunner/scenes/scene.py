@@ -14,11 +14,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from agentrunner.config.config_model import ConfigModel
+from agentrunner.config.markdown import Language
 from agentrunner.config.text_files import read_text
 from agentrunner.config.yaml_text import read_yaml
 from agentrunner.errors import ProtocolError, UsageError
 from agentrunner.errors.planners import InvalidScene
-from agentrunner.prompts import Language
 from agentrunner.protocol.loading import load_yaml
 from agentrunner.protocol.message import MessageType
 from agentrunner.scenes.rules import ActionRule, JudgeRule, PlanRule, ProposalRule, SceneRule

@@ -20,18 +20,18 @@ from agentrunner.config.agents import ProfilesSpec
 from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.prd import describe_check
 from agentrunner.config.spec import TaskSpec
+from agentrunner.engine.attempts import first_state
 from agentrunner.engine.resources import open_workshop
 from agentrunner.environment import prices_file
 from agentrunner.execution.context_length import context_budget
 from agentrunner.execution.credentials import secrets_of
-from agentrunner.execution.criteria import criteria_of
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.execution.seeing import seeing
 from agentrunner.execution.shown_repository import repository_for_planner
 from agentrunner.gateway.prices import load_prices
 from agentrunner.planners.panel import Panel
-from agentrunner.prompts import PromptType
+from agentrunner.protocol.message import MessageType
 from agentrunner.scenes.scene import (
     FileText,
     Filler,
@@ -50,7 +50,6 @@ from agentrunner.state.run_state import (
     Counters,
     Criterion,
     Evidence,
-    RunInfo,
     TaskContext,
     TestOutcome,
     updated,
@@ -130,22 +129,14 @@ def spec_of(named: Named, settled: TaskSpec, repo: Path) -> TaskSpec:
     profiles = ProfilesSpec(
         meta=theirs.profiles.meta, plan=theirs.profiles.plan, assess=theirs.profiles.assess
     )
-    runner = spec.runner.model_copy(
-        update={
-            "meta": theirs.meta.model_copy(update=planner),
-            "assess": theirs.assess,
-            "profiles": profiles,
-            "sandbox": theirs.sandbox,
-        }
+    spec = spec.with_runner(
+        meta=theirs.meta.model_copy(update=planner),
+        assess=theirs.assess,
+        profiles=profiles,
+        sandbox=theirs.sandbox,
     )
-    return spec.model_copy(
-        update={
-            "runner": runner,
-            "language": named.language,
-            "script_text": settled.script_text,
-            "patterns_text": settled.patterns_text,
-        }
-    )
+    texts = {"script_text": settled.script_text, "patterns_text": settled.patterns_text}
+    return spec.model_copy(update={"language": named.language, **texts})
 
 
 def _write(repo: Path, files: Mapping[str, FileText]) -> None:
@@ -171,25 +162,18 @@ async def _set_up(named: Named, deps: Deps, call_number: int) -> Stage:
         test=_outcome(scene.before.test, command),
         checks=dict(scene.before.checks),
     )
-    own = criteria_of(spec.criteria)
     planned = [one.model_copy(update={"origin": "model"}) for one in scene.planned]
-    state = TaskContext(
-        run=RunInfo(
-            run_id=deps.folder.run_id,
-            task_id=spec.task_id,
-            title=spec.title,
-            repo=spec.repo,
-            max_loops=scene.max_loops,
-            salt=named.digest,
-            started_at=STARTED,
-        ),
-        state=TaskState.PLANNING if scene.asks == "plan_task" else TaskState.RUNNING,
-        counters=Counters(meta_calls=call_number),
-        criteria=[*own, *planned],
-        baseline=baseline,
-        remarks=list(scene.remarks),
-        people=People(recent=[_decided(number, one) for number, one in enumerate(scene.people, 1)]),
-    )
+    people = People(recent=[_decided(number, one) for number, one in enumerate(scene.people, 1)])
+    first = first_state(spec, deps.folder.run_id, deps.clock, people)
+    state: TaskContext = {
+        **first,
+        "run": first["run"].model_copy(update={"salt": named.digest, "started_at": STARTED}),
+        "state": TaskState.PLANNING if scene.asks == "plan_task" else TaskState.RUNNING,
+        "counters": Counters(meta_calls=call_number),
+        "criteria": [*first["criteria"], *planned],
+        "baseline": baseline,
+        "remarks": list(scene.remarks),
+    }
     results = _suite(scene)
     budget = await asyncio.to_thread(context_budget, state, deps)
     known = await asyncio.to_thread(repository_for_planner, deps, baseline, results, budget)
@@ -218,7 +202,7 @@ async def _report_round(state: TaskContext, deps: Deps) -> None:
     """Record the round that ends here, as the request for the next decision does."""
     names = [one.name for one in deps.members]
     facts = summarize(state, deps.spec, patterns=deps.patterns, workers=names)
-    what: PromptType = "next_action"
+    what: MessageType = "next_action"
     await asyncio.to_thread(seeing(state, deps).fields, what, facts)
 
 

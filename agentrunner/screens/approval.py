@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from agentrunner.screens.criteria import criteria_rows
 from agentrunner.screens.diff import with_short_ids
 from agentrunner.screens.layout import clamped, count, labelled, wrap
+from agentrunner.text.cut import some_of
 from agentrunner.text.terminal import escape
 
 if TYPE_CHECKING:  # looking at runs must not load the models
@@ -200,10 +201,9 @@ def _completion(value: Fields, result: Result | None, width: int) -> list[str]:
     rows = result.acceptance_criteria if result else []
     lines = [*criteria_rows(rows, width, room=len(rows)), ""] if rows else []
     if result and (files := result.changed_files):
-        more = f" and {len(files) - _FILES} more" * (len(files) > _FILES)
         counts = f"+{result.lines_added} -{result.lines_removed}"
-        named = " ".join(escape(path) for path in files[:_FILES])
-        facts = f"{count(len(files), 'file')} changed, {counts}: {named}{more}"
+        named = some_of([escape(path) for path in files], _FILES, between=" ")
+        facts = f"{count(len(files), 'file')} changed, {counts}: {named}"
         lines += labelled("files", facts, width)
     lines += labelled("tree", escape(str(value.get("tree"))[:HASH_SHOWN]), width)
     lines += value_lines(rest, width, "  ")

@@ -26,10 +26,12 @@ from agentrunner.screens.layout import (
     wrap,
 )
 from agentrunner.screens.status_line import doing_words, fitted, minutes, spent_words, whole
-from agentrunner.screens.story import Event, Story, StoryLine, moment
+from agentrunner.screens.story import Event, Story, StoryLine
 from agentrunner.screens.worker_words import below_indent, live_lines
 from agentrunner.state.budget import NAMES, amount_of
+from agentrunner.text.cut import some_of
 from agentrunner.text.terminal import cell_width
+from agentrunner.text.times import moment
 
 QUIET_SEC = 60
 """Seconds without an event after which the status line shows how long it has been quiet."""
@@ -285,10 +287,9 @@ def counts_lines(inputs: Mapping[str, Any] | None) -> list[str]:
     parts = []
     for name, most in (("tests", _TESTS_NAMED), ("product", _NAMED)):
         entries = [flat(str(one["path"])) for one in inputs.get(name) or []]
-        more = len(entries) - most + int(inputs.get(f"{name}_more") or 0)
         if entries:
-            cut = f" and {more} more" if more > 0 else ""
-            parts.append(f"as {name}: {', '.join(entries[:most])}{cut}")
+            total = len(entries) + int(inputs.get(f"{name}_more") or 0)
+            parts.append(f"as {name}: {some_of(entries, most, total)}")
     unsure = inputs.get("unsure") or []
     parts += [f"unsure: {flat(one['path'])}, {flat(one['why'])}" for one in unsure[:_UNSURE_NAMED]]
     more = len(unsure) - _UNSURE_NAMED + int(inputs.get("unsure_more") or 0)
@@ -338,7 +339,5 @@ def _limits(limits: Mapping[str, Any]) -> str:
 
 
 def _time_of_day(ts: str, timezone: tzinfo | None) -> str:
-    try:
-        return datetime.fromisoformat(ts).astimezone(timezone).strftime("%H:%M:%S")
-    except ValueError:
-        return ""
+    found = moment(ts)
+    return f"{found.astimezone(timezone):%H:%M:%S}" if found else ""

@@ -31,10 +31,9 @@ class LogView:
 
     def feed(self, event: Event) -> list[str]:
         """Return the lines that `event` completes; [] if it belongs to another round."""
+        lines = self._view.feed(event, _TIMELESS)
         if event.get("event") == "worker_event":
-            lines = [*self._view.feed(event, _TIMELESS), *self._worker_lines(event)]
-        else:
-            lines = self._view.feed(event, _TIMELESS)
+            lines += log_lines(event, self._width, self._paint)
         return lines if self._only_round in (None, self._view.story.round) else []
 
     def flush(self) -> list[str]:
@@ -45,6 +44,3 @@ class LogView:
     def rounds(self) -> int:
         """Number of rounds in the events so far."""
         return self._view.story.round
-
-    def _worker_lines(self, event: Event) -> list[str]:
-        return log_lines(event, self._width, self._paint)

@@ -8,6 +8,7 @@ from datetime import datetime, tzinfo
 from agentrunner.screens.layout import duration, flat
 from agentrunner.screens.story import Event, Story, StoryLine
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.text.times import moment
 
 HEARTBEAT_SEC = 60
 _BARE = lazy_regex(r"[^\s\"'=]+")
@@ -87,8 +88,5 @@ def _value(value: object) -> str:
 
 def _local(ts: str, timezone: tzinfo | None) -> str:
     """Format as `2026-11-21T14:10:05+09:00`; an unreadable time stays as it is."""
-    try:
-        moment = datetime.fromisoformat(ts)
-    except ValueError:
-        return flat(ts)
-    return moment.astimezone(timezone).isoformat(timespec="seconds")
+    found = moment(ts)
+    return found.astimezone(timezone).isoformat(timespec="seconds") if found else flat(ts)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from agentrunner.plans.execution.status import PlanStatus, TaskStatus
-from agentrunner.plans.plan import ROOT, PlanTaskStatus, status_word
+from agentrunner.plans.plan import PlanTaskStatus, status_word
 from agentrunner.screens.layout import (
     PLAIN,
     Paint,
@@ -118,12 +118,9 @@ def _tree(
     questioned = {question.task_id for question in look.questions}
     aside_width = max(map(cell_width, asides.values()), default=0)
     room = max(width - aside_width - 2, 12)
-    todo = [(child, 0) for child in reversed(plan.nodes[ROOT].children)]
     phases: list[tuple[int, str]] = []  # phases above whose titles are not yet shown
-    while todo:
-        node_id, depth = todo.pop()
+    for node_id, depth in plan.outline():
         node, lead, title = plan.nodes[node_id], "  " * depth, flat(plan.designs[node_id].title)
-        todo += [(child, depth + 1) for child in reversed(node.children)]
         phases = [phase for phase in phases if phase[0] < depth]
         if node.task_id is None:
             phases.append((depth, shorten(f"{lead}{title}", width)))

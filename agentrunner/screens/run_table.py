@@ -18,9 +18,10 @@ from agentrunner.screens.layout import (
     sentence_lines,
     wrap,
 )
-from agentrunner.screens.states import ago, coloured, moment
+from agentrunner.screens.states import ago, coloured
 from agentrunner.state.lifecycle import NOT_STARTED, UNDONE, state_word
 from agentrunner.text.terminal import cell_width
+from agentrunner.text.times import moment
 
 Row = Mapping[str, Any]
 
@@ -199,6 +200,7 @@ _OF_A_PLAN = {
 """The same for a task of a plan, which its plan continues."""
 _NEEDS_YOU = ("waiting for you", "needs review", "stopped")
 _AT_WORK = ("running", "waiting")
+_OVER = ("complete", "failed", UNDONE, NOT_STARTED)
 
 
 def overview_screen(
@@ -220,9 +222,9 @@ def overview_screen(
         return "\n".join(["No runs yet in this repository.", "", *_first_steps(width)])
     words = [(row, state_word(row)) for row in rows]
     groups = (
-        ("Needs you", [row for row, word in words if _needs_you(row, word)]),
+        ("Needs you", [row for row, word in words if word in _NEEDS_YOU or row.get("question")]),
         ("At work", [row for row, word in words if word in _AT_WORK]),
-        ("Ended", [row for row, word in words if _is_over(row, word)]),
+        ("Ended", [row for row, word in words if word in _OVER and not row.get("question")]),
     )
     lines: list[str] = []
     for title, found in groups:
@@ -289,14 +291,6 @@ def _row_lines(row: Row, now: datetime, width: int, paint: Paint) -> list[str]:
     if state == NOT_STARTED:
         lines.append(f"    {cell(flat(str(row['start_error'])), width - 4)}".rstrip())
     return [*lines, *_step(*_next_command(row, state, name), width)]
-
-
-def _needs_you(row: Row, state: str) -> bool:
-    return state in _NEEDS_YOU or bool(row.get("question"))
-
-
-def _is_over(row: Row, state: str) -> bool:
-    return state in ("complete", "failed", UNDONE, NOT_STARTED) and not row.get("question")
 
 
 def _next_command(row: Row, state: str, name: str) -> tuple[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
 
 from agentrunner.screens.layout import Paint
 from agentrunner.state.lifecycle import END_STATES, UNDONE
@@ -40,8 +39,3 @@ def ago(moment: datetime | None, now: datetime) -> str:
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 """English in any locale, like everything else on the screen."""
-
-
-def moment(text: Any) -> datetime | None:
-    """Parse a time of a row, None for none."""
-    return datetime.fromisoformat(str(text)) if text else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from agentrunner.screens.layout import count, duration, flat
+from agentrunner.screens.layout import count, duration, flat, thousands
 from agentrunner.screens.story import Story
 from agentrunner.text.terminal import cell_width, shorten
 
@@ -56,9 +56,7 @@ def spent_words(story: Story) -> str:
 
 def amount(tokens: int) -> str:
     """Format `812 tokens`, `43k tokens`, `1.2M tokens`."""
-    if tokens < 1000:
-        return f"{tokens} tokens"
-    return f"{tokens / 1000:.0f}k tokens" if tokens < 999_500 else f"{tokens / 1e6:.1f}M tokens"
+    return f"{thousands(tokens)} tokens"
 
 
 def awaited_words(awaited: Mapping[str, object], seconds: float) -> str:

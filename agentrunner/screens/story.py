@@ -7,7 +7,7 @@ Checks and baselines of one round share a line, so a line may come one event lat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct, field
@@ -18,8 +18,10 @@ from agentrunner.screens.red_tests import red_entry
 from agentrunner.state.lifecycle import REFUSED_COMPLETION
 from agentrunner.state.red_tests import MOST
 from agentrunner.state.rounds import round_of
+from agentrunner.text.cut import some_of
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.server_errors import in_words
+from agentrunner.text.times import moment
 
 Event = Mapping[str, Any]
 
@@ -327,15 +329,6 @@ def warnings_in(events: Iterable[Event]) -> list[str]:
     return found
 
 
-def moment(text: object) -> datetime | None:
-    """Parse the time of an event; None if it is not one."""
-    try:
-        found = datetime.fromisoformat(str(text))
-    except ValueError:
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
 def _tokens_in(usage: object) -> int:
     """Return the tokens that a call or a worker reports; 0 if it reports none."""
     if not isinstance(usage, Mapping):
@@ -384,9 +377,8 @@ def _checks_line(held: list[Event], round_number: int) -> StoryLine:
         left = max(int(event.get("failed") or 0), len(reds)) - len(reds[:MOST])
         more += [f"and {left} more red: agentrunner logs --tests"] * bool(reds and left > 0)
         if known := [str(name) for name in event.get("known_red") or ()]:
-            over = max(len(known), int(event.get("known_red_in_all") or 0)) - MOST
-            rest = f" and {over} more" * (over > 0)
-            more.append(f"red for another reason, need not turn: {', '.join(known[:MOST])}{rest}")
+            names = some_of(known, MOST, int(event.get("known_red_in_all") or 0))
+            more.append(f"red for another reason, need not turn: {names}")
     took = sum(float(event.get("duration_sec") or 0) for event in held)
     return StoryLine(
         str(held[0].get("ts") or ""),

@@ -36,8 +36,9 @@ def workers_screen(rows: Sequence[Row], home: str, width: int = WIDTH) -> str:
     """Show a paragraph per worker; rows as `agentrunner workers --json` prints them."""
     lines: list[str] = []
     for row in rows:
+        origin = labelled("from", str(row["from"]), width) if row.get("from") else []
         about = _paragraph if "verified" in row else _obstacle
-        lines += [_title(row, home), *_origin(row, width), *about(row, width), ""]
+        lines += [_title(row, home), *origin, *about(row, width), ""]
     others = "Further kinds: command (any command line), mock (does nothing)."
     return "\n".join([*lines, *wrap(others, width)])
 
@@ -49,10 +50,6 @@ def _title(row: Row, home: str) -> str:
         return f"{flat(str(row['kind']))}  not installed"
     version = flat(str(row["version"])) or "version unknown"
     return f"{flat(str(row['kind']))}  {version}  {flat(tilde(str(row['path']), home))}"
-
-
-def _origin(row: Row, width: int) -> list[str]:
-    return labelled("from", str(row["from"]), width) if row.get("from") else []
 
 
 def _obstacle(row: Row, width: int) -> list[str]:

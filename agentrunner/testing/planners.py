@@ -18,7 +18,6 @@ from typing import Any, get_args
 from agentrunner.errors import AgentRunnerError
 from agentrunner.planners.base import (
     ChatMessage,
-    MessageType,
     PlannerClient,
     PlannerRequest,
     PlannerUnavailable,
@@ -32,7 +31,8 @@ from agentrunner.protocol import (
     parse_reply,
     take_reply,
 )
-from agentrunner.testing.sandboxes.workbench import CheckResult, expect
+from agentrunner.protocol.message import MessageType
+from agentrunner.testing.sandboxes.workbench import CheckResult, expect, outcome_of
 
 Make = Callable[[], PlannerClient]
 Check = Callable[[PlannerClient], Awaitable[None]]
@@ -61,16 +61,12 @@ CHOICES = Choices(criteria=("AC-1", "AC-2"))
 
 async def check_planner(make: Make) -> list[CheckResult]:
     """Try the promises of `planners.base.PlannerClient` on clients that `make` makes."""
-    results = []
+    results = list[CheckResult]()
     for check in CHECKS:
         client = make()
         try:
-            await check(client)
-        except Exception as error:  # noqa: BLE001 - whatever goes wrong is this check's result
-            detail = str(error) or type(error).__name__
-            results.append(CheckResult(check.__name__, "failed", detail))
-        else:
-            results.append(CheckResult(check.__name__, "passed", str(check.__doc__)))
+            with outcome_of(check, results):
+                await check(client)
         finally:
             await client.close()
     return results

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from agentrunner.config.agents import WorkerSpec
-from agentrunner.testing.sandboxes.workbench import CheckResult, expect
+from agentrunner.testing.sandboxes.workbench import CheckResult, expect, outcome_of
 from agentrunner.workers.base import (
     Ended,
     ProcessOutcome,
@@ -44,16 +44,10 @@ def check_worker(adapter: type[Any], spec: WorkerSpec | None = None) -> list[Che
     `spec` are the settings that it is made with; left out, its kind alone.
     """
     made = spec or WorkerSpec(kind=adapter.kind)
-    results = []
+    results = list[CheckResult]()
     for check in CHECKS:
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                check(adapter(made), Path(folder))
-            except Exception as error:  # noqa: BLE001 - whatever goes wrong is this check's result
-                detail = str(error) or type(error).__name__
-                results.append(CheckResult(check.__name__, "failed", detail))
-            else:
-                results.append(CheckResult(check.__name__, "passed", str(check.__doc__)))
+        with tempfile.TemporaryDirectory() as folder, outcome_of(check, results):
+            check(adapter(made), Path(folder))
     return results
 
 

@@ -20,6 +20,15 @@ def stamp_now() -> str:
     return stamp(datetime.now(UTC))
 
 
+def moment(text: object) -> datetime | None:
+    """Return the time, in UTC, that such a text stands for; None where it is no time."""
+    try:
+        found = datetime.fromisoformat(str(text))
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
 def seconds_in(duration: str) -> float:
     """Return the seconds of a duration like "1m30s", the sum of all its parts."""
     parts = re.findall(DURATION_PART, duration, re.IGNORECASE)

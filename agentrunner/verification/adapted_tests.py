@@ -18,7 +18,7 @@ from difflib import SequenceMatcher
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.adapted_values import follows_a_text, renamed_arguments
+from agentrunner.verification.adapted_values import Wanted, follows_a_text, renamed_arguments
 from agentrunner.verification.inputs.wanted_kinds import differs_by_snapshots
 from agentrunner.verification.reworded_values import reworded
 from agentrunner.verification.syntax.definitions import definitions
@@ -51,45 +51,25 @@ WORD = lazy_regex(r"[\"']?[^\W\d]\w*[\"']?")
 """A name in code, or one that is quoted as a key is."""
 
 
-def adapted_in(
-    before: bytes,
-    after: bytes,
-    language: str,
-    wanted: str,
-    gone: Collection[str] = (),
-    come: Collection[str] = (),
-) -> set[str]:
+def adapted_in(before: bytes, after: bytes, language: str, wanted: Wanted) -> set[str]:
     """Names of the tests of a file that were adapted to what is wanted.
 
-    `gone` are values that the product has lost, which explain why rows with them went; `come` those
-    that it got instead.
     The empty set where none was, and where anything else changed that `wanted` does not explain.
     """
-    pairs = _changed_tests(before, after, language, wanted)
-    if any(_unstated(*pair, wanted, gone, come) for pair in pairs.values()):
-        return set()
-    return set(pairs)
+    pairs = _changed_tests(before, after, language, wanted.text)
+    return set() if any(_unstated(*pair, wanted) for pair in pairs.values()) else set(pairs)
 
 
-def reworded_in(
-    before: bytes,
-    after: bytes,
-    language: str,
-    wanted: str,
-    gone: Collection[str],
-    come: Collection[str],
-    stems: Collection[str],
-) -> set[str]:
+def reworded_in(before: bytes, after: bytes, language: str, wanted: Wanted) -> set[str]:
     """Names of the tests of a file whose texts changed just as is stated, with no word of tests.
 
-    The empty set where none was, and where anything else changed. The values are those of
-    `adapted_in`; `stems` are the names of new files, without their endings.
+    The empty set where none was, and where anything else changed.
     """
-    pairs = _changed_tests(before, after, language, wanted)
+    pairs = _changed_tests(before, after, language, wanted.text)
     for was, now in pairs.values():
         known = was.splitlines()
         lines = (one for one in now.splitlines() if one in known or not one.startswith(IMPORT))
-        if not reworded(was, "\n".join(lines), wanted, gone, come, stems):
+        if not reworded(was, "\n".join(lines), wanted):
             return set()
     return set(pairs)
 
@@ -189,19 +169,18 @@ def _beside_tests(source: bytes, language: str) -> list[str]:
     return [word for word in text.decode("utf-8", "replace").split() if word not in (";", ",")]
 
 
-def _unstated(
-    before: str, after: str, wanted: str, gone: Collection[str], come: Collection[str]
-) -> bool:
+def _unstated(before: str, after: str, asked: Wanted) -> bool:
     """Whether a test lost or got a value that is not stated in what is wanted.
 
     "5 retries" explains what `"retries": 3` lost when it became `"retries": 5`.
     """
     was, now = (Counter(VALUE.findall(text)) for text in (before, after))
-    explained, extra = _other_rows(before, after, wanted, gone)
+    wanted = asked.text
+    explained, extra = _other_rows(before, after, wanted, asked.gone)
     for lost, got in (
         _written_otherwise(was - now, now - was),
         renamed_arguments(TOKEN.findall(before), TOKEN.findall(after), wanted),
-        _following(before, after, wanted, gone, come),
+        _following(before, after, asked),
     ):
         explained, extra = explained + lost, extra + got
     if not was - now - explained:  # that there is no error may be asked beside what was asked
@@ -231,17 +210,15 @@ def _meaning(value: str) -> str:
         return FORMATTED.sub("", bare) if FORMATTED.search(bare) else value
 
 
-def _following(
-    before: str, after: str, wanted: str, gone: Collection[str], come: Collection[str]
-) -> tuple[Counter[str], Counter[str]]:
+def _following(before: str, after: str, asked: Wanted) -> tuple[Counter[str], Counter[str]]:
     """Count values in whose place one is that follows the product's own text, and these."""
     old, new = (TOKEN.findall(text) for text in (before, after))
     lost, got = Counter[str](), Counter[str]()
     for was, now in zip(old, new, strict=True) if len(old) == len(new) else ():
         if was == now or not (VALUE.fullmatch(was) and VALUE.fullmatch(now)):
             continue
-        given_up = any(was.strip("\"'") in one for one in gone) and _fits_template(now, wanted)
-        if given_up or follows_a_text(was, now, gone, come, wanted):
+        given_up = any(was.strip("\"'") in one for one in asked.gone)
+        if (given_up and _fits_template(now, asked.text)) or follows_a_text(was, now, asked):
             lost[was] += 1
             got[now] += 1
     return lost, got

@@ -11,7 +11,10 @@ import re
 from collections import Counter
 from collections.abc import Collection
 
+from msgspec import Struct
+
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.file_names import has_word
 
 GAP = lazy_regex(
     r"\$\{[^{}]*\}|#\{[^{}]*\}|\{[^{}]*\}|%[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]|\\\([^()]*\)|\$\w+"
@@ -24,26 +27,36 @@ MOST_GAPS = 3
 MOST_TEXTS = 200
 
 
-def follows_a_text(
-    was: str, now: str, gone: Collection[str], come: Collection[str], wanted: str
-) -> bool:
+class Wanted(Struct, frozen=True):
+    """What people ask for, and what the product has otherwise than before."""
+
+    text: str
+    gone: Collection[str] = ()
+    """Values that it has less often, which explain why rows of tests with them went."""
+    come: Collection[str] = ()
+    """Values that it has more often."""
+    stems: Collection[str] = ()
+    """The names of its new files, without their endings."""
+
+
+def follows_a_text(was: str, now: str, wanted: Wanted) -> bool:
     """Whether a value follows a text that the product gave up for another one.
 
     What the product puts into the text has to be the same in both, and the new text may have no
-    word that the old one and `wanted` lack.
+    word that the old one and what is wanted lack.
     """
     before, after = was.strip("\"'`"), now.strip("\"'`")
     if max(len(before), len(after)) > LONGEST:
         return False
     filled_before = [
         (text, parts)
-        for text in [*gone][:MOST_TEXTS]
+        for text in [*wanted.gone][:MOST_TEXTS]
         if (parts := _filling(text, before)) is not None
     ]
     if not filled_before:
         return False
-    known = {word.casefold() for word in WORD.findall(wanted)}
-    for text in [*come][:MOST_TEXTS]:
+    known = {word.casefold() for word in WORD.findall(wanted.text)}
+    for text in [*wanted.come][:MOST_TEXTS]:
         parts = _filling(text, after)
         if parts is None:
             continue
@@ -81,7 +94,7 @@ def renamed_arguments(
         return lost, got
     for at in range(2, len(before)):
         was, now = before[at - 2], after[at - 2]
-        named = all(re.search(rf"(?<!\w){re.escape(one)}(?!\w)", wanted) for one in (was, now))
+        named = has_word(was, wanted) and has_word(now, wanted)
         if before[at - 1] in ("=", ":") and was != now and before[at] != after[at] and named:
             lost[before[at]] += 1
             got[after[at]] += 1

@@ -33,9 +33,9 @@ def without_new_tests(
     A test that is called as `renames` says is not new. An import stays that the rest uses, or that
     `before` has.
     """
-    known = {name for name, _ in all_tests(before, language)}
+    known = {one.span.name for one in all_tests(before, language)}
     known |= {with_part(name, *names) for name in known for names in renames.items()}
-    spans = [span for name, span in all_tests(after, language) if name not in known]
+    spans = [one.span for one in all_tests(after, language) if one.span.name not in known]
     edits = [Edit(_start(after, span.start), span.end, "") for span in spans]
     return _without_unused_imports(before, applied(after, edits), language)
 

@@ -32,7 +32,7 @@ from agentrunner.verification.results.model import ReadFile, Results
 from agentrunner.verification.results.names import own_name, parts_of
 from agentrunner.verification.rooms.wrong_commands import WrongCommand, wrong_command
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import Measured, test_target
+from agentrunner.verification.target import Measured, files_of, in_repo, test_target
 from agentrunner.verification.verifier import Verifier, colours_of, looks_at_changes
 
 Standing = Literal["red", "green", "to_write", "to_install", "cannot_run", "taken"]
@@ -97,12 +97,7 @@ class _Seen(Struct, frozen=True):
 
     def has_tests(self, file: str) -> bool:
         """Whether the suite has run a test of this file."""
-        tests = self.before.tests if self.before is not None else ()
-        return any(
-            posixpath.normpath(posixpath.join(self.cwd, one.file)) == file
-            for one in tests
-            if one.file
-        )
+        return file in files_of(self.before, self.cwd)
 
 
 async def try_checks(
@@ -123,7 +118,7 @@ async def try_checks(
     if not mine:
         return baseline, []
     tried = await verifier.first_tries(mine, baseline)
-    read = await asyncio.to_thread(verifier.trees.reader, baseline.tree)
+    read = await asyncio.to_thread(verifier.snapshots.reader, baseline.tree)
     absent = {
         one.criterion.id: found for one in tried if (found := _absent_test(one, read)) is not None
     }
@@ -137,18 +132,12 @@ async def try_checks(
     outcomes = [_believed(one, made) for one, made in zip(tried, checks, strict=True)]
     ids = {one.id for one in mine}
     others = [one for one in baseline.check_outcomes if one.criterion_id not in ids]
-    return (
-        verifier.measurer.remember(baseline).model_copy(
-            update={
-                "checks": {
-                    **{name: c for name, c in baseline.checks.items() if name not in ids},
-                    **colours_of(mine, outcomes),
-                },
-                "check_outcomes": [*others, *outcomes],
-            }
-        ),
-        checks,
-    )
+    colours = {name: one for name, one in baseline.checks.items() if name not in ids}
+    update = {
+        "checks": colours | colours_of(mine, outcomes),
+        "check_outcomes": [*others, *outcomes],
+    }
+    return verifier.measurer.remember(baseline).model_copy(update=update), checks
 
 
 def _believed(tried: Tried, check: BaselineCheck) -> CheckOutcome:
@@ -187,8 +176,7 @@ def _as_it_stands(tried: Tried, seen: _Seen) -> BaselineCheck:
         return check
     if measured.results is not None and measured.results.tests:
         return check  # what could not be loaded may be the product's fault
-    what = _place_for_tests(measured, "", text, seen)
-    if what:
+    if what := _place_for_tests(measured, "", text, seen):
         return replace(check, standing="to_write", awaits=Awaited(kind="test", what=what))
     return replace(check, standing="cannot_run")
 
@@ -235,9 +223,8 @@ def _absent(
     check: BaselineCheck, absent: Absent, tried: Tried, text: str, seen: _Seen
 ) -> BaselineCheck:
     """A check that names a test which is not there: still to be written, or a wrong name."""
-    if absent.file and not seen.collected.get(absent.file, True):
-        return replace(check, standing="cannot_run")
-    if not absent.name and seen.has_tests(absent.file):
+    not_run = absent.file and not seen.collected.get(absent.file, True)
+    if not_run or (not absent.name and seen.has_tests(absent.file)):
         return replace(check, standing="cannot_run")
     made = replace(check, standing="to_write", awaits=Awaited(kind="test", what=absent.where))
     return _misnamed(made, absent, seen.before, tried, text)
@@ -248,9 +235,7 @@ def _place_for_tests(measured: Measured | None, folder: str, text: str, seen: _S
 
     People must ask for tests; "" where they do not, or where there are tests already.
     """
-    if seen.before is not None and seen.before.tests:
-        return ""
-    if not ASKED_FOR_TESTS.search(text):
+    if (seen.before is not None and seen.before.tests) or not ASKED_FOR_TESTS.search(text):
         return ""
     return folder or (f"tests for `{measured.target.shell}`" if measured else "")
 
@@ -273,8 +258,7 @@ def _misnamed(
     meant = [
         test.name
         for test in before.tests
-        if own_name(test.name) == last
-        and absent.file in ("", posixpath.normpath(posixpath.join(cwd, test.file or "")))
+        if own_name(test.name) == last and absent.file in ("", in_repo(test.file, cwd))
     ]
     if not meant:
         return check
@@ -348,7 +332,7 @@ async def _collected(
     if before is None or before.weak:
         return {}
     cwd = verifier.test.cwd
-    tested = {posixpath.normpath(posixpath.join(cwd, one.file)) for one in before.tests if one.file}
+    tested = files_of(before, cwd)
     found = dict.fromkeys(files & tested, True)
     # A file that exists and has no test that the suite runs is no place for a test.
     without_tests = {file for file in files - tested if (read(file) or b"").strip()}
@@ -358,15 +342,13 @@ async def _collected(
     slow = baseline.test is not None and baseline.test.duration_sec > SLOW_SEC
     if not trial or slow:
         return found
-    tree = await asyncio.to_thread(_with_files, verifier, baseline.tree, trial)
+    tree = await asyncio.to_thread(verifier.snapshots.with_texts, baseline.tree, trial)
     async with verifier.room_for(tree) as (_, run):
         verifier.awaits(target := test_target(verifier.test), "with a test where it is proposed")
         trial_run = await run(target)
     if trial_run.results is None or not _still_runs(before, trial_run.results):
         return found  # the copies keep the suite from running, which shows nothing
-    run_files = {
-        posixpath.normpath(posixpath.join(cwd, t.file)) for t in trial_run.results.tests if t.file
-    }
+    run_files = files_of(trial_run.results, cwd)
     return {**found, **{file: file in run_files for file in trial}}
 
 
@@ -379,10 +361,6 @@ def _sample(file: str, tested: set[str], read: ReadFile) -> bytes | None:
             return text
     smallest = EMPTY_TEST.get(language or "")
     return to_bytes(smallest) if smallest and not tested else None
-
-
-def _with_files(verifier: Verifier, tree: str, files: Mapping[str, bytes]) -> str:
-    return verifier.snapshots.with_texts(tree, files)
 
 
 def _still_runs(before: Results, now: Results) -> bool:

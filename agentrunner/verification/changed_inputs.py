@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.git.snapshots import Snapshots, folders_of
+from agentrunner.verification.file_names import has_word
 from agentrunner.verification.follow_ups import FollowUps
 from agentrunner.verification.inputs.changes import LOCK_OF_VENDOR, ProofChanges, judge_changes
 from agentrunner.verification.inputs.executed_files import asks_for_paths, only_reads
@@ -40,7 +41,7 @@ from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import regions_of_tests
 from agentrunner.verification.syntax.substance import is_empty_test
 from agentrunner.verification.syntax.test_finder import find_test
-from agentrunner.verification.target import Target
+from agentrunner.verification.target import Target, in_repo
 from agentrunner.verification.trees import Changes, changes_between
 from agentrunner.verification.world import InputChange, SnapshotTrees
 
@@ -56,8 +57,11 @@ class ChangedInputs(Struct):
         default_factory=dict
     )
     """Cache of `inputs`, by tree, commands and subjects."""
+    _old: str = ""
+    """The trees of the latest `changes`, before and after; the next attributes are its results."""
+    _new: str = ""
     _judged: ProofChanges = field(default_factory=ProofChanges)
-    """The result of the latest `changes`, as the next attributes are."""
+    """The changed inputs, also those that may change."""
     _settled: frozenset[str] = frozenset()
     """Changed paths that the task, the PRD or a person allows to change."""
     _adapted: frozenset[str] = frozenset()
@@ -80,6 +84,14 @@ class ChangedInputs(Struct):
         return self.spec.task.test
 
     @property
+    def _was(self) -> ReadFile:
+        return self.snapshots.reader(self._old)
+
+    @property
+    def _now(self) -> ReadFile:
+        return self.snapshots.reader(self._new)
+
+    @property
     def _may_change(self) -> Sequence[str]:
         return self._test.may_change if self._test else []
 
@@ -88,26 +100,22 @@ class ChangedInputs(Struct):
         shells = tuple((target.shell, target.cwd) for target in targets)
         key = (tree, shells, self.subjects)
         if key not in self._inputs:
+            read = self.snapshots.reader(tree)
             found = find_inputs(
                 shells,
                 list(self.snapshots.list(tree)),
-                self.snapshots.reader(tree),
+                read,
                 declared_tests=self._test.paths if self._test else (),
                 declared_product=(
                     *(self._test.product if self._test else ()),
                     *sorted(self.subjects),
                 ),
-                results_files=self._without_product_files(tree, files),
+                results_files=[path for path in files if not _is_product_too(path, read)],
                 read_many=lambda paths: self.snapshots.read_many(tree, paths),
                 wanted=self.spec.wanted,
             )
             self._inputs[key] = with_links(found, tree, self.snapshots)
         return self._inputs[key]
-
-    def _without_product_files(self, tree: str, files: Collection[str]) -> list[str]:
-        """Those of the files with tests that are not product files with tests inside."""
-        read = self.snapshots.reader(tree)
-        return [path for path in files if not _is_product_too(path, read)]
 
     def changes(
         self,
@@ -121,26 +129,18 @@ class ChangedInputs(Struct):
 
         Also sets the attributes above, which most other methods read.
         """
+        self._old, self._new = old, new
+        was, now = self._was, self._now
         total = changes_between(self.snapshots, old, new)
-        inputs = self._with_new_regions(old, new, targets, files, total)
+        inputs = self._with_new_regions(targets, files, total)
         before, after = self.snapshots.list(old), self.snapshots.list(new)
-        self._judged = judge_changes(
-            inputs,
-            list(before),
-            self.snapshots.reader(old),
-            list(after),
-            self.snapshots.reader(new),
-            total,
-        )
-        self._helpers = self._new_helpers(old, total, inputs)
-        self._added_to = frozenset(self._with_wanted_tests(old, new))
-        self._adapted = frozenset(self._changed_while_moving(old, new, total))
+        self._judged = judge_changes(inputs, before, was, after, now, total.all)
+        self._helpers = self._new_helpers(total, inputs)
+        self._added_to = frozenset(self._with_wanted_tests())
+        self._adapted = frozenset(self._changed_while_moving(total))
         permitted = self._permitted_by_the_task(total, self._freeable_data()) - self._adapted
         as_they_are = permitted.union(allowed)
-        follow_ups = FollowUps(
-            self.spec.wanted, self._judged.changes, self.snapshots.reader(old),
-            self.snapshots.reader(new), total,
-        )  # fmt: skip
+        follow_ups = FollowUps(self.spec.wanted, self._judged.changes, was, now, total)
         self.freed_by_kind = frozenset(follow_ups.expected_data() - permitted)
         moved = follow_ups.of_moves() | follow_ups.of_signatures()
         permitted |= moved | self.freed_by_kind
@@ -151,10 +151,8 @@ class ChangedInputs(Struct):
         }
         permitted |= self.adapted_by_words.keys()
         self._settled = frozenset(permitted) | frozenset(allowed)
-        permitted -= self._keep_old_commands(
-            old, new, targets, permitted.difference(allowed, moved), inputs
-        )
-        removed = self._with_wanted_removals(old, new, total)
+        permitted -= self._keep_old_commands(targets, permitted.difference(allowed, moved), inputs)
+        removed = self._with_wanted_removals(total)
         permitted |= removed
         followed = ((moved | removed) & total.modified) - as_they_are
         self._without_new_tests = follow_ups.without_new_tests(followed)
@@ -169,18 +167,13 @@ class ChangedInputs(Struct):
         )
 
     def _with_new_regions(
-        self,
-        old: str,
-        new: str,
-        targets: Sequence[Target],
-        files: Collection[str],
-        total: Changes,
+        self, targets: Sequence[Target], files: Collection[str], total: Changes
     ) -> Inputs:
-        """The inputs of `old`, and product files that have tests inside only since the run.
+        """The inputs before, and product files that have tests inside only since the run.
 
-        Where nothing decided before, as in a project that was begun in it, those of `new`.
+        Where nothing decided before, as in a project that was begun in it, those of after.
         """
-        inputs, now = self.inputs(old, targets, files), self.inputs(new, targets, files)
+        inputs, now = (self.inputs(tree, targets, files) for tree in (self._old, self._new))
         if not inputs.tests:
             return now
         known = {path for path in total.modified if inputs.counts(path)}
@@ -192,18 +185,13 @@ class ChangedInputs(Struct):
         return replace(inputs, tests=[*inputs.tests, *added]) if added else inputs
 
     def _keep_old_commands(
-        self,
-        old: str,
-        new: str,
-        targets: Sequence[Target],
-        permitted: Collection[str],
-        inputs: Inputs,
+        self, targets: Sequence[Target], permitted: Collection[str], inputs: Inputs
     ) -> set[str]:
         """Put commands that decide back in files that the PRD wants changed; return these files.
 
         The rest of such a file stays as the worker left it.
         """
-        was, now = self.snapshots.reader(old), self.snapshots.reader(new)
+        was, now = self._was, self._now
         shells = [target.shell for target in targets]
         replacements: dict[str, bytes] = {}
         for path in sorted({one.path for one in self._judged.changes} & set(permitted)):
@@ -247,7 +235,7 @@ class ChangedInputs(Struct):
         found = {path for path in paths if matches(path, may) or asked_in(text, path, paths)}
         return found | {path for path in data if data_asked_in(text, path, paths)}
 
-    def _changed_while_moving(self, old: str, new: str, total: Changes) -> set[str]:
+    def _changed_while_moving(self, total: Changes) -> set[str]:
         """Old and new paths of inputs that were only to be moved, but whose text differs now.
 
         Product code is not among them: what it says is the work, also where it moves.
@@ -258,7 +246,7 @@ class ChangedInputs(Struct):
         new_paths = sorted(moved & total.added)
         if not old_paths:
             return set()
-        was, now = self.snapshots.reader(old), self.snapshots.reader(new)
+        was, now = self._was, self._now
         others = {path: now(path) or b"" for path in sorted(total.added)}
         renames = renamed_modules(sorted(total.deleted), sorted(total.added))
         if all(says_the_same(path, was(path) or b"", others, renames) for path in old_paths):
@@ -273,7 +261,7 @@ class ChangedInputs(Struct):
                 found.add(posixpath.normpath(check.path))
             elif check.kind == "command" and check.expect_exit == 0:
                 names = wanted_gone(check.run)
-                found |= {posixpath.normpath(posixpath.join(check.cwd, name)) for name in names}
+                found |= {in_repo(name, check.cwd) for name in names}
         return found
 
     def permitted(self, allowed: Collection[str]) -> frozenset[str]:
@@ -313,14 +301,14 @@ class ChangedInputs(Struct):
     def _judged_paths(self) -> set[str]:
         return {one.path for one in self._judged.changes}
 
-    def _with_wanted_removals(self, old: str, new: str, total: Changes) -> set[str]:
+    def _with_wanted_removals(self, total: Changes) -> set[str]:
         """Test files that only lost tests that the PRD wants removed.
 
         It names the tests, or wants code removed that they use.
         """
         found: set[str] = set()
         gone: set[tuple[str, str]] = set()
-        was, now = self.snapshots.reader(old), self.snapshots.reader(new)
+        was, now = self._was, self._now
         tests = {one.path for one in self._judged.changes if not one.input.region} | self._helpers
         code, alive = removed_code(self.spec.wanted, total, tests, was, now)
         for path in sorted(self._judged_paths() - total.added):
@@ -339,14 +327,14 @@ class ChangedInputs(Struct):
         """Files of tests that follow the work, and that have new tests or imports besides."""
         return self._without_new_tests.keys()
 
-    def _new_helpers(self, old: str, total: Changes, before: Inputs) -> frozenset[str]:
+    def _new_helpers(self, total: Changes, before: Inputs) -> frozenset[str]:
         """New files in folders that held tests and nothing else: helpers, fixtures, doubles.
 
         So is what lies beside new expected data in a folder that is new: the rest of a case.
         """
         of_tests: set[str] = set()
         of_product: set[str] = set()
-        for path in self.snapshots.list(old):
+        for path in self.snapshots.list(self._old):
             if path.endswith(LOCK_OF_VENDOR):
                 continue  # it lies above modules of product and tests alike
             counted = before.counts(path)
@@ -365,30 +353,30 @@ class ChangedInputs(Struct):
             if any(str(above) in test_folders for above in PurePosixPath(path).parents)
         )
 
-    def product(self, old: str, new: str) -> tuple[str, ...]:
+    def product(self) -> tuple[str, ...]:
         """Changed paths that are no inputs of the proof, or of which only a region is one."""
-        total = changes_between(self.snapshots, old, new)
+        total = changes_between(self.snapshots, self._old, self._new)
         whole = {one.path for one in self._judged.changes if not one.input.region} | self._helpers
         return tuple(path for path in total.all if path not in whole)
 
-    def counts(self, path: str, tree: str, targets: Sequence[Target]) -> bool:
-        """Whether a path of a tree is an input of the proof for these commands."""
-        return self.inputs(tree, targets).counts(path) is not None
+    def counts(self, path: str, target: Target) -> bool:
+        """Whether a path was an input of the proof before, for this command."""
+        return self.inputs(self._old, [target]).counts(path) is not None
 
-    def runs_old_files(self, target: Target, tree: str) -> bool:
-        """Whether a command could decide something on a tree: a test or program of it exists."""
-        inputs = self.inputs(tree, [target])
+    def runs_old_files(self, target: Target) -> bool:
+        """Whether a command could decide something before: a test or program of it exists."""
+        inputs = self.inputs(self._old, [target])
         return any(one.exists and one.kind in ("test", "runner") for one in inputs.tests)
 
     def may_be_gone(self) -> frozenset[str]:
         """Paths that the PRD, a check or a person wants gone, moved or changed."""
         return self._settled | self._gone_by_checks()
 
-    def looked_at_and_gone(self, target: Target, old: str, new: str) -> list[str]:
+    def looked_at_and_gone(self, target: Target) -> list[str]:
         """Paths that a command names, that existed before, and that are gone but not wanted so."""
         wanted = self.may_be_gone()
         before, after = (
-            {*tree, *folders_of(tree)} for tree in map(self.snapshots.list, (old, new))
+            {*tree, *folders_of(tree)} for tree in map(self.snapshots.list, (self._old, self._new))
         )
         named = {
             posixpath.normpath(posixpath.join(target.cwd, step.folder, word))
@@ -398,14 +386,14 @@ class ChangedInputs(Struct):
         }
         return sorted((named & before).difference(after, wanted))
 
-    def is_of_the_worker(self, target: Target, old: str, new: str, red_with_old: bool) -> bool:
+    def is_of_the_worker(self, target: Target, red_with_old: bool) -> bool:
         """Whether what decides for this command did not exist before the run and does now.
 
         A command that only asks which files exist, or what they contain, is its author's.
         """
-        if self.runs_old_files(target, old):
+        if self.runs_old_files(target):
             return False
-        if self.new_programs(old, new, target):
+        if self.new_programs(target):
             return True
         if not red_with_old or asks_for_paths(target.shell):
             return False
@@ -421,9 +409,9 @@ class ChangedInputs(Struct):
             for one in self._judged.changes
         )
 
-    def _with_wanted_tests(self, old: str, new: str) -> Iterator[str]:
+    def _with_wanted_tests(self) -> Iterator[str]:
         """Files to which the PRD wants tests added, and which only got tests that ask something."""
-        was, now = self.snapshots.reader(old), self.snapshots.reader(new)
+        was, now = self._was, self._now
         for one in self._judged.changes:
             language, before, after = language_of(one.path), was(one.path), now(one.path)
             if one.input.kind != "test" or language is None or before is None or after is None:
@@ -433,7 +421,7 @@ class ChangedInputs(Struct):
             if (
                 added
                 and all(new_tests.get(name) == text for name, text in old_tests.items())
-                and not any(span is None or is_empty_test(after, language, span) for span in added)
+                and not any(found is None or is_empty_test(found) for found in added)
                 and asks_to_add(self.spec.wanted, one.path)
             ):
                 yield one.path
@@ -448,20 +436,20 @@ class ChangedInputs(Struct):
         text = self.spec.wanted
         return wanted_new(text, path) or asked_in(text, path)
 
-    def new_programs(self, old: str, new: str, target: Target) -> list[str]:
+    def new_programs(self, target: Target) -> list[str]:
         """New files that decide for a command: tests, programs, recipes, expected data."""
-        added = changes_between(self.snapshots, old, new).added
-        now = self.inputs(new, [target])
+        added = changes_between(self.snapshots, self._old, self._new).added
+        now = self.inputs(self._new, [target])
         return sorted(
             path
             for path in added
             if (one := now.counts(path)) and one.kind in ("test", "runner", "recipe", "fixture")
         )
 
-    def decided_by_the_worker(self, old: str, new: str, target: Target) -> list[str]:
+    def decided_by_the_worker(self, target: Target) -> list[str]:
         """New programs of a command, and changed inputs that nobody asked for."""
         unsettled = self._judged_paths() - self._settled
-        return sorted({*self.new_programs(old, new, target), *unsettled})
+        return sorted({*self.new_programs(target), *unsettled})
 
     def may_go(self, name: str, file: str, *, passed: bool = False) -> bool:
         """Whether a test may be gone: its file may change, or the PRD names the test or its case.
@@ -483,9 +471,7 @@ class ChangedInputs(Struct):
         if not case:
             return False
         words = [word for word in re.split(r"[-_,\s]+", case[1]) if len(word) > 1]
-        return bool(words) and any(
-            re.search(rf"(?<!\w){re.escape(word)}(?!\w)", self.spec.wanted) for word in words
-        )
+        return any(has_word(word, self.spec.wanted) for word in words)
 
 
 def _is_product_too(path: str, read: ReadFile) -> bool:

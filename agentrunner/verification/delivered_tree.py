@@ -1,4 +1,4 @@
-"""Works out the tree that a run hands over: what the worker left, without what git ignores."""
+"""The tree that a run hands over: what the worker left, without what git ignores."""
 
 from __future__ import annotations
 
@@ -29,47 +29,29 @@ def installs_anew(paths: list[str]) -> bool:
     return any(MANIFEST.search(path) or NATIVE.search(path) for path in paths)
 
 
-class DeliveredTree:
-    """Works out the tree to be verified. Everything here blocks."""
+def delivered_tree(
+    snapshots: Snapshots, spec: TaskSpec, tree: str, before: str, total: Changes
+) -> tuple[str, list[str], list[str]]:
+    """`tree` with ignored files as they were in `before`, and the paths put back so. Blocks.
 
-    def __init__(self, snapshots: Snapshots, spec: TaskSpec) -> None:
-        self._snapshots = snapshots
-        self._spec = spec
-
-    def of(self, tree: str, before: str, total: Changes) -> tuple[str, list[str], list[str]]:
-        """`tree` with ignored files as they were in `before`, and the paths put back so.
-
-        An ignored file that the task names is part of the work, and stays. Those are returned last:
-        they are handed over, and left out by `git add`.
-        """
-        ignored = self._ignored(tree, before, total)
-        wanted = {path for path in ignored if self._is_named(path)}
-        carried = sorted(wanted - total.deleted)
-        put_back = sorted(ignored - wanted)
-        if not put_back:
-            return tree, [], carried
-        old = self._snapshots.list(before)
-        made = self._snapshots.combine(tree, {path: old.get(path) for path in put_back})
-        return made, put_back, carried
-
-    def _ignored(self, tree: str, before: str, total: Changes) -> set[str]:
-        if not total.all:
-            return set()
-        hidden = self._hidden_by_worker(tree, before, total)
-        return self._snapshots.ignored_paths(total.all) | hidden
-
-    def _hidden_by_worker(self, tree: str, before: str, total: Changes) -> set[str]:
-        """New files that the worker's own ignore rules keep out of what git would hand over."""
-        rules = [path for path in total.all if path.rpartition("/")[2] == ".gitignore"]
-        if not rules or not total.added:
-            return set()
-        return self._snapshots.ignored_by(tree, sorted(total.added)) - self._snapshots.ignored_by(
-            before, sorted(total.added)
-        )
-
-    def _is_named(self, path: str) -> bool:
-        text = self._spec.prd_text + "\n".join(
-            f"{criterion.description} {criterion.check or ''}" for criterion in self._spec.criteria
-        )
-        name = re.escape(path)
-        return bool(re.search(rf"(?<![\w./-]){name}(?![\w/-])", text))
+    An ignored file that the task names is part of the work, and stays. Those are returned last:
+    they are handed over, and left out by `git add`.
+    """
+    if not total.all:
+        return tree, [], []
+    ignored = snapshots.ignored_paths(total.all)
+    added = sorted(total.added)
+    if added and any(path.rpartition("/")[2] == ".gitignore" for path in total.all):
+        # The worker's own ignore rules keep new files out of what git would hand over.
+        hidden = snapshots.ignored_by(tree, added) - snapshots.ignored_by(before, added)
+        ignored = ignored | hidden
+    text = spec.prd_text + "\n".join(
+        f"{one.description} {one.check or ''}" for one in spec.criteria
+    )
+    wanted = {
+        path for path in ignored if re.search(rf"(?<![\w./-]){re.escape(path)}(?![\w/-])", text)
+    }
+    put_back = sorted(ignored - wanted)
+    old = snapshots.list(before) if put_back else {}
+    made = snapshots.combine(tree, {path: old.get(path) for path in put_back}) if put_back else tree
+    return made, put_back, sorted(wanted - total.deleted)

@@ -31,10 +31,9 @@ class Differential(ChangedInputs):
         self, world: SnapshotTrees, paths: Sequence[str]
     ) -> list[tuple[str, list[str]]]:
         """For each changed file its path and its old text with a part of the changes applied."""
-        was, now = self.snapshots.reader(world.old), self.snapshots.reader(world.new)
         found = []
         for path in paths:
-            before, after = was(path), now(path)
+            before, after = world.was(path), world.now(path)
             if before is None or after is None:
                 continue
             try:
@@ -47,60 +46,61 @@ class Differential(ChangedInputs):
         """The tree with another text in one file."""
         return self.snapshots.with_texts(tree, {path: to_bytes(text)})
 
-    def with_old_inputs(self, old: str, new: str, changes: Sequence[InputChange]) -> str:
-        """`new` with these inputs as they were in `old`.
+    def with_old_inputs(self, changes: Sequence[InputChange]) -> str:
+        """The new tree with these inputs as they were.
 
         Additions that are understood stay, except tests: those that run in one process could fix
         the product for the others.
         """
         wanted = {change.path for change in changes if not change.understood or change.test}
         if not wanted and not self._without_new_tests:
-            return new
+            return self._new
         helpers: dict[str, bytes | None] = dict.fromkeys(self._helpers & wanted)
         made = {
             **self._without_new_tests,
             **helpers,
             **put_back(self._judged, wanted, understood=True),
         }
-        return self._with_contents(new, made, self.snapshots.list(old))
+        return self._with_contents(made)
 
-    def with_new_tests(self, old: str, new: str) -> str:
-        """`old` with all changed inputs as the worker left them.
+    def with_new_tests(self) -> str:
+        """The old tree with all changed inputs as the worker left them.
 
         Of a product file with tests inside only the tests are new: its code is the work.
         """
-        after = self.snapshots.list(new)
+        after = self.snapshots.list(self._new)
         names = {one.path for one in self._judged.changes} | self._helpers
         made: dict[str, Entry | None] = {path: after.get(path) for path in sorted(names)}
-        was, now = self.snapshots.reader(old), self.snapshots.reader(new)
+        was, now = self._was, self._now
         for path in sorted(one.path for one in self._judged.changes if one.input.region):
             language, before, text = language_of(path), was(path), now(path)
             if language is None or text is None or path not in after:
                 continue
             blob = self.snapshots.write_blob(with_regions_of(before or b"", text, language))
             made[path] = (after[path][0], blob)
-        return self.snapshots.combine(old, made)
+        return self.snapshots.combine(self._old, made)
 
-    def with_emptied_files(self, old: str, new: str, target: Target) -> str | None:
-        """`old` with every added file, but empty; None where no file was added.
+    def with_emptied_files(self, target: Target) -> str | None:
+        """The old tree with every added file, but empty; None where no file was added.
 
         Programs of the command itself are as the worker left them.
         """
-        programs = {*self.new_programs(old, new, target), *self._judged_paths()}
-        added = changes_between(self.snapshots, old, new).added.difference(programs)
+        programs = {*self.new_programs(target), *self._judged_paths()}
+        added = changes_between(self.snapshots, self._old, self._new).added - programs
         if not added:
             return None
         emptied = dict.fromkeys(added, b"")
-        return self.snapshots.with_texts(self.with_new_programs(old, new, target), emptied)
+        return self.snapshots.with_texts(self.with_new_programs(target), emptied)
 
-    def with_idle_recipes(self, old: str, new: str, target: Target) -> str | None:
-        """`new` with new lines of make's recipes doing nothing; None unless the PRD wants them.
+    def with_idle_recipes(self, target: Target) -> str | None:
+        """The new tree with new recipes of make doing nothing; None unless the PRD wants them.
 
         A target that was there is not wanted by being named: "`make test` fails now".
         """
-        total = changes_between(self.snapshots, old, new)
-        was, now = self.snapshots.reader(old), self.snapshots.reader(new)
-        stood = [was(path) or b"" for path in filter(MAKEFILE.fullmatch, self.snapshots.list(old))]
+        total = changes_between(self.snapshots, self._old, self._new)
+        was, now = self._was, self._now
+        makefiles = filter(MAKEFILE.fullmatch, self.snapshots.list(self._old))
+        stood = [was(path) or b"" for path in makefiles]
         if not is_wanted(self.spec.wanted, targets_of(target.shell), stood):
             return None
         tree = None
@@ -110,24 +110,20 @@ class Differential(ChangedInputs):
             except UnicodeDecodeError:
                 continue
             if text is not None:
-                tree = self.with_text(tree or new, path, text)
+                tree = self.with_text(tree or self._new, path, text)
         return tree
 
-    def with_new_programs(self, old: str, new: str, target: Target) -> str:
-        """`old` with the programs and tests of this command as the worker left them."""
-        return self.with_paths(
-            self.with_new_tests(old, new), new, self.new_programs(old, new, target)
-        )
+    def with_new_programs(self, target: Target) -> str:
+        """The old tree with the programs and tests of this command as the worker left them."""
+        return self.with_paths(self.with_new_tests(), self._new, self.new_programs(target))
 
     def with_paths(self, old: str, new: str, paths: Sequence[str]) -> str:
         """`old` with these files as they are in `new`; a file that is not there is removed."""
         after = self.snapshots.list(new)
         return self.snapshots.combine(old, {path: after.get(path) for path in paths})
 
-    def _with_contents(
-        self, tree: str, made: Mapping[str, bytes | None], old: Mapping[str, Entry]
-    ) -> str:
-        now = self.snapshots.list(tree)
+    def _with_contents(self, made: Mapping[str, bytes | None]) -> str:
+        old, now = self.snapshots.list(self._old), self.snapshots.list(self._new)
         changed: dict[str, Entry | None] = {}
         for path, content in made.items():
             if content is None:
@@ -135,4 +131,4 @@ class Differential(ChangedInputs):
                 continue
             mode = old.get(path, now.get(path, ("100644", "")))[0]
             changed[path] = (mode, self.snapshots.write_blob(content))
-        return self.snapshots.combine(tree, changed)
+        return self.snapshots.combine(self._new, changed)

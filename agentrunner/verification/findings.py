@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Sequence
 from shlex import quote
+from typing import Literal
 
 from msgspec import Struct
 
@@ -68,12 +69,18 @@ def _asking(
     return Finding(
         code=code,
         message=message,
-        paths=list(paths),
-        tests=list(tests),
+        paths=paths,
+        tests=list(tests[:MOST_PATHS]),
         blocks=blocks,
         remedy=remedy(WAITING),
         remedy_when_ended=remedy(ENDED),
     )
+
+
+def _notice(code: str, message: str, paths: Sequence[str], remedy: str = "") -> Finding:
+    """A finding that nobody has to settle."""
+    paths = list(paths[:MOST_PATHS])
+    return Finding(code=code, message=message, paths=paths, blocks=False, remedy=remedy)
 
 
 def fingerprint(finding: Finding) -> str:
@@ -104,37 +111,28 @@ def first_few(names: Sequence[str], most: int = SHOWN, number: int = 0) -> str:
     return ", ".join(names[:most]) + more
 
 
-def ignored_lost(paths: Sequence[str]) -> list[Finding]:
+def ignored_lost(paths: Sequence[str]) -> Finding:
     """A notice about ignored files, too large to be kept, that changed or are gone."""
-    if not paths:
-        return []
-    return [
-        Finding(
-            code="ignored_lost",
-            message=f"{first_few(paths)}: gone or changed. Git ignores such a file and it is too"
-            " large to be kept, so no undo brings it back",
-            paths=list(paths)[:MOST_PATHS],
-            blocks=False,
-        )
-    ]
+    return _notice(
+        "ignored_lost",
+        f"{first_few(paths)}: gone or changed. Git ignores such a file and it is too large to be"
+        " kept, so no undo brings it back",
+        paths,
+    )
 
 
-def not_kept(paths: Sequence[str]) -> list[Finding]:
+def not_kept(paths: Sequence[str]) -> Finding:
     """A finding about changed files that are too large to be kept and so are not verified."""
-    if not paths:
-        return []
-    return [
-        _asking(
-            code="unkept",
-            message="These files changed and are too large to be kept, so what they hold, or held"
-            f" before, is not verified: {first_few(paths)}",
-            paths=list(paths[:50]),
-            remedy=lambda by: (
-                f"look at them, then {by.yes};"
-                " runner.sandbox.keep_files_up_to keeps larger ones from the next run on"
-            ),
-        )
-    ]
+    return _asking(
+        code="unkept",
+        message="These files changed and are too large to be kept, so what they hold, or held"
+        f" before, is not verified: {first_few(paths)}",
+        paths=paths,
+        remedy=lambda by: (
+            f"look at them, then {by.yes};"
+            " runner.sandbox.keep_files_up_to keeps larger ones from the next run on"
+        ),
+    )
 
 
 def left_in_submodule(name: str, paths: Sequence[str]) -> Finding:
@@ -147,7 +145,7 @@ def left_in_submodule(name: str, paths: Sequence[str]) -> Finding:
         " of a commit. The run changed files there, and no remote of it was known before to have a"
         " commit with what the run left, so who checks this one out does not get it:"
         f" {first_few(paths)}",
-        paths=list(paths)[:MOST_PATHS],
+        paths=paths,
         remedy=lambda by: (
             f"`{settled}` where others are to get it; then, or where it is to stay in this"
             f" checkout alone, {by.yes}"
@@ -155,111 +153,74 @@ def left_in_submodule(name: str, paths: Sequence[str]) -> Finding:
     )
 
 
-def not_held(paths: Sequence[str]) -> list[Finding]:
-    """A finding about what a worker left that no snapshot, and so no hand-over, can hold."""
-    if not paths:
-        return []
-    return [
-        Finding(
-            code="not_held",
-            message="What is verified is what is handed over, and these are not in it, since they"
-            " cannot be read, are no files (pipes, sockets, devices) or have too long a path:"
-            f" {first_few(paths)}",
-            paths=list(paths[:50]),
-            blocks=False,
-            remedy="delete them, or let their owner read them (chmod u+r)",
-        )
-    ]
+def not_held(paths: Sequence[str]) -> Finding:
+    """A notice about what a worker left that no snapshot, and so no hand-over, can hold."""
+    return _notice(
+        "not_held",
+        "What is verified is what is handed over, and these are not in it, since they cannot be"
+        " read, are no files (pipes, sockets, devices) or have too long a path:"
+        f" {first_few(paths)}",
+        paths,
+        "delete them, or let their owner read them (chmod u+r)",
+    )
 
 
-def empty_folders(paths: Sequence[str], *, red: bool) -> list[Finding]:
-    """A finding about empty folders that the worker left: git holds none.
+def empty_folders(paths: Sequence[str], *, red: bool) -> Finding:
+    """A notice about empty folders that the worker left: git holds none.
 
     `red` is whether a command is red in the checkout, which lacks them.
     """
-    if not paths:
-        return []
     what = "the empty folder" if len(paths) == 1 else "the empty folders"
     after = ", and something is red there" if red else ""
-    return [
-        Finding(
-            code="empty_folders",
-            message=f"A checkout lacks {what} {first_few(paths)}, as git holds none{after}",
-            paths=list(paths[:50]),
-            blocks=False,
-            remedy=f"put a file into it, such as {paths[0]}/.gitkeep, or let the code make it",
-        )
-    ]
+    return _notice(
+        "empty_folders",
+        f"A checkout lacks {what} {first_few(paths)}, as git holds none{after}",
+        paths,
+        f"put a file into it, such as {paths[0]}/.gitkeep, or let the code make it",
+    )
 
 
-def links_out(links: Sequence[tuple[str, str]]) -> list[Finding]:
+def links_out(links: Sequence[tuple[str, str]]) -> Finding:
     """A finding about links of the work that lead out of the tree: pairs of path and target.
 
     It blocks where code lies behind one: then the work itself is not handed over.
     """
-    if not links:
-        return []
     is_code = any(language_of(one) is not None for pair in links for one in pair)
     named = first_few([f"{path} to {target}" for path, target in links])
     verb = "A link leads" if len(links) == 1 else "Links lead"
-    return [
-        _asking(
-            code="links_out",
-            message=f"{verb} out of what is handed over: {named}. Another machine may have"
-            " something else there, or nothing",
-            paths=[path for path, _ in links[:50]],
-            blocks=is_code,
-            remedy=lambda by: (
-                "put a copy of the file in its place, or let the link lead to a path in the"
-                " repository" + f"; or {by.yes}, where it is to stay so" * is_code
-            ),
-        )
-    ]
+    return _asking(
+        code="links_out",
+        message=f"{verb} out of what is handed over: {named}. Another machine may have"
+        " something else there, or nothing",
+        paths=[path for path, _ in links],
+        blocks=is_code,
+        remedy=lambda by: (
+            "put a copy of the file in its place, or let the link lead to a path in the repository"
+            + f"; or {by.yes}, where it is to stay so" * is_code
+        ),
+    )
 
 
-def not_in_git(paths: Sequence[str]) -> list[Finding]:
-    """A finding about ignored files that the task names: they are handed over beside what git
-    has."""
-    if not paths:
-        return []
-    return [
-        Finding(
-            code=NOT_IN_GIT,
-            message=f"git ignores {first_few(paths)}: asked for and verified, and no part of the"
-            " tree as `git add` makes it",
-            paths=list(paths[:50]),
-            blocks=False,
-            remedy=f"git add -f {paths[0]}, where it is to be in the repository",
-        )
-    ]
+def not_in_git(paths: Sequence[str]) -> Finding:
+    """A notice about ignored files that the task names: handed over beside what git has."""
+    return _notice(
+        NOT_IN_GIT,
+        f"git ignores {first_few(paths)}: asked for and verified, and no part of the tree as"
+        " `git add` makes it",
+        paths,
+        f"git add -f {paths[0]}, where it is to be in the repository",
+    )
 
 
-def findings_about(evidence: Evidence, lacking: Sequence[str]) -> list[Finding]:
-    """Findings of a measured tree: ignored files that a red command may need, flaky tests."""
-    found, test = [], evidence.test
-    if evidence.red and lacking:
-        found.append(
-            Finding(
-                code="checkout_lacks",
-                message=(
-                    "What is verified is what is handed over, and git ignores what the worker"
-                    f" left here: {', '.join(lacking[:5])}"
-                ),
-                paths=list(lacking[:50]),
-                blocks=False,
-                remedy="take it off .gitignore, or make it in task.setup.command",
-            )
-        )
-    if test is not None and test.flaky:
-        found.append(
-            Finding(
-                code="flaky",
-                message=f"Red once and green once on this very tree: {', '.join(test.flaky[:3])}",
-                tests=test.flaky,
-                remedy="make it steady, or leave it out of task.test.command",
-            )
-        )
-    return found
+def checkout_lacks(paths: Sequence[str]) -> Finding:
+    """A notice about ignored files that a red command may need."""
+    return _notice(
+        "checkout_lacks",
+        "What is verified is what is handed over, and git ignores what the worker left here:"
+        f" {', '.join(paths[:SHOWN])}",
+        paths,
+        "take it off .gitignore, or make it in task.setup.command",
+    )
 
 
 def tests_changed(
@@ -317,7 +278,7 @@ def looks_at_nothing(target: Target, paths: Sequence[str]) -> Finding:
         code="tests_changed",
         message=f"{_label(target)} passes, and looks at {listed}, which was there before this run"
         " and is gone: it may be green because it finds nothing to look at",
-        paths=list(paths)[:MOST_PATHS],
+        paths=paths,
         remedy=lambda by: (
             f"name in the check where that is now; or {by.yes}, where it is wanted gone"
         ),
@@ -333,7 +294,7 @@ def tests_gone(target: Target, names: Sequence[str], what: str) -> Finding:
     return _asking(
         code="tests_gone",
         message=f"{_label(target)} {what}: {first_few(names)}",
-        tests=list(names[:MOST_PATHS]),
+        tests=names,
         remedy=_REMEDIES[what],
     )
 
@@ -351,55 +312,47 @@ _REMEDIES: dict[str, Remedy] = {
 }
 
 
-def unasked_work(what: str) -> Finding:
-    """A finding: something that was asked for is not there, or no test asks it."""
-    return _asking(
-        code="work_unasked",
-        message=what[:1].upper() + what[1:],
-        remedy=lambda by: f"have a test that asks it; or {by.yes}, after looking at it",
-    )
+def about_work(kind: AboutWork, what: str) -> Finding:
+    """A finding about the work: `unasked`, something that was asked for is asked by no test;
+    `missing`, it is not written, by the words of the task or of the work; `beside`, the work takes
+    away, or touches, what it was not asked to; `only in tests`, it passes by what only a tested
+    program has around it; `not lasting`, it stands where it is written over, or where only tests
+    read it."""
+    code, remedy = _ABOUT_WORK[kind]
+    is_sentence = kind in ("unasked", "not lasting")  # others may begin with a path
+    message = what[:1].upper() + what[1:] if is_sentence else what
+    return _asking(code=code, message=message, remedy=remedy)
 
 
-def missing_work(what: str) -> Finding:
-    """A finding: what was asked for is not written, by the words of the task or of the work."""
-    return _asking(
-        code="work_unasked",
-        message=what,
-        remedy=lambda by: (
+AboutWork = Literal["unasked", "missing", "beside", "only in tests", "not lasting"]
+_ABOUT_WORK: dict[AboutWork, tuple[str, Remedy]] = {
+    "unasked": (
+        "work_unasked",
+        lambda by: f"have a test that asks it; or {by.yes}, after looking at it",
+    ),
+    "missing": (
+        "work_unasked",
+        lambda by: (
             f"have it done; or {by.yes}, where agentrunner diff shows that it is"
             " done in another way"
         ),
-    )
-
-
-def beside_work(what: str) -> Finding:
-    """A finding: the work takes away, or touches, what it was not asked to."""
-    return _asking(
-        code="work_beside",
-        message=what,
-        remedy=lambda by: f"agentrunner diff shows it; {by.yes}, where it is wanted",
-    )
-
-
-def only_in_tests(what: str) -> Finding:
-    """A finding: the work passes by what only a tested program has around it."""
-    return _asking(
-        code="only_in_tests",
-        message=what,
-        remedy=lambda by: (
+    ),
+    "beside": (
+        "work_beside",
+        lambda by: f"agentrunner diff shows it; {by.yes}, where it is wanted",
+    ),
+    "only in tests": (
+        "only_in_tests",
+        lambda by: (
             f"name it in the task, where it is wanted; or {by.yes}, after looking at"
             " agentrunner diff"
         ),
-    )
-
-
-def not_lasting(what: str) -> Finding:
-    """A finding: the work stands where it is written over, or where only tests read it."""
-    return _asking(
-        code="work_not_lasting",
-        message=what[:1].upper() + what[1:],
-        remedy=lambda by: f"change the source, too; or {by.yes}, after looking at agentrunner diff",
-    )
+    ),
+    "not lasting": (
+        "work_not_lasting",
+        lambda by: f"change the source, too; or {by.yes}, after looking at agentrunner diff",
+    ),
+}
 
 
 def pinned_to(places: Sequence[tuple[str, str]], test: str) -> Finding:
@@ -458,11 +411,11 @@ _QUESTIONS = {
 }
 
 
-def flaky(names: Sequence[str]) -> Finding:
+def flaky(names: Sequence[str], first: str = "Green", then: str = "red") -> Finding:
     """A finding: two runs on one tree had different results."""
     return Finding(
         code="flaky",
-        message=f"Green once and red once on this very tree: {first_few(names)}",
+        message=f"{first} once and {then} once on this very tree: {first_few(names)}",
         tests=list(names[:MOST_PATHS]),
         remedy="make it steady, or leave it out of task.test.command",
     )
@@ -474,7 +427,7 @@ def inputs_written(paths: Sequence[str]) -> Finding:
         code="inputs_written",
         message="Files that decide were changed while the tests ran, which did not happen before"
         f" the run: {', '.join(paths[:SHOWN])}",
-        paths=list(paths[:MOST_PATHS]),
+        paths=paths,
         remedy=lambda by: f"agentrunner show; {by.no}, or {by.yes}",
     )
 
@@ -519,8 +472,8 @@ def packages_changed(target: Target, paths: Sequence[str], red: Sequence[str]) -
         message=f"{_label(target)} passes only with what the set-up, run again on the worker's"
         f" changes, installs for tests and tools: {first_few(paths)}. With these as"
         f" they were before the run, {', '.join(red[:SHOWN])} fails",
-        paths=list(paths[:MOST_PATHS]),
-        tests=list(red[:MOST_PATHS]),
+        paths=paths,
+        tests=red,
         remedy=lambda by: f"agentrunner diff shows what it installs from; {by.no}, or {by.yes}",
     )
 
@@ -534,7 +487,7 @@ def not_built_again(target: Target, builds: Sequence[str], sources: Sequence[str
         f" {made} before the run. {first_few(sources)} changed, from which that seems to be built,"
         " and nothing here builds it again: without it the command fails. So it says what the old"
         " sources did",
-        paths=list(sources[:MOST_PATHS]),
+        paths=sources,
         remedy=lambda by: (
             "name in task.setup.command, or in the test command, what builds it, such as"
             f" `make`; {by.yes}, where it is not built from that"
@@ -542,21 +495,16 @@ def not_built_again(target: Target, builds: Sequence[str], sources: Sequence[str
     )
 
 
-def may_be_old(builds: Sequence[str], sources: Sequence[str]) -> list[Finding]:
+def may_be_old(builds: Sequence[str], sources: Sequence[str]) -> Finding:
     """A notice beside red tests: they may run what old sources were built to."""
-    if not builds:
-        return []
-    return [
-        Finding(
-            code="may_be_old",
-            message=f"{first_few(sources)} changed, and {first_few(builds)}, which git ignores and"
-            " which seems to be built from that, is as it was before the run. Red tests may say"
-            " what the old sources did",
-            paths=list(builds[:MOST_PATHS]),
-            blocks=False,
-            remedy="name in task.setup.command, or in the test command, what builds it",
-        )
-    ]
+    return _notice(
+        "may_be_old",
+        f"{first_few(sources)} changed, and {first_few(builds)}, which git ignores and which seems"
+        " to be built from that, is as it was before the run. Red tests may say what the old"
+        " sources did",
+        builds,
+        "name in task.setup.command, or in the test command, what builds it",
+    )
 
 
 def tool_changed(target: Target, what: str) -> Finding:

@@ -63,7 +63,9 @@ class Measurer:
 
     def remember(self, baseline: Baseline) -> Baseline:
         """Return a baseline that also holds what the first runs on the old tree showed."""
-        return baseline.model_copy(update={"reporters": dict(self.means)})
+        return baseline.model_copy(
+            update={"reporters": {key: means for key, means in self.means.items() if means}}
+        )
 
     def recall(self, baseline: Baseline) -> None:
         """Go on with what `remember` wrote into this baseline."""
@@ -85,13 +87,10 @@ class Measurer:
             narrowed = await asyncio.to_thread(select, shell, only, target.cwd, read)
             shell = narrowed or shell
         ran, results = await self._run_with_reporter(target, shell, room, read)
-        moved = await asyncio.to_thread(room.moved)
+        moved = tuple((await asyncio.to_thread(room.moved))[:MOST_MOVED])
         written = await asyncio.to_thread(lambda: room.written(list(self._ignored())))
-        if results is not None:
-            results = replace(results, moved=tuple(moved[:MOST_MOVED]))
-        measured = Measured(
-            target, ran, results, tuple(moved[:MOST_MOVED]), tuple(written[:MOST_MOVED])
-        )
+        results = results and replace(results, moved=moved)
+        measured = Measured(target, ran, results, moved, tuple(written[:MOST_MOVED]))
         return _of_one(measured) if target.test else measured
 
     async def find_reporter(self, target: Target, room: Room, read: ReadFile) -> Measured:
@@ -117,23 +116,15 @@ class Measurer:
         unheard = True
         while means is not None:
             if _has_same_exit(measured, plain):
-                self._remember_means(target, means)
+                self.means[target.id] = means
                 return measured
             unheard &= measured.results is None and measured.ran.exit_code == plain.ran.exit_code
             means = await asyncio.to_thread(weaker, target.shell, target.cwd, read, means)
             if means is not None:
                 self.means[target.id] = means
                 measured = await self.run(target, room, read)
-        if unheard and not plain.passed:
-            self._remember_means(target, 0)
-        else:
-            self.means[target.id] = PLAIN
+        self.means[target.id] = 0 if unheard and not plain.passed else PLAIN
         return plain
-
-    def _remember_means(self, target: Target, means: int) -> None:
-        self.means.pop(target.id, None)
-        if means:
-            self.means[target.id] = means
 
     async def _run_with_reporter(
         self, target: Target, shell: str, room: Room, read: ReadFile
@@ -253,14 +244,17 @@ def _has_same_exit(measured: Measured, plain: Measured) -> bool:
     return measured.results is not None and measured.ran.exit_code == plain.ran.exit_code
 
 
-def _write(folder: Path, files: Mapping[str, str]) -> None:
+def _write(folder: Path, files: Mapping[str, str | bytes]) -> None:
     make_private(folder)
     # The sandbox may run as the repository's owner, who is not us. The folders above are closed to
     # others.
     folder.chmod(0o777)
-    for name, text in files.items():
+    for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            path.write_text(content, encoding="utf-8")
         with suppress(OSError):
             path.chmod(0o644)

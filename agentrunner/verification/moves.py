@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.file_names import has_word
 from agentrunner.verification.inputs.wanted_moves import module_of, wants_part_moved
 from agentrunner.verification.results.model import ReadFile, Results, TestResult
 from agentrunner.verification.results.names import PARAMETERS, own_name
@@ -35,19 +36,17 @@ QUOTED_PATH = lazy_regex(r"""["']([^"'\n]+)["']""")
 QUOTED = lazy_regex(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`]*`")
 SAYS = lazy_regex(r"\.(?:Error|Fatal|Log|Skip)f?\(\s*\Z")
 """Before a text: a test of Go hands it to its kit, as a message."""
+Pair = tuple[ReadFile, ReadFile]
+"""What reads the tree before the run, and what reads one after it."""
+Renames = Sequence[tuple[str, str]]
+"""Old and new names of what moved."""
 MOST_RENAMES = 50
 MOST_COMPARED = 200
 """How many lost tests, new tests and files are compared."""
 
 
 def moved_to(
-    lost: Sequence[str],
-    before: Results,
-    now: Results,
-    cwd: str,
-    read_old: ReadFile,
-    read_new: ReadFile,
-    renames: Sequence[tuple[str, str]] = (),
+    lost: Sequence[str], before: Results, now: Results, cwd: str, read: Pair, renames: Renames = ()
 ) -> dict[str, str]:
     """Where tests went: for those of `lost` that pass under a new name with an equal definition.
 
@@ -59,14 +58,14 @@ def moved_to(
     new_tests = [test for test in now.tests if test.name not in known and test.outcome == "passed"]
     by_text: dict[tuple[str, str], list[str]] = {}
     for test in new_tests[:MOST_COMPARED]:
-        if text := _definition_of(test, cwd, read_new):
+        if text := _definition_of(test, cwd, read[1]):
             by_text.setdefault((text, _parameters(test.name)), []).append(test.name)
     by_name = {test.name: test for test in before.tests}
     pairs = {}
     for name in lost[:MOST_COMPARED]:
         if not by_text or name not in by_name or name in present:
             continue
-        if (text := _definition_of(by_name[name], cwd, read_old)) is None:
+        if (text := _definition_of(by_name[name], cwd, read[0])) is None:
             continue
         places = [by_text.get((form, _parameters(name)), []) for form in forms_of(text, renames)]
         if names := next(filter(None, places), None):
@@ -85,7 +84,7 @@ def renamed_in(text: str, names: tuple[str, str]) -> str:
     return re.sub(rf"(?<!\w){re.escape(names[0])}(?!\w)", names[1], text)
 
 
-def forms_of(text: str, renames: Sequence[tuple[str, str]]) -> Iterator[str]:
+def forms_of(text: str, renames: Renames) -> Iterator[str]:
     """A definition as it was, with each name renamed, with all moved modules, and with all names
     renamed."""
     yield text
@@ -147,14 +146,10 @@ def asked_moves(
             if not found or not f"/{old}".startswith(f"{home}/") or not f"/{old}".endswith(rest):
                 continue
             was = f"/{old}".removesuffix(rest).strip("/")
-            if was == _without_ending(word) or not _is_named_in(text, was or old):
+            if was == _without_ending(word) or not has_word(_stem(was or old), text):
                 continue
             pairs += _as_imported(*((was, new.removesuffix(rest)) if was else (old, new)))
     return list(dict.fromkeys(pairs))[:MOST_RENAMES]
-
-
-def _is_named_in(text: str, place: str) -> bool:
-    return bool(re.search(rf"(?<!\w){re.escape(_stem(place))}(?!\w)", text))
 
 
 def _as_imported(old: str, new: str) -> Iterator[tuple[str, str]]:
@@ -167,9 +162,7 @@ def _as_imported(old: str, new: str) -> Iterator[tuple[str, str]]:
             return
 
 
-def imports_follow(
-    path: str, before: bytes, after: bytes, renames: Sequence[tuple[str, str]]
-) -> bool:
+def imports_follow(path: str, before: bytes, after: bytes, renames: Renames) -> bool:
     """Whether a file differs only by imports, and these only by modules that moved (`renames`)."""
     language = language_of(path)
     if language is None or not renames:
@@ -246,7 +239,7 @@ def _module(place: str, changed: Mapping[str, tuple[bytes, bytes]]) -> tuple[byt
     return None
 
 
-def places_follow(before: bytes, after: bytes, renames: Sequence[tuple[str, str]]) -> bool:
+def places_follow(before: bytes, after: bytes, renames: Renames) -> bool:
     """Whether a text differs only by paths, and these only by what moved (`renames`).
 
     For files without a grammar: `cd api` becomes `cd services/api`.
@@ -345,10 +338,7 @@ def _without_ending(path: str) -> str:
 
 
 def says_the_same(
-    path: str,
-    before: bytes,
-    others: Mapping[str, bytes],
-    renames: Sequence[tuple[str, str]] = (),
+    path: str, before: bytes, others: Mapping[str, bytes], renames: Renames = ()
 ) -> bool:
     """Whether each test of a file stands unchanged in one of `others`, or else the whole file does.
 
@@ -374,16 +364,10 @@ def says_the_same(
 
 
 def not_moved(
-    lost: Sequence[str],
-    before: Results,
-    now: Results,
-    cwd: str,
-    read_old: ReadFile,
-    read_new: ReadFile,
-    renames: Sequence[tuple[str, str]] = (),
+    lost: Sequence[str], before: Results, now: Results, cwd: str, read: Pair, renames: Renames = ()
 ) -> list[str]:
     """Those of `lost` that do not pass under a new name with an equal definition."""
-    moved = moved_to(lost, before, now, cwd, read_old, read_new, renames)
+    moved = moved_to(lost, before, now, cwd, read, renames)
     return [name for name in lost if name not in moved]
 
 

@@ -106,12 +106,12 @@ def _goes_with(
     Where it also asks code that stays and others come in its place (`more`), or an option goes, the
     tests that stay (`stays`) have to have its values.
     """
-    span = find_test(source, language, test)
-    if span is None:
+    found = find_test(source, language, test)
+    if found is None:
         return False
-    whole = source[span.start : span.end]
+    whole = source[found.span.start : found.span.end]
     text = QUOTED.sub("", whole.decode("utf-8", "replace"))
-    own = names_called(source, language, span) & set(WORD.findall(text))
+    own = names_called(found) & set(WORD.findall(text))
     options = {hit.decode() for hit in OPTION.findall(whole)}
     own |= options
     if (more and own & alive) or options:

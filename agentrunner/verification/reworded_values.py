@@ -8,10 +8,12 @@ product's own list grew by, and a value may be wrapped in a type that the requir
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.adapted_values import Wanted
+from agentrunner.verification.file_names import has_word
 
 TOKEN = lazy_regex(r"\"[^\"\n]*\"|'[^'\n]*'|\w+|\S")
 PIECE = lazy_regex(r"\\.|\w+|\s+|[^\w\s]")
@@ -21,19 +23,8 @@ WRAPS = lazy_regex(r"(?:[A-Z]\w*|\w+(?:::|\.)[A-Z]\w*)")
 LONGEST = 400
 
 
-def reworded(
-    before: str,
-    after: str,
-    wanted: str,
-    gone: Collection[str],
-    come: Collection[str],
-    stems: Collection[str],
-) -> bool:
-    """Whether a test differs by nothing but texts that changed as `wanted` states.
-
-    `gone` and `come` are the values that the product has less and more often than before, and
-    `stems` the names of files that are new, without their endings.
-    """
+def reworded(before: str, after: str, wanted: Wanted) -> bool:
+    """Whether a test differs by nothing but texts that changed as `wanted` states."""
     old, new = TOKEN.findall(before), TOKEN.findall(after)
     changes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     open_wraps = 0
@@ -42,31 +33,32 @@ def reworded(
         if tag == "equal":
             continue
         if tag == "replace" and len(was) == len(now):
-            if not all(_exchanged(*pair, wanted, gone) for pair in zip(was, now, strict=True)):
+            if not all(_exchanged(*pair, wanted) for pair in zip(was, now, strict=True)):
                 return False
         elif tag == "insert" and now == [")"] * len(now) and open_wraps >= len(now):
             open_wraps -= len(now)
-        elif tag == "insert" and (wrapped := _wrap(now, wanted)):
+        elif tag == "insert" and (wrapped := _wrap(now, wanted.text)):
             open_wraps += wrapped
-        elif tag != "insert" or not _grows(now, wanted, come, stems):
+        elif tag != "insert" or not _grows(now, wanted):
             return False
     return open_wraps == 0 and any(tag != "equal" for tag, *_ in changes)
 
 
-def _exchanged(was: str, now: str, wanted: str, gone: Collection[str]) -> bool:
+def _exchanged(was: str, now: str, wanted: Wanted) -> bool:
     """Whether a text may stand in the place of another one."""
     if was == now:
         return True
     if not (_is_text(was) and _is_text(now)) or max(len(was), len(now)) > LONGEST:
         return False
     old, new = PIECE.findall(was), PIECE.findall(now)
-    known = {word for value in gone for word in re.findall(r"\w+", value)}
+    known = {word for value in wanted.gone for word in re.findall(r"\w+", value)}
     for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag == "equal":
             continue
         lost, got = "".join(old[a:b]), "".join(new[c:d]).strip()
-        explained = all(word in known or _says(wanted, word) for word in re.findall(r"\w+", lost))
-        if not got or not _says(wanted, got) or not explained:
+        words = re.findall(r"\w+", lost)
+        explained = all(word in known or _says(wanted.text, word) for word in words)
+        if not got or not _says(wanted.text, got) or not explained:
             return False
     return True
 
@@ -79,20 +71,12 @@ def _wrap(tokens: Sequence[str], wanted: str) -> int:
     return 1 if bracket == "(" and named else 0
 
 
-def _grows(
-    tokens: Sequence[str], wanted: str, come: Collection[str], stems: Collection[str]
-) -> bool:
+def _grows(tokens: Sequence[str], wanted: Wanted) -> bool:
     """Whether a list got elements that the product's got, and that somebody asked for."""
-    values = [one for one in tokens if one != ","]
-    return (
-        len(values) == len(tokens) - tokens.count(",")
-        and tokens.count(",") == len(values)
-        and all(
-            _is_text(one)
-            and one.strip("\"'") in {value.strip("\"'") for value in come}
-            and (one.strip("\"'") in stems or _says(wanted, one.strip("\"'")))
-            for one in values
-        )
+    values = [one.strip("\"'") for one in tokens if _is_text(one)]
+    come = {value.strip("\"'") for value in wanted.come}
+    return tokens.count(",") == len(values) == len(tokens) / 2 and all(
+        one in come and (one in wanted.stems or _says(wanted.text, one)) for one in values
     )
 
 
@@ -101,4 +85,4 @@ def _is_text(token: str) -> bool:
 
 
 def _says(wanted: str, text: str) -> bool:
-    return bool(text) and bool(re.search(rf"(?<!\w){re.escape(text)}(?!\w)", wanted))
+    return bool(text) and has_word(text, wanted)

@@ -98,4 +98,9 @@ def in_repo(file: str, cwd: str) -> str:
 
 def in_tree(file: str, cwd: str, paths: Collection[str]) -> bool:
     """Whether a test's file, relative to its command's folder, is one of these paths."""
-    return bool(file) and posixpath.normpath(posixpath.join(cwd, file)) in paths
+    return in_repo(file, cwd) in paths
+
+
+def files_of(results: Results | None, cwd: str) -> set[str]:
+    """The files of the tests that a command reported, relative to the repository."""
+    return {in_repo(test.file, cwd) for test in (results.tests if results else ()) if test.file}

@@ -13,7 +13,6 @@ from agentrunner.state.run_state import Finding
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.steering_files import is_executable_config, matches
 from agentrunner.verification.inputs.wanted_changes import asked_in, wanted_new
-from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.edits import Edit, applied
 
 DRIVER = lazy_regex(rb"\b(?:filter|diff|merge|textconv)\s*=")
@@ -112,10 +111,6 @@ class Trees:
         self.empty = tuple(snapshot.empty)
         return snapshot.tree
 
-    def reader(self, tree: str) -> ReadFile:
-        """A function that reads files of one tree."""
-        return self.snapshots.reader(tree)
-
     def between(self, before: str, after: str) -> Changes:
         """All paths that differ, whoever changed them."""
         return changes_between(self.snapshots, before, after)
@@ -166,7 +161,7 @@ class Trees:
         """Whether the task names this `.gitattributes` and no new line of it starts a program."""
         if path != ".gitattributes" or not (wanted_new(wanted, path) or asked_in(wanted, path)):
             return False
-        was, now = self.reader(before)(path) or b"", self.reader(after)(path) or b""
+        was, now = (self.snapshots.read(tree, path) or b"" for tree in (before, after))
         known = set(was.splitlines())
         return not any(DRIVER.search(line) for line in now.splitlines() if line not in known)
 

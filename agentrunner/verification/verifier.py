@@ -44,11 +44,12 @@ from agentrunner.verification.claims import (
     listed_for_nothing,
     red_names,
 )
-from agentrunner.verification.delivered_tree import DeliveredTree
+from agentrunner.verification.delivered_tree import delivered_tree
 from agentrunner.verification.findings import (
+    checkout_lacks,
     empty_folders,
-    findings_about,
     first_few,
+    flaky,
     ignored_lost,
     left_in_submodule,
     links_out,
@@ -97,11 +98,11 @@ class Verifier:
 
     def __post_init__(self) -> None:
         self.trees = Trees(self.snapshots, self.spec.task)
-        self.delivered = DeliveredTree(self.snapshots, self.spec)
         self.left_out = LeftOut(self.rooms)
         self.builds = IgnoredBuilds(self.rooms)
         self.check_runner = CheckRunner(self.spec, self.sandbox, self.measurer, self.emit)
         self.set_up = TaskSetUp(self.spec, self.sandbox, self.rooms, self.emit)
+        self.awaits = self.check_runner.awaits
 
     def clear(self) -> None:
         """Remove rooms and reports that a killed process has left. Blocks."""
@@ -114,10 +115,6 @@ class Verifier:
         return self.spec.task.test
 
     # -- before the run -------------------------------------------------------------------------
-
-    def awaits(self, target: Target, why: str = "") -> None:
-        """Emit `awaiting`: a command begins, with its time limit; `why` is why it runs again."""
-        self.check_runner.awaits(target, why)
 
     async def baseline(self, criteria: Sequence[Criterion], origin: str) -> Baseline:
         """Measure the tree before the run: its tests and the checks that the task brings.
@@ -153,7 +150,7 @@ class Verifier:
         return self.rooms.sealed.made
 
     async def _measure_old(self, baseline: Baseline, criteria: Sequence[Criterion]) -> Baseline:
-        read = await asyncio.to_thread(self.trees.reader, baseline.tree)
+        read = await asyncio.to_thread(self.snapshots.reader, baseline.tree)
         async with self.rooms.where_needed(baseline.tree, self._executes(criteria, read)) as room:
             test, writes = await self._first_test(room, read, criteria)
             reach("during_baseline")
@@ -181,17 +178,14 @@ class Verifier:
     async def first_tries(self, criteria: Sequence[Criterion], baseline: Baseline) -> list[Tried]:
         """Try these criteria's own checks on the tree before the run; return how each ran."""
         self._recall(baseline)
-        read = await asyncio.to_thread(self.trees.reader, baseline.tree)
+        read = await asyncio.to_thread(self.snapshots.reader, baseline.tree)
         found = []
         needed = self._executes(criteria, read, test=False)
         async with self.rooms.where_needed(baseline.tree, needed) as room:
             for criterion in criteria:
                 tried = await self.check_runner.first_try(criterion, room, read)
                 found.append(tried)
-                self.emit(
-                    "baseline", target=criterion.id, command=tried.outcome.what,
-                    exit_code=tried.outcome.exit_code, outcome=tried.outcome.outcome,
-                )  # fmt: skip
+                self._emit_first(tried.outcome)
         return found
 
     async def _first_test(
@@ -272,19 +266,17 @@ class Verifier:
     def _warn_about_left_out_files(self, outcome: TestOutcome) -> None:
         words = words_of_red(outcome, [])
         empty = [one for one in self.snapshots.empty_at_first() if is_folder_named(one, words)]
-        if empty:
-            self.emit(
-                "warning", code="left-out",
-                message=f"The tests are red and name {', '.join(empty[:5])}: an empty folder, which"
-                " git does not hold, so no clean room has it. A file in it, such as .gitkeep,"
-                " or task.setup.command can make it",
-            )  # fmt: skip
-        if named := self.left_out.named(words):
-            self.emit(
-                "warning", code="left-out",
-                message=f"The tests are red and name {', '.join(named[:5])}: git ignores it and it"
-                " is too large to be kept, so no clean room has it. task.setup.command can make it",
-            )  # fmt: skip
+        file = "A file in it, such as .gitkeep, or "
+        for named, why, remedy in (
+            (empty, "an empty folder, which git does not hold", file),
+            (self.left_out.named(words), "git ignores it and it is too large to be kept", ""),
+        ):
+            if named:
+                message = (
+                    f"The tests are red and name {', '.join(named[:5])}: {why}, so no clean room"
+                    f" has it. {remedy}task.setup.command can make it"
+                )
+                self.emit("warning", code="left-out", message=message)
 
     async def _first_checks(
         self,
@@ -298,14 +290,16 @@ class Verifier:
             outcome = await self.check_runner.check(
                 criterion, room, read, [], first=True, listed=listed
             )
-            if outcome is None:
-                continue
-            found.append(outcome)
-            self.emit(
-                "baseline", target=criterion.id, command=outcome.what,
-                exit_code=outcome.exit_code, outcome=outcome.outcome,
-            )  # fmt: skip
+            if outcome is not None:
+                found.append(outcome)
+                self._emit_first(outcome)
         return found
+
+    def _emit_first(self, outcome: CheckOutcome) -> None:
+        self.emit(
+            "baseline", target=outcome.criterion_id, command=outcome.what,
+            exit_code=outcome.exit_code, outcome=outcome.outcome,
+        )  # fmt: skip
 
     # -- a round --------------------------------------------------------------------------------
 
@@ -327,7 +321,7 @@ class Verifier:
         """
         tree, total, own = await asyncio.to_thread(self._compare, baseline, worker_changes)
         lost = await asyncio.to_thread(self.left_out.lost, baseline.test_writes)
-        suspicions = [*suspicions, *ignored_lost(lost)]
+        suspicions = [*suspicions, *([ignored_lost(lost)] if lost else [])]
         return await self.measure_tree(
             tree, criteria, baseline, total, own, suspicions=suspicions, careful=careful
         )
@@ -346,20 +340,15 @@ class Verifier:
         """Measure any tree like `measure`; `own` is the part of `total` that workers changed."""
         self._recall(baseline)
         room_tree, lacking, carried = await asyncio.to_thread(
-            self.delivered.of, tree, baseline.tree, total
+            delivered_tree, self.snapshots, self.spec, tree, baseline.tree, total
         )
-        read = await asyncio.to_thread(self.trees.reader, room_tree)
-        protected = await asyncio.to_thread(
-            self.trees.protected, own, self.spec.wanted, baseline.tree, tree
-        )
-        findings = [*map(self._as_notice_if_sealed, suspicions), *protected]
-        unkept = await asyncio.to_thread(self.snapshots.unkept_between, baseline.tree, tree)
-        findings += not_kept(sorted({*self.trees.unkept, *unkept}))
-        findings += not_held(self.trees.skipped)
-        findings += await asyncio.to_thread(self._in_submodules, own, baseline.tree, tree)
-        left_out, trees = self.left_out, self.trees
-        findings += links_out(await asyncio.to_thread(left_out.links_out, tree, own.all))
-        findings += not_in_git(carried)
+        read = await asyncio.to_thread(self.snapshots.reader, room_tree)
+        findings = [
+            *map(self._as_notice_if_sealed, suspicions),
+            *await asyncio.to_thread(self._about_paths, own, baseline.tree, tree),
+        ]
+        if carried:
+            findings.append(not_in_git(carried))
         began = time.time()
         async with self.rooms.where_needed(room_tree, self._executes(criteria, read)) as room:
             room, failed = await self.set_up.in_room(room, total)
@@ -398,12 +387,34 @@ class Verifier:
             lines_added=handed_over.lines_added,
             lines_removed=handed_over.lines_removed,
         )
-        findings += findings_about(evidence, lacking)
+        if evidence.red and lacking:
+            findings.append(checkout_lacks(lacking))
+        if test is not None and test.flaky:
+            findings.append(flaky(test.flaky, "Red", "green"))
         empty = await asyncio.to_thread(
-            left_out.empty_folders, trees.empty, baseline.tree, all_of_them=evidence.red
+            self.left_out.empty_folders, self.trees.empty, baseline.tree, all_of_them=evidence.red
         )
-        findings += empty_folders(empty, red=evidence.red)
+        if empty:
+            findings.append(empty_folders(empty, red=evidence.red))
         return evidence.model_copy(update={"findings": findings})
+
+    def _about_paths(self, own: Changes, before: str, tree: str) -> list[Finding]:
+        """What a tree's paths say, before anything runs: protected, not kept, in submodules, …"""
+        found = self.trees.protected(own, self.spec.wanted, before, tree)
+        if unkept := {*self.trees.unkept, *self.snapshots.unkept_between(before, tree)}:
+            found.append(not_kept(sorted(unkept)))
+        if self.trees.skipped:
+            found.append(not_held(self.trees.skipped))
+        found += self._in_submodules(own, before, tree)
+        if links := self.left_out.links_out(tree, own.all):
+            found.append(links_out(links))
+        return found
+
+    def delivered(self, before: str, tree: str) -> tuple[str, Changes]:
+        """The tree that a run hands over of `tree`, and what it changed. Blocks."""
+        left = self.trees.between(before, tree)
+        new, *_ = delivered_tree(self.snapshots, self.spec, tree, before, left)
+        return new, self.trees.between(before, new)
 
     def _old_builds(self, own: Changes, before: str, room: Room, began: float) -> list[Finding]:
         """A notice where red tests may load what old sources were built to, without a set-up."""
@@ -413,7 +424,7 @@ class Verifier:
         builds = self.builds.of(before, room.tree, sources)
         places = {path: room.copy.path / path for path in builds}
         old = [one for one, at in places.items() if at.is_file() and at.lstat().st_mtime < began]
-        return may_be_old(sorted(old), sources)
+        return [may_be_old(sorted(old), sources)] if old else []
 
     def _in_submodules(self, own: Changes, before: str, tree: str) -> list[Finding]:
         """A finding for each submodule in which workers left what its remote does not have."""
@@ -449,7 +460,7 @@ class Verifier:
         It is set up as `total`, the changes of the tree, requires; `prepare` is called before that,
         beside the loop. Raises SandboxError and OSError.
         """
-        read = await asyncio.to_thread(self.trees.reader, tree)
+        read = await asyncio.to_thread(self.snapshots.reader, tree)
         async with self.rooms.open(tree) as room:
             await asyncio.to_thread(prepare, room)
             if total is not None:

@@ -1,4 +1,4 @@
-"""Decisions that a planner is asked about once: a question to a person, and work after the end."""
+"""Answers that a planner is asked about once: a question, work after the end, a bare failure."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ class Model:
     kind = "model"
     plan: ClassVar[list[dict[str, Any]]] = []
     decides: ClassVar[list[str]] = []
+    judges: ClassVar[list[dict[str, str]]] = []
+    """Verdicts about AC-1, in order; passed where none is left."""
     asked: ClassVar[list[PlannerRequest]] = []
 
     def __init__(self, spec: TaskSpec, environ: Any) -> None:
@@ -41,6 +43,8 @@ class Model:
             return reply("plan_task", {"acceptance_criteria": Model.plan})
         if request.type == "completion_assessment":
             verdicts = [{"id": one["id"], "status": "passed"} for one in Model.plan]
+            if Model.judges:
+                verdicts[0] |= Model.judges.pop(0)
             return reply("completion_assessment", {"summary": "Met.", "by_criterion": verdicts})
         action = Model.decides.pop(0) if len(Model.decides) > 1 else Model.decides[0]
         payload: dict[str, Any] = {"decision": {"action": action, "reason": f"{action} it is."}}
@@ -58,6 +62,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setitem(registry.PLANNERS, "model", f"{__name__}:Model")
     monkeypatch.setattr(Model, "asked", [])
     monkeypatch.setattr(Model, "plan", [SUITE])
+    monkeypatch.setattr(Model, "judges", [])
     return Run(Project.make(tmp_path, SMALL))
 
 
@@ -146,3 +151,24 @@ def test_a_person_s_words_are_more_than_the_criteria(run: Run) -> None:
     run.answer("Keep the old name, too.")
     assert len(refused(run)) == 1
     assert run.result["worker_runs"] == 2
+
+
+def test_a_judge_that_fails_what_was_shown_without_a_word_is_asked_once_for_one(run: Run) -> None:
+    Model.judges = [{"status": "failed", "comment": " "}]
+    calls = start(run, [WORK, DONE])
+    assert run.ending == ("COMPLETE", "complete", 0)
+    assert calls[-2:] == ["completion_assessment"] * 2
+    assert "you failed AC-1, which what was run has shown" in refused(run)[0]
+
+
+def test_a_judge_that_says_why_it_fails_what_was_shown_is_not_asked_again(run: Run) -> None:
+    Model.judges = [{"status": "failed", "comment": "It adds no fractions."}]
+    calls = start(run, [WORK, DONE, ASK, ASK])
+    assert calls.count("completion_assessment") == 1
+
+
+def test_a_failure_that_is_kept_without_a_word_holds(run: Run) -> None:
+    Model.judges = [{"status": "failed"}] * 2
+    calls = start(run, [WORK, DONE, ASK, ASK])
+    assert calls.count("completion_assessment") == 2
+    assert run.ending[0] != "COMPLETE" and len(refused(run)) == 2

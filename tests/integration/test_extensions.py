@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from agentrunner.config.agents import WorkerSpec
+from agentrunner.protocol.message import MessageType
 from agentrunner.testing.planners import check_planner
 from agentrunner.testing.sandboxes import CHECKS, run_conformance
 from agentrunner.testing.workers import check_worker
@@ -185,7 +186,7 @@ def test_the_suites_find_what_is_wrong() -> None:
 
 
 async def test_planners_are_held_to_theirs() -> None:
-    from agentrunner.planners.base import MessageType, PlannerRequest, Reply
+    from agentrunner.planners.base import PlannerRequest, Reply
     from agentrunner.planners.mock import MockPlanner
 
     spec = task_spec_of()

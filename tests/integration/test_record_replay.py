@@ -123,9 +123,7 @@ async def test_a_look_is_recorded_and_answered_from_the_repository_at_hand(tmp_p
 async def test_a_worker_without_a_gateway_is_not_recorded(tmp_path: Path) -> None:
     codex, tape = made(tmp_path), tmp_path / "run.cassette"
     with ModelServer() as server:
-        box = codex.spec(server).runner.sandbox.model_copy(update={"kind": "none"})
-        spec = codex.spec(server)
-        spec = spec.model_copy(update={"runner": spec.runner.model_copy(update={"sandbox": box})})
+        spec = codex.spec(server).with_sandbox(kind="none")
         options = replace(
             codex.project.options(), environ={**KEYLESS, **KEYS}, cassette=Cassette(record=tape)
         )

@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -39,23 +40,23 @@ def compiled() -> Path:
     return folder
 
 
-def _link(source: str, target: str) -> None:
-    """Byte code is replaced, never written in place, so that two names may stand for it."""
-    try:
-        os.link(source, target)
-    except OSError:  # another file system
-        shutil.copy2(source, target)
+def warmed(
+    byte_code: Callable[[], Path], warm: Callable[[DecisionSandbox], None] = DecisionSandbox.warm
+) -> Callable[[DecisionSandbox], None]:
+    """`DecisionSandbox.warm`, with the byte code of that folder to begin with."""
+
+    def warm_with_it(sandbox: DecisionSandbox) -> None:
+        place, source = sandbox._byte_code, byte_code()
+        new = not place.exists()
+        warm(sandbox)
+        # Byte code is replaced, never written in place, so that two names may stand for it. On
+        # another file system, which may be a small one, the run compiles.
+        if new and place.stat().st_dev == source.stat().st_dev:
+            shutil.copytree(source, place, dirs_exist_ok=True, copy_function=os.link)
+
+    return warm_with_it
 
 
 def begin_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let runs in this process begin with byte code of what all of them import."""
-    warm = DecisionSandbox.warm
-
-    def warmed(sandbox: DecisionSandbox) -> None:
-        new = not sandbox._byte_code.exists()
-        warm(sandbox)
-        if new:
-            place = sandbox._byte_code
-            shutil.copytree(compiled(), place, dirs_exist_ok=True, copy_function=_link)
-
-    monkeypatch.setattr(DecisionSandbox, "warm", warmed)
+    monkeypatch.setattr(DecisionSandbox, "warm", warmed(compiled))

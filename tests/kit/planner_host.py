@@ -85,7 +85,7 @@ class PlannerHost:
             Path.home(),
             state_root=self.state_dir,
         )
-        meta = make_planner(spec, self.environ, record=tape.record, replay=tape.replay)
+        meta = make_planner(spec, self.environ, tape)
         assert isinstance(meta, CliPlanner)
         await meta.open(Workplace(self.folder, self.state_dir, sandbox, self.redactor))
         return meta, sandbox

@@ -8,9 +8,11 @@ sees a copy of that folder, as it was before the worker.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -32,6 +34,7 @@ from tests.kit.project import Project
 from tests.kit.warm import WarmPopen
 
 PATIENCE_SEC = 30.0
+LOOK_SEC = 0.5
 RESULTS = ("result", "plan_result")
 FILES = {
     "calc.py": "a - b\n",
@@ -68,6 +71,19 @@ def living(place: Path) -> dict[int, str]:
         if any(str(place) in text for text in told):
             found[int(folder.name)] = line
     return found
+
+
+def until_none_lives(place: Path, patience: float = PATIENCE_SEC) -> None:
+    """Wait until no process has to do with a folder, for the end of each that has."""
+    deadline = time.monotonic() + patience
+    while found := living(place):
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):
+                ended = os.pidfd_open(pid)
+                # One that lives on may have left the folder.
+                select.select([ended], [], [], LOOK_SEC)
+                os.close(ended)
+        assert time.monotonic() < deadline, f"still there: {found}"
 
 
 def at_point(point: str, action: str = "kill") -> dict[str, str]:
@@ -234,7 +250,7 @@ class Drill(Project):
 
     def nothing_runs(self) -> None:
         """Wait until no process of ours is left, and see that no lock is held."""
-        until(lambda: not living(self.place), "nothing is left running")
+        until_none_lives(self.place)
         assert run_lock(self.folder).probe() is None
         assert repository_lock(self.state_dir, self.repo).probe() is None
 

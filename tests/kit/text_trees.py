@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
+
+from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.inspection.both_trees import BothTrees
+
+
+def both_trees(old: dict[str, str], new: dict[str, str]) -> BothTrees:
+    """Trees in which all but files called test are product."""
+    product, work = (
+        sorted(path for path in paths if "test" not in path)
+        for paths in (old, [path for path in {**old, **new} if old.get(path) != new.get(path)])
+    )
+    return BothTrees.of(cast(Snapshots, TextTrees(old, new)), "old", "new", product, work)
 
 
 class TextTrees:

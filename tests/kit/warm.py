@@ -20,9 +20,11 @@ import select
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from tests.kit.byte_code import compiled
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCALE = "C.UTF-8"
@@ -126,22 +128,31 @@ def warm_terminal(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> tup
     return process, master
 
 
+def begin(theirs: socket.socket) -> Callable[[], object]:
+    """Begin a server of this socket, which ends with the other end; the result waits for that.
+
+    A command that begins commands replaces this: it has imported everything (`warm_server.fork`).
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.kit.warm_server", str(theirs.fileno()), compiled()],
+        cwd=ROOT,
+        env={**os.environ, "LC_ALL": LOCALE},
+        stdin=subprocess.DEVNULL,
+        pass_fds=[theirs.fileno()],
+    )
+    return process.wait
+
+
 @functools.cache
 def server() -> socket.socket:
     """The server's socket; the server ends when this process does."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.kit.warm_server", str(theirs.fileno())],
-            cwd=ROOT,
-            env={**os.environ, "LC_ALL": LOCALE},
-            stdin=subprocess.DEVNULL,
-            pass_fds=[theirs.fileno()],
-        )
+        wait = begin(theirs)
 
     def end() -> None:
         ours.close()
-        process.wait()
+        wait()
 
     atexit.register(end)
     return ours

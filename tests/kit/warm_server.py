@@ -1,6 +1,10 @@
-"""The server of `warm`: it imports AgentRunner once, and each command is a fork of it.
+"""The server of `warm`: it imports AgentRunner and plays a run once; each command is a fork of it.
 
-    python -m tests.kit.warm_server DESCRIPTOR
+    python -m tests.kit.warm_server DESCRIPTOR BYTE_CODE
+
+What a process compiles and makes at its first run, regular expressions, templates of notes and
+models, is half of the CPU of a command; so the server has a run behind it when it begins to serve.
+Runs begin with the byte code of that folder (`byte_code`).
 
 Each packet on the socket is an order in JSON, with four descriptors: the three streams, and a
 socket for two numbers of 8 bytes: the pid, and how it ended, as os.waitpid says it. In the fork
@@ -9,6 +13,7 @@ socket for two numbers of 8 bytes: the pid, and how it ended, as os.waitpid says
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import gc
 import importlib
@@ -21,10 +26,14 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 import termios
 import threading
 import time
+import traceback
 import types
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 PRELOADED = (
@@ -44,6 +53,16 @@ PRELOADED = (
     "agentrunner.workers.command",
 )
 PACKET = 1 << 20
+
+
+def play_a_run() -> None:
+    """Play a plan of one task to its end, with the run and the merge that belong to it."""
+    from tests.kit.plan_project import PlanProject, Work
+
+    with tempfile.TemporaryDirectory() as place:
+        plan = PlanProject.make(Path(place), [Work()], {"README.md": "# A shop\n"})
+        if plan.carry()["tasks"] != {"TASK-0001": "COMPLETE"}:
+            raise RuntimeError(f"the run that warms up did not end well: {plan.result}")
 
 
 def serve(orders: socket.socket) -> dict[str, Any] | None:
@@ -133,14 +152,55 @@ def become(order: dict[str, Any]) -> None:
     exec(compile(what, "<string>", "exec"), main.__dict__)
 
 
+def fork(theirs: socket.socket) -> Callable[[], object]:
+    """A server for the commands of a command: as `warm.begin`, and at once."""
+    if pid := os.fork():
+        return lambda: os.waitpid(pid, 0)
+    kept = theirs.fileno()
+    os.closerange(3, kept)
+    os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
+    atexit._clear()
+    if (order := serve(theirs)) is not None:
+        enter(order)
+        become_and_end(order)
+    os._exit(0)
+
+
+def become_and_end(order: dict[str, Any]) -> None:
+    """Run the command and end as it does, whatever is below it on the stack."""
+    code: int | str | None = 1
+    try:
+        become(order)
+        code = 0
+    except SystemExit as end:
+        code = end.code
+    except BaseException:
+        traceback.print_exc()
+        raise
+    finally:
+        if isinstance(code, str):
+            sys.stderr.write(f"{code}\n")
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        os._exit(code if isinstance(code, int) else bool(code))
+
+
 def main() -> None:
     """Serve until the socket ends."""
+    from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox
+    from tests.kit import warm
+    from tests.kit.byte_code import warmed
+
     for name in PRELOADED:
         importlib.import_module(name)
+    play_a_run()
+    byte_code = Path(sys.argv[2])
+    DecisionSandbox.warm = warmed(lambda: byte_code)  # type: ignore[assignment, method-assign]
     if threading.active_count() > 1:
         raise RuntimeError(f"a fork would lose threads: {threading.enumerate()}")
     gc.collect()
     gc.freeze()
+    warm.begin = fork
     order = serve(socket.socket(fileno=int(sys.argv[1])))
     if order is not None:
         enter(order)

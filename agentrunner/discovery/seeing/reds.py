@@ -58,8 +58,9 @@ def sources_of(
         if not source:
             continue
         name = clean_text((ids or {}).get(one.name, one.name), redact)
-        text = f"=== {name}\n--- {shown_name(path)}\n"
-        text += f"{_cut(clean_text(source, redact), TEST_CHARS)}\n"
+        shown = clean_text(source, redact)
+        shown = shown if len(shown) <= TEST_CHARS else f"{shown[:TEST_CHARS]}\n… (cut)"
+        text = f"=== {name}\n--- {shown_name(path)}\n{shown}\n"
         if any(text in one_before for one_before in earlier):
             before.append(name)
             continue
@@ -83,15 +84,11 @@ def _file_of(red: RedTest, listed: dict[str, tuple[str, str]]) -> str:
 
 def _source(red: RedTest, path: str, data: bytes) -> str:
     language = language_of(path)
-    span = find_test(data, language, red.name) if language else None
-    if span is not None:
-        return data[span.start : span.end].decode("utf-8", "replace")
+    found = find_test(data, language, red.name) if language else None
+    if found is not None:
+        return data[found.span.start : found.span.end].decode("utf-8", "replace")
     if red.line is None:
         return ""
     lines = data.decode("utf-8", "replace").splitlines()
     first = max(0, red.line - AROUND)
     return "\n".join(lines[first : red.line + AROUND])
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}\n… (cut)"

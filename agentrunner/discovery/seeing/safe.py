@@ -60,6 +60,11 @@ def is_stand_in(data: bytes) -> bool:
     return data.startswith(LARGE_MARK)
 
 
+def is_hidden(path: str, data: bytes) -> bool:
+    """Whether nothing of a file is shown."""
+    return is_binary(data) or is_stand_in(data) or holds_credentials(path, data)
+
+
 def holds_credentials(path: str, data: bytes = b"") -> bool:
     """Whether a file looks like one for credentials: by its name, or as a key that it begins with.
 

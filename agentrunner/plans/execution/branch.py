@@ -24,6 +24,7 @@ from agentrunner.plans.execution.published import (
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import write_private
+from agentrunner.text.cut import some_of
 
 BRANCH = "plan"
 """Its name in the clone."""
@@ -62,9 +63,9 @@ def begin(
         found = prepare(look, clone.repo, note_dir, branch=unused_branch, clean=False)
     finally:
         look.remove()
-    notices = []
+    notices, carried = [], some_of(found.carried, SHOWN)
     if found.left:
-        notices.append(f"Not taken along: the submodules {some(found.left)}.")
+        notices.append(f"Not taken along: the submodules {some_of(found.left, SHOWN)}.")
     if found.carried and include_uncommitted:
         head = clone.commit(
             clone.repo,
@@ -74,17 +75,17 @@ def begin(
             author=author,
             at=at,
         )
-        notices.append(f"Taken along, though not committed: {some(found.carried)}.")
+        notices.append(f"Taken along, though not committed: {carried}.")
     elif found.carried and done:
         raise UncommittedWork(
-            f"{some(done)} became COMPLETE in {clone.repo} itself, and not all of what is there is "
-            f"committed ({some(found.carried)}): the plan's branch would be without it.",
+            f"{some_of(done, SHOWN)} became COMPLETE in {clone.repo} itself, and not all of what "
+            f"is there is committed ({carried}): the plan's branch would be without it.",
             remedy="git add -A && git commit -m 'first tasks', then agentrunner plan run; or "
             "agentrunner plan run --include-uncommitted",
         )
     elif found.carried:
         notices.append(
-            f"Not committed, so not taken along: {some(found.carried)}. "
+            f"Not committed, so not taken along: {carried}. "
             "--include-uncommitted takes it along where a plan begins."
         )
     clone.branch(BRANCH, head)
@@ -104,12 +105,6 @@ def _is_part_of(clone: CloneStore, folder: PlanFolder, head: str, there: str) ->
     if found.decode().strip() != known.commit:
         return False
     return clone.tree_of(known.commit) == clone.tree_of(there)
-
-
-def some(names: Sequence[str]) -> str:
-    """Return names for a sentence, only the first few of them."""
-    more = len(names) - SHOWN
-    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 class Publisher:

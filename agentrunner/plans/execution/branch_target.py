@@ -101,7 +101,7 @@ class BranchTarget:
 
     async def _sweep(self, plan: Plan) -> None:
         """Remove work trees that no task needs any more."""
-        for task_run in list(self._task_runs.all()):
+        for task_run in self._task_runs.all():
             latest = self._task_runs.latest(task_run.task_id)
             task = plan.tasks.get(task_run.task_id)
             over = task is None or task.status == PlanTaskStatus.COMPLETE or task_run != latest
@@ -134,7 +134,7 @@ class BranchTarget:
         self._emit({"event": "plan_published", "branch": name, "commit": head})
 
     async def deliver(self, plan: Plan, questions: list[str]) -> Delivered | None:
-        """See `PlanTarget`. Raises what `Delivery.deliver` does."""
+        """Raises what `Delivery.deliver` does."""
         if not self._order.wishes.any:
             return None
         options = self._order.options

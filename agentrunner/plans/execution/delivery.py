@@ -75,8 +75,8 @@ class Delivery:
         *,
         author: Identity,
         environ: Mapping[str, str],
+        tests: TreeTests,
         template: str = DEFAULT_TEMPLATE,
-        tests: TreeTests | None = None,
     ) -> None:
         """`publish` moves the user's branch to a commit of the clone and returns its name."""
         self._clone, self._publish, self._wishes = clone, publish, wishes
@@ -152,7 +152,7 @@ class Delivery:
         name = self._wishes.onto
         await asyncio.to_thread(self._clone.fetch_branch, name)
         made, merged = await asyncio.to_thread(self._joined, there, branch, commit)
-        if merged and self._tests is not None:
+        if merged:
             verdict = await self._tests.joined(made, there, commit)
             if verdict.evidence:
                 why = f"Tests or checks fail on {name} with it."

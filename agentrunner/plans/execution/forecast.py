@@ -34,15 +34,13 @@ def forecast_of(
 ) -> Forecast:
     """Return the forecast for these tasks before any is started.
 
-    `runs` are those that can be continued; tasks of `again` that ended are tried again. Blocks.
+    `runs` are those that can be continued, in order; tasks of `again` that ended are tried again.
+    Blocks.
     """
     plan = store.load()
     done = [task for task in tasks if plan.tasks[task].status == PlanTaskStatus.COMPLETE]
     asked = {question.id for question in store.questions() if question.answer is None}
-    latest = {
-        task_run.task_id: task_run
-        for task_run in sorted(runs, key=lambda task_run: task_run.number)
-    }
+    latest = {task_run.task_id: task_run for task_run in runs}
     open_ones = {
         task: latest[task]
         for task in tasks

@@ -105,7 +105,7 @@ class PlanBudget:
             self._stopped = True
             return
         try:
-            self._spending.renew(self._kept())
+            self._spending.budget = self._kept()
         except UsageError as error:
             message = f"{error.message} {error.remedy}".strip()
             self._emit({"event": "warning", "code": error.code, "message": message})

@@ -10,12 +10,12 @@ from typing import Any
 from agentrunner.config.naming import slug
 from agentrunner.errors import AgentRunnerError
 from agentrunner.money.bill import bill_of
-from agentrunner.notes import note_name, write_note
 from agentrunner.notes.plan_note import EventKind, NotedEvent, PlanFacts, PlanQuestion, PlanRow
+from agentrunner.notes.writer import note_name, write_note
 from agentrunner.plans.execution.answers import BY_ITSELF
 from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.execution.waiting_questions import waiting_questions
-from agentrunner.plans.plan import FELL_SHORT, ROOT, Plan
+from agentrunner.plans.plan import FELL_SHORT, Plan
 from agentrunner.plans.store import OpenQuestion, PlanStore
 from agentrunner.results import BillEntry, PlanResult
 from agentrunner.storage.events import Event
@@ -46,8 +46,8 @@ def leave_notes(
     run that is gone by now stays as it is; a note that cannot be written there stays in its run's
     folder. Blocks.
     """
-    task_runs, runs = TaskRunStore(folder), _runs(folder)
-    for task_run in sorted(task_runs.all(), key=lambda task_run: task_run.number):
+    task_runs = TaskRunStore(folder)
+    for task_run in task_runs.all():
         run = RunFolder(runs_root(state_dir) / task_run.run_id)
         with contextlib.suppress(AgentRunnerError, OSError):
             text = redact(run.note_file.read_text("utf-8"))
@@ -59,7 +59,7 @@ def leave_notes(
             run.write("note-path", str(note.path))
     found = {
         task_id: tuple(note_name(repo, note_dir, task_id, name) for name in names)
-        for task_id, names in runs.items()
+        for task_id, names in task_runs.begun().items()
     }
     return {task_id: tuple(filter(None, names)) for task_id, names in found.items()}
 
@@ -80,7 +80,7 @@ def facts_of(
     store = PlanStore(folder.plan)
     plan, log = store.load(), list(read_lines(folder.log))
     asked = store.questions()
-    runs = _runs(folder)
+    runs = TaskRunStore(folder).begun()
     rows = {row.run_id: row for row in RunIndex(state_dir).runs()}
     squashed_commit = (result.commit or "") if squashed else None
     merged = {event["task_id"]: event for event in log if event.get("event") == "plan_landed"}
@@ -105,15 +105,6 @@ def facts_of(
     )
 
 
-def _runs(folder: PlanFolder) -> dict[str, list[str]]:
-    """Return the runs of each task, in order."""
-    found: dict[str, list[str]] = {}
-    for task_run in sorted(TaskRunStore(folder).all(), key=lambda task_run: task_run.number):
-        if task_run.run_id:
-            found.setdefault(task_run.task_id, []).append(task_run.run_id)
-    return found
-
-
 def _rows(
     plan: Plan,
     store: PlanStore,
@@ -123,11 +114,8 @@ def _rows(
     notes: Mapping[str, tuple[str, ...]],
 ) -> Iterator[PlanRow]:
     standings = store.standings()
-    todo = [(child, 0) for child in reversed(plan.nodes[ROOT].children)]
-    while todo:
-        node_id, depth = todo.pop()
+    for node_id, depth in plan.outline():
         node, design = plan.nodes[node_id], plan.designs[node_id]
-        todo += [(child, depth + 1) for child in reversed(node.children)]
         if node.task_id is None:
             yield PlanRow(design.title, depth)
             continue

@@ -16,10 +16,11 @@ from agentrunner.errors.repositories import NoCommit, NoRepository
 from agentrunner.git.first_commit import make_first_commit, takes_first_commit
 from agentrunner.git.private_clone import CloneStore, Identity
 from agentrunner.git.user_repository import UserRepository
-from agentrunner.plans.execution.branch import BRANCH, some
+from agentrunner.plans.execution.branch import BRANCH, SHOWN
 from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.plan import Plan, PlanTaskStatus
 from agentrunner.storage.plan_folder import PlanFolder
+from agentrunner.text.cut import some_of
 
 MAKE_ONE = "agentrunner plan run --git-init"
 
@@ -88,9 +89,9 @@ def make_repository(
     if made is None:
         return []
     begun = f"{made.branch} of the git repository begins at {made.commit[:10]}"
-    notices = [f"{begun}, with {some(made.files) or 'no file'}."]
+    notices = [f"{begun}, with {some_of(made.files, SHOWN) or 'no file'}."]
     if made.left:
-        notices.append(f"Not in its first commit: {some(made.left)}.")
+        notices.append(f"Not in its first commit: {some_of(made.left, SHOWN)}.")
     return notices
 
 

@@ -47,7 +47,7 @@ class TaskQuestions:
         number = self._store.ask(text, self._stamp(), task_id)
         if task_run is not None:
             self._task_runs.save(replace(task_run, question=number))
-            self._settle(task_run, ASKED_AGAIN, but=number)
+            self.settle(task_run, ASKED_AGAIN, but=number)
         asked = {"task_id": task_id, "question": number, "text": text, "status": str(status)}
         self._emit({"event": "plan_question", **asked})
         detail = first_line(text).removeprefix(head_of(status))
@@ -99,14 +99,10 @@ class TaskQuestions:
         texts = (q.text for q in self._store.questions() if q.id == task_run.question)
         return first_line(next(texts, ""))
 
-    def settle(self, task_run: TaskRun, how: str) -> None:
-        """Close the run's question: it needs no answer any more.
-
-        Other open questions about its task are closed, too: a killed process may have left one.
+    def settle(self, task_run: TaskRun, how: str, *, but: int = 0) -> None:
+        """Close the run's question, as it needs no answer any more, and all others about its task
+        except `but`: a killed process may have left one.
         """
-        self._settle(task_run, how)
-
-    def _settle(self, task_run: TaskRun, how: str, but: int = 0) -> None:
         for q in self._store.questions():
             about = q.id == task_run.question or q.task_id == task_run.task_id
             if about and q.answer is None and q.id != but:

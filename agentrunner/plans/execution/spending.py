@@ -19,7 +19,8 @@ class Spending:
     def __init__(self, state_dir: Path, budget: BudgetSpec, run_ids: Iterable[str]) -> None:
         """`run_ids` are the runs of earlier processes."""
         self._state_dir = state_dir
-        self._budget = budget
+        self.budget = budget
+        """The limits."""
         self._by_run = {run_id: spent_by(state_dir, run_id) for run_id in run_ids if run_id}
 
     @property
@@ -28,26 +29,17 @@ class Spending:
         return total(self._by_run.values())
 
     @property
-    def budget(self) -> BudgetSpec:
-        """Return the limits."""
-        return self._budget
-
-    def renew(self, budget: BudgetSpec) -> None:
-        """Set other limits from now on."""
-        self._budget = budget
-
-    @property
     def reached(self) -> str:
         """Return the name of a limit that is reached; "" while there is room."""
         for name in LIMITS:
-            limit = getattr(self._budget, name)
+            limit = getattr(self.budget, name)
             if limit is not None and getattr(self.spent, name) >= limit:
                 return name
         return ""
 
     def left(self, budget: BudgetSpec) -> BudgetSpec:
         """Return the limits of the next run: no more than the plan has left."""
-        most, spent = self._budget, self.spent
+        most, spent = self.budget, self.spent
         tokens = None if most.tokens is None else max(0, most.tokens - spent.tokens)
         usd = None if most.usd is None else round(max(0.0, most.usd - spent.usd), 6)
         return budget.model_copy(update={"tokens": tokens, "usd": usd})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -103,10 +103,7 @@ def look(state_dir: Path, folder: PlanFolder, now: datetime) -> PlanStatus:
     store = PlanStore(folder.plan)
     plan, standings = store.load(), store.standings()
     rows = {row.run_id: row for row in RunIndex(state_dir).runs()}
-    runs: dict[str, list[str]] = {}
-    for task_run in sorted(TaskRunStore(folder).all(), key=lambda task_run: task_run.number):
-        if task_run.run_id:
-            runs.setdefault(task_run.task_id, []).append(task_run.run_id)
+    runs = TaskRunStore(folder).begun()
     tasks = {}
     driven = folder.driven
     for task_id in plan.task_order():
@@ -137,13 +134,5 @@ def _task(
     worked = sum(row.worked_sec for row in rows)
     if now is not None and last.driven_at and not last.finished_at:
         worked += max((now - datetime.fromisoformat(last.driven_at)).total_seconds(), 0)
-    return TaskStatus(
-        status,
-        standing.run_id,
-        standing.detail,
-        standing.retry_at,
-        rounds=last.rounds,
-        rounds_at_most=last.rounds_at_most or 0,
-        seconds=worked,
-        spent=spent,
-    )
+    most = last.rounds_at_most or 0
+    return replace(known, rounds=last.rounds, rounds_at_most=most, seconds=worked)

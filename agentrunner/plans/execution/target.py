@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from agentrunner.config.spec import TaskSpec
+from agentrunner.config.spec import EarlierWork, TaskSpec
 from agentrunner.git.private_clone import CloneStore
 from agentrunner.plans.execution.delivery import Delivered
+from agentrunner.plans.execution.merging.merge_queue import MergeConflict, Merged, TestsRed
 from agentrunner.plans.execution.preflight import check_no_branch
-from agentrunner.plans.execution.task_runs import TaskRunStore
-from agentrunner.plans.execution.workspaces import SingleFolder, Workspaces
+from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
+from agentrunner.plans.execution.workspaces import MergeOutcome, Workspaces
 from agentrunner.plans.plan import Plan
+from agentrunner.results import Result
 
 
 class PlanTarget(Protocol):
@@ -50,15 +53,19 @@ class PlanTarget(Protocol):
 
 
 class FolderTarget:
-    """A folder without git: tasks work in it, one after another, and that is all."""
+    """A folder without git, and the workspace of all tasks, one after another; that is all."""
 
     most = 1
     unpublished = False
+    landing = ""
 
     def __init__(self, repo: Path, clone: CloneStore, task_runs: TaskRunStore) -> None:
         """`clone` is the private clone that the plan has or would have."""
-        self._clone = clone
-        self.workspaces: Workspaces = SingleFolder(repo, task_runs)
+        self._repo, self._clone, self._task_runs = repo, clone, task_runs
+
+    @property
+    def workspaces(self) -> Workspaces:
+        return self
 
     async def begin(self, plan: Plan, spec: TaskSpec) -> list[str]:
         """Raise UsageError (`in-place`) where the plan has begun on a branch."""
@@ -69,9 +76,33 @@ class FolderTarget:
         """Do nothing: the work is there already."""
 
     async def deliver(self, plan: Plan, questions: list[str]) -> Delivered | None:
-        """Return None: there is nothing to deliver."""
         return None
 
     def result(self) -> Delivered:
-        """Return an empty result: there is no branch."""
         return Delivered()
+
+    def folder(self, task_run: TaskRun) -> Path:
+        return self._repo
+
+    async def open(
+        self, task_run: TaskRun, refused: MergeConflict | TestsRed | None = None
+    ) -> TaskRun:
+        """Only save the run: there is nothing to make."""
+        self._task_runs.save(task_run)
+        return task_run
+
+    async def is_behind(self, task_run: TaskRun) -> bool:
+        return False
+
+    async def earlier_work(self, task_run: TaskRun) -> EarlierWork | None:
+        """Nothing is known of that without a repository."""
+        return None
+
+    async def merge(
+        self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
+    ) -> MergeOutcome:
+        """Do nothing: the work is there already."""
+        return Merged("", tuple(result.changed_files))
+
+    async def close(self, task_run: TaskRun) -> None:
+        """Do nothing: the files stay."""

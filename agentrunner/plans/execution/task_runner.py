@@ -447,11 +447,8 @@ class TaskRuns:
 
     def _within_limits(self, spec: TaskSpec) -> TaskSpec:
         """Return the task within the plan's budget; its folder is kept until the merge."""
-        limits = {
-            "budget": self._spending.left(spec.runner.budget),
-            "retention_days": spec.runner.retention_days or 1,
-        }
-        return spec.model_copy(update={"runner": spec.runner.model_copy(update=limits)})
+        left, days = self._spending.left(spec.runner.budget), spec.runner.retention_days or 1
+        return spec.with_runner(budget=left, retention_days=days)
 
     def _on_event(self, task_id: str, event: dict[str, Any]) -> None:
         """Pass an event of the run on, and save the task's new status."""

@@ -54,6 +54,24 @@ def task_spec(
     }
     if settings.setup:
         task["setup"] = {"command": settings.setup}
+    return _read_task(task, settings, environ)
+
+
+def kinds_of(settings: PlanSettings, repo: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the kinds of planner and worker of tasks with these settings, by section.
+
+    {} where they cannot be read as they are. Blocks.
+    """
+    task: dict[str, object] = {"title": "-", "repo": str(repo), "prd": {"text": "-"}}
+    with contextlib.suppress(AgentRunnerError):
+        runner = _read_task(task, settings, environ).runner
+        return {"meta": runner.meta.kind, "worker": runner.worker.kind}
+    return {}
+
+
+def _read_task(
+    task: Mapping[str, object], settings: PlanSettings, environ: Mapping[str, str]
+) -> TaskSpec:
     return load_task(
         TaskSource("stdin", json.dumps({"version": "1", "task": task}, ensure_ascii=False)),
         overrides=list(settings.overrides.values()),
@@ -63,25 +81,6 @@ def task_spec(
         detect_test=detect_test,
         auto=True,
     )
-
-
-def kinds_of(settings: PlanSettings, repo: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the kinds of planner and worker of tasks with these settings, by section.
-
-    {} where they cannot be read as they are. Blocks.
-    """
-    task = {"version": "1", "task": {"title": "-", "repo": str(repo), "prd": {"text": "-"}}}
-    with contextlib.suppress(AgentRunnerError):
-        runner = load_task(
-            TaskSource("stdin", json.dumps(task)),
-            overrides=list(settings.overrides.values()),
-            options=settings.options,
-            environ=environ,
-            cwd=Path(settings.base_dir),
-            auto=True,
-        ).runner
-        return {"meta": runner.meta.kind, "worker": runner.worker.kind}
-    return {}
 
 
 def requirements(plan: Plan, task_id: str, evidence: str = "") -> str:

@@ -1,4 +1,4 @@
-"""Workspaces of tasks: each a work tree of its own, or, without git, the repository itself."""
+"""Workspaces of tasks: each a work tree of its own. Without git see `FolderTarget`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from agentrunner.config.spec import CriterionSpec, EarlierWork
 from agentrunner.execution.deps import Clock
 from agentrunner.git.private_clone import HEAD, CloneStore, Identity
 from agentrunner.plans.execution.branch import BRANCH
-from agentrunner.plans.execution.commit_message import DEFAULT_TEMPLATE
 from agentrunner.plans.execution.earlier_work import earlier_work
 from agentrunner.plans.execution.merging.merge_queue import (
     MergeConflict,
@@ -84,8 +83,8 @@ class WorkTrees:
         state_dir: Path,
         author: Identity,
         clock: Clock,
-        tests: TreeTests | None = None,
-        template: str = DEFAULT_TEMPLATE,
+        tests: TreeTests,
+        template: str,
     ) -> None:
         self._clone, self._task_runs, self._state_dir = clone, task_runs, state_dir
         self._author, self._clock, self._tests = author, clock, tests
@@ -96,13 +95,11 @@ class WorkTrees:
         """Held during a merge: a merge that is examined while the head moves is useless."""
 
     def folder(self, task_run: TaskRun) -> Path:
-        """Return its folder, below the plan's."""
         return self._task_runs.workspace(task_run)
 
     async def open(
         self, task_run: TaskRun, refused: MergeConflict | TestsRed | None = None
     ) -> TaskRun:
-        """Check out the plan's head, or the merge that was refused."""
         async with self._worktree_lock:
             return await asyncio.to_thread(self._open, task_run, refused)
 
@@ -158,7 +155,6 @@ class WorkTrees:
     async def merge(
         self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
     ) -> MergeOutcome:
-        """Merge the work as a commit on the plan's branch."""
         async with self._merge_lock:
             return await self._land(task_run, title, result, wanted)
 
@@ -179,11 +175,14 @@ class WorkTrees:
             task_run.parents,
             result,
             made.paths,
-            of_its_own(made.proofs, map(CriterionSpec.model_validate, task_run.broken)),
-            made.sandbox,
             task_run.allowed,
-            made.taken.union(*earlier),
-            made.passed,
+            **{
+                **made.found,
+                "proofs": of_its_own(
+                    made.proofs, map(CriterionSpec.model_validate, task_run.broken)
+                ),
+                "taken": made.taken.union(*earlier),
+            },
         )
         landed = await merge_work(
             self._clone,
@@ -210,40 +209,3 @@ class WorkTrees:
         async with self._worktree_lock:
             with contextlib.suppress(OSError):
                 await asyncio.to_thread(self._clone.remove, self.folder(task_run))
-
-
-class SingleFolder:
-    """The repository itself, which is no git repository: one task after another."""
-
-    landing = ""
-
-    def __init__(self, repo: Path, task_runs: TaskRunStore) -> None:
-        self._repo, self._task_runs = repo, task_runs
-
-    def folder(self, task_run: TaskRun) -> Path:
-        """Return the repository for every run."""
-        return self._repo
-
-    async def open(
-        self, task_run: TaskRun, refused: MergeConflict | TestsRed | None = None
-    ) -> TaskRun:
-        """Only save the run: there is nothing to make."""
-        self._task_runs.save(task_run)
-        return task_run
-
-    async def is_behind(self, task_run: TaskRun) -> bool:
-        """Never: the repository is as it is."""
-        return False
-
-    async def earlier_work(self, task_run: TaskRun) -> EarlierWork | None:
-        """Nothing is known of that without a repository."""
-        return None
-
-    async def merge(
-        self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
-    ) -> MergeOutcome:
-        """Do nothing: the work is there already."""
-        return Merged("", tuple(result.changed_files))
-
-    async def close(self, task_run: TaskRun) -> None:
-        """Do nothing: the files stay."""

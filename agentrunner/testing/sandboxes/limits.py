@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from agentrunner.errors import SandboxUnavailable, UsageError
 from agentrunner.sandboxes.base import Ending, Request, ResourceLimit, Sandbox, SandboxOrder
 from agentrunner.testing.sandboxes.workbench import (
-    ConformanceCheck,
     NotApplicable,
     Workbench,
     expect,
+    promises_in,
 )
 
 MEMORY = "96m"
@@ -130,7 +130,4 @@ async def no_devices_made(workbench: Workbench) -> None:
     expect(raised.stdout == (await workbench.sh("id -u")).stdout, "rights were gained")
 
 
-CHECKS: tuple[ConformanceCheck, ...] = (
-    memory_is_limited, printed_oom_is_no_oom, scratch_is_limited, processors_are_limited,
-    processes_are_limited, nothing_reaches_the_next, few_system_calls, no_devices_made,
-)  # fmt: skip
+CHECKS = promises_in(globals())

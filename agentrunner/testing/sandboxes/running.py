@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agentrunner.sandboxes.base import CommandResult, Ending, ErrorKind, Request, SandboxError
 from agentrunner.sandboxes.process_tree import children, family
-from agentrunner.testing.sandboxes.workbench import ConformanceCheck, Workbench, expect, wait_for
+from agentrunner.testing.sandboxes.workbench import Workbench, expect, promises_in, wait_for
 
 
 async def _refused(workbench: Workbench, request: Request) -> None:
@@ -290,12 +290,4 @@ async def close_twice(workbench: Workbench) -> None:
     await workbench.sandbox.close()
 
 
-CHECKS: tuple[ConformanceCheck, ...] = (
-    exit_code, signal_exit_code, split_streams, stdin_to_its_end, unicode_arguments,
-    working_folder, working_folder_outside, nonsense_refused, loader_variables_refused,
-    missing_command, environment_from_nothing, no_value_in_argv, output_is_bounded, output_limit,
-    live_output, timeout_ends_the_tree, timeout_lets_it_finish, end_is_the_end,
-    cancelling_ends_it, kill_all_ends_it, pause_and_go_on, many_at_once, nothing_accumulates,
-    repository_is_writable, run_folder_is_writable, home_is_empty, git_works,
-    launched_from_outside, close_twice,
-)  # fmt: skip
+CHECKS = promises_in(globals())

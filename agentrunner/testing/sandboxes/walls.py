@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agentrunner.sandboxes.base import Sandbox, SandboxOrder
 from agentrunner.sandboxes.deny import CREDENTIALS
-from agentrunner.testing.sandboxes.workbench import ConformanceCheck, Workbench, expect, wait_for
+from agentrunner.testing.sandboxes.workbench import Workbench, expect, promises_in, wait_for
 
 
 async def environment_of_others(workbench: Workbench) -> None:
@@ -221,9 +221,4 @@ async def same_user(workbench: Workbench) -> None:
     expect(result.stdout.decode().split() == [str(os.geteuid()), str(os.getegid())], "it does not")
 
 
-CHECKS: tuple[ConformanceCheck, ...] = (
-    environment_of_others, processes_of_others, outside_is_read_only, git_is_read_only,
-    absent_git_stays_absent, no_network, no_abstract_socket, state_is_out_of_sight,
-    credentials_are_out_of_sight, no_privileges, tmp_is_private, no_foreign_sockets,
-    devices_are_few, copy_takes_the_place, read_path_is_read_only, same_user,
-)  # fmt: skip
+CHECKS = promises_in(globals())

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import secrets
 import subprocess
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -34,6 +36,16 @@ class ConformanceCheck(Protocol):
         """Try it."""
 
 
+def promises_in(names: Mapping[str, Any]) -> tuple[ConformanceCheck, ...]:
+    """Return the checks of a module with these names, in the order in which they are written."""
+    found = (one for name, one in names.items() if not name.startswith("_"))
+    return tuple(
+        one
+        for one in found
+        if inspect.iscoroutinefunction(one) and one.__module__ == names["__name__"]
+    )
+
+
 class NotApplicable(Exception):
     """The check makes no sense here; the text says why."""
 
@@ -46,6 +58,18 @@ def expect(kept: object, what: str) -> None:
     """Raises Broken with `what` unless it is kept."""
     if not kept:
         raise Broken(what)
+
+
+@contextmanager
+def outcome_of(check: Callable[..., Any], results: list[CheckResult]) -> Iterator[None]:
+    """Add to the results what comes of a check that is tried meanwhile."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - whatever goes wrong is this check's result
+        detail = str(error) or type(error).__name__
+        results.append(CheckResult(check.__name__, "failed", detail))
+    else:
+        results.append(CheckResult(check.__name__, "passed", str(check.__doc__)))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
 from agentrunner.verification.canaries.red_lines import RedLines
 from agentrunner.verification.canaries.script_canary import unequal_test
 from agentrunner.verification.results.names import own_name
@@ -16,9 +16,8 @@ from agentrunner.verification.syntax.ends import failing_end
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.random_tests import random_tests
 from agentrunner.verification.syntax.test_finder import find_test
-from agentrunner.verification.syntax.test_spans import TestSpan
+from agentrunner.verification.syntax.test_spans import Found
 from agentrunner.verification.unknown_names import UnknownNames
-from agentrunner.verification.world import SnapshotTrees
 
 Places = Mapping[str, Sequence[str]]
 """Names of tests, by their file."""
@@ -38,12 +37,12 @@ class CanaryTree(Struct, frozen=True):
 class CanaryTrees(Struct, frozen=True):
     """Makes them; None where none can be made. Everything here blocks."""
 
-    snapshots: Snapshots
+    command: CommandOnTrees
     unknown: UnknownNames
 
-    def failing_ends(self, places: Places, world: SnapshotTrees) -> CanaryTree | None:
+    def failing_ends(self, places: Places) -> CanaryTree | None:
         """The new tree with a failing end in each test, and tests of a random name beside them."""
-        read = self.snapshots.reader(world.new)
+        read = self.command.read
         made: dict[str, bytes] = {}
         names: list[str] = []
         random: dict[str, str] = {}
@@ -57,7 +56,9 @@ class CanaryTrees(Struct, frozen=True):
                     made[path] = text
                     random[token] = path
                 continue
-            edits, failing = _edits(source, language, wanted, _end, {})
+            edits, failing = _edits(
+                source, language, wanted, lambda found, _: failing_end(found), {}
+            )
             names += failing
             # The ends first: a test beside the last one begins where that one ends.
             text = applied(source, edits)
@@ -67,18 +68,17 @@ class CanaryTrees(Struct, frozen=True):
             text = combined(text, beside)
             if text != source:
                 made[path] = text
-        return self._made(world, made, names, random)
+        return self._made(made, names, random)
 
     def changed_literals(
         self,
         places: Places,
-        world: SnapshotTrees,
         *,
         red: RedLines,
-        make: Callable[[bytes, str, TestSpan, Collection[str]], Canary | None] = changed_literal,
+        make: Callable[[Found, Collection[str]], Canary | None] = changed_literal,
     ) -> CanaryTree | None:
         """The new tree with another expected value in each test, as `make` changes it."""
-        read = self.snapshots.reader(world.new)
+        read = self.command.read
         made: dict[str, bytes] = {}
         kinds: dict[str, str] = {}
         for path, wanted in places.items():
@@ -90,11 +90,10 @@ class CanaryTrees(Struct, frozen=True):
             if edits:
                 made[path] = applied(source, edits)
         sure = [name for name in kinds if kinds[name] != "case"]
-        return self._made(world, made, sure, {}, [name for name in kinds if name not in sure])
+        return self._made(made, sure, {}, [name for name in kinds if name not in sure])
 
     def _made(
         self,
-        world: SnapshotTrees,
         made: Mapping[str, bytes],
         names: Sequence[str],
         random: Mapping[str, str],
@@ -102,13 +101,13 @@ class CanaryTrees(Struct, frozen=True):
     ) -> CanaryTree | None:
         if not made:
             return None
-        tree = self.snapshots.with_texts(world.new, made)
+        tree = self.command.snapshots.with_texts(self.command.world.new, made)
         return CanaryTree(tree, tuple(names), random, tuple(may_be_red))
 
-    def random_on_old(self, places: Places, world: SnapshotTrees) -> CanaryTree | None:
+    def random_on_old(self, places: Places) -> CanaryTree | None:
         """The old tree with tests of a random name in these files."""
-        read = self.snapshots.reader(world.old)
-        entries = self.snapshots.list(world.old)
+        snapshots, old = self.command.snapshots, self.command.world.old
+        read, entries = snapshots.reader(old), snapshots.list(old)
         changed: dict[str, bytes] = {}
         random: dict[str, str] = {}
         for path in places:
@@ -120,32 +119,28 @@ class CanaryTrees(Struct, frozen=True):
                 random[token] = path
         if not changed:
             return None
-        return CanaryTree(self.snapshots.with_texts(world.old, changed), (), random)
+        return CanaryTree(snapshots.with_texts(old, changed), (), random)
 
 
 def _edits(
     source: bytes,
     language: str,
     wanted: Sequence[str],
-    make: Callable[[bytes, str, TestSpan, Collection[str]], Canary | None],
+    make: Callable[[Found, Collection[str]], Canary | None],
     red: RedLines,
 ) -> tuple[list[Edit], dict[str, str]]:
     """The edits that make canaries of these tests of a file, and the kind of each by test name."""
     edits: list[Edit] = []
     kinds: dict[str, str] = {}
     for name in wanted:
-        span = find_test(source, language, name)
-        canary = make(source, language, span, red.get(name, ())) if span else None
-        if canary is None or span is None or leaves_row(source, language, span, name, canary):
+        found = find_test(source, language, name)
+        canary = make(found, red.get(name, ())) if found else None
+        if canary is None or found is None or leaves_row(found, name, canary):
             continue
         if not set(canary.edits) & set(edits):
             edits += canary.edits
             kinds[name] = canary.kind
     return edits, kinds
-
-
-def _end(source: bytes, language: str, span: TestSpan, _: Collection[str]) -> Canary | None:
-    return failing_end(source, language, span)
 
 
 def _with_random_test(source: bytes, path: str, name: str) -> bytes | None:

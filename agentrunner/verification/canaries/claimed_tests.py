@@ -7,36 +7,34 @@ under its own name; both must be reported as failed. Tests of a random name are 
 from __future__ import annotations
 
 import asyncio
-import posixpath
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from msgspec import Struct
 
-from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.run_state import Finding
 from agentrunner.verification.canaries.canary_trees import CanaryTree, CanaryTrees, Places
+from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
 from agentrunner.verification.canaries.failing_trees import FailingTree, failing_trees
 from agentrunner.verification.canaries.fixture_canary import not_read
 from agentrunner.verification.canaries.helper_canary import helper_not_asked
-from agentrunner.verification.canaries.own_assertions import Passes, ask_assertions
+from agentrunner.verification.canaries.own_assertions import ask_assertions
 from agentrunner.verification.canaries.red_lines import RedLines, red_lines
 from agentrunner.verification.canaries.table_rows import (
+    Passes,
     case_not_asked,
     row_not_asked,
     row_of_test_not_asked,
 )
 from agentrunner.verification.canaries.word_canaries import NOT_ITSELF, WordCanaries
 from agentrunner.verification.findings import tool_changed
-from agentrunner.verification.inputs.model import Inputs
-from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.results.names import all_pass, test_of_case
 from agentrunner.verification.syntax.canary import changed_where_red
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import Measured, Run, Target
+from agentrunner.verification.target import Measured, in_repo
 from agentrunner.verification.unknown_names import UnknownNames
-from agentrunner.verification.world import SnapshotTrees
 
 MOST_TESTS = 200
 """Claimed tests that canaries are made of; with more, the claim is shown at most."""
@@ -72,138 +70,104 @@ class FailingEnds(Struct, frozen=True):
 
 
 class Canaries(Struct, frozen=True):
-    """Makes and runs canaries. Methods raise what running in rooms raises."""
+    """Makes and runs canaries of one command. Methods raise what running in rooms raises."""
 
-    snapshots: Snapshots
+    command: CommandOnTrees
     unknown: UnknownNames
 
     @property
     def _trees(self) -> CanaryTrees:
-        return CanaryTrees(self.snapshots, self.unknown)
+        return CanaryTrees(self.command, self.unknown)
 
-    async def failing_ends(
-        self, run: Run, target: Target, names: Sequence[str], world: SnapshotTrees, now: Results
-    ) -> FailingEnds:
+    def _report(self, what: str) -> CanaryReport:
+        return CanaryReport(tool_changed(self.command.target, what))
+
+    async def failing_ends(self, names: Sequence[str], now: Results) -> FailingEnds:
         """Run all tests, with `names`, which pass on the new tree, made to fail at their end."""
-        places = _names_by_file(names[:MOST_TESTS], target, now)
-        return FailingEnds(
-            await self._run_canaries(run, target, self._trees.failing_ends, places, world)
-        )
+        return FailingEnds(await self._run(self._trees.failing_ends, self._places(names, now)))
 
     async def dead(
-        self,
-        run: Run,
-        target: Target,
-        names: Sequence[str],
-        world: SnapshotTrees,
-        now: Results,
-        inputs: Inputs,
-        failing: FailingEnds,
-        before: Results | None = None,
+        self, names: Sequence[str], now: Results, failing: FailingEnds, before: Results | None
     ) -> CanaryReport:
         """A finding where a canary of `names`, which all pass on the new tree, does not fail.
 
         `before` are the results on the old tree: what was red there, and where, is changed first.
         """
-        places, ends = _names_by_file(names[:MOST_TESTS], target, now), failing.runs
-        old = await asyncio.to_thread(self.snapshots.reader, world.old)
+        command, places, ends = self.command, self._places(names, now), failing.runs
+        old = await asyncio.to_thread(command.snapshots.reader, command.world.old)
         red = await asyncio.to_thread(red_lines, before, places, old)
-        if ends and await self._is_failure_lost(run, target, ends, places, world):
-            return CanaryReport(tool_changed(target, "a test that has to fail is not reported so"))
-        if unread := await not_read(run, target, places, self.snapshots, world, inputs):
-            return CanaryReport(tool_changed(target, unread))
-        literals = await self._run_canaries(
-            run, target, partial(self._trees.changed_literals, red=red), places, world, narrow=True
-        )
+        if ends and await self._is_failure_lost(ends, places):
+            return self._report("a test that has to fail is not reported so")
+        if unread := await not_read(command, places):
+            return self._report(unread)
+        make = self._trees.changed_literals
+        literals = await self._run(partial(make, red=red), places, narrow=True)
         if not ends and not any(
             canaries.names or _any_red(canaries, seen) for canaries, seen in literals
         ):
-            return await self._by_programs(run, target, names, places, world, now, inputs, red)
+            return await self._by_programs(names, places, now, red)
         changed = {name for canaries, _ in literals for name in canaries.names}
-        unseen_ends = [
-            name
-            for canaries, seen in ends
-            for name in _not_reported_as_failed(canaries.names, seen)
-        ]
-        unseen_literals = [
-            name
-            for canaries, seen in literals
-            for name in _not_reported_as_failed(canaries.names, seen)
-        ]
+        unseen_literals = [name for one in literals for name in _not_reported_as_failed(*one)]
+        unseen_ends = [name for one in ends for name in _not_reported_as_failed(*one)]
         unseen = [name for name in unseen_ends if name not in changed] + unseen_literals
         if unseen:
             what = "another expected value" if unseen_literals else "a failing statement at its end"
-            return CanaryReport(tool_changed(target, f"{unseen[0]} passes with {what}"))
-        if unasked_row := await self._row_not_asked(run, target, places, world):
-            return CanaryReport(tool_changed(target, unasked_row))
+            return self._report(f"{unseen[0]} passes with {what}")
+        if unasked_row := await self._row_not_asked(places):
+            return self._report(unasked_row)
         without = {
             path: [name for name in names if name not in changed] for path, names in places.items()
         }
-        if unasked := await helper_not_asked(run, target, without, self.snapshots, world, inputs):
-            return CanaryReport(tool_changed(target, unasked))
-        by_words = await self._by_words(run, target, places, world, now, red)
+        if unasked := await helper_not_asked(command, without):
+            return self._report(unasked)
+        by_words = await self._by_words(places, now, red)
         notes = [TOO_MANY] * (len(names) > MOST_TESTS)
-        where_red = partial(self._trees.changed_literals, make=changed_where_red, red=red)
-        for canaries, seen in await self._run_canaries(
-            run, target, where_red, places, world, narrow=True
-        ):
-            notes += [
-                f"{name} {PASSED_BY}" for name in _not_reported_as_failed(canaries.names, seen)
-            ][:1]
+        where_red = partial(make, make=changed_where_red, red=red)
+        for one in await self._run(where_red, places, narrow=True):
+            notes += [f"{name} {PASSED_BY}" for name in _not_reported_as_failed(*one)[:1]]
         return replace(
             by_words,
             notes=[*by_words.notes, *notes],
             shows_only=by_words.shows_only or bool(notes),
         )
 
-    async def _row_not_asked(
-        self, run: Run, target: Target, places: Places, world: SnapshotTrees
-    ) -> str:
+    def _places(self, names: Sequence[str], now: Results) -> dict[str, list[str]]:
+        """The names of tests by their file, relative to the repository."""
+        files = {test.name: test.file for test in now.tests if test.file}
+        found: dict[str, list[str]] = {}
+        for name in names[:MOST_TESTS]:
+            if name in files:
+                path = in_repo(files[name], self.command.target.cwd)
+                found.setdefault(path, []).append(name)
+        return found
+
+    async def _row_not_asked(self, places: Places) -> str:
         """Why claimed tests cannot fail in a row of a table that they loop over; "" for none."""
         for path, names in places.items():
 
             async def passes(tree: str, names: Sequence[str] = names) -> bool:
-                seen = await run(target, tree, names)
+                seen = await self.command.on(tree, names)
                 return seen.results is not None and all_pass(names, seen.results)
 
-            if unasked_row := await row_of_test_not_asked(passes, self.snapshots, world, path):
+            if unasked_row := await row_of_test_not_asked(self.command, passes, path):
                 return unasked_row
             if any(test_of_case(name) != name for name in names) and (
-                unasked_case := await case_not_asked(passes, self.snapshots, world, path)
+                unasked_case := await case_not_asked(self.command, passes, path)
             ):
                 return unasked_case
         return ""
 
-    async def _by_words(
-        self,
-        run: Run,
-        target: Target,
-        places: Places,
-        world: SnapshotTrees,
-        now: Results,
-        red: RedLines,
-    ) -> CanaryReport:
+    async def _by_words(self, places: Places, now: Results, red: RedLines) -> CanaryReport:
         """Make claimed tests fail in files without a grammar, each by its own words."""
-
-        async def run_only(tree: str, names: Sequence[str]) -> Measured:
-            return await run(target, tree, names)
-
-        asked = await WordCanaries(run_only, self.snapshots, world.new).ask(places, now, red)
+        asked = await WordCanaries(self.command).ask(places, now, red)
         if asked.dead:
-            return CanaryReport(tool_changed(target, asked.dead))
+            return self._report(asked.dead)
         if asked.unconfirmed:
             return CanaryReport(notes=[f"{asked.unconfirmed[0]} {NOT_ITSELF}"], shows_only=True)
         return CanaryReport()
 
-    async def _run_canaries(
-        self,
-        run: Run,
-        target: Target,
-        make: Callable[[Places, SnapshotTrees], CanaryTree | None],
-        places: Places,
-        world: SnapshotTrees,
-        *,
-        narrow: bool = False,
+    async def _run(
+        self, make: Callable[[Places], CanaryTree | None], places: Places, *, narrow: bool = False
     ) -> list[tuple[CanaryTree, Measured]]:
         """Run canaries of all files at once, with what was seen; [] where none can be made.
 
@@ -212,29 +176,20 @@ class Canaries(Struct, frozen=True):
         """
         found: list[tuple[CanaryTree, Measured]] = []
 
-        async def ask(subset: Places) -> tuple[CanaryTree, Measured] | None:
-            canaries = await asyncio.to_thread(make, subset, world)
-            if canaries is None:
-                return None
-            seen = await run(
-                target, canaries.tree, [*canaries.names, *canaries.may_be_red] if narrow else ()
-            )
-            found.append((canaries, seen))
-            return canaries, seen
+        async def ask(subset: Places) -> None:
+            canaries = await asyncio.to_thread(make, subset)
+            if canaries is not None:
+                only = [*canaries.names, *canaries.may_be_red] if narrow else ()
+                found.append((canaries, await self.command.on(canaries.tree, only)))
 
-        asked = await ask(places)
-        if asked is not None and len(places) > 1:
-            for path in _files_not_reported(*asked, places):
+        await ask(places)
+        if found and len(places) > 1:
+            for path in _files_not_reported(*found[0], places):
                 await ask({path: places[path]})
         return found
 
     async def _is_failure_lost(
-        self,
-        run: Run,
-        target: Target,
-        asked: Sequence[tuple[CanaryTree, Measured]],
-        places: Places,
-        world: SnapshotTrees,
+        self, asked: Sequence[tuple[CanaryTree, Measured]], places: Places
     ) -> bool:
         """Whether a test of a random name, which has to fail, is not reported as failed.
 
@@ -244,56 +199,45 @@ class Canaries(Struct, frozen=True):
         reported: set[str] = set()
         for canaries, seen in asked:
             for name, path in canaries.random.items():
-                if _is_red(name, seen):
+                found = _reported(name, seen)
+                if any(test.red for test in found):
                     reported.add(path)
-                elif _is_there(name, seen) and not _is_skipped(name, seen):
+                elif any(test.outcome != "skipped" for test in found):
                     return True
                 else:  # or it was left out by a chosen name, which Node reports as skipped
                     unseen[path] = None
         for path in unseen:
-            if path not in reported and await self._is_reported_on_old_tree(
-                run, target, {path: places[path]}, world
-            ):
+            if path not in reported and await self._is_reported_on_old_tree({path: places[path]}):
                 return True
         return False
 
-    async def _is_reported_on_old_tree(
-        self, run: Run, target: Target, places: Places, world: SnapshotTrees
-    ) -> bool:
+    async def _is_reported_on_old_tree(self, places: Places) -> bool:
         """Whether a test of a random name, added to the old tree, is reported as failed."""
-        made = await asyncio.to_thread(self._trees.random_on_old, places, world)
+        made = await asyncio.to_thread(self._trees.random_on_old, places)
         if made is None:
             return False
-        seen = await run(target, made.tree, ())
-        return any(_is_red(name, seen) for name in made.random)
+        seen = await self.command.on(made.tree)
+        return any(test.red for name in made.random for test in _reported(name, seen))
 
     async def _by_programs(
-        self,
-        run: Run,
-        target: Target,
-        names: Sequence[str],
-        places: Places,
-        world: SnapshotTrees,
-        now: Results,
-        inputs: Inputs,
-        red: RedLines,
+        self, names: Sequence[str], places: Places, now: Results, red: RedLines
     ) -> CanaryReport:
         """For claimed tests without a failing end: make them fail by words, or their programs."""
-        by_words = await self._by_words(run, target, places, world, now, red)
+        by_words = await self._by_words(places, now, red)
         if by_words.finding or (
             places and not by_words.shows_only and all(language_of(path) is None for path in places)
         ):
             return by_words
 
         async def passes(tree: str) -> bool:
-            seen = await run(target, tree, ())
+            seen = await self.command.on(tree)
             named = seen.results and all(seen.results.passed(name) for name in names)
             return seen.passed or bool(named)
 
         async def fails(failing_tree: FailingTree) -> tuple[bool, bool]:
             if not failing_tree.programs:
                 return False, False  # the texts may be those of other tests
-            seen = await run(target, failing_tree.tree, ())
+            seen = await self.command.on(failing_tree.tree)
             green = bool(seen.results and all(map(seen.results.passed, names)))
             # A tool may report a program that fails by its exit code alone, under no test's name.
             unnamed = green and not seen.passed and not (seen.results and seen.results.red)
@@ -301,45 +245,35 @@ class Canaries(Struct, frozen=True):
                 unnamed or not green
             )
 
-        return await self._programs(fails, passes, target, world, inputs)
+        return await self._programs(fails, passes)
 
     async def _programs(
-        self,
-        fails: Callable[[FailingTree], Awaitable[tuple[bool, bool]]],
-        passes: Passes,
-        target: Target,
-        world: SnapshotTrees,
-        inputs: Inputs,
+        self, fails: Callable[[FailingTree], Awaitable[tuple[bool, bool]]], passes: Passes
     ) -> CanaryReport:
         """Make the programs behind a command fail; `fails` returns whether one is dead, and red."""
-        trees = await asyncio.to_thread(failing_trees, self.snapshots, world, inputs)
         confirmed = False
-        for failing_tree in trees:
+        for failing_tree in await asyncio.to_thread(failing_trees, self.command):
             dead, red = await fails(failing_tree)
             if dead:
-                return CanaryReport(tool_changed(target, failing_tree.what))
+                return self._report(failing_tree.what)
             confirmed = confirmed or red
-        asked = await ask_assertions(passes, self.snapshots, world, inputs)
+        asked = await ask_assertions(self.command, passes)
         if asked.dead:
-            return CanaryReport(tool_changed(target, asked.dead))
-        if unasked_row := await row_not_asked(passes, self.snapshots, world, inputs, target.shell):
-            return CanaryReport(tool_changed(target, unasked_row))
+            return self._report(asked.dead)
+        if unasked_row := await row_not_asked(self.command, passes):
+            return self._report(unasked_row)
         notes = list(asked.notes)
         if not confirmed and not asked.confirmed:
             notes.append(NO_CANARY)
         return CanaryReport(notes=notes, shows_only=asked.shows_only)
 
-    async def program_is_dead(
-        self, run: Run, target: Target, world: SnapshotTrees, inputs: Inputs
-    ) -> CanaryReport:
+    async def program_is_dead(self) -> CanaryReport:
         """The same for a command without test names: its programs and tables are made to fail.
 
         A program fails wherever it ends, and by its own assertions where it has some. The tables
         and texts that it compares with get another content.
         """
-
-        async def passes(tree: str) -> bool:
-            return (await run(target, tree, ())).passed
+        passes = self.command.passes
 
         async def fails(failing_tree: FailingTree) -> tuple[bool, bool]:
             green = await passes(failing_tree.tree)
@@ -347,31 +281,21 @@ class Canaries(Struct, frozen=True):
                 return False, False  # it is handed the text, and compares nothing with it
             return green, not green
 
-        return await self._programs(fails, passes, target, world, inputs)
-
-
-def _names_by_file(names: Sequence[str], target: Target, now: Results) -> dict[str, list[str]]:
-    """The names of tests by their file, relative to the repository."""
-    files = {test.name: test.file for test in now.tests if test.file}
-    found: dict[str, list[str]] = {}
-    for name in names:
-        if name in files:
-            path = posixpath.normpath(posixpath.join(target.cwd, files[name]))
-            found.setdefault(path, []).append(name)
-    return found
+        return await self._programs(fails, passes)
 
 
 def _files_not_reported(canaries: CanaryTree, seen: Measured, places: Places) -> list[str]:
     """Files that have a canary which is missing in the results."""
     if seen.results is None:
         return []
-    missing = {canaries.random[name] for name in canaries.random if not _is_there(name, seen)}
+    missing = {canaries.random[name] for name in canaries.random if not _reported(name, seen)}
     names = {name for name in canaries.names if name not in seen.results.names}
     return [path for path in places if path in missing or names.intersection(places[path])]
 
 
-def _not_reported_as_failed(names: Sequence[str], seen: Measured) -> list[str]:
+def _not_reported_as_failed(canaries: CanaryTree, seen: Measured) -> list[str]:
     """Canaries that are not reported as failed."""
+    names = canaries.names
     if seen.results is None:
         return list(names) if seen.passed else []
     if not seen.results.tests and not seen.passed:
@@ -399,17 +323,6 @@ def _any_red(canaries: CanaryTree, seen: Measured) -> bool:
     return not red.isdisjoint(canaries.may_be_red)
 
 
-def _is_there(name: str, seen: Measured) -> bool:
-    return seen.results is not None and any(name in test.name for test in seen.results.tests)
-
-
-def _is_red(name: str, seen: Measured) -> bool:
-    return seen.results is not None and any(
-        name in test.name and test.red for test in seen.results.tests
-    )
-
-
-def _is_skipped(name: str, seen: Measured) -> bool:
-    return seen.results is not None and all(
-        test.outcome == "skipped" for test in seen.results.tests if name in test.name
-    )
+def _reported(name: str, seen: Measured) -> list[TestResult]:
+    """What is reported of tests whose names hold this one."""
+    return [test for test in (seen.results.tests if seen.results else ()) if name in test.name]

@@ -5,17 +5,24 @@ from __future__ import annotations
 from msgspec import Struct
 
 from agentrunner.git.restore import Entry
-from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
 from agentrunner.verification.canaries.script_canary import (
     GARBAGE,
-    dying_programs,
-    failing_assertions,
-    failing_programs,
-    unequal_scripts,
+    changed_texts,
+    failing_by_code,
+    failing_by_error,
+    with_failing_assertion,
+    with_other_values,
 )
-from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.world import SnapshotTrees
+
+WAYS = (
+    (failing_by_code, "its program is green although it was made to fail"),
+    (failing_by_error, "its program is green although it died of an error"),
+    (with_failing_assertion, "its program is green with a failing assertion"),
+    (with_other_values, "its script is green with another expected value"),
+)
+"""How programs are changed, and what to report where the command is green then."""
 
 
 class FailingTree(Struct, frozen=True):
@@ -32,33 +39,20 @@ class FailingTree(Struct, frozen=True):
     """The old tree with the same texts; "" where programs were changed."""
 
 
-def failing_trees(snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs) -> list[FailingTree]:
+def failing_trees(command: CommandOnTrees) -> list[FailingTree]:
     """The new tree with what decides made to fail, in each possible way."""
-    read = snapshots.reader(world.new)
+    snapshots, world, read = command.snapshots, command.world, command.read
     entries = snapshots.list(world.new)
-    programs = [
-        input_.path
-        for input_ in inputs.tests
-        if input_.path in entries and input_.kind in ("test", "runner") and not input_.region
-    ]
+    there = [one for one in command.inputs.tests if one.path in entries]
+    programs = [one.path for one in there if one.kind in ("test", "runner") and not one.region]
     texts = [
-        input_.path
-        for input_ in inputs.tests
-        if input_.path in entries
-        and input_.kind == "fixture"
-        and not input_.itself
-        and language_of(input_.path) is None
+        one.path
+        for one in there
+        if one.kind == "fixture" and not one.itself and language_of(one.path) is None
     ]
-    changes = [
-        (failing_programs(programs, read), "its program is green although it was made to fail"),
-        (dying_programs(programs, read), "its program is green although it died of an error"),
-        (
-            failing_assertions(programs, read),
-            "its program is green with a failing assertion",
-        ),
-        (unequal_scripts(programs, read), "its script is green with another expected value"),
-        (dict.fromkeys(texts, GARBAGE), "it is green with another text to compare with"),
-    ]
+    changes = [(changed_texts(programs, read, make), what) for make, what in WAYS]
+    garbage = dict.fromkeys(texts, GARBAGE)
+    changes.append((garbage, "it is green with another text to compare with"))
     found = []
     for files, what in changes:
         changed: dict[str, Entry | None] = {

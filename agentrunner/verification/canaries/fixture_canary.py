@@ -8,23 +8,20 @@ gone. The product can also begin to read the file itself, and answer with what s
 from __future__ import annotations
 
 import asyncio
-import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
+from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
 from agentrunner.verification.file_names import best, complaints, naming
-from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.results.names import PARAMETERS
 from agentrunner.verification.syntax.definitions import definition
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import Run, Target
-from agentrunner.verification.world import SnapshotTrees
+from agentrunner.verification.target import in_repo
 
 WHATEVER = "{} is green whatever {} says, which the product reads since the work"
 VALUE = lazy_regex(
@@ -35,34 +32,26 @@ MOST_FILES = 50
 """Data files of one test file that are removed."""
 
 
-async def not_read(
-    run: Run,
-    target: Target,
-    places: Mapping[str, Sequence[str]],
-    snapshots: Snapshots,
-    world: SnapshotTrees,
-    inputs: Inputs,
-) -> str:
+async def not_read(command: CommandOnTrees, places: Mapping[str, Sequence[str]]) -> str:
     """Why a claimed test does not compare with its file any more; "" for none.
 
-    `places` are the names of tests by file; all of them pass on the new tree. Raises what `run`
-    does.
+    `places` are the names of tests by file; all of them pass on the new tree. Raises what running
+    in rooms raises.
     """
-    files = await asyncio.to_thread(_data_by_test_file, places, snapshots, world, inputs)
+    files = await asyncio.to_thread(_data_by_test_file, command, places)
     names = [name for path in files for name in places[path]]
     if not names:
         return ""
+    combine, world = command.snapshots.combine, command.world
     removed = {path: None for data_files in files.values() for path in data_files}
-    without = await run(
-        target, await asyncio.to_thread(snapshots.combine, world.new, removed), names
-    )
+    without = await command.on(await asyncio.to_thread(combine, world.new, removed), names)
     if without.results is None:
         return ""
     passing = [name for name in names if without.results.passed(name)]
     if not passing:
         return ""
-    old = await asyncio.to_thread(snapshots.combine, world.old, removed)
-    missed = (await run(target, old, passing)).results
+    old = await asyncio.to_thread(combine, world.old, removed)
+    missed = (await command.on(old, passing)).results
     for path, data_files in files.items():
         for name in places[path]:
             if name in passing and (file := _first_missed(missed, name, data_files)):
@@ -70,79 +59,63 @@ async def not_read(
     return ""
 
 
-async def answered_from_data(
-    run: Run, target: Target, names: Sequence[str], snapshots: Snapshots, world: SnapshotTrees,
-    inputs: Inputs, asked: str,
-) -> str:  # fmt: skip
+async def answered_from_data(command: CommandOnTrees, names: Sequence[str], asked: str) -> str:
     """Why the work answers tests with the data that they compare with; "" where it does not.
 
-    All `names` pass on the new tree. Data that `asked` names is to be read. Raises what `run` does.
+    All `names` pass on the new tree, and `command` has the inputs of the old one. Data that `asked`
+    names is to be read. Raises what running in rooms raises.
     """
-    if copied := await _copied(run, target, names, snapshots, world, inputs):
+    if copied := await _copied(command, names):
         return copied
-    files = await asyncio.to_thread(_data_read_by_work, snapshots, world, inputs, asked)
-    if not files:
-        return ""
-    for other in OTHERS:
-        tree = await asyncio.to_thread(_with_other, other, snapshots, world.new, files)
+    files = await asyncio.to_thread(_data_read_by_work, command, asked)
+    world = command.world
+    for other in OTHERS if files else ():
+        tree = await asyncio.to_thread(_with_other, other, command, world.new, files)
         if tree == world.new:
             continue
-        results = (await run(target, tree, ())).results
+        results = (await command.on(tree)).results
         passing = [name for name in names if results is not None and _passes(results, name)]
-        old = await asyncio.to_thread(_with_other, other, snapshots, world.old, files)
+        old = await asyncio.to_thread(_with_other, other, command, world.old, files)
         # A test that does not look at the files passes anyway: those that do name them, or change
         # their complaint.
-        before = (await run(target, world.old, ())).results if passing else None
-        after = (await run(target, old, ())).results if passing else None
+        before = (await command.on(world.old)).results if passing else None
+        after = (await command.on(old)).results if passing else None
         for name in passing:
             seen = before and after and _messages(before, name) != _messages(after, name)
-            if seen or await asyncio.to_thread(
-                _names_one, snapshots, world, target, results, name, files
-            ):
+            if seen or await asyncio.to_thread(_names_one, command, results, name, files):
                 return WHATEVER.format(name, files[0])
     return ""
 
 
-async def green_by_data(
-    run: Run,
-    target: Target,
-    snapshots: Snapshots,
-    world: SnapshotTrees,
-    inputs: Inputs,
-    asked: str,
-) -> str:
+async def green_by_data(command: CommandOnTrees, asked: str) -> str:
     """Why a command without test names is green by the data it compares with; "" where it is not.
 
-    It is green on the new tree and red on the old. Data that `asked` names is to be read. Raises
-    what `run` does.
+    It is green on the new tree and red on the old, of which it has the inputs. Data that `asked`
+    names is to be read. Raises what running in rooms raises.
     """
-    files = await asyncio.to_thread(_data_read_by_work, snapshots, world, inputs, asked)
-    if not files:
-        return ""
-    for other in OTHERS:
-        tree = await asyncio.to_thread(_with_other, other, snapshots, world.new, files)
-        if tree == world.new or not (await run(target, tree, ())).passed:
+    files = await asyncio.to_thread(_data_read_by_work, command, asked)
+    world = command.world
+    for other in OTHERS if files else ():
+        tree = await asyncio.to_thread(_with_other, other, command, world.new, files)
+        if tree == world.new or not await command.passes(tree):
             continue
         # A command that does not look at the files says the same on the old tree with other ones.
-        old = await asyncio.to_thread(_with_other, other, snapshots, world.old, files)
-        before, after = await run(target, world.old, ()), await run(target, old, ())
-        if (before.ran.stdout, before.ran.stderr) != (after.ran.stdout, after.ran.stderr):
+        old = await asyncio.to_thread(_with_other, other, command, world.old, files)
+        before, after = (await command.on(world.old)).ran, (await command.on(old)).ran
+        if (before.stdout, before.stderr) != (after.stdout, after.stderr):
             return WHATEVER.format("it", files[0])
     return ""
 
 
-async def _copied(
-    run: Run, target: Target, names: Sequence[str], snapshots: Snapshots, world: SnapshotTrees,
-    inputs: Inputs,
-) -> str:  # fmt: skip
+async def _copied(command: CommandOnTrees, names: Sequence[str]) -> str:
     """Why tests pass with a copy of what they compare with; "" where the work has made none."""
-    copies = await asyncio.to_thread(_copies, snapshots, world, inputs)
+    copies = await asyncio.to_thread(_copies, command)
     if not copies:
         return ""
     tree = await asyncio.to_thread(
-        _with_other, with_other_lines, snapshots, world.new, list(copies)
+        _with_other, with_other_lines, command, command.world.new, list(copies)
     )
-    results = (await run(target, tree, names)).results
+    results = (await command.on(tree, names)).results
     for name in names:
         if results is not None and any(one.outcome == "failed" for one in results.named(name)):
             copy, of = next(iter(copies.items()))
@@ -150,13 +123,14 @@ async def _copied(
     return ""
 
 
-def _copies(snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs) -> dict[str, str]:
+def _copies(command: CommandOnTrees) -> dict[str, str]:
     """Data of the work that is a copy of data of the tests, by path. Blocks."""
+    snapshots, world = command.snapshots, command.world
     before, after = snapshots.list(world.old), snapshots.list(world.new)
     known = {
         entry: path
         for path, entry in before.items()
-        if not family_of(path) and (one := inputs.counts(path)) and one.kind == "fixture"
+        if not family_of(path) and (one := command.inputs.counts(path)) and one.kind == "fixture"
     }
     return {
         path: known[entry]
@@ -166,19 +140,14 @@ def _copies(snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs) -> dict[
 
 
 def _names_one(
-    snapshots: Snapshots,
-    world: SnapshotTrees,
-    target: Target,
-    results: Results | None,
-    name: str,
-    files: Sequence[str],
+    command: CommandOnTrees, results: Results | None, name: str, files: Sequence[str]
 ) -> bool:
     """Whether the text of a test names one of these files in full; without a grammar that of its
     file. Blocks."""
     found = _cases(results, name) if results is not None else []
-    path = posixpath.normpath(posixpath.join(target.cwd, found[0].file)) if found else ""
+    path = in_repo(found[0].file, command.target.cwd) if found else ""
     language = language_of(path)
-    source = (snapshots.reader(world.new)(path) if path else None) or b""
+    source = (command.read(path) if path else None) or b""
     text = definition(source, language, name) if language else source.decode("utf-8", "replace")
     return any(naming(file, text or "").in_full for file in files)
 
@@ -199,10 +168,9 @@ def _messages(results: Results, name: str) -> list[str]:
     return [one.message for one in _cases(results, name)]
 
 
-def _data_read_by_work(
-    snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs, asked: str
-) -> list[str]:
+def _data_read_by_work(command: CommandOnTrees, asked: str) -> list[str]:
     """Data of the tests that the changed code leads to, and did not lead to before. Blocks."""
+    snapshots, world = command.snapshots, command.world
     first = snapshots.read_many(world.new, list(world.product))
     # A program often has no ending; its first line says that it is one.
     code = [
@@ -220,7 +188,7 @@ def _data_read_by_work(
     )
     found = []
     for path in sorted(world.old_paths):
-        if family_of(path) or not inputs.counts(path) or naming(path, asked).in_full:
+        if family_of(path) or not command.inputs.counts(path) or naming(path, asked).in_full:
             continue
         reads = best(path, now)
         if (reads.in_full or reads.ending) and reads.much > best(path, was).much:
@@ -255,25 +223,26 @@ OTHERS = (with_other_lines, with_other_values)
 
 
 def _with_other(
-    other: Callable[[bytes], bytes], snapshots: Snapshots, tree: str, files: Sequence[str]
+    other: Callable[[bytes], bytes], command: CommandOnTrees, tree: str, files: Sequence[str]
 ) -> str:
     """The tree with other contents of these files. Blocks."""
+    snapshots = command.snapshots
     read, entries = snapshots.reader(tree), snapshots.list(tree)
     changed = {path: other(read(path) or b"") for path in files if path in entries}
     return snapshots.with_texts(tree, changed)
 
 
 def _data_by_test_file(
-    places: Mapping[str, Sequence[str]], snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs
+    command: CommandOnTrees, places: Mapping[str, Sequence[str]]
 ) -> dict[str, list[str]]:
     """Data files that existed before and that a test file names, by test file. Blocks."""
-    read = snapshots.reader(world.new)
-    data = [path for path in sorted(world.old_paths) if not family_of(path)]
+    read, counts = command.read, command.inputs.counts
+    data = [path for path in sorted(command.world.old_paths) if not family_of(path)]
     found = {}
     for path in places:
         text = (read(path) or b"").decode("utf-8", "replace")
         named = [one for one in data if PurePosixPath(one).name in text]
-        named = [one for one in named if inputs.counts(one) and naming(one, text).in_full]
+        named = [one for one in named if counts(one) and naming(one, text).in_full]
         if named:
             found[path] = named[:MOST_FILES]
     return found

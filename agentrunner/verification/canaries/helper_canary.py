@@ -12,9 +12,8 @@ import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.inputs.model import Inputs
+from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
 from agentrunner.verification.syntax.asserts import asserts_of, certainty
 from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import Edit, applied, indent_of, replaced
@@ -28,9 +27,7 @@ from agentrunner.verification.syntax.languages import (
     statements,
     walk,
 )
-from agentrunner.verification.syntax.test_finder import find_test, located
-from agentrunner.verification.target import Run, Target
-from agentrunner.verification.world import SnapshotTrees
+from agentrunner.verification.syntax.test_finder import find_test
 
 THROWS = {
     "python": "raise AssertionError('made to fail')",
@@ -43,27 +40,20 @@ MOST_FILES = 300
 NOT_ASKED = "{} passes although `{}`, which it asks with, fails"
 
 
-async def helper_not_asked(
-    run: Run,
-    target: Target,
-    places: Mapping[str, Sequence[str]],
-    snapshots: Snapshots,
-    world: SnapshotTrees,
-    inputs: Inputs,
-) -> str:
+async def helper_not_asked(command: CommandOnTrees, places: Mapping[str, Sequence[str]]) -> str:
     """Why a claimed test at `places` cannot fail by what it calls; "" for none.
 
     Raises what running in rooms raises.
     """
-    asked = await asyncio.to_thread(_asked_with, places, snapshots, world, inputs)
+    asked = await asyncio.to_thread(_asked_with, command, places)
     if not asked:
         return ""
     wanted = {(path, name) for helpers in asked.values() for path, name in helpers}
-    tree, failing = await asyncio.to_thread(_failing, wanted, snapshots, world)
+    tree, failing = await asyncio.to_thread(_failing, command, wanted)
     names = [test for test, helpers in asked.items() if any(one in failing for one in helpers)]
     if not names:
         return ""
-    seen = await run(target, tree, names)
+    seen = await command.on(tree, names)
     for name in names:
         if seen.results is not None and seen.results.passed(name):
             return NOT_ASKED.format(name, asked[name][0][1])
@@ -74,14 +64,9 @@ Helpers = list[tuple[str, str]]
 """Functions, each by its file and its name."""
 
 
-def _asked_with(
-    places: Mapping[str, Sequence[str]],
-    snapshots: Snapshots,
-    world: SnapshotTrees,
-    inputs: Inputs,
-) -> dict[str, Helpers]:
+def _asked_with(command: CommandOnTrees, places: Mapping[str, Sequence[str]]) -> dict[str, Helpers]:
     """The helpers that tests without assertions of their own always call, by test. Blocks."""
-    read = snapshots.reader(world.new)
+    read = command.read
     found: dict[str, Helpers] = {}
     files: dict[str, Parsed] | None = None
     for path, names in places.items():
@@ -93,19 +78,18 @@ def _asked_with(
             if not called:
                 continue
             if files is None:
-                files = _files_of_tests(snapshots, world, inputs)
+                files = _files_of_tests(command)
             helpers = [one for each in called for one in _defining(each, path, parsed, files)]
             if helpers:
                 found[name] = helpers
     return found
 
 
-def _files_of_tests(
-    snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs
-) -> dict[str, Parsed]:
-    read, entries = snapshots.reader(world.new), snapshots.list(world.new)
+def _files_of_tests(command: CommandOnTrees) -> dict[str, Parsed]:
+    read, counts = command.read, command.inputs.counts
+    entries = command.snapshots.list(command.world.new)
     paths = [path for path in sorted(entries) if language_of(path) in THROWS]
-    counted = [path for path in paths if (one := inputs.counts(path)) and not one.region]
+    counted = [path for path in paths if (one := counts(path)) and not one.region]
     made = {path: _parsed(path, read(path)) for path in counted[:MOST_FILES]}
     return {path: parsed for path, parsed in made.items() if parsed is not None}
 
@@ -118,8 +102,7 @@ def _parsed(path: str, source: bytes | None) -> Parsed | None:
 
 def _called(parsed: Parsed, name: str) -> list[str]:
     """Names of functions that a test without assertions always calls."""
-    span = find_test(parsed.source, parsed.language, name)
-    found = located(parsed.source, parsed.language, span) if span is not None else None
+    found = find_test(parsed.source, parsed.language, name)
     if found is None or asserts_of(found):
         return []
     called = []
@@ -129,10 +112,9 @@ def _called(parsed: Parsed, name: str) -> list[str]:
         if callee is None or certainty(found.body, node):
             continue
         if callee.type in ("member_expression", "attribute"):
-            thing = field(callee, "object")
-            name_node = field(callee, "property") or field(callee, "attribute")
-            if thing is not None and name_node is not None and parsed.text(thing) in imported:
-                called.append(parsed.text(name_node))
+            member = parsed.text(callee, "property") or parsed.text(callee, "attribute")
+            if parsed.text(callee, "object") in imported:
+                called.append(member)
         elif callee.type == "identifier":
             called.append(parsed.text(callee))
     return called
@@ -142,7 +124,7 @@ def _defining(
     name: str, path: str, parsed: Parsed, files: Mapping[str, Parsed]
 ) -> Iterator[tuple[str, str]]:
     """Where test code defines a name that is called in a file: there, or for all files."""
-    if any(one.name.rpartition(".")[2] == name for one in functions_of(parsed)):
+    if any(one.last_name == name for one in functions_of(parsed)):
         if path in files:
             yield path, name
         return
@@ -159,7 +141,7 @@ def _defining(
         known = beside or any(_is_module(module, other, path) for module in modules if module)
         for function in functions_of(one):
             is_global = known or GLOBAL.fullmatch(function.name) is not None
-            if is_global and function.name.rpartition(".")[2] == name:
+            if is_global and function.last_name == name:
                 yield other, name
                 break
 
@@ -177,10 +159,10 @@ def _is_module(module: str, other: str, path: str) -> bool:
 
 
 def _failing(
-    wanted: Collection[tuple[str, str]], snapshots: Snapshots, world: SnapshotTrees
+    command: CommandOnTrees, wanted: Collection[tuple[str, str]]
 ) -> tuple[str, set[tuple[str, str]]]:
     """The new tree in which these functions fail at once, and those that do. Blocks."""
-    read = snapshots.reader(world.new)
+    read = command.read
     changed: dict[str, bytes] = {}
     failing: set[tuple[str, str]] = set()
     for path in sorted({path for path, _ in wanted}):
@@ -189,7 +171,7 @@ def _failing(
             continue
         edits: list[Edit] = []
         for function in functions_of(parsed):
-            name = function.name.rpartition(".")[2]
+            name = function.last_name
             if (path, name) not in wanted or any(
                 edit.start <= function.body.start_byte < edit.end for edit in edits
             ):
@@ -205,4 +187,4 @@ def _failing(
             failing.add((path, name))
         if edits:
             changed[path] = applied(parsed.source, edits)
-    return snapshots.with_texts(world.new, changed), failing
+    return command.snapshots.with_texts(command.world.new, changed), failing

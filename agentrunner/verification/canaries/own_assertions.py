@@ -9,25 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from time import monotonic
 
 from msgspec import Struct
 
-from agentrunner.git.snapshots import Snapshots
+from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
 from agentrunner.verification.canaries.script_canary import C_MAIN, program_is_known
+from agentrunner.verification.canaries.table_rows import Passes
 from agentrunner.verification.canaries.word_assertions import failing_by_words
 from agentrunner.verification.inputs.inline_programs import for_people
-from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.failing_assertions import Failing, failing_in_tree
 from agentrunner.verification.syntax.languages import parse
 from agentrunner.verification.syntax.programs import KILLS, WITH_TREES, program_language
 from agentrunner.verification.syntax.stated_literals import other_expectations
-from agentrunner.verification.trees import with_edits
-from agentrunner.verification.world import SnapshotTrees
 
 MOST_KINDS = 8
 """Kinds of assertions that are tried, in all files together."""
@@ -38,8 +35,6 @@ NOT_AS_IT_FAILS = "no assertion of this program could be made to fail; so this s
 NOT_ALL = "it has more kinds of assertions than are made to fail; so this shows, and no more"
 NOT_EACH = "it has more assertions than are made to fail one by one; so this shows, and no more"
 NOT_REACHED = "an assertion of this program is not reached, or not seen; so this shows, and no more"
-
-Passes = Callable[[str], Awaitable[bool]]
 
 
 class Asked(Struct, frozen=True):
@@ -69,16 +64,15 @@ class _Group(Struct, frozen=True):
         return any(one.sure for one in self.failing)
 
 
-async def ask_assertions(
-    passes: Passes, snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs
-) -> Asked:
-    """Run the programs of `inputs` with their assertions made to fail; raises what `passes` does.
+async def ask_assertions(command: CommandOnTrees, passes: Passes) -> Asked:
+    """Run the programs behind a command with their assertions made to fail; raises what `passes`
+    does.
 
     An assertion that fails without turning the command red is a finding if it is reached: the
     command turns red when the process is killed in its place.
     """
-    programs = _Programs(passes, snapshots, world)
-    groups, other = await asyncio.to_thread(programs.groups, inputs)
+    programs = _Programs(command, passes)
+    groups, other = await asyncio.to_thread(programs.groups)
     confirmed, unseen = False, False
     not_run: set[str] = set()
     decisive: list[_Group] = []
@@ -141,19 +135,17 @@ def _why_dead(group: _Group) -> str:
     return f"it is green although `{last.kind}` in {where} (line {last.line}) has to fail"
 
 
-@dataclass(frozen=True)
-class _Programs:
+class _Programs(Struct, frozen=True):
+    command: CommandOnTrees
     passes: Passes
-    snapshots: Snapshots
-    world: SnapshotTrees
 
-    def groups(self, inputs: Inputs) -> tuple[list[_Group], bool]:
+    def groups(self) -> tuple[list[_Group], bool]:
         """Assertions that can fail, and whether a program cannot be made to fail in another way."""
-        read = self.snapshots.reader(self.world.new)
-        entries = self.snapshots.list(self.world.new)
+        read = self.command.read
+        entries = self.command.snapshots.list(self.command.world.new)
         found: list[_Group] = []
         known = some_program = False
-        for input_ in inputs.tests:
+        for input_ in self.command.inputs.tests:
             if input_.path not in entries or input_.kind not in ("test", "runner") or input_.region:
                 continue
             source = read(input_.path) or b""
@@ -178,19 +170,16 @@ class _Programs:
     async def green(self, group: _Group, change: Callable[[Failing], Sequence[Edit]]) -> bool:
         """Whether the command passes with a change at all places of a group."""
         edits = [edit for failing in group.failing for edit in change(failing)]
-        return await self.passes(await asyncio.to_thread(self._with_edits, group.path, edits))
+        return await self.passes(await self.command.edited({group.path: edits}))
 
     async def green_without(self, path: str) -> bool:
         """Whether the command passes with a program that ends where it begins."""
         edit = await asyncio.to_thread(self._end_at_start, path)
-        return await self.passes(await asyncio.to_thread(self._with_edits, path, [edit]))
-
-    def _with_edits(self, path: str, edits: Sequence[Edit]) -> str:
-        return with_edits(self.snapshots, self.world.new, {path: edits})
+        return await self.passes(await self.command.edited({path: [edit]}))
 
     def _end_at_start(self, path: str) -> Edit:
         """The edit that ends a program before anything else of it runs."""
-        source = self.snapshots.reader(self.world.new)(path) or b""
+        source = self.command.read(path) or b""
         language = program_language(path, source)
         at = source.find(b"\n") + 1 if source.startswith(b"#!") else 0
         if language == "php":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -81,32 +81,13 @@ GARBAGE = b"agentrunner: this is another text\n"
 Make = Callable[[str, str], str | None]
 
 
-def failing_programs(paths: Sequence[str], read: ReadFile) -> Mapping[str, bytes]:
-    """These programs, each failing at all of its ends; unknown kinds of programs are left out."""
-    return _changed_texts(paths, read, _failing_by_code)
-
-
-def dying_programs(paths: Sequence[str], read: ReadFile) -> Mapping[str, bytes]:
-    """The same with an error that nobody catches, for languages that have errors."""
-    return _changed_texts(paths, read, _failing_by_error)
-
-
 def program_is_known(path: str, source: bytes) -> bool:
-    """Whether `failing_programs` can make a program fail."""
-    return _failing_by_code(path, to_text(source)) is not None
+    """Whether `failing_by_code` can make a program fail."""
+    return failing_by_code(path, to_text(source)) is not None
 
 
-def failing_assertions(paths: Sequence[str], read: ReadFile) -> Mapping[str, bytes]:
-    """C programs that assert, each with an assertion that fails at the end of `main`."""
-    return _changed_texts(paths, read, _with_failing_assertion)
-
-
-def unequal_scripts(paths: Sequence[str], read: ReadFile) -> Mapping[str, bytes]:
-    """Shell scripts whose comparisons expect another value, if these can end the script."""
-    return _changed_texts(paths, read, _with_other_values)
-
-
-def _with_other_values(path: str, text: str) -> str | None:
+def with_other_values(path: str, text: str) -> str | None:
+    """A shell script whose comparisons expect another value, if these can end the script."""
     if program_language(path, to_bytes(text)) != "sh":
         return None
     ends = re.search(r"(?m)^\s*set\s+-\w*e", text)
@@ -155,7 +136,8 @@ def unequal_test(source: bytes, path: str, name: str) -> bytes | None:
     return to_bytes(text[:at] + added + text[at:])
 
 
-def _changed_texts(paths: Sequence[str], read: ReadFile, make: Make) -> Mapping[str, bytes]:
+def changed_texts(paths: Sequence[str], read: ReadFile, make: Make) -> dict[str, bytes]:
+    """These programs as `make` changes them; those that it cannot change are left out."""
     found: dict[str, bytes] = {}
     for path in paths:
         content = read(path)
@@ -165,7 +147,7 @@ def _changed_texts(paths: Sequence[str], read: ReadFile, make: Make) -> Mapping[
     return found
 
 
-def _failing_by_code(path: str, text: str) -> str | None:
+def failing_by_code(path: str, text: str) -> str | None:
     """The program with a failing exit code at each of its ends; None for an unknown language."""
     language = program_language(path, to_bytes(text))
     if language == "sh":
@@ -197,7 +179,7 @@ def _dying_at_start(path: str, text: str) -> str | None:
     return f"{text.rstrip()}\n{dies} {{ __builtin_trap(); }}\n"
 
 
-def _failing_by_error(path: str, text: str) -> str | None:
+def failing_by_error(path: str, text: str) -> str | None:
     """The program dying of an error at each of its ends, for languages that have errors."""
     ends = ENDS.get(program_language(path, to_bytes(text)))
     return _with_ends(text, ends, ends.by_error) if ends else None
@@ -222,7 +204,8 @@ def _after_first_line(text: str) -> tuple[str, str]:
     return f"{line}\n", rest
 
 
-def _with_failing_assertion(path: str, text: str) -> str | None:
+def with_failing_assertion(path: str, text: str) -> str | None:
+    """A C program that asserts, with an assertion that fails at the end of `main`."""
     if not re.search(r"\bassert\s*\(", text):
         return None
     return _with_in_main(path, text, 'assert(0 && "made to fail");', everywhere=False)

@@ -8,21 +8,23 @@ command red there, it is not tested in its own place.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from time import monotonic
 
-from agentrunner.git.snapshots import Snapshots
+from msgspec import Struct
+
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
 from agentrunner.verification.inputs.inline_programs import for_people
-from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.programs import program_language
-from agentrunner.verification.syntax.tables import Table, table_of_lines, tables_in
-from agentrunner.verification.trees import with_edits
-from agentrunner.verification.world import SnapshotTrees
+from agentrunner.verification.syntax.tables import Row, Table, table_of_lines, tables_in
 
 Passes = Callable[[str], Awaitable[bool]]
+"""Runs a command on a tree; raises what running in rooms raises."""
+Tables = Sequence[tuple[str, Table]]
+"""Tables, each with its file."""
 MOST_TABLES = 4
 MOST_ROWS = 10
 """Rows of one table that are tried, the last ones first."""
@@ -30,103 +32,93 @@ ROWS_SEC, TEST_SEC = 90, 20
 """Seconds for all tables of a program, and for those of one file of named tests."""
 
 
-async def row_not_asked(
-    passes: Passes, snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs, shell: str
-) -> str:
-    """Why a program cannot fail in a row of its table; "" where no such row was found.
-
-    Raises what `passes` does.
-    """
-    found = await asyncio.to_thread(_tables_of_programs, snapshots, world, inputs, shell)
-    return await _first_not_asked(passes, snapshots, world, found, ROWS_SEC)
+async def row_not_asked(command: CommandOnTrees, passes: Passes) -> str:
+    """Why a program cannot fail in a row of its table; "" where no such row was found."""
+    found = await asyncio.to_thread(_tables_of_programs, command)
+    return await _first_not_asked(_Rows(command, passes), found, ROWS_SEC)
 
 
-async def row_of_test_not_asked(
-    passes: Passes, snapshots: Snapshots, world: SnapshotTrees, path: str
-) -> str:
+async def row_of_test_not_asked(command: CommandOnTrees, passes: Passes, path: str) -> str:
     """The same for the tests in one file, which `passes` runs, and the tables they loop over."""
-    language = language_of(path)
-    source = await asyncio.to_thread(lambda: snapshots.reader(world.new)(path) or b"")
-    found = [(path, table) for table in tables_in(source, language)] if language else []
-    return await _first_not_asked(passes, snapshots, world, found, TEST_SEC)
+    found = await asyncio.to_thread(_tables_of_test, command, path)
+    return await _first_not_asked(_Rows(command, passes), found, TEST_SEC)
 
 
-async def case_not_asked(
-    passes: Passes, snapshots: Snapshots, world: SnapshotTrees, path: str
-) -> str:
+async def case_not_asked(command: CommandOnTrees, passes: Passes, path: str) -> str:
     """Why tests of one file that report each row of a table by itself do not ask a row; else "".
 
     Where another value in all rows is noticed, it has to be in each.
     """
-    language = language_of(path)
-    source = await asyncio.to_thread(lambda: snapshots.reader(world.new)(path) or b"")
-    deadline = monotonic() + TEST_SEC
-
-    async def green(edits: Sequence[Edit]) -> bool:
-        tree = await asyncio.to_thread(with_edits, snapshots, world.new, {path: edits})
-        return await passes(tree)
-
-    for table in tables_in(source, language)[:MOST_TABLES] if language else ():
-        if await green([row.edit for row in table.rows]):
-            continue  # what was changed is not what it expects
-        for row in reversed(table.rows[-MOST_ROWS:]):
-            if monotonic() > deadline:
-                return ""
-            if await green([row.edit]):
-                shown = row.text.strip()[:60]
-                return f"a case passes with another value in {shown!r} in {for_people(path)}"
+    found = await asyncio.to_thread(_tables_of_test, command, path)
+    async for _, _, row in _Rows(command, passes).unnoticed(found, TEST_SEC):
+        return f"a case passes with another value in {_shown(row)} in {for_people(path)}"
     return ""
 
 
-async def _first_not_asked(
-    passes: Passes,
-    snapshots: Snapshots,
-    world: SnapshotTrees,
-    tables: Sequence[tuple[str, Table]],
-    seconds: float,
-) -> str:
-    deadline = monotonic() + seconds
+class _Rows(Struct, frozen=True):
+    """Tries rows with other values."""
 
-    async def green(path: str, edits: Sequence[Edit]) -> bool:
-        tree = await asyncio.to_thread(with_edits, snapshots, world.new, {path: edits})
-        return await passes(tree)
+    command: CommandOnTrees
+    passes: Passes
 
-    for path, table in tables[:MOST_TABLES]:
-        if await green(path, [row.edit for row in table.rows]):
-            continue  # what was changed is not what it expects
-        for row in reversed(table.rows[-MOST_ROWS:]):
-            if monotonic() > deadline:
-                return ""
-            if not await green(path, [row.edit]) or row is table.rows[0]:
-                continue
-            if not await green(path, table.first(row, changed=False)) or not await green(
-                path, table.first(row, changed=True)
-            ):
-                where = for_people(path)
-                return f"it never asks {row.text.strip()[:60]!r} where that stands in {where}"
-    return ""
+    async def green(self, path: str, edits: Sequence[Edit]) -> bool:
+        """Whether the command passes with edits in a file."""
+        return await self.passes(await self.command.edited({path: edits}))
+
+    async def unnoticed(
+        self, tables: Tables, seconds: float
+    ) -> AsyncIterator[tuple[str, Table, Row]]:
+        """The rows in which alone another value is not noticed, though it is in all together."""
+        deadline = monotonic() + seconds
+        for path, table in tables[:MOST_TABLES]:
+            if await self.green(path, [row.edit for row in table.rows]):
+                continue  # what was changed is not what it expects
+            for row in reversed(table.rows[-MOST_ROWS:]):
+                if monotonic() > deadline:
+                    return
+                if await self.green(path, [row.edit]):
+                    yield path, table, row
 
 
-def _tables_of_programs(
-    snapshots: Snapshots, world: SnapshotTrees, inputs: Inputs, shell: str
-) -> list[tuple[str, Table]]:
-    read, entries = snapshots.reader(world.new), snapshots.list(world.new)
-    found: list[tuple[str, Table]] = []
-    reads_lines = bool(READS.search(shell))
-    for input_ in inputs.tests:
-        if input_.path not in entries or input_.region:
+async def _first_not_asked(rows: _Rows, tables: Tables, seconds: float) -> str:
+    async for path, table, row in rows.unnoticed(tables, seconds):
+        if row is table.rows[0]:
             continue
-        source = read(input_.path) or b""
-        language = program_language(input_.path, source)
-        alone = input_.kind == "fixture"
-        if language:
-            found += [(input_.path, table) for table in tables_in(source, language, alone=alone)]
+        if not await rows.green(path, table.first(row, changed=False)) or not await rows.green(
+            path, table.first(row, changed=True)
+        ):
+            return f"it never asks {_shown(row)} where that stands in {for_people(path)}"
+    return ""
+
+
+def _shown(row: Row) -> str:
+    return repr(row.text.strip()[:60])
+
+
+def _tables_of_test(command: CommandOnTrees, path: str) -> Tables:
+    language = language_of(path)
+    tables = tables_in(command.read(path) or b"", language) if language else []
+    return [(path, table) for table in tables]
+
+
+def _tables_of_programs(command: CommandOnTrees) -> Tables:
+    read, entries = command.read, command.snapshots.list(command.world.new)
+    found: list[tuple[str, Table]] = []
+    reads_lines = bool(READS.search(command.target.shell))
+    there = [one for one in command.inputs.tests if one.path in entries]
+    for one in there:
+        if one.region:
+            continue
+        source = read(one.path) or b""
+        if language := program_language(one.path, source):
+            tables = tables_in(source, language, alone=one.kind == "fixture")
+            found += [(one.path, table) for table in tables]
         text = source.decode("utf-8", "replace") if language == "sh" else ""
         reads_lines = reads_lines or bool(READS.search(text))
-    for input_ in inputs.tests if reads_lines else ():
-        if input_.path in entries and input_.kind == "fixture" and language_of(input_.path) is None:
-            table = table_of_lines(read(input_.path) or b"")
-            found += [(input_.path, table)] if table else []
+    for one in there if reads_lines else ():
+        if one.kind == "fixture" and language_of(one.path) is None:
+            table = table_of_lines(read(one.path) or b"")
+            found += [(one.path, table)] if table else []
     return found
 
 

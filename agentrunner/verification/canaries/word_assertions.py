@@ -14,6 +14,7 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.failing_assertions import Failing
 from agentrunner.verification.syntax.programs import KILLS
+from agentrunner.verification.syntax.word_tests import end_of_arguments
 
 PHP_KILL, RUBY_KILL, C_KILL = KILLS["php"], KILLS["ruby"], KILLS["c"]
 _PHP_BLANK = lazy_regex(
@@ -69,6 +70,18 @@ def _inserted(at: int, text: str) -> Edit:
     return Edit(at, at, text)
 
 
+def _negated(start: int, end: int) -> tuple[Edit, ...]:
+    return (_inserted(start, "!("), _inserted(end, ")"))
+
+
+def _alternatives(text: str, pattern: re.Pattern[str], kind: str, kill: str) -> Iterator[Failing]:
+    """`total() === 15 or exit(1)`, by a pattern whose first group is the `or`."""
+    for hit in pattern.finditer(text):
+        edit = Edit(*hit.span(1), "and" if hit[1] == "or" else "&&")
+        killed = Edit(*hit.span(1), f"; {kill};")
+        yield Failing(kind, True, _line(text, hit.start(1)), (edit,), (killed,))
+
+
 # PHP ----------------------------------------------------------------------------------------------
 
 
@@ -76,28 +89,23 @@ def _php(text: str) -> Iterator[Failing]:
     edits: tuple[Edit, ...]
     kill: tuple[Edit, ...]
     for hit in re.finditer(r"(?<![\w>:$\\])\\?assert\s*\(", text):
-        first, _ = _end_of_arguments(text, hit.end())
-        if first is not None and not re.search(r"\bfunction\s+$", text[: hit.start()][-20:]):
-            edits = (_inserted(hit.end(), "!("), _inserted(first, ")"))
+        first = end_of_arguments(text, hit.end())
+        if first < len(text) and not re.search(r"\bfunction\s+$", text[: hit.start()][-20:]):
+            edits = _negated(hit.end(), first)
             kill = (_inserted(hit.start(), f"{PHP_KILL} and "),)
             yield Failing("assert", True, _line(text, hit.start()), edits, kill)
     for hit in re.finditer(r"(?<![\w$>:])(?:else)?if\s*\(", text):
-        _, end = _end_of_arguments(text, hit.end())
-        then = _php_branch(text, end + 1) if end is not None else ""
-        ends = _PHP_ENDS.search(then)
-        if end is None or ends is None:
+        end = end_of_arguments(text, hit.end(), 0)
+        ends = _PHP_ENDS.search(_php_branch(text, end + 1))
+        if ends is None:
             continue
         condition = text[hit.end() : end]
-        edits = (_inserted(hit.end(), "!("), _inserted(end, ")"))
+        edits = _negated(hit.end(), end)
         kill = (_inserted(hit.end(), f"{PHP_KILL} && ("), _inserted(end, ")"))
         sure = bool(re.search(r"!==?|^\s*!", condition)) and not re.search(r"\+\+|--", condition)
         kind = f"if … {ends[1] or ends[2]}"
         yield Failing(kind, sure, _line(text, hit.start()), edits, kill)
-    for hit in _PHP_ELSE.finditer(text):
-        word = "and" if hit[1] == "or" else "&&"
-        kill = (Edit(hit.start(1), hit.end(1), f"; {PHP_KILL};"),)
-        edits = (Edit(hit.start(1), hit.end(1), word),)
-        yield Failing("or exit", True, _line(text, hit.start()), edits, kill)
+    yield from _alternatives(text, _PHP_ELSE, "or exit", PHP_KILL)
     yield from _exits(text, PHP_KILL)
 
 
@@ -106,31 +114,16 @@ def _php_branch(text: str, at: int) -> str:
     rest = text[at:]
     if rest.lstrip().startswith("{"):
         start = at + rest.index("{") + 1
-        _, end = _end_of_arguments(text, start)
-        return text[start:end] if end is not None else ""
+        end = end_of_arguments(text, start, 0)
+        return text[start:end] if end < len(text) else ""
     return rest[: rest.find(";") + 1]
-
-
-def _end_of_arguments(text: str, start: int) -> tuple[int | None, int | None]:
-    """Where the first argument ends, and where the bracket opened before `start` closes."""
-    depth, first = 0, None
-    for at in range(start, len(text)):
-        if text[at] in "([{":
-            depth += 1
-        elif text[at] in ")]}":
-            if depth == 0:
-                return (at if first is None else first), at
-            depth -= 1
-        elif text[at] == "," and depth == 0 and first is None:
-            first = at
-    return None, None
 
 
 def _exits(text: str, kill: str) -> Iterator[Failing]:
     """`exit(total() === 15 ? 0 : 1)`, and Ruby's `exit(total == 15)`."""
     for hit in re.finditer(r"^[ \t]*exit!?\s*\(", text, re.MULTILINE):
-        _, end = _end_of_arguments(text, hit.end())
-        if end is not None:
+        end = end_of_arguments(text, hit.end(), 0)
+        if end < len(text):
             edits = tuple(
                 Edit(hit.end() + one.start(), hit.end() + one.end(), _INVERSE[one[0]])
                 for one in _COMPARED.finditer(text[hit.end() : end])
@@ -160,15 +153,12 @@ def _ruby(text: str) -> Iterator[Failing]:
         condition = hit[3]
         if ends is None or _is_unfinished(condition):
             continue
-        edits = (_inserted(hit.start(3), "!("), _inserted(hit.end(3), ")"))
+        edits = _negated(*hit.span(3))
         sure = hit[2] == "unless" or bool(re.search(r"!=|^\s*(!|not\b)", condition))
         kill = (_inserted(hit.start(2), f"{RUBY_KILL}; "),)
         kind = f"if … {ends[1] or ends[2]}"
         yield Failing(kind, sure, _line(text, hit.start(2)), edits, kill)
-    for hit in _RUBY_ELSE.finditer(text):
-        edits = (Edit(hit.start(1), hit.end(1), "and" if hit[1] == "or" else "&&"),)
-        kill = (Edit(hit.start(1), hit.end(1), f"; {RUBY_KILL};"),)
-        yield Failing("or raise", True, _line(text, hit.start(1)), edits, kill)
+    yield from _alternatives(text, _RUBY_ELSE, "or raise", RUBY_KILL)
     yield from _exits(text, RUBY_KILL)
 
 
@@ -187,9 +177,9 @@ def _c(text: str) -> Iterator[Failing]:
     if not re.search(r"^[ \t]*#[ \t]*include[ \t]*<(?:assert\.h|cassert)>", text, re.MULTILINE):
         return
     for hit in re.finditer(r"(?<![\w.>#])assert\s*\(", text):
-        _, end = _end_of_arguments(text, hit.end())
-        if end is not None:
-            edits = (_inserted(hit.end(), "!("), _inserted(end, ")"))
+        end = end_of_arguments(text, hit.end(), 0)
+        if end < len(text):
+            edits = _negated(hit.end(), end)
             kill = (_inserted(hit.start(), f"{C_KILL}, "),)
             yield Failing("assert", True, _line(text, hit.start()), edits, kill)
 

@@ -8,22 +8,18 @@ the same is a finding.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.unicode import to_bytes
+from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
 from agentrunner.verification.canaries.red_lines import RedLines
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.word_tests import Statement, WordTest, killing, tests_by_words
-from agentrunner.verification.target import Measured
-from agentrunner.verification.trees import with_edits
 
-RunOnly = Callable[[str, Sequence[str]], Awaitable[Measured]]
-"""Runs the command in a tree, narrowed to tests of these names where that is possible."""
 NOT_ITSELF = "could not be made to fail itself; so this shows, and no more"
 
 MOST_ALONE = 10
@@ -42,10 +38,7 @@ class WordsAsked(Struct, frozen=True):
 class WordCanaries(Struct, frozen=True):
     """Makes and runs such canaries. Methods raise what running in rooms raises."""
 
-    run: RunOnly
-    snapshots: Snapshots
-    tree: str
-    """The delivered tree."""
+    command: CommandOnTrees
     _made: dict[str, list[WordTest]] = field(default_factory=dict)
     _files: dict[str, str] = field(default_factory=dict)
     _sources: dict[str, bytes] = field(default_factory=dict)
@@ -80,11 +73,13 @@ class WordCanaries(Struct, frozen=True):
             if (name := await self._first_reached(reported, red_statements)) is not None:
                 return WordsAsked(f"{name} passes with another value where it was red before")
             return WordsAsked(unconfirmed=tuple(lost))
-        remaining = await self._not_failed(remaining, self._failing_end)
+        remaining = await self._not_failed(
+            remaining, lambda name: [one.end for one in self._made[name] if one.end is not None]
+        )
         return WordsAsked(unconfirmed=tuple(remaining))
 
     def _read_tests(self, places: Mapping[str, Sequence[str]], now: Results) -> None:
-        read = self.snapshots.reader(self.tree)
+        read = self.command.read
         lines = {test.name: test.line for test in now.tests}
         for path, names in places.items():
             source = read(path) if language_of(path) is None else None
@@ -113,9 +108,6 @@ class WordCanaries(Struct, frozen=True):
         red_ones = [one for one in sure if text[one.at :].split("\n", 1)[0].strip() in lines]
         return red_ones if len(red_ones) < len(sure) else []
 
-    def _failing_end(self, name: str) -> list[Edit]:
-        return [test.end for test in self._made[name] if test.end is not None]
-
     async def _not_failed(
         self, names: Sequence[str], change: Callable[[str], list[Edit]]
     ) -> list[str]:
@@ -123,11 +115,14 @@ class WordCanaries(Struct, frozen=True):
         changed = {name: edits for name in names if (edits := change(name))}
         if not changed:
             return list(names)
-        tree = await asyncio.to_thread(self._tree, changed)
-        seen = await self.run(tree, list(changed))
+        seen = await self.command.on(await self._tree(changed), list(changed))
         self._silent.difference_update(changed)
-        self._silent.update(name for name in changed if _is_silent(name, seen))
-        return [name for name in names if name not in changed or not _is_red(name, seen)]
+        named = seen.results.named if seen.results is not None else lambda _: []
+        if not seen.passed:  # in a run that fails, and says nothing of them
+            self._silent.update(name for name in changed if not named(name))
+        return [
+            name for name in names if name not in changed or not any(one.red for one in named(name))
+        ]
 
     async def _first_reached(
         self, names: Sequence[str], only: Mapping[str, Sequence[Statement]]
@@ -145,30 +140,18 @@ class WordCanaries(Struct, frozen=True):
             if not pairs:
                 continue
             killed, harmless = ([pair[index] for pair in pairs] for index in (0, 1))
-            trees = [
-                await asyncio.to_thread(self._tree, {name: edits}) for edits in (harmless, killed)
-            ]
-            if _passes(name, await self.run(trees[0], [name])) and not _passes(
-                name, await self.run(trees[1], [name])
+            if await self._passes_with(name, harmless) and not await self._passes_with(
+                name, killed
             ):
                 return name
         return None
 
-    def _tree(self, changed: Mapping[str, Sequence[Edit]]) -> str:
+    async def _passes_with(self, name: str, edits: Sequence[Edit]) -> bool:
+        seen = await self.command.on(await self._tree({name: edits}), [name])
+        return seen.results is not None and seen.results.passed(name)
+
+    async def _tree(self, changed: Mapping[str, Sequence[Edit]]) -> str:
         edits: dict[str, set[Edit]] = {}
         for name, edits_of_name in changed.items():
             edits.setdefault(self._files[name], set()).update(edits_of_name)
-        return with_edits(self.snapshots, self.tree, edits)
-
-
-def _is_red(name: str, seen: Measured) -> bool:
-    return seen.results is not None and any(one.red for one in seen.results.named(name))
-
-
-def _is_silent(name: str, seen: Measured) -> bool:
-    """Whether nothing is reported about a test, in a run that fails all the same."""
-    return not seen.passed and not (seen.results is not None and seen.results.named(name))
-
-
-def _passes(name: str, seen: Measured) -> bool:
-    return seen.results is not None and seen.results.passed(name)
+        return await self.command.edited(edits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal, get_args
 
 from msgspec import Struct, field
 
@@ -49,22 +49,6 @@ FIRST_LOCKS = ("go.sum", "Cargo.lock", "requirements.txt", "modules.txt")
 ChangeKind = Literal["added", "modified", "deleted"]
 
 
-class Changed(Protocol):
-    """Paths that differ between two trees."""
-
-    @property
-    def added(self) -> Collection[str]:
-        """New paths."""
-
-    @property
-    def modified(self) -> Collection[str]:
-        """Paths whose content changed."""
-
-    @property
-    def deleted(self) -> Collection[str]:
-        """Paths that no longer exist."""
-
-
 @dataclass(frozen=True)
 class ProofChange:
     """One changed input of the proof."""
@@ -91,11 +75,6 @@ class ProofChanges(Struct, frozen=True):
     """Changed paths that are taken as product but may decide, each with the reason."""
 
     @property
-    def inputs(self) -> list[ProofChange]:
-        """All changed inputs."""
-        return self.changes
-
-    @property
     def suspects(self) -> list[ProofChange]:
         """The changes that are put back before anybody is asked."""
         return [one for one in self.changes if not one.understood]
@@ -112,27 +91,28 @@ def judge_changes(
     read_before: ReadFile,
     after_paths: Collection[str],
     read_after: ReadFile,
-    changes: Changed,
+    changed: Collection[str],
 ) -> ProofChanges:
     """Return the changed inputs of the proof, each with why it counts and whether it is understood.
 
     Never raises. A file that cannot be parsed as what its name says is put back as a whole.
     """
-    after = after_paths if isinstance(after_paths, Collection) else frozenset(after_paths)
     found: list[ProofChange] = []
     unsure: list[tuple[str, str]] = []
-    kinds: list[tuple[ChangeKind, Collection[str]]] = [
-        ("added", changes.added), ("modified", changes.modified), ("deleted", changes.deleted),
-    ]  # fmt: skip
-    for kind, paths in kinds:
-        for path in sorted(paths):
-            if doubt := inputs.is_unsure(path):
-                unsure.append((path, doubt.why))
-            entry = inputs.counts(path)
-            if entry is None or _is_beside(entry, kind, path, read_before, read_after):
-                continue
-            around = Surrounding(path, inputs, entry, lambda one: one in after)
-            found.append(_judged(around, kind, read_before, read_after, before_paths))
+    kinds: dict[str, ChangeKind] = {
+        path: "added" if path not in before_paths
+        else "modified" if path in after_paths else "deleted"
+        for path in changed
+    }  # fmt: skip
+    for path in sorted(kinds, key=lambda one: (get_args(ChangeKind).index(kinds[one]), one)):
+        kind = kinds[path]
+        if doubt := inputs.is_unsure(path):
+            unsure.append((path, doubt.why))
+        entry = inputs.counts(path)
+        if entry is None or _is_beside(entry, kind, path, read_before, read_after):
+            continue
+        around = Surrounding(path, inputs, entry, lambda one: one in after_paths)
+        found.append(_judged(around, kind, read_before, read_after, before_paths))
     return ProofChanges(_vendored_together(found), unsure)
 
 

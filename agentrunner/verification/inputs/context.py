@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from msgspec import Struct, field
 
@@ -25,6 +26,18 @@ OWN_CONFIG = (
     "?(.){name}.{config,setup,workspace,settings}" + SCRIPTED,
 )
 """How tools name their configuration files, derived from the tool's own name."""
+
+
+def positional(words: Sequence[str], valued: Collection[str] = ()) -> list[str]:
+    """Return the words that are no option, and no value of one that takes its value separately."""
+    found, at = [], 0
+    while at < len(words):
+        if words[at] in valued:
+            at += 1
+        elif not words[at].startswith("-"):
+            found.append(words[at])
+        at += 1
+    return found
 
 
 class Text(Struct, frozen=True):
@@ -147,6 +160,31 @@ class Context(Struct):
             for name in names:
                 self.place(inside(place, name), why)
 
+    def place_above(
+        self, folder: str, names: Iterable[str], why: str, kind: Kind = "config"
+    ) -> None:
+        """Count files that a tool reads in a folder, or in one above it, if they exist there."""
+        for place in above(folder):
+            for name in names:
+                self.place(inside(place, name), why, kind)
+
+    def collect_named(self, path: str, tool: str, by: str, *globs: str) -> None:
+        """Count a file that a command names; of a folder what the tool collects in it by globs."""
+        if path in self.tree.paths:
+            self.collect(path, f"{by} names it")
+        else:
+            self.name_folder(path, f"{tool} collects it")
+            for glob in globs:
+                why = f"{tool} collects {glob.rpartition('/')[2]}"
+                self.collect(inside(path, glob), why)
+
+    def files_of(self, step: Step, words: Sequence[str], *options: str) -> Iterator[str]:
+        """Yield the files of the tree that these options name: `-c FILE`."""
+        for option, value in pairwise(words):
+            path = self.existing(step.folder, value) if option in options else None
+            if path in self.tree.paths:
+                yield str(path)
+
     def name_folder(self, folder: str, why: str) -> None:
         """Record that a command or its configuration names this folder as a test folder."""
         if folder and folder in self.tree.folders:
@@ -182,3 +220,7 @@ class Context(Struct):
         path = join(folder, word)
         known = path in self.tree.folders or (is_inside(path) and self.tree.exists(path))
         return path if known else None
+
+
+Handler = Callable[[Context, Step, list[str], str], None]
+"""Handles a program with its arguments: context, step, arguments, who runs it."""

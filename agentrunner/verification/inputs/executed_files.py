@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 
@@ -15,15 +15,12 @@ from agentrunner.verification.inputs import (
     tools_other,
     tools_python,
 )
-from agentrunner.verification.inputs.context import Context, Text
+from agentrunner.verification.inputs.context import Context, Handler, Text, positional
 from agentrunner.verification.inputs.file_readers import ALSO_LOOK, COMPARES, LOOKS
 from agentrunner.verification.inputs.globs import is_glob
 from agentrunner.verification.inputs.interpreters import INTERPRETERS, hand_over, run_interpreter
 from agentrunner.verification.inputs.shell import PASSES_ON, Step, steps_of
 from agentrunner.verification.inputs.tree import folder_of, join
-
-Handler = Callable[[Context, Step, list[str], str], None]
-"""Handles a program with its arguments: context, step, arguments, who runs it."""
 
 TAKES_VALUE = frozenset(
     """-n -u -s -k -p --package --python --group --extra --with --with-editable --only-group
@@ -298,17 +295,8 @@ def _build(context: Context, step: Step, words: list[str]) -> None:
 
 def _java(context: Context, step: Step, words: list[str], by: str) -> None:
     """Follow `java -cp out CheckTill`, `java Check.java` to the source of the class that is run."""
-    is_value = False
-    for word in words:
-        if is_value or word.startswith("-"):
-            is_value = not is_value and word in (
-                "-cp",
-                "-classpath",
-                "--class-path",
-                "-p",
-                "--module-path",
-            )
-            continue
+    valued = ("-cp", "-classpath", "--class-path", "-p", "--module-path")
+    for word in positional(words, valued)[:1]:
         name = word.rpartition("/")[2].removesuffix(".java").rpartition(".")[2]
         compiled = {path for sources in context.built.values() for path in sources}
         if (path := context.existing(step.folder, word)) and path in context.tree.paths:
@@ -316,7 +304,6 @@ def _java(context: Context, step: Step, words: list[str], by: str) -> None:
         for source in sorted(compiled):
             if source.rpartition("/")[2] == f"{name}.java":
                 _main_class(context, source, compiled - {source}, step, by)
-        return
 
 
 def _main_class(context: Context, source: str, others: set[str], step: Step, by: str) -> None:

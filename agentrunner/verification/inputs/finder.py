@@ -14,7 +14,7 @@ from agentrunner.verification.inputs.helper_code import Asked
 from agentrunner.verification.inputs.inline_programs import STEM, for_people, written_out
 from agentrunner.verification.inputs.model import Input, Inputs
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
-from agentrunner.verification.inputs.programs import classify
+from agentrunner.verification.inputs.programs import Programs
 from agentrunner.verification.inputs.recipes import LIFE_CYCLE
 from agentrunner.verification.inputs.references import References, family_of
 from agentrunner.verification.inputs.shadows import shadows_of
@@ -116,13 +116,12 @@ def _assemble(
         for path in tree.paths:
             if matches(path, [pattern]):
                 context.collected.setdefault(path, f"task.test.paths says so ({pattern})")
-    tests = {
-        path for path in context.collected
-        if not declared_product or not matches(path, declared_product)
-    }  # fmt: skip
+    declared_as_product = {path for path in tree.paths if matches(path, declared_product)}
+    tests = {path for path in context.collected if not matches(path, declared_product)}
     first = Fixtures(context, references, set(tests))
     in_words = Asked(outside_of_checks(wanted))
-    executed, product, unsure = classify(context, references, first.product, in_words)
+    programs = Programs(context, references, first.product, in_words)
+    executed, product, unsure = programs.tests, programs.product, programs.unsure
     for run in context.executed:
         if run.path not in executed:
             continue
@@ -149,9 +148,8 @@ def _assemble(
     listed = [
         one for one in context.inputs.values()
         if one.path not in unsure and one.path not in product
-        and not (declared_product and matches(one.path, declared_product))
+        and not matches(one.path, declared_product)
     ]  # fmt: skip
-    declared_as_product = {path for path in tree.paths if matches(path, declared_product)}
     declared = [Input(one, f"task.test.paths says so ({one})", "test") for one in declared_tests]
     return Inputs(
         tests=declared + listed,

@@ -16,6 +16,8 @@ from agentrunner.verification.inputs.tree import folder_of, join
 from agentrunner.verification.results.manifests import table
 
 REGISTRY = "a dependency from the registry"
+LOCKED = "lock entries of dependencies from the registry"
+UNREAD = "keys that no test tool reads"
 VERSION = lazy_regex(
     r"[\^~<>=!v]*\s*\d[\w.+*-]*(\s*(\|\||-|,|\s)\s*[\^~<>=!v]*\s*\d[\w.+*-]*)*|\*|latest"
 )
@@ -54,6 +56,20 @@ def _same_but(before: Mapping[str, Any], after: Mapping[str, Any], keys: Iterabl
     return left == {key: value for key, value in after.items() if key not in keys}
 
 
+def _is_plain(name: str, version: object, around: Surrounding) -> bool:
+    """Whether a dependency has a version of the registry, and is no test tool."""
+    plain = isinstance(version, str) and VERSION.fullmatch(version.strip())
+    return bool(plain) and not _is_tool(name, around)
+
+
+def _only_adds(one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding) -> bool:
+    """Whether no dependency is gone, and those that are new or changed are plain ones."""
+    return one.keys() <= two.keys() and all(
+        one.get(name) == version or _is_plain(name, version, around)
+        for name, version in two.items()
+    )
+
+
 # -- JavaScript ---------------------------------------------------------------------------------
 
 
@@ -62,60 +78,35 @@ def keep_package_json(before: str, after: str, around: Surrounding) -> Kept:
     one, two = json.loads(before), json.loads(after)
     if not isinstance(one, dict) or not isinstance(two, dict):
         return old(before)
-    kept = dict(one)
+    free = NPM_DATA | ({"bin", "types", "exports", "files"} - one.keys())
+    kept = {
+        key: side[key] for key in {**one, **two} if key in (side := two if key in free else one)
+    }
     reasons = []
-    for key in two:
-        if key in NPM_DATA or (key not in one and key in ("bin", "types", "exports", "files")):
-            kept[key] = two[key]
-    for key in NPM_DATA & one.keys() - two.keys():
-        del kept[key]
     for key in NPM_DEPENDENCIES:
-        fine = _npm_dependencies(table(one, key), table(two, key), around)
-        if fine != table(one, key):
+        was, now = table(one, key), table(two, key)
+        fine = was | {name: now[name] for name in now if _is_plain(name, now[name], around)}
+        if fine != was:
             reasons.append(REGISTRY)
             kept[key] = fine
-    scripts = _npm_scripts(table(one, "scripts"), table(two, "scripts"), around)
-    if scripts != table(one, "scripts"):
+    was, now = table(one, "scripts"), table(two, "scripts")
+    scripts = {name: was[name] for name in was if name in now or _is_run(name, was, around)}
+    scripts |= {name: now[name] for name in now if not _is_run(name, was | now, around)}
+    if scripts != was:
         reasons.append("a script that nothing runs by itself")
         kept["scripts"] = scripts
     if kept == two:
-        return whole(after, reasons[0] if reasons else "keys that no test tool reads")
+        return whole(after, reasons[0] if reasons else UNREAD)
     return Kept(to_bytes(json.dumps(kept, indent=2, ensure_ascii=False)) + b"\n")
-
-
-def _npm_dependencies(
-    one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding
-) -> dict[str, object]:
-    """Return the old dependencies plus new ones from the registry."""
-    out = dict(one)
-    for name, version in two.items():
-        plain = isinstance(version, str) and VERSION.fullmatch(version.strip())
-        if plain and not _is_tool(name, around):
-            out[name] = version
-    return out
-
-
-def _npm_scripts(
-    one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding
-) -> dict[str, object]:
-    out = {name: text for name, text in one.items() if name in two or _is_run(name, one, around)}
-    scripts = {**one, **two}
-    out.update((name, text) for name, text in two.items() if not _is_run(name, scripts, around))
-    return out
 
 
 def _is_run(name: str, scripts: Mapping[str, Any], around: Surrounding) -> bool:
     """Whether a command or a life cycle runs a script, directly or as its pre or post script."""
-    if name in around.inputs.scripts:
+    names = {name, name.removeprefix("pre"), name.removeprefix("post")}
+    if not names.isdisjoint(around.inputs.scripts):
         return True
-    for prefix in ("pre", "post"):
-        base = name.removeprefix(prefix)
-        if base != name and base in around.inputs.scripts:
-            return True
-    return (
-        name.startswith(("pre", "post"))
-        and name.removeprefix("pre").removeprefix("post") not in scripts
-    )
+    plain = name.removeprefix("pre").removeprefix("post")
+    return name.startswith(("pre", "post")) and plain not in scripts
 
 
 def keep_package_lock(before: str, after: str, around: Surrounding) -> Kept:
@@ -124,36 +115,35 @@ def keep_package_lock(before: str, after: str, around: Surrounding) -> Kept:
     was, now = table(one, "packages"), table(two, "packages")
     hosts = {urlsplit(str(entry.get("resolved"))).netloc for entry in was.values()
              if isinstance(entry, dict) and entry.get("resolved")}  # fmt: skip
-    for name, entry in now.items():
-        if name == "" or entry == was.get(name):
-            continue
-        if not isinstance(entry, dict) or entry.get("link") or entry.get("hasInstallScript"):
-            return old(before)
-        if not name.rpartition("node_modules/")[1]:
-            return old(before)
-        place = urlsplit(str(entry.get("resolved") or ""))
-        if place.scheme not in ("http", "https") or (hosts and place.netloc not in hosts):
-            return old(before)
-        if not entry.get("integrity") or _is_tool(name.rpartition("node_modules/")[2], around):
-            return old(before)
-    if not hosts or not _same_but(one, two, ("packages", "dependencies", "version", "name")):
-        return old(before)
-    return whole(after, "lock entries of dependencies from the registry")
+    fine = hosts and all(
+        not name or entry == was.get(name) or _is_locked(name, entry, hosts, around)
+        for name, entry in now.items()
+    )
+    if fine and _same_but(one, two, ("packages", "dependencies", "version", "name")):
+        return whole(after, LOCKED)
+    return old(before)
+
+
+def _is_locked(path: str, entry: Any, hosts: set[str], around: Surrounding) -> bool:
+    """Whether an entry of package-lock.json comes from these hosts, without links or scripts."""
+    _, folder, name = path.rpartition("node_modules/")
+    if not folder or not isinstance(entry, dict) or _is_tool(name, around):
+        return False
+    place = urlsplit(str(entry.get("resolved") or ""))
+    known = place.scheme in ("http", "https") and place.netloc in hosts and entry.get("integrity")
+    return bool(known) and not (entry.get("link") or entry.get("hasInstallScript"))
 
 
 def keep_text_lock(before: str, after: str, around: Surrounding) -> Kept:
     """yarn.lock, pnpm-lock.yaml and the like: accept only added lines, from hosts already used."""
-    was = set(before.split("\n"))
-    added = [line for line in after.split("\n") if line not in was]
-    text = "\n".join(added)
-    if re.search(r"\b(file|link|portal|patch|git|ssh|workspace|exec):|git\+|\.git\b|\.\./", text):
+    was, now = set(before.split("\n")), set(after.split("\n"))
+    text = "\n".join(line for line in after.split("\n") if line not in was)
+    odd = r"\b(file|link|portal|patch|git|ssh|workspace|exec):|git\+|\.git\b|\.\./|requiresBuild"
+    hosts, named = (set(re.findall(r"https?://([^/\s\"']+)", one)) for one in (before, text))
+    gone = any("integrity" in line for line in was - now)
+    if re.search(odd, text) or not named <= hosts or gone:
         return old(before)
-    hosts = set(re.findall(r"https?://([^/\s\"']+)", before))
-    if not set(re.findall(r"https?://([^/\s\"']+)", text)) <= hosts or "requiresBuild" in text:
-        return old(before)
-    kept = set(after.split("\n"))
-    gone = [line for line in before.split("\n") if line not in kept and "integrity" in line]
-    return old(before) if gone else whole(after, "lock entries of dependencies from the registry")
+    return whole(after, LOCKED)
 
 
 # -- Python -------------------------------------------------------------------------------------
@@ -162,51 +152,55 @@ def keep_text_lock(before: str, after: str, around: Surrounding) -> Kept:
 def keep_pyproject(before: str, after: str, around: Surrounding) -> Kept:
     """pyproject.toml: accept dependencies, project data, settings of tools that nothing runs."""
     one, two = tomllib.loads(before), tomllib.loads(after)
-    reason = ""
-    fine = _same_but(one, two, ("project", "dependency-groups", "tool"))
-    project = _project(table(one, "project"), table(two, "project"), around)
-    groups = _groups(table(one, "dependency-groups"), table(two, "dependency-groups"), around)
-    tools = _tools(table(one, "tool"), table(two, "tool"), around)
-    if one.get("project") != two.get("project") or groups != "same":
-        reason = REGISTRY if project == "added" or groups == "added" else ""
-    if fine and project and groups and tools:
-        return whole(after, reason or "keys that no test tool reads")
+    was, now = _requirements(one), _requirements(two)
+    fine = (
+        _same_but(one, two, ("project", "dependency-groups", "tool"))
+        and _project(table(one, "project"), table(two, "project"), around)
+        and all(_are_plain(was.get(group), now.get(group), around) for group in {*was, *now})
+        and _tools(table(one, "tool"), table(two, "tool"), around)
+    )
+    if fine:
+        return whole(after, REGISTRY if was != now else UNREAD)
     return Kept(to_bytes(_spliced(before, after, lambda name: _is_free_table(name, around))))
 
 
-def _project(one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding) -> str:
+def _project(one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding) -> bool:
+    """Whether a project's table differs at most in data, requirements and new programs."""
+    was, now = table(one, "scripts"), table(two, "scripts")
+    new = now.keys() - was.keys()
     changing = {"dependencies", "optional-dependencies", "scripts", *PROJECT_DATA}
-    if not _same_but(one, two, changing):
-        return ""
-    state = _requirements(one.get("dependencies"), two.get("dependencies"), around)
-    extras = _groups(
-        table(one, "optional-dependencies"), table(two, "optional-dependencies"), around
+    return (
+        _same_but(one, two, changing)
+        and was.items() <= now.items()
+        and new.isdisjoint(around.inputs.programs)
     )
-    names = table(two, "scripts").keys() - table(one, "scripts").keys()
-    same = all(table(two, "scripts").get(k) == v for k, v in table(one, "scripts").items())
-    if not same or any(name in around.inputs.programs for name in names) or not (state and extras):
-        return ""
-    return "added" if "added" in (state, extras) else "same"
 
 
-def _groups(one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding) -> str:
-    states = [_requirements(one.get(name), two.get(name), around) for name in {*one, *two}]
-    return "" if "" in states else "added" if "added" in states else "same"
+def _requirements(file: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
+    """All lists of requirements in a pyproject.toml."""
+    groups = {
+        "": {"": table(file, "project").get("dependencies")},
+        "extra": table(file, "project", "optional-dependencies"),
+        "group": table(file, "dependency-groups"),
+    }
+    return {(kind, name): found for kind in groups for name, found in groups[kind].items()}
 
 
-def _requirements(one: Any, two: Any, around: Surrounding) -> str:
-    """Return `same`, `added` if only registry requirements were added or changed, "" otherwise."""
-    if one == two:
-        return "same"
+def _are_plain(one: Any, two: Any, around: Surrounding) -> bool:
+    """Whether of a list's requirements only ones from the registry were added or changed."""
     was, now = one or [], two or []
-    if not isinstance(was, list) or not isinstance(now, list):
-        return ""
+    if one == two or not isinstance(was, list) or not isinstance(now, list):
+        return bool(one == two)
     added = [text for text in now if text not in was]
-    gone = [text for text in was if text not in now]
+    return _replaces([text for text in was if text not in now], added, around)
+
+
+def _replaces(gone: list[Any], added: list[Any], around: Surrounding) -> bool:
+    """Whether what was added is plain, and has all the names of what is gone."""
     names = {_name(text) for text in added}
-    if any(_name(text) not in names for text in gone):
-        return ""
-    return "added" if all(_is_requirement(text, around) for text in added) else ""
+    return all(_is_requirement(text, around) for text in added) and all(
+        _name(text) in names for text in gone
+    )
 
 
 def _name(text: object) -> str:
@@ -234,16 +228,8 @@ def _tools(one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding) 
 
 
 def _poetry(one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding) -> bool:
-    if not _same_but(one, two, ("dependencies", *PROJECT_DATA)):
-        return False
-    was, now = table(one, "dependencies"), table(two, "dependencies")
-    return (
-        all(
-            was.get(name) == value
-            or (isinstance(value, str) and VERSION.fullmatch(value) and not _is_tool(name, around))
-            for name, value in now.items()
-        )
-        and was.keys() <= now.keys()
+    return _same_but(one, two, ("dependencies", *PROJECT_DATA)) and _only_adds(
+        table(one, "dependencies"), table(two, "dependencies"), around
     )
 
 
@@ -293,9 +279,7 @@ def keep_requirements(before: str, after: str, around: Surrounding) -> Kept:
     plain = [re.sub(r"\s*(\\$|--hash=\S+)", "", line).strip() for line in now if line not in was]
     added = [line for line in plain if line]
     gone = [line for line in was if line not in now and not line.startswith("--hash")]
-    names = {_name(line) for line in added}
-    fine = all(_is_requirement(line, around) for line in added)
-    if fine and all(_name(line) in names for line in gone):
+    if _replaces(gone, added, around):
         return whole(after, REGISTRY if added else "comments alone")
     return old(before)
 
@@ -329,7 +313,7 @@ def keep_toml_lock(before: str, after: str, around: Surrounding) -> Kept:
         source = _source(package)
         if source not in sources and not (rust and source.startswith("registry+") and not sources):
             return old(before)
-    return whole(after, "lock entries of dependencies from the registry")
+    return whole(after, LOCKED)
 
 
 def _is_local(package: Mapping[str, Any], around: Surrounding) -> bool:
@@ -379,7 +363,7 @@ def keep_go_sum(before: str, after: str, around: Surrounding) -> Kept:
     one, two = hashes(before), hashes(after)
     if one is None or two is None or any(one.get(k, v) != v for k, v in two.items()):
         return old(before)
-    return whole(after, "lock entries of dependencies from the registry")
+    return whole(after, LOCKED)
 
 
 def keep_go_vendored(before: str, after: str, around: Surrounding) -> Kept:
@@ -408,42 +392,38 @@ def keep_go_vendored(before: str, after: str, around: Surrounding) -> Kept:
 def keep_cargo(before: str, after: str, around: Surrounding) -> Kept:
     """Cargo.toml: accept registry dependencies, a new program, and data about the package."""
     one, two = tomllib.loads(before), tomllib.loads(after)
-    reason, fine = (
-        "",
-        _same_but(
-            one, two, ("package", "dependencies", "dev-dependencies", "features", "bin", "target")
-        ),
+    kinds = ("dependencies", "dev-dependencies")
+    was, now = table(one, "target"), table(two, "target")
+    targets = [(table(was, name), table(now, name)) for name in {*was, *now}]
+    fine = (
+        _same_but(one, two, ("package", *kinds, "features", "bin", "target"))
+        and _same_but(table(one, "package"), table(two, "package"), CARGO_DATA)
+        and all(_crates(one, two, kind, around) for kind in kinds)
+        and all(_same_but(was, now, ("dependencies",)) for was, now in targets)
+        and all(_crates(was, now, "dependencies", around) for was, now in targets)
+        and _programs(one.get("bin"), two.get("bin"), around)
     )
-    fine = fine and _same_but(table(one, "package"), table(two, "package"), CARGO_DATA)
-    for key in ("dependencies", "dev-dependencies"):
-        fine = fine and _crates(table(one, key), table(two, key), around)
-        reason = reason or REGISTRY * (one.get(key) != two.get(key))
-    targets = [table(two, "target"), table(one, "target")]
-    for name in {*targets[0], *targets[1]}:
-        was, now = table(targets[1], name), table(targets[0], name)
-        same = _same_but(was, now, ("dependencies",))
-        fine = (
-            fine
-            and same
-            and _crates(table(was, "dependencies"), table(now, "dependencies"), around)
-        )
-    fine = fine and _programs(one.get("bin"), two.get("bin"), around)
-    reason = reason or "a new program in a list of programs" * (one.get("bin") != two.get("bin"))
-    if fine:
-        return whole(after, reason or "keys that no test tool reads")
-    return old(before)
+    if not fine:
+        return old(before)
+    if any(one.get(kind) != two.get(kind) for kind in kinds):
+        return whole(after, REGISTRY)
+    is_new = one.get("bin") != two.get("bin")
+    return whole(after, "a new program in a list of programs" if is_new else UNREAD)
 
 
-def _crates(one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding) -> bool:
+def _crates(
+    before: Mapping[str, Any], after: Mapping[str, Any], kind: str, around: Surrounding
+) -> bool:
+    one, two = table(before, kind), table(after, kind)
     for name, value in two.items():
         if one.get(name) == value:
             continue
         spec = {"version": value} if isinstance(value, str) else value
         if not isinstance(spec, dict) or spec.keys() & {"path", "git", "registry", "package"}:
             return False
-        if not VERSION.fullmatch(str(spec.get("version", ""))) or _is_tool(name, around):
+        if not _is_plain(name, str(spec.get("version", "")), around):
             return False
-        if name in one and isinstance(one[name], dict) and one[name].keys() & {"path", "git"}:
+        if table(one, name).keys() & {"path", "git"}:
             return False
     return one.keys() <= two.keys()
 
@@ -506,21 +486,15 @@ def keep_gemfile_lock(before: str, after: str, around: Surrounding) -> Kept:
         for line in now if line not in was and line.strip()
     ):  # fmt: skip
         return old(before)
-    return whole(after, "lock entries of dependencies from the registry")
+    return whole(after, LOCKED)
 
 
 def keep_composer(before: str, after: str, around: Surrounding) -> Kept:
     """composer.json: accept required packages by version, and what only readers see."""
     one, two = json.loads(before), json.loads(after)
-    fine = _same_but(one, two, ("require", "require-dev", *NPM_DATA, "authors", "support"))
-    for key in ("require", "require-dev"):
-        was, now = table(one, key), table(two, key)
-        for name, version in now.items():
-            if was.get(name) != version and (
-                not VERSION.fullmatch(str(version)) or _is_tool(name, around)
-            ):
-                fine = False
-        fine = fine and was.keys() <= now.keys()
+    kinds = ("require", "require-dev")
+    fine = _same_but(one, two, (*kinds, *NPM_DATA, "authors", "support"))
+    fine &= all(_only_adds(table(one, kind), table(two, kind), around) for kind in kinds)
     return whole(after, REGISTRY) if fine else old(before)
 
 
@@ -540,4 +514,4 @@ def keep_composer_lock(before: str, after: str, around: Surrounding) -> Kept:
             return old(before)
     if not _same_but(one, two, ("packages", "packages-dev", "content-hash", "_readme")):
         return old(before)
-    return whole(after, "lock entries of dependencies from the registry")
+    return whole(after, LOCKED)

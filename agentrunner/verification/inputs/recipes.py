@@ -170,9 +170,8 @@ def package_scripts(context: Context, step: Step, words: list[str], by: str) -> 
                 context.follow(Text(shell, folder, by))
             _run_scripts(context, path, name, rest, by)
             break
-    for place in above(folder):
-        for config in (".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml"):
-            context.place(join(place, config), f"configuration that {program} reads")
+    configs = (".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml")
+    context.place_above(folder, configs, f"configuration that {program} reads")
 
 
 def _in_every_package(context: Context, folder: str, name: str, by: str) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 from agentrunner.registry import GRADLE_FILES
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.cmake import calls_of
-from agentrunner.verification.inputs.context import Context, Text
+from agentrunner.verification.inputs.context import Context, Handler, Text, positional
 from agentrunner.verification.inputs.globs import inside
 from agentrunner.verification.inputs.shell import Step
 from agentrunner.verification.inputs.tree import Tree, above, folder_of, join
@@ -21,11 +21,18 @@ MAIN = lazy_regex(r"\bmain\s*\(")
 RUST_TESTS = lazy_regex(r"#\[(cfg\(.*\btest\b.*|(\w+::)*test(\(.*)?)\]|^\s*//[/!].*```", re.M)
 
 
+GO_VALUES = frozenset(
+    f"{dashes}{name}"
+    for dashes in ("-", "--")
+    for name in """run skip count timeout tags bench coverprofile p parallel cpu exec mod C o
+    shuffle covermode coverpkg vet""".split()
+)
+
+
 def go(context: Context, step: Step, words: list[str], by: str) -> None:
     """`go test PACKAGES` collects files named _test.go and testdata below the packages."""
-    for place in above(step.folder):
-        for name in ("go.mod", "go.sum", "go.work", "go.work.sum", "vendor/modules.txt"):
-            context.place(join(place, name), "it says which modules are used")
+    locks = ("go.mod", "go.sum", "go.work", "go.work.sum", "vendor/modules.txt")
+    context.place_above(step.folder, locks, "it says which modules are used")
     verb = next((word for word in words if not word.startswith("-")), "")
     if verb == "run":
         _go_run(context, step, words[words.index("run") + 1 :], by)
@@ -36,18 +43,8 @@ def go(context: Context, step: Step, words: list[str], by: str) -> None:
         if join(place, "vendor/modules.txt") in context.tree.paths:
             for package in only_for_tests(context.tree, place):
                 context.collect(inside(package, "*"), "only tests import it", "fixture")
-    packages, is_value = [], False
-    for word in words[words.index(verb) + 1 :]:
-        if is_value or word.startswith("-"):
-            is_value = not is_value and word.lstrip("-") in (
-                "run", "skip", "count", "timeout", "tags", "bench", "coverprofile", "p", "parallel",
-                "cpu", "exec", "mod", "C", "o", "shuffle", "covermode", "coverpkg", "vet",
-            )  # fmt: skip
-        elif word == "--args":
-            break
-        else:
-            packages.append(word)
-    for package in packages or ["."]:
+    rest = words[words.index(verb) + 1 :]
+    for package in positional(rest, GO_VALUES) or ["."]:
         clean = package.removesuffix("...").rstrip("/")
         base = join(step.folder, clean or ".")
         deep = "**/" * package.endswith("...")
@@ -78,11 +75,9 @@ def _go_run(context: Context, step: Step, words: list[str], by: str) -> None:
 def cargo(context: Context, step: Step, words: list[str], by: str) -> None:
     """`cargo test` collects tests/ of every package, tests in sources, and examples in comments."""
     verb = next((word for word in words if not word.startswith(("-", "+"))), "")
-    for place in above(step.folder):
-        for name in ("Cargo.toml", "Cargo.lock", ".cargo/config.toml", ".cargo/config",
-                     "rust-toolchain.toml", "rust-toolchain", "clippy.toml",
-                     ".config/nextest.toml"):  # fmt: skip
-            context.place(join(place, name), "configuration that cargo reads")
+    names = ("Cargo.toml", "Cargo.lock", ".cargo/config.toml", ".cargo/config", "clippy.toml",
+             "rust-toolchain.toml", "rust-toolchain", ".config/nextest.toml")  # fmt: skip
+    context.place_above(step.folder, names, "configuration that cargo reads")
     if verb not in ("test", "t", "nextest", "run", "r", "llvm-cov", "tarpaulin"):
         return
     manifests = [path for path in context.tree.under(step.folder)
@@ -255,13 +250,12 @@ def dotnet(context: Context, step: Step, words: list[str], by: str) -> None:
                 context.name_folder(folder_of(path), "dotnet test collects it")
                 context.collect(inside(folder_of(path), "**"), "it belongs to a test project")
             context.add(path, "configuration of the build", "config")
-    for place in above(step.folder):
-        for name in ("Directory.Build.props", "Directory.Build.targets", "Directory.Packages.props",
-                     "global.json", "nuget.config", ".runsettings", "*.runsettings"):  # fmt: skip
-            context.place(inside(place, name), "configuration of the build that runs the tests")
+    names = ("Directory.Build.props", "Directory.Build.targets", "Directory.Packages.props",
+             "global.json", "nuget.config", ".runsettings", "*.runsettings")  # fmt: skip
+    context.place_above(step.folder, names, "configuration of the build that runs the tests")
 
 
-def _tool_with_test_folder(*globs: str, config: tuple[str, ...] = ()) -> Callable[..., None]:
+def _tool_with_test_folder(*globs: str, config: tuple[str, ...] = ()) -> Handler:
     def handler(context: Context, step: Step, words: list[str], by: str) -> None:
         """Collect the tests of a tool that keeps them in a separate folder."""
         if words and not {"test", "check", "testOnly", "spec"} & set(words):
@@ -274,7 +268,7 @@ def _tool_with_test_folder(*globs: str, config: tuple[str, ...] = ()) -> Callabl
     return handler
 
 
-HANDLERS: dict[str, Callable[[Context, Step, list[str], str], None]] = {
+HANDLERS: dict[str, Handler] = {
     "go": go,
     "gotestsum": lambda context, step, words, by: go(context, step, ["test", *words], by),
     "cargo": cargo,

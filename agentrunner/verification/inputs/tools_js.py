@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import Any
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.inputs.context import Context, Text
+from agentrunner.verification.inputs.context import Context, Handler, Text, positional
 from agentrunner.verification.inputs.globs import inside, is_glob
 from agentrunner.verification.inputs.interpreters import run_interpreter
 from agentrunner.verification.inputs.shell import Step
@@ -45,14 +44,10 @@ LIST_KEYS = (
 
 def installs(context: Context, folder: str) -> None:
     """Count what says which packages are installed, and packages where Node looks first."""
-    for place in above(folder):
-        for name in INSTALLS:
-            context.place(
-                inside(place, name), "it says what is installed or how code is translated"
-            )
-        context.place(
-            inside(place, "node_modules/**"), "Node finds packages there before others", "runner"
-        )
+    why = "it says what is installed or how code is translated"
+    context.place_above(folder, INSTALLS, why)
+    why = "Node finds packages there before others"
+    context.place_above(folder, ["node_modules/**"], why, "runner")
 
 
 def configured(context: Context, folder: str, program: str) -> tuple[dict[str, Any], str, str]:
@@ -114,14 +109,7 @@ def _collect(context: Context, folder: str, globs: Sequence[str], why: str) -> N
 
 
 def _positional(words: list[str], valued: str) -> list[str]:
-    named, at, takes = [], 0, set(valued.split())
-    while at < len(words):
-        if words[at] in takes:
-            at += 1
-        elif not words[at].startswith("-") and "$" not in words[at]:
-            named.append(words[at])
-        at += 1
-    return named
+    return [word for word in positional(words, valued.split()) if "$" not in word]
 
 
 def _named(
@@ -174,10 +162,8 @@ def node(context: Context, step: Step, words: list[str], by: str) -> bool:
     if not any(word == "--test" or word.startswith("--test=") for word in words):
         return False
     installs(context, step.folder)
-    for option, value in pairwise(words):
-        path = context.existing(step.folder, value)
-        if option in ("-r", "--require", "--import", "--loader") and path:
-            context.add(path, "it is loaded before the tests", "runner")
+    for path in context.files_of(step, words, "-r", "--require", "--import", "--loader"):
+        context.add(path, "it is loaded before the tests", "runner")
     named = _positional(words, "-r --require --import --loader --test-name-pattern --env-file")
     if _named(context, step, named, by, _node_globs) or _names_only_new_tests(context, named):
         return True
@@ -195,9 +181,8 @@ def _node(context: Context, step: Step, words: list[str], by: str) -> None:
         run_interpreter(context, step, words, by)
         return
     tool, position = found
-    for option, value in pairwise(words[: position - 1]):
-        if option in LOADED_FIRST and (path := context.existing(step.folder, value)):
-            context.add(path, "it is loaded before the tests", "runner")
+    for path in context.files_of(step, words[: position - 1], *LOADED_FIRST):
+        context.add(path, "it is loaded before the tests", "runner")
     HANDLERS[tool](context, step, words[position:], by)
 
 
@@ -205,13 +190,11 @@ def jest(context: Context, step: Step, words: list[str], by: str) -> None:
     """jest collects testMatch or testRegex, snapshots, mocks and set-up files."""
     installs(context, step.folder)
     settings, _, place = configured(context, step.folder, "jest")
-    for option, value in pairwise(words):
-        path = context.existing(step.folder, value)
-        if option in ("-c", "--config") and path and path in context.tree.paths:
-            context.add(path, f"{by} names it", "config")
-            text = context.tree.text(path) or ""
-            settings, place = context.tree.json(path) or _read_lists(text), folder_of(path)
-            _count_named_files(context, place, text, path)
+    for path in context.files_of(step, words, "-c", "--config"):
+        context.add(path, f"{by} names it", "config")
+        text = context.tree.text(path) or ""
+        settings, place = context.tree.json(path) or _read_lists(text), folder_of(path)
+        _count_named_files(context, place, text, path)
     globs = texts(settings.get("testMatch"))
     for pattern in texts(settings.get("testRegex")):
         _by_regex(context, place, pattern, "jest collects it by testRegex")
@@ -260,10 +243,8 @@ def mocha(context: Context, step: Step, words: list[str], by: str) -> None:
         settings = {
             "spec": re.findall(r"^\s*(?:-\s*|spec:\s*)[\"']?([^\s\"':#]+\.\w+)", text, re.M)
         }
-    for option, value in pairwise(words):
-        path = context.existing(step.folder, value)
-        if option in ("-r", "--require", "--file", "--config") and path in context.tree.paths:
-            context.add(path, "mocha loads it before the tests", "runner")
+    for path in context.files_of(step, words, "-r", "--require", "--file", "--config"):
+        context.add(path, "mocha loads it before the tests", "runner")
     deep = "--recursive" in words or settings.get("recursive")
     form = f"{'**/' if deep else ''}*.{ANY_JS}"
     named = _positional(words, "-r --require --file -R --reporter -t --timeout -g --grep --config")
@@ -276,7 +257,7 @@ def mocha(context: Context, step: Step, words: list[str], by: str) -> None:
     _collect(context, step.folder, [f"test/{form}"], "mocha collects it by its rules")
 
 
-def _simple(program: str, *globs: str) -> Callable[[Context, Step, list[str], str], None]:
+def _simple(program: str, *globs: str) -> Handler:
     def handler(context: Context, step: Step, words: list[str], by: str) -> None:
         """Collect a tool's globs, those of its configuration first."""
         installs(context, step.folder)
@@ -321,13 +302,11 @@ def tsc(context: Context, step: Step, words: list[str], by: str) -> None:
     """tsc and source linters: count what configures them."""
     installs(context, step.folder)
     context.use("eslint", step.folder, ".eslintignore")
-    for option, value in pairwise(words):
-        path = context.existing(step.folder, value)
-        if option in ("-p", "--project", "-c", "--config") and path in context.tree.paths:
-            context.add(str(path), f"{by} names it", "config")
+    for path in context.files_of(step, words, "-p", "--project", "-c", "--config"):
+        context.add(path, f"{by} names it", "config")
 
 
-HANDLERS: dict[str, Callable[[Context, Step, list[str], str], None]] = {
+HANDLERS: dict[str, Handler] = {
     "node": _node,
     "nodejs": _node,
     "tsx": _node,

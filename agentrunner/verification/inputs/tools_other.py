@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from itertools import pairwise
+from collections.abc import Collection, Sequence
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.inputs.context import Context, Text
+from agentrunner.verification.inputs.context import Context, Handler, Text, positional
 from agentrunner.verification.inputs.globs import inside
 from agentrunner.verification.inputs.interpreters import run_interpreter
 from agentrunner.verification.inputs.references import family_by_first_line, family_of
@@ -18,30 +17,24 @@ GEMS = ("Gemfile", "Gemfile.lock", ".rspec", ".ruby-version", "*.gemspec")
 COMPOSER = ("composer.json", "composer.lock")
 
 
-def _named(context: Context, step: Step, words: list[str], by: str) -> list[str]:
+def _named(
+    context: Context, step: Step, words: Sequence[str], valued: Collection[str] = ()
+) -> list[str]:
     """Return the files and folders that the command names."""
-    found = [context.existing(step.folder, word.partition(":")[0])
-             for word in words if not word.startswith("-")]  # fmt: skip
-    return [path for path in found if path]
+    found = (word.partition(":")[0] for word in positional(words, valued))
+    return [path for word in found if (path := context.existing(step.folder, word))]
 
 
 def rspec(context: Context, step: Step, words: list[str], by: str) -> None:
     """RSpec collects spec/, with its helpers."""
-    for place in above(step.folder):
-        for name in GEMS:
-            context.place(inside(place, name), "configuration that RSpec or bundler reads")
-    named = _named(context, step, words, by)
-    for path in named:
-        if path in context.tree.paths:
-            context.collect(path, f"{by} names it")
+    context.place_above(step.folder, GEMS, "configuration that RSpec or bundler reads")
+    named = _named(context, step, words)
     folders = [path for path in named if path in context.tree.folders]
-    folders = folders or [join(step.folder, "spec")]
-    for folder in folders:
-        context.name_folder(folder, "RSpec collects it")
-        context.collect(inside(folder, "**/*_spec.rb"), "RSpec collects *_spec.rb")
-        context.collect(
-            inside(folder, "**/*_helper.rb"), "RSpec loads it before the tests", "runner"
-        )
+    for path in [*named, *([] if folders else [join(step.folder, "spec")])]:
+        context.collect_named(path, "RSpec", by, "**/*_spec.rb")
+        if path not in context.tree.paths:
+            why = "RSpec loads it before the tests"
+            context.collect(inside(path, "**/*_helper.rb"), why, "runner")
 
 
 def ruby(context: Context, step: Step, words: list[str], by: str) -> None:
@@ -91,16 +84,11 @@ def phpunit(context: Context, step: Step, words: list[str], by: str) -> None:
     for name in (*COMPOSER, "phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"):
         context.place(join(step.folder, name), "configuration that PHPUnit reads")
     configs = [join(step.folder, name) for name in ("phpunit.xml", "phpunit.xml.dist")]
-    bootstraps: list[str] = []
-    for option, value in pairwise(words):
-        path = context.existing(step.folder, value)
-        if option in ("-c", "--configuration") and path in tree.paths:
-            configs.insert(0, str(path))
-            context.add(str(path), f"{by} names it", "config")
-        elif option == "--bootstrap" and path in tree.paths:
-            bootstraps.append(str(path))
-    bare = [word for option, word in pairwise(["", *words]) if option not in PHPUNIT_VALUES]
-    named = [path for path in _named(context, step, bare, by) if path not in configs]
+    bootstraps = [*context.files_of(step, words, "--bootstrap")]
+    for path in context.files_of(step, words, "-c", "--configuration"):
+        configs.insert(0, path)
+        context.add(path, f"{by} names it", "config")
+    named = [path for path in _named(context, step, words, PHPUNIT_VALUES) if path not in configs]
     config = next((path for path in configs if path in tree.paths), "")
     text = tree.text(config) or ""
     place = folder_of(config) if config else step.folder
@@ -113,12 +101,8 @@ def phpunit(context: Context, step: Step, words: list[str], by: str) -> None:
     for path in re.findall(r"<file>([^<]+)</file>", text):
         context.collect(join(place, path.strip()), f"{config} names it")
     for path in named or folders or [join(step.folder, "tests")]:
-        if path in tree.paths:
-            context.collect(path, f"{by} names it")
-        elif path in tree.folders:
-            context.name_folder(path, "PHPUnit collects it")
-            context.collect(inside(path, "**/*Test.php"), "PHPUnit collects *Test.php")
-            context.collect(inside(path, "**/*.phpt"), "PHPUnit collects *.phpt")
+        if path in tree.paths or path in tree.folders:
+            context.collect_named(path, "PHPUnit", by, "**/*Test.php", "**/*.phpt")
     if re.search(r"pest", step.words[0]):
         context.collect(inside(step.folder, "tests/**"), "Pest collects it")
     for path in bootstraps:  # once it is known what is a test
@@ -188,24 +172,14 @@ def prove(context: Context, step: Step, words: list[str], by: str) -> None:
     context.place(join(step.folder, ".proverc"), "configuration that prove reads")
     for name in ("cpanfile", "Makefile.PL", "Build.PL", "dist.ini"):
         context.place(join(step.folder, name), "it says what is installed or built")
-    rest, at = [], 0
-    while at < len(words):
-        if words[at] in ("-j", "-e", "-I", "-P", "--exec", "-a", "--formatter", "-M"):
-            at += 1
-        elif not words[at].startswith("-"):
-            rest.append(words[at])
-        at += 1
+    valued = ("-j", "-e", "-I", "-P", "--exec", "-a", "--formatter", "-M")
     deep = "**/" * any(re.fullmatch(r"-\w*r\w*|--recurse", word) for word in words)
-    for path in _named(context, step, rest, by) or [join(step.folder, "t")]:
-        if path in context.tree.paths:
-            context.collect(path, f"{by} names it")
-            _follow_script(context, step, path)
-        else:
-            context.name_folder(path, "prove collects it")
-            glob = inside(path, f"{deep}*.t")
-            context.collect(glob, "prove collects *.t")
-            for found in context.tree.matching(glob):
-                _follow_script(context, step, found)
+    for path in _named(context, step, words, valued) or [join(step.folder, "t")]:
+        context.collect_named(path, "prove", by, f"{deep}*.t")
+        is_file = path in context.tree.paths
+        glob = inside(path, f"{deep}*.t")
+        for found in [path] if is_file else context.tree.matching(glob):
+            _follow_script(context, step, found)
     context.place(
         inside(step.folder, "lib/Test/**"), "Perl finds it before Test:: modules", "runner"
     )
@@ -220,12 +194,8 @@ def _follow_script(context: Context, step: Step, path: str) -> None:
 
 def bats(context: Context, step: Step, words: list[str], by: str) -> None:
     """bats collects the files and folders that are named."""
-    for path in _named(context, step, words, by):
-        if path in context.tree.paths:
-            context.collect(path, f"{by} names it")
-        else:
-            context.name_folder(path, f"{by} names it")
-            context.collect(inside(path, "**/*.bats"), "bats collects *.bats")
+    for path in _named(context, step, words):
+        context.collect_named(path, "bats", by, "**/*.bats")
 
 
 def cucumber(context: Context, step: Step, words: list[str], by: str) -> None:
@@ -239,12 +209,12 @@ def shellspec(context: Context, step: Step, words: list[str], by: str) -> None:
     """shellspec and busted collect spec/."""
     program = step.words[0].rpartition("/")[2]
     context.use(program, step.folder, f".{program}")
-    for path in _named(context, step, words, by) or [join(step.folder, "spec")]:
+    for path in _named(context, step, words) or [join(step.folder, "spec")]:
         context.name_folder(path, f"{program} collects it")
         context.collect(inside(path, "**/*_spec.*"), f"{program} collects *_spec")
 
 
-HANDLERS: dict[str, Callable[[Context, Step, list[str], str], None]] = {
+HANDLERS: dict[str, Handler] = {
     "rspec": rspec,
     "ruby": ruby,
     "phpunit": phpunit,

@@ -6,10 +6,10 @@ import configparser
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
 
-from agentrunner.verification.inputs.context import Context
+from agentrunner.verification.inputs.context import Context, Handler, positional
 from agentrunner.verification.inputs.globs import inside
+from agentrunner.verification.inputs.interpreters import hand_over
 from agentrunner.verification.inputs.runner_scripts import tools_started
 from agentrunner.verification.inputs.shell import Step
 from agentrunner.verification.inputs.tree import Tree, above, folder_of, join
@@ -69,11 +69,7 @@ def python(context: Context, step: Step, words: list[str], by: str, take: Take) 
         _django(context, path, by)
         return
     _file(context, step, path, rest, by)
-    for word in rest:
-        value = word.partition("=")[2] if word.startswith("-") else word
-        data = context.existing(step.folder, value) if value else None
-        if data and data in context.tree.paths:
-            context.data.setdefault(data, f"{by} hands it to {words[at]}")
+    hand_over(context, replace(step, words=(words[at],)), rest, by)
 
 
 def _file(context: Context, step: Step, path: str, words: list[str], by: str) -> None:
@@ -107,11 +103,8 @@ def _module(
 
 def installs(context: Context, folder: str) -> None:
     """Count what says which packages are installed, and what Python runs when it starts."""
-    for place in above(folder):
-        for name in INSTALLS:
-            context.place(inside(place, name), "it says which packages are installed")
-        for name in STARTS:
-            context.place(inside(place, name), "Python runs it at its start", "runner")
+    context.place_above(folder, INSTALLS, "it says which packages are installed")
+    context.place_above(folder, STARTS, "Python runs it at its start", "runner")
 
 
 def pytest(context: Context, step: Step, words: list[str], by: str) -> None:
@@ -123,9 +116,9 @@ def pytest(context: Context, step: Step, words: list[str], by: str) -> None:
     why = "configuration that pytest reads"
     context.programs.update(("pytest", "coverage"))
     bases = [join(folder, word.partition("::")[0]) for word in named]
-    for place in {place for base in [folder, *bases] for place in above(base)}:
-        for name in (*PYTEST_INI, "tox.ini", "setup.cfg", "pyproject.toml", ".coveragerc"):
-            context.place(join(place, name), why)
+    for base in (folder, *bases):
+        names = (*PYTEST_INI, "tox.ini", "setup.cfg", "pyproject.toml", ".coveragerc")
+        context.place_above(base, names, why)
     for option, value in options:
         path = context.existing(folder, value) if value else None
         if option in ("-c", "--config-file") and path:
@@ -319,10 +312,8 @@ def behave(context: Context, step: Step, words: list[str], by: str) -> None:
     """behave collects features, their steps and environment."""
     installs(context, step.folder)
     context.use("behave", step.folder, ".behaverc", "setup.cfg", "tox.ini", "pyproject.toml")
-    named = [
-        path for word in words if not word.startswith("-")
-        if (path := context.existing(step.folder, word.partition(":")[0]))
-    ]  # fmt: skip
+    found = (word.partition(":")[0] for word in positional(words))
+    named = [path for word in found if (path := context.existing(step.folder, word))]
     bases = {path if path in context.tree.folders else folder_of(path) for path in named}
     bases = bases or {join(step.folder, "features")}
     for base in bases:
@@ -333,20 +324,17 @@ def behave(context: Context, step: Step, words: list[str], by: str) -> None:
         context.collect(inside(top, "**/environment.py"), "behave loads it", "runner")
 
 
-def _tool_with_pyproject(program: str) -> Callable[[Context, Step, list[str], str], None]:
+def _tool_with_pyproject(program: str) -> Handler:
     def handler(context: Context, step: Step, words: list[str], by: str) -> None:
         """Count the configuration of a tool that reads pyproject.toml, setup.cfg, tox.ini too."""
         context.use(program, step.folder, "pyproject.toml", "setup.cfg", "tox.ini", f".{program}")
-        for option, value in pairwise(words):
-            if option in ("--config", "--config-file", "--rcfile", "-c"):
-                path = context.existing(step.folder, value)
-                if path and path in context.tree.paths:
-                    context.add(path, f"{by} configures {program} with it", "config")
+        for path in context.files_of(step, words, "--config", "--config-file", "--rcfile", "-c"):
+            context.add(path, f"{by} configures {program} with it", "config")
 
     return handler
 
 
-HANDLERS: dict[str, Callable[[Context, Step, list[str], str], None]] = {
+HANDLERS: dict[str, Handler] = {
     "pytest": pytest,
     "py.test": pytest,
     "pytest-3": pytest,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from msgspec import Struct
@@ -23,14 +23,18 @@ class BothTrees(Struct, frozen=True, dict=True):
     new: Mapping[str, Entry]
     read_old: ReadFile
     read: ReadFile
-    product: Collection[str]
+    product: Sequence[str]
     """Paths of the old tree that decide nothing."""
+    work: Sequence[str]
+    """Changed paths of the product: others are now, new or gone."""
 
     @classmethod
-    def of(cls, snapshots: Snapshots, old: str, new: str, product: Collection[str]) -> BothTrees:
+    def of(
+        cls, snapshots: Snapshots, old: str, new: str, product: Sequence[str], work: Sequence[str]
+    ) -> BothTrees:
         """List two trees. Blocks. Raises GitFailed and OSError."""
         readers = snapshots.reader(old), snapshots.reader(new)
-        return cls(snapshots.list(old), snapshots.list(new), *readers, product)
+        return cls(snapshots.list(old), snapshots.list(new), *readers, product, work)
 
     @cached_property
     def code(self) -> list[str]:
@@ -41,3 +45,9 @@ class BothTrees(Struct, frozen=True, dict=True):
     def changed(self) -> list[str]:
         """Those of them that are others now, or gone."""
         return [one for one in self.code if self.old[one] != self.new.get(one)]
+
+    @cached_property
+    def tests(self) -> list[str]:
+        """Changed paths beside the work: tests, and what decides what these say."""
+        changed = (one for one in {*self.old, *self.new} if self.old.get(one) != self.new.get(one))
+        return sorted(set(changed).difference(self.work))

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.results.model import ReadFile
+from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.syntax.emptied_functions import emptied
 from agentrunner.verification.syntax.functions import Function, functions_of, normal
 from agentrunner.verification.syntax.languages import Parsed, language_of, parse
-from agentrunner.verification.syntax.regions import regions_of_tests
+from agentrunner.verification.syntax.regions import is_in_test
 
 GONE = "`{}` of {} is gone, and the requirements do not speak of that"
 IDLE = "`{}` of {} does nothing any more, and the requirements do not speak of that"
@@ -50,52 +50,41 @@ STAYS = lazy_regex(
 KEPT_ENDINGS = (".lock", ".snap", ".pyc", ".map", ".min.js", ".log", ".sum")
 
 
-def collateral(
-    deleted: Iterable[str],
-    product: Sequence[str],
-    others: Sequence[str],
-    read_old: ReadFile,
-    read: ReadFile,
-    asked: str,
-) -> str:
+def collateral(trees: BothTrees, asked: str) -> str:
     """What is gone or touched against the requirements, or beside them; else "".
 
-    `product` are the changed files of the product, `deleted` those of them that are gone, and
-    `others` other changed files: tests that followed a name say that it was meant to go. Blocks.
+    Tests that followed a name say that it was meant to go. Blocks.
     """
     for hit in STAYS.finditer(asked):
         name = next(one for one in hit.groups() if one)
-        for path in product:
+        for path in trees.work:
             if path == name or path.endswith(f"/{name}") or (name[-1] == "/" and name in path):
                 return TOUCHED.format(path, " ".join(hit[0].split()))
     if TAKES_AWAY.search(asked):
         return ""
-    new = {path: read(path) for path in product}
-    gone = [
-        path
-        for path in sorted(deleted)
-        if not path.endswith(KEPT_ENDINGS) and not _is_named(path, asked)
-    ]
-    for path in gone:
-        if not _stands_elsewhere(read_old(path) or b"", new.values()):
+    read_old, read = trees.read_old, trees.read
+    new = {path: read(path) for path in trees.work}
+    for path in (one for one in sorted(trees.product) if one not in trees.new):
+        is_kept = not path.endswith(KEPT_ENDINGS) and posixpath.basename(path) not in asked
+        if is_kept and not _stands_elsewhere(read_old(path) or b"", new.values()):
             return FILE_GONE.format(path)
-    followed = [(read_old(path) or b"", read(path) or b"") for path in others]
-    for path in product:
-        if what := _lost(path, read_old, new, followed, asked):
+    followed = [(read_old(path) or b"", read(path) or b"") for path in trees.tests]
+    for path in trees.work:
+        if what := _lost(path, read_old(path), new, followed, asked):
             return what
     return ""
 
 
 def _lost(
     path: str,
-    read_old: ReadFile,
+    before: bytes | None,
     new: dict[str, bytes | None],
     followed: Sequence[tuple[bytes, bytes]],
     asked: str,
 ) -> str:
     """What is wrong with the functions of a file: one does nothing now, or one that stood for
     others to use stands nowhere."""
-    language, before, after = language_of(path), read_old(path), new.get(path)
+    language, after = language_of(path), new.get(path)
     if language is None or before is None or after is None:
         return ""
     old, now = parse(before, language), parse(after, language)
@@ -134,12 +123,7 @@ def _does_nothing(function: Function) -> bool:
 
 def _own(parsed: Parsed) -> list[Function]:
     """The functions of a file outside of its tests."""
-    tests = regions_of_tests(parsed.source, parsed.language)
-    return [
-        one
-        for one in functions_of(parsed)
-        if not any(test.holds(one.node.start_byte) for test in tests)
-    ]
+    return [one for one in functions_of(parsed) if not is_in_test(parsed, one.node)]
 
 
 def _used_inside(parsed: Parsed, function: Function, word: re.Pattern[bytes]) -> bool:
@@ -147,10 +131,6 @@ def _used_inside(parsed: Parsed, function: Function, word: re.Pattern[bytes]) ->
     node = function.node
     rest = parsed.source[: node.start_byte] + parsed.source[node.end_byte :]
     return bool(word.search(rest))
-
-
-def _is_named(path: str, asked: str) -> bool:
-    return posixpath.basename(path) in asked
 
 
 def _stands_elsewhere(text: bytes, others: Iterable[bytes | None]) -> bool:

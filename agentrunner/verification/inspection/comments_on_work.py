@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from agentrunner.text.content_words import content_words
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.results.model import ReadFile
+from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.subject_words import has_any
 from agentrunner.verification.syntax.tokens import added_comments
 
@@ -42,24 +41,25 @@ LATER = lazy_regex(r"\b(?:TODO|FIXME|XXX|TBD)\b(?:\(\w+\))?[-:\s]*(?P<what>[^.\n
 SAYS = "{}:{} says `{}`: the work itself calls what was asked for not done"
 
 
-def only_comments(paths: Sequence[str], asked: str) -> str:
-    """What is wrong with work that changed comments alone, in files at `paths`; else "".
+def only_comments(trees: BothTrees, asked: str) -> str:
+    """What is wrong with work that changed comments alone; else "".
 
     Nothing is where the text of what was asked for speaks of wording or layout.
     """
+    paths = trees.work
     return "" if not paths or ABOUT_TEXT.search(asked) else ONLY_COMMENTS.format(paths[0])
 
 
-def unfinished(paths: Sequence[str], read_old: ReadFile, read: ReadFile, asked: str) -> str:
+def unfinished(trees: BothTrees, asked: str) -> str:
     """A new comment by which what was asked for is not done yet, with its place; else "".
 
     It says that the code stands for other code, or puts off something that was asked for. What
     the requirements say themselves (a dummy, a simulation) is the work. Blocks.
     """
     words = content_words(asked)
-    for path in paths[:MOST_FILES]:
-        after = read(path) or b""
-        for start, raw in added_comments(path, read_old(path) or b"", after):
+    for path in trees.work[:MOST_FILES]:
+        after = trees.read(path) or b""
+        for start, raw in added_comments(path, trees.read_old(path) or b"", after):
             text = " ".join(raw.encode("latin-1").decode("utf-8", "replace").split())
             line = after.count(b"\n", 0, start) + 1
             hit = UNFINISHED.search(text)

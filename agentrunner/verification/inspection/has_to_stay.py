@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from msgspec import Struct
 
@@ -70,11 +70,10 @@ class Kept(Struct, frozen=True):
     """The module in which it has to stay, as the sentence writes it."""
 
 
-def gone_though_kept(trees: BothTrees, product: Collection[str], wanted: str) -> str:
+def gone_though_kept(trees: BothTrees, wanted: str) -> str:
     """What the text wants kept that the old product has and the new one has not; else "".
 
-    `product` are the paths of the product that the work changed or made. Blocks. Raises GitFailed
-    and OSError.
+    Blocks. Raises GitFailed and OSError.
     """
     for one in _kept_in(wanted):
         name, shown = one.name, one.shown
@@ -86,7 +85,7 @@ def gone_though_kept(trees: BothTrees, product: Collection[str], wanted: str) ->
         home = [path for path in trees.changed if one.place and _is_of(path, one.place)]
         if home and not is_lost(word, Files(home, trees.read_old), Files((), trees.read)):
             home = []  # it was never there
-        there = [path for path in product if not home or _is_of(path, one.place)]
+        there = [path for path in trees.work if not home or _is_of(path, one.place)]
         if is_lost(word, Files(home or trees.changed, trees.read_old), Files(there, trees.read)):
             others = () if home else set(trees.code).difference(trees.changed)
             if not any(_declares(word, path, trees.read) for path in others):

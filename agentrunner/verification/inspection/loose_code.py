@@ -7,43 +7,34 @@ that is tested.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 
 from tree_sitter import Node
 
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.results.model import ReadFile
+from agentrunner.verification.inspection.both_trees import MOST_READ, BothTrees
 from agentrunner.verification.subject_words import has_any
 from agentrunner.verification.syntax.functions import altered, functions_of
 from agentrunner.verification.syntax.languages import Parsed, is_comment, language_of, parse
-from agentrunner.verification.syntax.regions import regions_of_tests
+from agentrunner.verification.syntax.regions import is_in_test
 
 LOOSE = (
     "no code of the project uses `{}` of {}, which is new, and what the requirements speak of"
     " ({}) is as it was"
 )
-MOST_READ = 500
-"""So many other files of the product are searched."""
 TEXTS = (".md", ".rst", ".txt")
 
 
-def loose_code(
-    product: Sequence[str],
-    others: Iterable[str],
-    read_old: ReadFile,
-    read: ReadFile,
-    asked: str,
-) -> str:
+def loose_code(trees: BothTrees, asked: str) -> str:
     """What is wrong with work that consists of new code which stands beside everything; else "".
 
-    `product` are the files of the work, `others` those of the product that it left alone. Nothing
-    is wrong where any old code was changed, where code of the work runs when its file is loaded,
-    where something else names or uses it, or where the text speaks of nothing that was there.
-    Blocks.
+    Nothing is wrong where any old code was changed, where code of the work runs when its file is
+    loaded, where something else names or uses it, or where the text speaks of nothing that was
+    there. Blocks.
     """
     if not all(one.isascii() for one in asked if one.isalpha()):
         return ""  # code has English words: another language cannot be compared with it
-    code = [path for path in product if not path.endswith(TEXTS)]
+    read_old, read = trees.read_old, trees.read
+    code = [path for path in trees.work if not path.endswith(TEXTS)]
     added: list[tuple[str, str]] = []
     stood: set[str] = set()
     for path in code:
@@ -53,7 +44,9 @@ def loose_code(
         if new is None or (before is not None and old is None):
             return ""
         if before is None:
-            names, loads = _names(new), _runs(new)
+            # What a new file does when it is loaded may hang it in somewhere.
+            loads = any("expression" in one.type or "if_" in one.type for one in _beside(new))
+            names = _names(new)
             names = [*names, re.split(r"[./]", path.removesuffix(".py"))[-1]] if names else []
         else:
             assert old is not None
@@ -65,7 +58,7 @@ def loose_code(
     if not added:
         return ""
     texts = [read(path) or b"" for path in code]
-    for path in list(others)[:MOST_READ]:
+    for path in [one for one in trees.product if one not in trees.work][:MOST_READ]:
         text, language = read(path), language_of(path)
         if text is None:
             continue
@@ -106,28 +99,21 @@ def _names_added(old: Parsed, new: Parsed) -> list[str]:
     return sorted({one.name.split(".")[0] for one in changed})
 
 
-def _runs(parsed: Parsed) -> bool:
-    """Whether a new file does anything when it is loaded: it may hang itself in somewhere."""
-    return any("expression" in one.type or "if_" in one.type for one in _beside(parsed))
-
-
 def _differs_beside(old: Parsed, new: Parsed) -> bool:
     """Whether statements beside functions and imports differ."""
-    texts = ([" ".join(p.text(one).split()) for one in _beside(p)] for p in (old, new))
-    before, after = texts
+    before, after = ([" ".join(p.text(one).split()) for one in _beside(p)] for p in (old, new))
     return before != after
 
 
 def _beside(parsed: Parsed) -> list[Node]:
     """The top-level statements that are no functions, classes, imports or comments."""
-    tests = regions_of_tests(parsed.source, parsed.language)
     kinds = ("function", "class", "import", "method", "package", "decorated", "func", "impl")
     return [
         one
         for one in parsed.root.named_children
         if not is_comment(one)
         and not any(kind in one.type for kind in kinds)
-        and not any(test.holds(one.start_byte) for test in tests)
+        and not is_in_test(parsed, one)
         and not (one.type == "expression_statement" and "string" in one.named_children[0].type)
     ]
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection
 
 from agentrunner.verification.inputs.references import References, family_of
 from agentrunner.verification.inputs.tree import Tree
@@ -18,17 +17,17 @@ BY_FILE = ("python", "javascript", "c", "ruby")
 """Languages in which an import names a file."""
 
 
-def lost_file(trees: BothTrees, product: Collection[str]) -> str:
+def lost_file(trees: BothTrees) -> str:
     """What an import of the product leads to and only the old tree has; else "".
 
-    `product` are the changed files of the product. Blocks. Raises GitFailed and OSError.
+    Blocks. Raises GitFailed and OSError.
     """
     gone = {one for one in trees.old if one not in trees.new and family_of(one) in BY_FILE}
     if not gone:
         return ""
     now = References(Tree(trees.new, trees.read))
     before = References(Tree({*trees.new, *gone}, trees.read))
-    for path in dict.fromkeys([*trees.code, *product]):
+    for path in dict.fromkeys([*trees.code, *trees.work]):
         if path not in trees.new or family_of(path) not in BY_FILE:
             continue
         for lost in sorted(before.imports(path)[0] & gone):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentences
-from agentrunner.verification.results.model import ReadFile
+from agentrunner.verification.inspection.both_trees import BothTrees
 
 NOT_FAILING = (
     "nothing in the work raises an error and no test of it asks for one, and the requirements"
@@ -32,21 +30,17 @@ ASKS_TO_FAIL = lazy_regex(
 """What tests say that await a failure."""
 
 
-def nothing_fails(
-    product: Collection[str], tests: Collection[str], read_old: ReadFile, read: ReadFile, asked: str
-) -> str:
-    """What is wrong where something has to fail and nothing of the work does; else "". Blocks.
-
-    `product` and `tests` are the changed files.
-    """
+def nothing_fails(trees: BothTrees, asked: str) -> str:
+    """What is wrong where something has to fail and nothing of the work does; else "". Blocks."""
     parts = sentences(asked, semicolons=True)
     wish = next((one for one in parts if HAS_TO_FAIL.search(one) and not DENIED.search(one)), None)
     if wish is None:
         return ""
-    for path in (*product, *tests):
-        pattern = ASKS_TO_FAIL if path in tests else FAILS
+    for path in (*trees.work, *trees.tests):
+        pattern = ASKS_TO_FAIL if path in trees.tests else FAILS
         before, after = (
-            pattern.findall((one(path) or b"").decode("latin-1")) for one in (read_old, read)
+            pattern.findall((read(path) or b"").decode("latin-1"))
+            for read in (trees.read_old, trees.read)
         )
         if len(after) > len(before):
             return ""

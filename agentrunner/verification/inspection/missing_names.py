@@ -6,12 +6,14 @@ import builtins
 import keyword
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.mentions import alone
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inspection.left_as_it_was import DOCUMENTS
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.stated_names import (
     names_of_criterion,
@@ -55,40 +57,29 @@ def missing_names(
     if not (named or given or called or others or quoted_lists(asked)):
         return ""
     new, old = snapshots.list(new_tree), snapshots.list(old_tree)
+    was, now = (partial(_not_in, snapshots.reader(tree)) for tree in (old_tree, new_tree))
     changed = [path for path, entry in new.items() if old.get(path) != entry]
-    gone = [path for path, entry in old.items() if new.get(path) != entry]
-    same = [path for path in new if old.get(path) == new[path]]
-    with_trees = [path for path in changed if language_of(path) is not None]
-    without = [path for path in changed if language_of(path) is None]
+    code, plain = _by_grammar(changed)
+    old_code, old_plain = _by_grammar(old)
     pages = {one: text for one, text in others.items() if text.endswith(DOCUMENTS)}
     others = {one: text for one, text in others.items() if one not in pages}
     wanted = {_defined(one): text for one, text in named.items()}
-    wanted = _not_in(snapshots, new_tree, with_trees, wanted)
     # A parameter of that name was none before either.
-    before = [*gone, *same]
-    code = [path for path in before if language_of(path) is not None]
-    wanted = _not_in(snapshots, old_tree, code, wanted)
+    wanted = was(old_code, now(code, wanted))
     wanted = {_word(one): text for one, text in named.items() if text in wanted.values()}
-    wanted = _not_in(snapshots, new_tree, without, wanted)
-    plain = [path for path in before if language_of(path) is None]
-    wanted = _not_in(snapshots, old_tree, plain, wanted)
+    wanted = was(old_plain, now(plain, wanted))
     spelt = {_spelt(one): text for one, text in given.items()}
     spelt |= {_in_any_case(one): text for one, text in called.items()}
     spelt |= {re.compile(to_bytes(one)): text for one, text in others.items()}
-    spelt = _not_in(snapshots, new_tree, changed, spelt, code=True)
-    spelt |= _not_in(
-        snapshots,
-        new_tree,
-        changed,
-        {re.compile(to_bytes(one)): text for one, text in pages.items()},
-    )
-    spelt = _not_in(snapshots, old_tree, [*gone, *same], spelt)
+    spelt = now(changed, spelt, code=True)
+    spelt |= now(changed, {re.compile(to_bytes(one)): text for one, text in pages.items()})
+    spelt = was(old, spelt)
     missing = [*wanted.values(), *spelt.values()]
     for row in quoted_lists(asked):
         listed = {re.compile(to_bytes(re.escape(one))): f'"{one}"' for one in row}
-        absent = _not_in(snapshots, new_tree, changed, listed, code=True)
+        absent = now(changed, listed, code=True)
         if absent and len(absent) < len(listed):  # what is given by these words is given in part
-            missing += _not_in(snapshots, old_tree, [*gone, *same], absent).values()
+            missing += was(old, absent).values()
     return NOWHERE.format(missing[0]) if missing else ""
 
 
@@ -136,16 +127,20 @@ def _is_in(checked: str, name: str) -> bool:
     return bool(re.search(alone(name), checked))
 
 
+def _by_grammar(paths: Collection[str]) -> tuple[list[str], list[str]]:
+    """Files in a language with a grammar, and the others."""
+    code = [path for path in paths if language_of(path) is not None]
+    return code, [path for path in paths if language_of(path) is None]
+
+
 def _not_in(
-    snapshots: Snapshots,
-    tree: str,
+    read: ReadFile,
     paths: Iterable[str],
     wanted: dict[re.Pattern[bytes], str],
     *,
     code: bool = False,
 ) -> dict[re.Pattern[bytes], str]:
     """Those of the patterns that no file has; with `code` comments and documents do not count."""
-    read = snapshots.reader(tree)
     for path in sorted(paths)[:MOST_FILES]:
         if not wanted:
             break

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentences
 from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
-from agentrunner.verification.results.model import ReadFile
+from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import without_regions
 from agentrunner.verification.syntax.tokens import without_comments
@@ -31,21 +31,17 @@ DECLARES = (
 DECLARES_MEMBER = DECLARES + r"|^\s*{0}\s*(?:[,({{].*)?$"
 
 
-def only_declared(product: Collection[str], read_old: ReadFile, read: ReadFile, asked: str) -> str:
-    """What is wrong where a new error of the work is never raised or returned; else "". Blocks.
-
-    `product` are the changed files of the product.
-    """
+def only_declared(trees: BothTrees, asked: str) -> str:
+    """What is wrong where a new error of the work is never raised or returned; else "". Blocks."""
     wished = {
         name: " ".join(sentence.split())[:120]
         for sentence in sentences(asked, semicolons=True)
         for name in sorted(identifiers(sentence))
     }
     of_errors = {hit[2] for hit in MEMBER.finditer(asked) if IS_ERROR.search(hit[1])}
-    lines = [line for path in product for line in _lines(path, read(path))]
-    before = {
-        word for path in product for line in _lines(path, read_old(path)) for word in _words(line)
-    }
+    lines = [line for path in trees.work for line in _lines(path, trees.read(path))]
+    former = [line for path in trees.work for line in _lines(path, trees.read_old(path))]
+    before = {word for line in former for word in _words(line)}
     for name, sentence in wished.items():
         if name in before:
             continue

@@ -5,8 +5,6 @@ What the test asks is not what the program runs then: `page.js` beside the folde
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from agentrunner.verification.inputs.references import References, family_of
 from agentrunner.verification.inputs.tree import Tree
 from agentrunner.verification.inspection.both_trees import MOST_READ, BothTrees
@@ -17,12 +15,12 @@ from agentrunner.verification.syntax.languages import language_of
 TAKEN = "{} imports {} now, and {}, which it imported, stays as it was"
 
 
-def taken_place(trees: BothTrees, product: Collection[str]) -> str:
+def taken_place(trees: BothTrees) -> str:
     """A file that an unchanged one outside of the product imports no more, with the new one; or "".
 
-    `product` are the changed files of the product. Blocks. Raises GitFailed and OSError.
+    Blocks. Raises GitFailed and OSError.
     """
-    new = {one for one in product if one not in trees.old and family_of(one) in BY_FILE}
+    new = {one for one in trees.work if one not in trees.old and family_of(one) in BY_FILE}
     if not new:
         return ""
     code = frozenset(trees.product)

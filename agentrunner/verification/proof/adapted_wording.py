@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from agentrunner.git.restore import Entry
 from agentrunner.verification.adapted_tests import with_guarded_imports
 from agentrunner.verification.findings import tests_changed
 from agentrunner.verification.proof.case import Case
@@ -38,7 +37,7 @@ async def hold_adapted(exam: Examination, case: Case) -> bool:
     """
     differential, adapted = exam.differential, sorted(exam.differential.adapted_by_words)
     paths = await asyncio.to_thread(
-        lambda: [one for one in adapted if differential.counts(one, exam.world.old, [case.target])]
+        lambda: [one for one in adapted if differential.counts(one, case.target)]
     )
     if not paths:
         return True
@@ -54,7 +53,7 @@ async def _problem(exam: Examination, case: Case, paths: Sequence[str]) -> str:
     """Why a test did not have to change; "" where each had to."""
     if case.now is None:
         return UNKNOWN.format(paths[0])
-    tests = await asyncio.to_thread(_reworded, exam, case, case.now, paths)
+    tests = await asyncio.to_thread(_reworded, exam, case, paths)
     if not tests:
         of_these = (in_repo(one.file, case.target.cwd) in paths for one in case.now.tests)
         return "" if any(of_these) else UNKNOWN.format(paths[0])
@@ -105,17 +104,16 @@ class _Reworded(Struct, frozen=True):
         )
 
 
-def _reworded(exam: Examination, case: Case, now: Results, paths: Sequence[str]) -> list[_Reworded]:
+def _reworded(exam: Examination, case: Case, paths: Sequence[str]) -> list[_Reworded]:
     """The tests of these files that say something else now. Blocks."""
-    was, read = exam.readers()
     found: dict[tuple[str, str], _Reworded] = {}
-    for test in now.tests:
+    for test in case.results.tests:
         path = in_repo(test.file, case.target.cwd)
-        language, text = language_of(path), was(path) if path in paths else None
+        language, text = language_of(path), exam.world.was(path) if path in paths else None
         if language is None or text is None:
             continue
         before = definition(text, language, test.name)
-        if before is None or before == definition(read(path) or b"", language, test.name):
+        if before is None or before == definition(exam.world.now(path) or b"", language, test.name):
             continue
         name = _name_in(path, text, test.name)
         found.setdefault((path, name), _Reworded(test.name, path, name, text))
@@ -124,8 +122,8 @@ def _reworded(exam: Examination, case: Case, now: Results, paths: Sequence[str])
 
 def _name_in(path: str, source: bytes, name: str) -> str:
     """The name in its file of a test that is reported; "" for none."""
-    span = find_test(source, language_of(path) or "", name)
-    return span.name if span else ""
+    found = find_test(source, language_of(path) or "", name)
+    return found.span.name if found else ""
 
 
 def _as_worded_before(path: str, before: bytes, after: bytes) -> bytes:
@@ -145,14 +143,10 @@ def _with_files(
     made_of: Callable[[str, bytes, bytes], bytes],
 ) -> str:
     """A tree with other texts of files, made of their paths, old and new texts. Blocks."""
-    snapshots = exam.verifier.snapshots
-    was, now = exam.readers()
-    entries = snapshots.list(exam.world.new)
-    made: dict[str, Entry | None] = {
-        path: (
-            entries[path][0],
-            snapshots.write_blob(made_of(path, was(path) or b"", now(path) or b"")),
-        )
-        for path in paths
+    world = exam.world
+    entries = world.snapshots.list(world.new)
+    texts = {path: made_of(path, world.was(path) or b"", world.now(path) or b"") for path in paths}
+    made = {
+        path: (entries[path][0], world.snapshots.write_blob(text)) for path, text in texts.items()
     }
-    return snapshots.combine(tree, made)
+    return world.snapshots.combine(tree, made)

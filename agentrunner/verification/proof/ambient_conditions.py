@@ -15,11 +15,10 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.findings import only_in_tests
+from agentrunner.verification.findings import about_work
 from agentrunner.verification.inputs.test_detection import path_words
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.conditions import Condition, ambient_conditions
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.trees import with_edits
@@ -39,7 +38,7 @@ class _Place(Struct, frozen=True):
 
 
 async def stopped_for_ambient_conditions(
-    exam: Examination, case: Case, now: Results, names: Sequence[str], asked: str
+    exam: Examination, case: Case, names: Sequence[str], asked: str
 ) -> bool:
     """Whether a finding stops the examination, as the work goes by what is around its tests.
 
@@ -50,7 +49,7 @@ async def stopped_for_ambient_conditions(
         one = place.condition
         always, never = [
             await asyncio.to_thread(
-                with_edits, exam.verifier.snapshots, exam.world.new, {place.path: [edit]}
+                with_edits, exam.world.snapshots, exam.world.new, {place.path: [edit]}
             )
             for edit in (one.always, one.never)
         ]
@@ -61,10 +60,11 @@ async def stopped_for_ambient_conditions(
             continue  # both ways are alike, or both are asked for
         whole = await exam.run(case.target, other)
         if whole.results is None or any(
-            test.outcome == "passed" and not whole.results.passed(test.name) for test in now.tests
+            test.outcome == "passed" and not whole.results.passed(test.name)
+            for test in case.results.tests
         ):
             continue
-        found = only_in_tests(WHY.format(place.path, one.line, one.text, red))
+        found = about_work("only in tests", WHY.format(place.path, one.line, one.text, red))
         if exam.report.stopped_by(found, case.target.id):
             return True
     return False
@@ -72,12 +72,10 @@ async def stopped_for_ambient_conditions(
 
 def _places(exam: Examination, case: Case, asked: str) -> list[_Place]:
     """Where the work goes by its surroundings without being asked to. Blocks."""
-    snapshots, world = exam.verifier.snapshots, exam.world
-    was, read = snapshots.reader(world.old), snapshots.reader(world.new)
-    sources = [path for path in world.product if language_of(path)]
-    if not sources:
+    world = exam.world
+    if not any(map(language_of, world.product)):
         return []
-    paths = snapshots.list(world.new)
+    paths = world.snapshots.list(world.new)
     modules = {PurePosixPath(path).stem for path in paths if language_of(path)}
     modules |= {PurePosixPath(path).parent.name for path in paths if language_of(path)}
     inputs = exam.differential.inputs(world.new, [case.target])
@@ -85,8 +83,7 @@ def _places(exam: Examination, case: Case, asked: str) -> list[_Place]:
     named = {word.lower() for word in WORD.findall(asked)} - of_tests
     return [
         _Place(path, one)
-        for path in sources
-        if (source := read(path)) is not None
-        for one in ambient_conditions(was(path), source, language_of(path) or "", modules)
+        for path, language, before, after in world.sources()
+        for one in ambient_conditions(before, after, language, modules)
         if not any(word in other for word in named for other in one.words)
     ][:MOST_TRIED]

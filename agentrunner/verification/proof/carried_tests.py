@@ -25,14 +25,14 @@ from agentrunner.verification.syntax.languages import language_of
 MOST_MOVED = 20
 
 
-async def hold_as_worded(exam: Examination, case: Case, now: Results) -> list[str] | None:
+async def hold_as_worded(exam: Examination, case: Case) -> list[str] | None:
     """Claimed tests of changed files that pass as they were worded before.
 
     None where one of them passes only with its new wording and this stops the examination: then a
     finding is added. [] where the old wording cannot be carried over to the new code. Raises what
     running in rooms raises.
     """
-    claimed = _claimed_that_pass(sorted(exam.claims(case).claimed), now)
+    claimed = _claimed_that_pass(sorted(exam.claims(case).claimed), case.results)
     changed = await asyncio.to_thread(_permitted_by_the_prd, exam)
     if not claimed or not changed:
         return []
@@ -63,7 +63,7 @@ async def hold_as_worded(exam: Examination, case: Case, now: Results) -> list[st
     if tree is None:
         return []
     if tree == exam.world.new:
-        return [name for name in claimed if now.passed(name)]
+        return [name for name in claimed if case.results.passed(name)]
     ran = await exam.run(target, tree, claimed)
     if ran.results is None:
         return []
@@ -102,7 +102,7 @@ def _permitted_by_the_prd(exam: Examination) -> list[str]:
 
 def _old_and_new(exam: Examination, paths: list[str]) -> dict[str, tuple[bytes, bytes]]:
     """Old and new text of changed files in known languages, by their present path. Blocks."""
-    was, now = exam.readers()
+    was, now = exam.world.was, exam.world.now
     gone_texts = {
         path: text for path in paths if (text := was(path)) is not None and now(path) is None
     }
@@ -132,7 +132,6 @@ def _origin(names: Set[str], language: str, gone_texts: Mapping[str, bytes]) -> 
 
 def _with_old_wording(exam: Examination, pairs: Mapping[str, tuple[bytes, bytes]]) -> str | None:
     """The new tree with the old wording carried over; None where none can be. Blocks."""
-    snapshots = exam.verifier.snapshots
     made: dict[str, bytes] = {}
     any_carried = False
     for path, (before, after) in pairs.items():
@@ -140,7 +139,7 @@ def _with_old_wording(exam: Examination, pairs: Mapping[str, tuple[bytes, bytes]
         any_carried = any_carried or text is not None
         if text is not None and text != after:
             made[path] = text
-    return snapshots.with_texts(exam.world.new, made) if any_carried else None
+    return exam.world.snapshots.with_texts(exam.world.new, made) if any_carried else None
 
 
 def _paths_of_moved_modules(exam: Examination) -> dict[str, frozenset[str]]:
@@ -148,7 +147,7 @@ def _paths_of_moved_modules(exam: Examination) -> dict[str, frozenset[str]]:
 
     The new path is that of the added file of the same name, else of the one most like it.
     """
-    before, after = exam.readers()
+    before, after = exam.world.was, exam.world.now
     found: dict[str, frozenset[str]] = {}
     for old in sorted(exam.total.deleted)[:MOST_MOVED]:
         path = PurePosixPath(old)

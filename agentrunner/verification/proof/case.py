@@ -27,10 +27,20 @@ class Case(Struct, frozen=True, dict=True):
     @cached_property
     def old_files(self) -> Mapping[str, str]:
         """Each test's file before the run, relative to the repository, by the test's name."""
-        return self.files_of(self.before) if self.before else {}
+        return self._files_of(self.before) if self.before else {}
 
-    def files_of(self, results: Results) -> Mapping[str, str]:
-        """Each test's file, relative to the repository, by the test's name."""
+    @cached_property
+    def files(self) -> Mapping[str, str]:
+        """The same now."""
+        return self._files_of(self.results)
+
+    @property
+    def results(self) -> Results:
+        """The results now, of a command that reports its tests by name."""
+        assert self.now is not None
+        return self.now
+
+    def _files_of(self, results: Results) -> Mapping[str, str]:
         return {test.name: in_repo(test.file, self.target.cwd) for test in results.tests}
 
 

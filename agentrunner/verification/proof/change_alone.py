@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agentrunner.state.run_state import Finding
-from agentrunner.verification.findings import beside_work, missing_work
+from agentrunner.verification.findings import about_work
 from agentrunner.verification.inputs.executed_files import only_reads
 from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.inspection.collateral import collateral
@@ -28,37 +28,29 @@ def shown_by_the_change(exam: Examination, cases: Sequence[Case], wanted: str) -
 
     Where a test or check of people was seen to turn, comments say no more than that.
     """
-    world, snapshots = exam.world, exam.verifier.snapshots
+    world = exam.world
     targets = [case.target for case in cases]
-    read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
     inputs = exam.differential.inputs(world.old, targets)
-    gone = [path for path in exam.total.deleted if inputs.counts(path) is None]
-    tests = [path for path in exam.total.all if path not in world.product]
-    code = [path for path in sorted(world.old_paths) if inputs.counts(path) is None]
-    trees = BothTrees.of(snapshots, world.old, world.new, code)
+    product = [path for path in sorted(world.old_paths) if inputs.counts(path) is None]
+    trees = BothTrees.of(world.snapshots, world.old, world.new, product, world.product)
     what = (
         left_as_it_was(trees, wanted)
         or still_there(trees, wanted)
-        or gone_though_kept(trees, world.product, wanted)
-        or lost_file(trees, world.product)
-        or taken_place(trees, world.product)
-        or only_declared(world.product, read_old, read, wanted)
-        or nothing_fails(world.product, tests, read_old, read, wanted)
-        or left_out(cases, read)
+        or gone_though_kept(trees, wanted)
+        or lost_file(trees)
+        or taken_place(trees)
+        or only_declared(trees, wanted)
+        or nothing_fails(trees, wanted)
+        or left_out(cases, trees.read)
     )
     if what:
-        return missing_work(what)
-    if what := collateral(gone, world.product, tests, read_old, read, wanted):
-        return beside_work(what)
+        return about_work("missing", what)
+    if what := collateral(trees, wanted):
+        return about_work("beside", what)
     if exam.same_code and exam.report.proofs and all(only_reads(one.shell) for one in targets):
-        what = only_comments(world.product, wanted)
+        what = only_comments(trees, wanted)
     elif any(proof.grade == "proven" for proof in exam.report.proofs):
         what = ""
-    elif not (what := unfinished(world.product, read_old, read, wanted)):
-        others = (
-            path
-            for path in sorted(world.old_paths)
-            if path not in world.product and inputs.counts(path) is None
-        )
-        what = loose_code(world.product, others, read_old, read, wanted)
-    return missing_work(what) if what else None
+    else:
+        what = unfinished(trees, wanted) or loose_code(trees, wanted)
+    return about_work("missing", what) if what else None

@@ -13,25 +13,29 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
-from agentrunner.state.run_state import Criterion
 from agentrunner.text.unicode import to_bytes
+from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.inputs.wanted_tests import asks_for_tests_alone
+from agentrunner.verification.proof.case import Case
+from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.named_work import NamedWork
 from agentrunner.verification.proof.names_of_work import NamesOfWork, words_in
 from agentrunner.verification.proof.needed_options import not_asked_for
-from agentrunner.verification.proof.other_tests import ACCEPTS_MORE, find_wider_answers
+from agentrunner.verification.proof.other_tests import (
+    ACCEPTS_MORE,
+    PlacedTests,
+    find_wider_answers,
+)
 from agentrunner.verification.proof.red_on_old_code import why_not_red_on_old_code
 from agentrunner.verification.proof.switches import find_switched_on
-from agentrunner.verification.proof.trees_without_work import TreesWithoutWork, turns_red
+from agentrunner.verification.proof.trees_without_work import turns_red
 from agentrunner.verification.proof.unchanged_code import is_only_text
 from agentrunner.verification.results.model import ReadFile, Results, TestResult
-from agentrunner.verification.syntax.calls import (
-    names_called,
-)
+from agentrunner.verification.syntax.calls import names_called
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.substance import is_empty_test
 from agentrunner.verification.syntax.test_finder import find_test
-from agentrunner.verification.target import Measured, Run, Target, in_repo
+from agentrunner.verification.target import Measured, Target, in_repo, test_target
 from agentrunner.verification.world import SnapshotTrees
 
 NOT_TRIED = "not tried without the work: no function was changed in a language that is known"
@@ -62,74 +66,65 @@ class ShownTests(Struct, frozen=True):
     """Whether they are what was asked for: tests of code that stood."""
 
 
-class CodeRemoval(Struct, frozen=True):
-    """Tries tests of the worker. Methods raise what running in rooms raises."""
+async def find_shown_tests(
+    exam: Examination, case: Case, names: Sequence[str], stood: Sequence[str]
+) -> ShownTests:
+    """Those of `names`, which pass on the new tree, that show something.
 
-    trees: TreesWithoutWork
-    known: set[tuple[str, str]] = field(default_factory=set)
-    """Trees and functions of them that some test asks."""
-
-    async def shown(
-        self,
-        run: Run,
-        target: Target,
-        names: Sequence[str],
-        world: SnapshotTrees,
-        now: Results,
-        criteria: Sequence[Criterion],
-        asked: str = "",
-        whole: Target | None = None,
-        stood: Sequence[str] = (),
-    ) -> ShownTests:
-        """Those of `names`, which pass on the new tree, that show something.
-
-        `asked` is what people ask for; functions of the work that it names have to be asked by some
-        test of `whole`, which is the target of all tests. `stood` are tests of others that turned
-        green.
-        """
-        stood = [name for name in stood if now.passed(name)]  # others have moved since
-        if not names and not stood:
-            return ShownTests()
-        read = await asyncio.to_thread(self.trees.snapshots.reader, world.new)
-        read_old = await asyncio.to_thread(self.trees.snapshots.reader, world.old)
-        only_text = await asyncio.to_thread(is_only_text, world, read_old, read, asked)
-        if names and only_text:
-            return ShownTests(why=f"{names[0]}: {ONLY_TEXT}")
-        work = await asyncio.to_thread(NamesOfWork.of, self.trees.snapshots, world, asked, criteria)
-        tried = _TriedTests(self.trees, run, target, world, asked, work, read)
-        await asyncio.to_thread(tried.look_at_texts, names, now)
-        if tried.left and not world.product and asks_for_tests_alone(asked):
-            return await tried.of_code_that_stood()
-        await tried.on_old_code()
-        await tried.where_emptied()
-        await tried.where_raising()
-        await tried.where_answers_are_wider()
-        if unasked := await tried.with_switches(stood, None if whole is None else whole.id, now):
+    Functions of the work that people name have to be asked by some test. `stood` are tests of
+    others that turned green. Raises what running in rooms raises.
+    """
+    target, now = case.target, case.results
+    asked, whole = _asked_of(exam, case)
+    stood = [name for name in stood if now.passed(name)]  # others have moved since
+    if not names and not stood:
+        return ShownTests()
+    only_text = await asyncio.to_thread(is_only_text, exam.world, asked)
+    if names and only_text:
+        return ShownTests(why=f"{names[0]}: {ONLY_TEXT}")
+    work = await asyncio.to_thread(NamesOfWork.of, exam.world, asked, exam.criteria)
+    tried = _TriedTests(exam, target, asked, work)
+    await asyncio.to_thread(tried.look_at_texts, names, now)
+    if tried.left and not exam.world.product and asks_for_tests_alone(asked):
+        return await tried.of_code_that_stood()
+    await tried.on_old_code()
+    await tried.where_emptied()
+    await tried.where_raising()
+    await tried.where_answers_are_wider()
+    if unasked := await tried.with_switches(stood, whole, now):
+        return ShownTests(why=unasked, unasked=unasked)
+    if tried.left or stood:
+        texts = await asyncio.to_thread(tried.texts_of, [*tried.left, *stood])
+        named = NamedWork(exam, target, whole, asked, texts)
+        silent = [name for name, why in tried.refused.items() if why == EMPTIED]
+        unasked = await named.unasked(now, tried.left, stood, tried.refused, silent)
+        if unasked:
             return ShownTests(why=unasked, unasked=unasked)
-        if tried.left or stood:
-            named = NamedWork(
-                self.trees, run, target, whole or target, world, asked, self.known,
-                await asyncio.to_thread(tried.texts_of, [*tried.left, *stood]),
-            )  # fmt: skip
-            silent = [name for name, why in tried.refused.items() if why == EMPTIED]
-            unasked = await named.unasked(now, tried.left, stood, tried.refused, silent)
-            if unasked:
-                return ShownTests(why=unasked, unasked=unasked)
-            tried.notes += named.notes
-        asks_nothing = bool(names) and all(tried.refused[name] in NO_QUESTION for name in names)
-        return tried.shown(asks_nothing=asks_nothing)
+        tried.notes += named.notes
+    asks_nothing = bool(names) and all(tried.refused[name] in NO_QUESTION for name in names)
+    return tried.shown(asks_nothing=asks_nothing)
+
+
+def _asked_of(exam: Examination, case: Case) -> tuple[str, Target]:
+    """What people ask for, and the target of the tests that have to ask for all of it.
+
+    Without a test command a check has to ask only for its own criterion.
+    """
+    spec, own = exam.verifier.spec, [one for one in exam.criteria if one.id == case.target.id]
+    if own and spec.task.test is None:
+        return "\n".join(one.description for one in own), case.target
+    texts = [outside_of_checks(spec.prd_text), *(one.description for one in exam.criteria)]
+    whole = test_target(spec.task.test) if spec.task.test else case.target
+    return "\n".join(texts), whole
 
 
 class _TriedTests(Struct):
     """Tests of the worker, with what they use, and why they show nothing as far as is known."""
 
-    trees: TreesWithoutWork
-    run: Run
+    exam: Examination
     target: Target
-    world: SnapshotTrees
     asked: str
     work: NamesOfWork
-    read: ReadFile
     files: Mapping[str, TestResult] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     """Why a test shows nothing; "" where nothing is known against it."""
@@ -156,17 +151,17 @@ class _TriedTests(Struct):
         self.files = {test.name: test for test in now.tests}
         for name in names:
             self.refused[name], self.uses[name], self.words[name] = _look_at_text(
-                self.files[name], self.target.cwd, self.read
+                self.files[name], self.target.cwd, self.exam.world.now
             )
 
     async def of_code_that_stood(self) -> ShownTests:
         """Tests that are the work themselves: they have to fail where the code they are for does
         nothing."""
         left = self.left
-        tree = await self.trees.without_code(self.world, self.asked)
+        tree = await self.exam.without_work.without_code(self.asked)
         if tree is None:
             return ShownTests(why=f"{left[0]}: it passes on the old code as well")
-        ran = await self.run(self.target, tree, left)
+        ran = await self._run(tree, left)
         self.refused = _why_not_red_where_empty(left, ran, OLD_EMPTIED)
         self.uses = {name: self.uses[name] for name in left}
         return self.shown(asks_nothing=not self.left, of_old_code=True)
@@ -175,22 +170,22 @@ class _TriedTests(Struct):
         """Leave those that are red on the old code because the work is missing there."""
         if not (left := self.left):
             return
-        old = await self.run(self.target, self.world.mixed, left)
+        old = await self._run(self.exam.world.mixed, left)
         if any("[" in name for name in left) and not _has_any_of(old, left):
             # A case from a list that only the new tree has keeps the tool from running others.
-            old = await self.run(self.target, self.world.mixed, ())
+            old = await self._run(self.exam.world.mixed, ())
         known = self.work.changed | self.work.imported
         if not old.ran.timed_out:
             self.refused |= why_not_red_on_old_code(left, old, self.files, known)
             unsaid = [name for name in left if self.refused[name]]
             for name in _not_reached(unsaid, old)[:MOST_ALONE]:
-                alone = await self.run(self.target, self.world.mixed, [name])
+                alone = await self._run(self.exam.world.mixed, [name])
                 self.refused |= why_not_red_on_old_code([name], alone, self.files, known)
             return
         # One of them hides what the others would say.
         self.refused |= dict.fromkeys(left, ENDLESS)
         for name in left[:MOST_ALONE]:
-            alone = await self.run(self.target, self.world.mixed, [name])
+            alone = await self._run(self.exam.world.mixed, [name])
             if alone.ran.timed_out:
                 self.refused[name] = "" if self.uses[name] & self.work.wanted else ENDLESS
             else:
@@ -200,20 +195,18 @@ class _TriedTests(Struct):
         """Leave those that are red where the functions of the work have empty bodies."""
         if not (left := self.left):
             return
-        emptied = await self.trees.emptied(self.world, text=True)
+        emptied = await self.exam.without_work.emptied(text=True)
         if emptied is not None:
-            ran = await self.run(self.target, emptied, left)
+            ran = await self._run(emptied, left)
             self.refused |= _why_not_red_where_empty(left, ran, EMPTIED)
-        elif await self.trees.is_empty(self.world):
+        elif await self.exam.without_work.is_empty():
             self.refused |= dict.fromkeys(left, EMPTIED)
         else:
             self.notes.append(NOT_TRIED)
             # What is no function may be named in a text of the test: a column, a key. And
             # a program is started by its file's name, mostly in a helper of the tests.
-            started = await asyncio.to_thread(
-                _that_start,
-                [self.files[n] for n in left], self.target.cwd, self.world.product, self.read,
-            )  # fmt: skip
+            tests = [self.files[name] for name in left]
+            started = await asyncio.to_thread(_that_start, tests, self.target.cwd, self.exam.world)
             self.refused |= {
                 n: ""
                 if n in started or self.work.written & self.words[n]
@@ -224,36 +217,33 @@ class _TriedTests(Struct):
     async def where_raising(self) -> None:
         """Leave those that are red where the work raises only the exceptions that it raises."""
         if (left := self.left) and (
-            raising := await self.trees.only_raising(self.world, self.asked)
+            raising := await self.exam.without_work.only_raising(self.asked)
         ) is not None:
-            ran = await self.run(self.target, raising, left)
+            ran = await self._run(raising, left)
             self.refused |= _why_not_red_where_empty(left, ran, RAISING)
 
     async def where_answers_are_wider(self) -> None:
         """Leave those that do not accept other answers than the work's."""
         if left := self.left:
-            snapshots, places = self.trees.snapshots, self._by_file(left)
-            self.refused |= await find_wider_answers(
-                self.run, self.target, snapshots, self.world, places, self.asked
-            )
+            self.refused |= await find_wider_answers(self._placed(left), self.asked)
 
-    async def with_switches(self, stood: Sequence[str], whole: str | None, now: Results) -> str:
+    async def with_switches(self, stood: Sequence[str], whole: Target, now: Results) -> str:
         """Leave those for which nothing has to be switched on; return what no test asks for."""
         if not (left := self.left):
             return ""
-        snapshots, places = self.trees.snapshots, self._by_file([*left, *stood])
-        self.refused |= await find_switched_on(
-            self.run, self.target, snapshots, self.world, places, self.asked
-        )
-        if whole not in (None, self.target.id):
-            return ""
-        return await not_asked_for(
-            self.run, self.target, snapshots, self.world, places, self.asked, now
-        )
+        tests = self._placed([*left, *stood])
+        self.refused |= await find_switched_on(tests, self.asked)
+        return await not_asked_for(tests, self.asked, now) if whole.id == self.target.id else ""
+
+    async def _run(self, tree: str, names: Sequence[str]) -> Measured:
+        return await self.exam.run(self.target, tree, names)
+
+    def _placed(self, names: Sequence[str]) -> PlacedTests:
+        return PlacedTests(self.exam, self.target, self._by_file(names))
 
     def texts_of(self, names: Sequence[str]) -> list[bytes]:
         """The files of tests. Blocks."""
-        return [self.read(path) or b"" for path in sorted(self._by_file(names))]
+        return [self.exam.world.now(path) or b"" for path in sorted(self._by_file(names))]
 
     def _by_file(self, names: Sequence[str]) -> dict[str, list[str]]:
         places: dict[str, list[str]] = {}
@@ -264,24 +254,22 @@ class _TriedTests(Struct):
 
 def _look_at_text(test: TestResult, cwd: str, read: ReadFile) -> tuple[str, set[str], set[str]]:
     """Why a test's text shows nothing ("" if it may), what the test uses, and its words."""
-    path = posixpath.normpath(posixpath.join(cwd, test.file)) if test.file else ""
+    path = in_repo(test.file, cwd)
     language, source = language_of(path), read(path) if path else None
-    span = find_test(source, language, test.name) if language and source is not None else None
-    if language is None or source is None or span is None:
+    found = find_test(source, language, test.name) if language and source is not None else None
+    if source is None or found is None:
         return "", set(), set()
-    if is_empty_test(source, language, span):
+    if is_empty_test(found):
         return "it asserts nothing", set(), set()
-    return "", names_called(source, language, span), words_in(source[span.start : span.end])
+    return "", names_called(found), words_in(source[found.span.start : found.span.end])
 
 
-def _that_start(
-    tests: Sequence[TestResult], cwd: str, product: Sequence[str], read: ReadFile
-) -> set[str]:
+def _that_start(tests: Sequence[TestResult], cwd: str, world: SnapshotTrees) -> set[str]:
     """Names of tests whose file names a program of the work."""
-    names = [posixpath.basename(path) for path in product if language_of(path) is not None]
+    names = [posixpath.basename(path) for path in world.product if language_of(path) is not None]
     named = re.compile(to_bytes("|".join(rf"[\"'`/ ]{re.escape(one)}[\"'`\s]" for one in names)))
     places = {in_repo(test.file, cwd) for test in tests if test.file} if names else set()
-    found = {path for path in places if named.search(read(path) or b"")}
+    found = {path for path in places if named.search(world.now(path) or b"")}
     return {test.name for test in tests if test.file and in_repo(test.file, cwd) in found}
 
 

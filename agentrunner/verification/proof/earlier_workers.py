@@ -28,7 +28,7 @@ def tests_of_earlier_workers(exam: Examination, case: Case, names: Sequence[str]
     earlier = exam.verifier.spec.earlier
     if earlier is None:
         return []
-    read = exam.verifier.snapshots.reader(exam.world.old)
+    read = exam.world.was
     return [name for name in names if _wrote(earlier, case.old_files.get(name, ""), name, read)]
 
 
@@ -39,7 +39,7 @@ def _wrote(earlier: EarlierWork, path: str, name: str, read: ReadFile) -> bool:
     if language is None or source is None:
         return False
     found = find_test(source, language, name)
-    return found is not None and found.name in earlier.tests[path]
+    return found is not None and found.span.name in earlier.tests[path]
 
 
 def programs_of_earlier_workers(exam: Examination, target: Target) -> list[str]:

@@ -8,14 +8,14 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.unicode import to_bytes
+from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax.definitions import definition
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.test_finder import find_test
-from agentrunner.verification.syntax.test_spans import TestSpan
-from agentrunner.verification.target import Measured, Run, Target
+from agentrunner.verification.syntax.test_spans import Found
+from agentrunner.verification.target import Measured, Target
 from agentrunner.verification.world import SnapshotTrees
 
 MOST = 50
@@ -35,25 +35,23 @@ class UnchangedTest(Struct, Generic[Statement], frozen=True):
 
 def unchanged_tests(
     places: Mapping[str, Sequence[str]],
-    snapshots: Snapshots,
     world: SnapshotTrees,
-    find: Callable[[bytes, str, TestSpan], Sequence[Statement]],
+    find: Callable[[Found], Sequence[Statement]],
 ) -> list[UnchangedTest[Statement]]:
     """The claimed tests, by file, in which something is found and whose text stayed. Blocks."""
     tests: list[UnchangedTest[Statement]] = []
-    was, now = snapshots.reader(world.old), snapshots.reader(world.new)
     for path, names in places.items():
-        language, before, after = language_of(path), was(path), now(path)
+        language, before, after = language_of(path), world.was(path), world.now(path)
         if language is None or before is None or after is None:
             continue
         for name in names:
-            span, later = find_test(before, language, name), find_test(after, language, name)
-            if span is None or later is None:
+            first, later = find_test(before, language, name), find_test(after, language, name)
+            if first is None or later is None:
                 continue
             same = before == after or definition(before, language, name) == definition(
                 after, language, name
             )
-            old, new = find(before, language, span), find(after, language, later)
+            old, new = find(first), find(later)
             if same and old and len(old) == len(new):
                 tests.append(UnchangedTest(path, name, language, old, new))
     return tests[:MOST]
@@ -62,9 +60,8 @@ def unchanged_tests(
 class EditedTests(Struct, frozen=True):
     """Runs tests with edited statements; `helper` is the source that these call, by language."""
 
-    run: Run
+    exam: Examination
     target: Target
-    snapshots: Snapshots
     helper: Callable[[str, str], str]
 
     async def measure(
@@ -79,12 +76,13 @@ class EditedTests(Struct, frozen=True):
         Raises what running in rooms raises.
         """
         made = await asyncio.to_thread(self._edited, tree, edits, name)
-        return await self.run(self.target, made, [test.name for test in tests])
+        return await self.exam.run(self.target, made, [test.name for test in tests])
 
     def _edited(
         self, tree: str, edits: Sequence[tuple[UnchangedTest[Statement], Edit]], name: str
     ) -> str:
-        read, by_path = self.snapshots.reader(tree), dict[str, list[Edit]]()
+        snapshots, by_path = self.exam.world.snapshots, dict[str, list[Edit]]()
+        read = snapshots.reader(tree)
         languages = {test.path: test.language for test, _ in edits}
         for test, edit in edits:
             by_path.setdefault(test.path, []).append(edit)
@@ -92,4 +90,4 @@ class EditedTests(Struct, frozen=True):
             path: applied(read(path) or b"", of_file) + to_bytes(self.helper(languages[path], name))
             for path, of_file in by_path.items()
         }
-        return self.snapshots.with_texts(tree, changed)
+        return snapshots.with_texts(tree, changed)

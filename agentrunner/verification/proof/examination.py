@@ -7,17 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agentrunner.state.run_state import Criterion
-from agentrunner.verification.canaries.claimed_tests import Canaries, FailingEnds
+from agentrunner.verification.canaries.claimed_tests import FailingEnds
+from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
 from agentrunner.verification.claims import Claims, red_names
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import flaky, inputs_written
+from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.inputs.prd_checks import is_looked_at
 from agentrunner.verification.inputs.wanted_moves import renames_in
 from agentrunner.verification.moves import renamed_modules
 from agentrunner.verification.proof.case import Case, Report
-from agentrunner.verification.proof.code_removal import CodeRemoval
 from agentrunner.verification.proof.kept_runs import KeptRuns
-from agentrunner.verification.results.model import ReadFile
+from agentrunner.verification.proof.trees_without_work import TreesWithoutWork
 from agentrunner.verification.results.names import function_of, passes
 from agentrunner.verification.target import TEST, Measured, Target
 from agentrunner.verification.trees import Changes
@@ -45,8 +46,6 @@ class Examination:
 
     verifier: Verifier
     differential: Differential
-    canaries: Canaries
-    removal: CodeRemoval
     world: SnapshotTrees
     criteria: Sequence[Criterion]
     total: Changes
@@ -60,6 +59,13 @@ class Examination:
     unknown: UnknownNames = field(default_factory=UnknownNames)
     took: dict[str, float] = field(default_factory=dict)
     """The longest that a target has taken on a tree that nobody changed on purpose, in seconds."""
+    asked_functions: set[tuple[str, str]] = field(default_factory=set)
+    """Trees and functions of them that some test was seen to ask; it grows."""
+
+    @property
+    def without_work(self) -> TreesWithoutWork:
+        """Makes trees without the work."""
+        return TreesWithoutWork(self.world)
 
     async def run(self, target: Target, tree: str, only: Sequence[str] = ()) -> Measured:
         """Run a target on a tree, in a room of its own that is set up as that tree requires."""
@@ -72,6 +78,10 @@ class Examination:
         if self._is_as_it_was(tree) and not ran.ran.timed_out:
             self.took[target.id] = max(self.took.get(target.id, 0), ran.ran.duration_sec)
         return ran
+
+    def on_trees(self, target: Target, inputs: Inputs) -> CommandOnTrees:
+        """A command on the trees, of which canaries are made; `inputs` are those of one of them."""
+        return CommandOnTrees(self.run, target, self.world.snapshots, self.world, inputs)
 
     async def _run(self, target: Target, tree: str, only: Sequence[str]) -> Measured:
         self.verifier.awaits(target, _why_run_on(tree, self.world))
@@ -162,11 +172,11 @@ class Examination:
         """
         if self.confirms_once or self.by_names(case):
             return True
-        assert case.now is not None
         whole = ends.whole
         if whole is None or whole.results is None:
             return await self.all_green_again(case)
-        others = [one for one in case.now.names if case.now.passed(one) and one not in ends.failing]
+        now = case.results
+        others = [one for one in now.names if now.passed(one) and one not in ends.failing]
         missed = _not_passed(others, whole, case)
         red = set(red_names(whole.results))
         written = await asyncio.to_thread(self.deciding, whole.moved, case.target)
@@ -203,13 +213,9 @@ class Examination:
 
         `lost` are those of `names` that it has not seen pass.
         """
-        assert case.now is not None
-        was_red = set(red_names(case.now))
-        failed_now = (
-            []
-            if again.results is None
-            else [name for name in red_names(again.results) if name not in was_red]
-        )
+        was_red = set(red_names(case.results))
+        red = red_names(again.results) if again.results else []
+        failed_now = [name for name in red if name not in was_red]
         written = await asyncio.to_thread(self.deciding, again.moved, case.target)
         if written and self.report.stopped_by(inputs_written(written), case.target.id):
             return False
@@ -260,7 +266,7 @@ class Examination:
             for path in paths
             if path not in known
             and not (path in asked and is_looked_at(target.shell, path))
-            and self.differential.counts(path, self.world.old, [target])
+            and self.differential.counts(path, target)
         ]
 
     def by_names(self, case: Case) -> bool:
@@ -279,11 +285,6 @@ class Examination:
         if ran.results is None:
             return ""
         return next((name for name in names if not ran.results.passed(name)), "")
-
-    def readers(self) -> tuple[ReadFile, ReadFile]:
-        """What reads the old tree, and the new one. Blocks."""
-        read = self.verifier.trees.reader
-        return read(self.world.old), read(self.world.new)
 
     def renames(self) -> list[tuple[str, str]]:
         """Pairs of old and new names: of modules that stand elsewhere, and as people wish it."""

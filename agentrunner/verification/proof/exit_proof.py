@@ -10,28 +10,23 @@ import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from msgspec import Struct
-
 from agentrunner.state.evidence_words import Author, Grade
-from agentrunner.state.run_state import Criterion, Proof
+from agentrunner.state.run_state import Proof
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.canaries.claimed_tests import NO_CANARY
 from agentrunner.verification.canaries.fixture_canary import green_by_data
-from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import (
+    about_work,
     first_few,
     flaky,
     inputs_written,
     looks_at_nothing,
-    not_lasting,
-    only_in_tests,
     tool_changed,
 )
 from agentrunner.verification.inputs.executed_files import only_reads
 from agentrunner.verification.inputs.piped_commands import piped_commands
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.proof.case import Case, label
-from agentrunner.verification.proof.code_removal import CodeRemoval
 from agentrunner.verification.proof.data_changes import (
     BY_DATA,
     OWN_DATA,
@@ -51,8 +46,7 @@ from agentrunner.verification.proof.silenced_tools import find_silenced_tools
 from agentrunner.verification.proof.silent_programs import find_silent_program
 from agentrunner.verification.proof.work_for_tests import right_only_in_tests
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import TEST, Run, Target
-from agentrunner.verification.world import SnapshotTrees
+from agentrunner.verification.target import TEST, Target
 
 GREEN_BEFORE = "it is green on the code before the run as well"
 GREEN_AND_NAMELESS = (
@@ -90,115 +84,90 @@ class ExitFound:
     notes: list[str] = field(default_factory=list)
 
 
-class ExitProof(Struct, frozen=True):
-    """Examines commands without names. Methods raise what runs in rooms raise."""
+async def _examine(exam: Examination, target: Target, *, red_with_old: bool) -> ExitFound:
+    """Whether a command that is green now is red on the old code, and who wrote it.
 
-    differential: Differential
-    removal: CodeRemoval
-    run: Run
-
-    async def examine(
-        self,
-        target: Target,
-        world: SnapshotTrees,
-        criteria: Sequence[Criterion],
-        *,
-        red_with_old: bool,
-    ) -> ExitFound:
-        """Whether a command that is green now is red on the old code, and who wrote it.
-
-        `red_with_old`: it is red on the new code with the inputs of the proof as they were.
-        """
-        author = target.author
-        if author == "person" and await asyncio.to_thread(
-            self.differential.is_of_the_worker, target, world.old, world.new, red_with_old
-        ):
-            author = "worker"
-        old = world.old
-        if author != "person":
-            old = await asyncio.to_thread(
-                self.differential.with_new_programs, world.old, world.new, target
-            )
-        if (await self.run(target, old, ())).passed:
-            if author == "worker" and await self._is_a_wanted_recipe(target, world):
-                return ExitFound(author, "shown", notes=[BY_RECIPE])
-            if author == "person":
-                return ExitFound(author, doubt=GREEN_BEFORE)
-            paths = await asyncio.to_thread(
-                self.differential.decided_by_the_worker, world.old, world.new, target
-            )
-            return ExitFound(author, doubt=f"{GREEN_BY_ITSELF}{_advice(paths)}")
+    `red_with_old`: it is red on the new code with the inputs of the proof as they were.
+    """
+    world, differential, author = exam.world, exam.differential, target.author
+    if author == "person" and await asyncio.to_thread(
+        differential.is_of_the_worker, target, red_with_old
+    ):
+        author = "worker"
+    old = world.old
+    if author != "person":
+        old = await asyncio.to_thread(differential.with_new_programs, target)
+    if (await exam.run(target, old)).passed:
+        if author == "worker" and await _is_a_wanted_recipe(exam, target):
+            return ExitFound(author, "shown", notes=[BY_RECIPE])
         if author == "person":
-            path, _ = await turned_by_data(self.run, self.differential, target, world)
-            if path:
-                return ExitFound(author, doubt=f"{path} {BY_DATA}")
-            if await find_tests_of_new_data(self.run, self.differential, target, world):
-                return ExitFound(author, "shown", notes=[OWN_DATA])
-        if author != "person":
-            if doubt := await self.asks_too_little(target, world, criteria):
-                return ExitFound(author, doubt=doubt)
-            return ExitFound(author, "shown")
-        inputs = await asyncio.to_thread(self.differential.inputs, world.new, [target])
-        if unsure := [path for path in world.unsure if inputs.is_unsure(path)]:
-            return ExitFound(author, "shown", notes=_notes_about_unsure(unsure))
-        if await self._is_a_report(target, world, criteria):
-            note = "the worker wrote the file that it reads, and no code of the project is run"
-            return ExitFound("worker", "shown", notes=[note])
-        return ExitFound(author)
+            return ExitFound(author, doubt=GREEN_BEFORE)
+        paths = await asyncio.to_thread(differential.decided_by_the_worker, target)
+        return ExitFound(author, doubt=f"{GREEN_BY_ITSELF}{_advice(paths)}")
+    if author != "person":
+        doubt = await _asks_too_little(exam, target)
+        return ExitFound(author, doubt=doubt) if doubt else ExitFound(author, "shown")
+    path, _ = await turned_by_data(exam, target)
+    if path:
+        return ExitFound(author, doubt=f"{path} {BY_DATA}")
+    if await find_tests_of_new_data(exam, target):
+        return ExitFound(author, "shown", notes=[OWN_DATA])
+    inputs = await asyncio.to_thread(differential.inputs, world.new, [target])
+    if unsure := [path for path in world.unsure if inputs.is_unsure(path)]:
+        return ExitFound(author, "shown", notes=_notes_about_unsure(unsure))
+    if await _is_a_report(exam, target):
+        note = "the worker wrote the file that it reads, and no code of the project is run"
+        return ExitFound("worker", "shown", notes=[note])
+    return ExitFound(author)
 
-    async def asks_too_little(
-        self, target: Target, world: SnapshotTrees, criteria: Sequence[Criterion]
-    ) -> str:
-        """Why a check that no person wrote shows nothing; "" where it may show something."""
-        about = _text_of(target, criteria)
-        emptied = await asyncio.to_thread(
-            self.differential.with_emptied_files, world.old, world.new, target
-        )
-        if emptied is not None and (await self.run(target, emptied, ())).passed:
-            added = [path for path in world.product if path not in world.old_paths]
-            return "" if _is_any_named(added, about) else FILES_ONLY
-        without_bodies = await self.removal.trees.emptied(world)
-        if without_bodies is not None and await self._is_a_tool_of_the_person(target, world):
-            return ""  # it reads the code by the worker's settings: emptied code leaves it nothing
-        if without_bodies is not None and (await self.run(target, without_bodies, ())).passed:
-            return TEXT_ONLY
-        return ""
 
-    async def _is_a_tool_of_the_person(self, target: Target, world: SnapshotTrees) -> bool:
-        """Whether a person wrote the command, and the worker only settings that were asked for."""
-        if target.author != "person" or not self.differential.steered_as_wanted():
-            return False
-        return not await asyncio.to_thread(
-            self.differential.new_programs, world.old, world.new, target
-        )
+async def _asks_too_little(exam: Examination, target: Target) -> str:
+    """Why a check that no person wrote shows nothing; "" where it may show something."""
+    world = exam.world
+    emptied = await asyncio.to_thread(exam.differential.with_emptied_files, target)
+    if emptied is not None and (await exam.run(target, emptied)).passed:
+        added = [path for path in world.product if path not in world.old_paths]
+        return "" if _is_any_named(added, _text_of(exam, target)) else FILES_ONLY
+    without_bodies = await exam.without_work.emptied()
+    if without_bodies is not None and await _is_a_tool_of_the_person(exam, target):
+        return ""  # it reads the code by the worker's settings: emptied code leaves it nothing
+    if without_bodies is not None and (await exam.run(target, without_bodies)).passed:
+        return TEXT_ONLY
+    return ""
 
-    async def _is_a_wanted_recipe(self, target: Target, world: SnapshotTrees) -> bool:
-        """Whether a recipe that the PRD asks for does what a person's command looks at.
 
-        Then the command is red where the new lines of the recipe do nothing.
-        """
-        if target.author != "person":
-            return False
-        tree = await asyncio.to_thread(
-            self.differential.with_idle_recipes, world.old, world.new, target
-        )
-        return tree is not None and not (await self.run(target, tree, ())).passed
+async def _is_a_tool_of_the_person(exam: Examination, target: Target) -> bool:
+    """Whether a person wrote the command, and the worker only settings that were asked for."""
+    if target.author != "person" or not exam.differential.steered_as_wanted():
+        return False
+    return not await asyncio.to_thread(exam.differential.new_programs, target)
 
-    async def _is_a_report(
-        self, target: Target, world: SnapshotTrees, criteria: Sequence[Criterion]
-    ) -> bool:
-        """Whether files that are no code, and that the worker added unasked, decide alone."""
-        added = [
-            path
-            for path in world.product
-            if path not in world.old_paths
-            and language_of(path) is None
-            and not self.differential.is_wanted_new(path)
-        ]
-        if not added or _is_any_named(added, _text_of(target, criteria)):
-            return False
-        made = await asyncio.to_thread(self.differential.with_paths, world.old, world.new, added)
-        return (await self.run(target, made, ())).passed
+
+async def _is_a_wanted_recipe(exam: Examination, target: Target) -> bool:
+    """Whether a recipe that the PRD asks for does what a person's command looks at.
+
+    Then the command is red where the new lines of the recipe do nothing.
+    """
+    if target.author != "person":
+        return False
+    tree = await asyncio.to_thread(exam.differential.with_idle_recipes, target)
+    return tree is not None and not (await exam.run(target, tree)).passed
+
+
+async def _is_a_report(exam: Examination, target: Target) -> bool:
+    """Whether files that are no code, and that the worker added unasked, decide alone."""
+    world = exam.world
+    added = [
+        path
+        for path in world.product
+        if path not in world.old_paths
+        and language_of(path) is None
+        and not exam.differential.is_wanted_new(path)
+    ]
+    if not added or _is_any_named(added, _text_of(exam, target)):
+        return False
+    made = await asyncio.to_thread(exam.differential.with_paths, world.old, world.new, added)
+    return (await exam.run(target, made)).passed
 
 
 async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) -> None:
@@ -215,14 +184,11 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
         return
     if not await hold_with_old_data(exam, case, ()):
         return
-    gone = await asyncio.to_thread(
-        exam.differential.looked_at_and_gone, target, world.old, world.new
-    )
+    gone = await asyncio.to_thread(exam.differential.looked_at_and_gone, target)
     gone = gone or await red_where_it_was(exam, target, exam.differential.may_be_gone())
     if gone and report.stopped_by(looks_at_nothing(target, gone), target.id):
         return
-    exits = ExitProof(exam.differential, exam.removal, exam.run)
-    found = await exits.examine(target, world, exam.criteria, red_with_old=red_with_old)
+    found = await _examine(exam, target, red_with_old=red_with_old)
     if found.doubt:
         report.doubts[target.id] = found.doubt
         return
@@ -240,7 +206,7 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
         return
     asked = outside_of_checks(exam.verifier.spec.wanted)
     was = await asyncio.to_thread(exam.differential.inputs, world.old, [target])
-    answers = await green_by_data(exam.run, target, exam.differential.snapshots, world, was, asked)
+    answers = await green_by_data(exam.on_trees(target, was), asked)
     if answers and report.stopped_by(tool_changed(target, answers), target.id):
         return
     dead = await canaries_of_programs(exam, target)
@@ -252,11 +218,11 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     quiet = await find_silenced_tools(exam, case, (), asked)
     if quiet and report.stopped_by(tool_changed(target, quiet), target.id):
         return
-    only = await right_only_in_tests(exam, target, None, (), (), asked)
-    if only and report.stopped_by(only_in_tests(only), target.id):
+    only = await right_only_in_tests(exam, case, (), (), asked)
+    if only and report.stopped_by(about_work("only in tests", only), target.id):
         return
     fleeting = await why_not_lasting(exam, case, (), asked)
-    if fleeting and report.stopped_by(not_lasting(fleeting), target.id):
+    if fleeting and report.stopped_by(about_work("not lasting", fleeting), target.id):
         return
     if found.author == "person" and await stopped_for_pinned_answers(KnownTexts(exam, target)):
         return
@@ -279,19 +245,14 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
 async def _prove_what_is_new(exam: Examination, case: Case, *, red_with_old: bool) -> None:
     """Add the proof, or the doubt, of a green test command in which the worker changed tests."""
     target, world, report = case.target, exam.world, exam.report
-    decided = await asyncio.to_thread(
-        exam.differential.decided_by_the_worker, world.old, world.new, target
-    )
+    decided = await asyncio.to_thread(exam.differential.decided_by_the_worker, target)
     asked = exam.differential.permitted(world.allowed)
     paths = sorted({*decided, *asked, *(one.path for one in world.changes)})
     if not paths:
         return
-    exits = ExitProof(exam.differential, exam.removal, exam.run)
     why = NEEDS_NEW_INPUTS
     if not red_with_old:
-        why = await why_not_shown(
-            exam, case, paths, lambda: exits.asks_too_little(target, world, exam.criteria)
-        )
+        why = await why_not_shown(exam, case, paths, lambda: _asks_too_little(exam, target))
     if why:
         report.doubts[target.id] = f"{GREEN_AND_NAMELESS}: {why} {_advice_to_add_a_check(paths)}"
 
@@ -310,8 +271,8 @@ def _advice(paths: Sequence[str]) -> str:
     return f" ({listed}); task.test.product: [{listed}] says that it is the work" if paths else ""
 
 
-def _text_of(target: Target, criteria: Sequence[Criterion]) -> str:
-    return "\n".join(f"{c.description}\n{c.detail}" for c in criteria if c.id == target.id)
+def _text_of(exam: Examination, target: Target) -> str:
+    return "\n".join(f"{c.description}\n{c.detail}" for c in exam.criteria if c.id == target.id)
 
 
 def _is_any_named(paths: Sequence[str], text: str) -> bool:

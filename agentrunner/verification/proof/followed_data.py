@@ -19,7 +19,6 @@ from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.new_checks import QUOTED
-from agentrunner.verification.results.model import Results
 
 MOST_NAMES = 50
 MOST_LINES = 5_000
@@ -43,10 +42,10 @@ class Followed(Struct, frozen=True):
         return [WRITTEN.format(", ".join(self.paths[:3]))]
 
 
-async def find_followed_data(exam: Examination, case: Case, now: Results) -> Followed:
+async def find_followed_data(exam: Examination, case: Case) -> Followed:
     """Tests that passed before, pass now, and fail now with the expected data as it was.
 
-    That they also fail on the old code with the new data is left to `CodeRemoval.shown`. Raises
+    That they also fail on the old code with the new data is left to `find_shown_tests`. Raises
     what running in rooms raises.
     """
     world, differential = exam.world, exam.differential
@@ -59,6 +58,7 @@ async def find_followed_data(exam: Examination, case: Case, now: Results) -> Fol
     ran = await exam.run(case.target, tree)
     if ran.results is None:
         return Followed()
+    now = case.results
     green = [name for name in now.names if now.passed(name) and case.before.passed(name)]
     names = [
         name for name in green if any(test.outcome == "failed" for test in ran.results.named(name))
@@ -73,9 +73,8 @@ async def find_followed_data(exam: Examination, case: Case, now: Results) -> Fol
 def _why_unstated(exam: Examination, paths: Sequence[str]) -> str:
     """What data says that the PRD does not state, where it states texts in quotes. Blocks."""
     stated = QUOTED.findall(outside_of_checks(exam.verifier.spec.wanted))
-    was, now = exam.readers()
     for path in paths:
-        before, after = was(path) or b"", now(path) or b""
+        before, after = exam.world.was(path) or b"", exam.world.now(path) or b""
         if line := unstated(
             before.decode("utf-8", "replace"), after.decode("utf-8", "replace"), stated
         ):

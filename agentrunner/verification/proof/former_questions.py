@@ -15,7 +15,6 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
-from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentences
 from agentrunner.verification.inputs.helper_code import Asked
@@ -29,9 +28,7 @@ from agentrunner.verification.results.names import all_pass
 from agentrunner.verification.syntax.asked_again import ask_again, helper, telling, values_in
 from agentrunner.verification.syntax.asked_values import AskedCall, asked_calls
 from agentrunner.verification.syntax.calls import names_changed
-from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import Target
-from agentrunner.verification.unknown_names import UnknownNames
 from agentrunner.verification.world import SnapshotTrees
 
 REMOVES_OR_RENAMES = lazy_regex(
@@ -51,12 +48,10 @@ async def not_asked_again(
     `places` are the names of tests that were red and pass now, by file; `wanted` is the text of
     what was asked for. Raises what running in rooms raises.
     """
-    snapshots, world = exam.verifier.snapshots, exam.world
-    tests = await asyncio.to_thread(unchanged_tests, places, snapshots, world, asked_calls)
+    tests = await asyncio.to_thread(unchanged_tests, places, exam.world, asked_calls)
     if not tests:
         return ""
-    edited = EditedTests(exam.run, target, snapshots, helper)
-    runner = _Runner(edited, world, exam.unknown)
+    runner = _Runner(exam, EditedTests(exam, target, helper))
     red_with = await runner.before(tests)
     tests = [one for one in tests if one.name in red_with]
     suspects = await runner.passing(tests, red_with)
@@ -64,9 +59,7 @@ async def not_asked_again(
         return ""
     suspects = await asyncio.to_thread(
         lambda: [
-            one
-            for one in suspects
-            if not _are_values_wanted(one, red_with, snapshots, world, wanted)
+            one for one in suspects if not _are_values_wanted(one, red_with, exam.world, wanted)
         ]
     )
     again = await runner.before(suspects) if suspects else {}
@@ -83,19 +76,18 @@ async def not_asked_again(
 
 
 class _Runner(Struct, frozen=True):
+    exam: Examination
     edited: EditedTests
-    world: SnapshotTrees
-    unknown: UnknownNames
 
     async def before(self, tests: Sequence[_Test]) -> RedWith:
         """With which values each test was red on the old tree."""
-        name = f"agentrunner_{self.unknown.make()}"
+        name = f"agentrunner_{self.exam.unknown.make()}"
         numbers = [(test, index) for test in tests for index in range(len(test.before))]
         edits = [
             (test, telling(test.before[index], test.language, number, name))
             for number, (test, index) in enumerate(numbers)
         ]
-        seen = await self.edited.measure(self.world.old, tests, edits, name)
+        seen = await self.edited.measure(self.exam.world.old, tests, edits, name)
         found: dict[str, tuple[int, tuple[object, ...]]] = {}
         for result in seen.results.red if seen.results else ():
             for number, values in values_in(result.message).items():
@@ -108,18 +100,16 @@ class _Runner(Struct, frozen=True):
         """Those that never ask with these values again: made to fail if they do, they pass."""
         if not tests:
             return []
-        name = f"agentrunner_{self.unknown.make()}"
+        name = f"agentrunner_{self.exam.unknown.make()}"
         edits = []
         for test in tests:
             index, values = red_with[test.name]
             edits.append((test, ask_again(test.after[index], test.language, values, name)))
-        ran = await self.edited.measure(self.world.new, tests, edits, name)
+        ran = await self.edited.measure(self.exam.world.new, tests, edits, name)
         return [one for one in tests if ran.results and all_pass([one.name], ran.results)]
 
 
-def _are_values_wanted(
-    test: _Test, red_with: RedWith, snapshots: Snapshots, world: SnapshotTrees, wanted: str
-) -> bool:
+def _are_values_wanted(test: _Test, red_with: RedWith, world: SnapshotTrees, wanted: str) -> bool:
     """Whether the PRD wants these values, or the code they come from, changed. Blocks."""
     index, values = red_with[test.name]
     names, asked = test.before[index].names, Asked(wanted)
@@ -128,15 +118,11 @@ def _are_values_wanted(
     words = [value for value in values if isinstance(value, str) and re.search(r"\w", value)]
     if any(map(removal_sentences.writes, words)):
         return True
-    was, now = snapshots.reader(world.old), snapshots.reader(world.new)
-    for path in world.product:
-        language, after = language_of(path), now(path)
-        if language is None or after is None:
-            continue
-        changed = names & names_changed(was(path), after, language)
+    for _, language, before, after in world.sources():
+        changed = names & names_changed(before, after, language)
         if any(map(asked.names_code, changed)):
             return True
-        new = _literals_given_to(after, changed) - _literals_given_to(was(path) or b"", changed)
+        new = _literals_given_to(after, changed) - _literals_given_to(before or b"", changed)
         if new and all(map(asked.writes, new)):
             return True
     return False

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes, to_text
-from agentrunner.verification.canaries.claimed_tests import CanaryReport
+from agentrunner.verification.canaries.claimed_tests import Canaries, CanaryReport
+from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
 from agentrunner.verification.findings import tool_changed
 from agentrunner.verification.inputs.inline_programs import (
     STEM,
@@ -92,7 +93,7 @@ class _Programs:
         """Report how the command answers to programs that are killed and that are made to fail."""
         exam, target, files = self.exam, self.target, self._files()
         if not files:
-            return await exam.canaries.program_is_dead(exam.run, target, exam.world, inputs)
+            return await Canaries(exam.on_trees(target, inputs), exam.unknown).program_is_dead()
         # `! python3 -c "…"` and the like are left alone: their exit code is not what decides.
         if self.command.files:
             fails = {path: killed_at_once(path) for path in self.command.files}
@@ -112,7 +113,8 @@ class _Programs:
         ]
         inputs = replace(inputs, tests=[*inputs.tests, *own_programs])
         world = replace(exam.world, new=tree, old=await self._tree({}, exam.world.old))
-        return await exam.canaries.program_is_dead(self.run, target, world, inputs)
+        command = CommandOnTrees(self.run, target, exam.verifier.snapshots, world, inputs)
+        return await Canaries(command, exam.unknown).program_is_dead()
 
     async def run(self, _: Target, tree: str, only: Sequence[str]) -> Measured:
         """Run on a tree whose programs are files, with the programs put back where they stood."""
@@ -126,7 +128,7 @@ class _Programs:
         return files
 
     def _put_back(self, tree: str) -> tuple[str, str]:
-        snapshots, files = self.exam.verifier.snapshots, self._files()
+        snapshots, files = self.exam.world.snapshots, self._files()
         read = snapshots.reader(tree)
         texts = {path: read(path) or b"" for path in files}
         without_files = snapshots.combine(tree, dict.fromkeys(files))
@@ -152,7 +154,7 @@ class _Programs:
 
     def _with(self, files: Mapping[str, str], tree: str) -> str:
         texts = {path: to_bytes(text) for path, text in files.items()}
-        return self.exam.verifier.snapshots.with_texts(tree or self.exam.world.new, texts)
+        return self.exam.world.snapshots.with_texts(tree or self.exam.world.new, texts)
 
     async def _is_green_with(self, files: Mapping[str, str]) -> bool:
         """Whether the command passes with other texts in these files."""
@@ -174,10 +176,9 @@ class _Programs:
 
 
 def _carriers(exam: Examination, inputs: Inputs, stem: str) -> list[Carrier]:
-    read = exam.verifier.snapshots.reader(exam.world.new)
     found = []
     for number, one in enumerate(inputs.tests):
-        source = read(one.path) if not one.region else None
+        source = exam.world.now(one.path) if not one.region else None
         carrier = carrier_of(one.path, source, f"{stem}{number}_") if source else None
         if carrier is not None:
             found.append(carrier)

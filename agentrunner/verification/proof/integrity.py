@@ -33,21 +33,18 @@ async def exchanged(
     world: SnapshotTrees,
     held: Results | None = None,
     decides: Callable[[str], bool] = lambda path: True,
-    stood: Callable[[str], bytes | None] = lambda path: None,
     trees: TreesWithoutWork | None = None,
 ) -> Finding | None:
     """A finding about what is replaced only with the change, or inherited by tests.
 
     `decides` says whether a file is an input of the proof: what is replaced by others does not
-    matter here. `stood` reads a file of the tree before the run: what new classes of tests inherit
-    does not matter here, nor what others inherit from code that is no product. `held` are the
-    results with the inputs of the proof as they were; what is replaced in that run is the product's
-    doing. What is replaced only with the present tests may be theirs: so the old product runs once
-    more with them. `trees` makes a tree whose inherited methods are as they were: where all passes
-    there as well, they decide nothing. Raises what running in rooms raises.
+    matter here, nor what new classes of tests inherit, or others from code that is no product.
+    `held` are the results with the inputs of the proof as they were; what is replaced in that run
+    is the product's doing. What is replaced only with the present tests may be theirs: so the old
+    product runs once more with them. `trees` makes a tree whose inherited methods are as they were:
+    where all passes there as well, they decide nothing. Raises what running in rooms raises.
     """
-
-    here = _Here(target, world, decides, stood)
+    here = _Here(target, world, decides)
     found = newly_exchanged(held, before) if held is not None and held is not now else []
     found = list(filter(here.counts, found))
     of_product = {one.key for one in found}
@@ -99,7 +96,7 @@ class _Asked(Struct, frozen=True):
             return lost is not None
         if self.before is None or any(self.before.named(name) for name in lost):
             return False
-        tree = await self.trees.without_classes(self.world, heirs)
+        tree = await self.trees.without_classes(heirs)
         if tree is None:
             return False
         ran = await self.run(self.target, tree, lost)
@@ -109,7 +106,7 @@ class _Asked(Struct, frozen=True):
         self, members: Mapping[str, set[str]], tree: str, results: Results
     ) -> list[str] | None:
         """What no longer passes of the results of a tree, where the methods are as they were."""
-        former = await self.trees.with_former(self.world, tree, members)
+        former = await self.trees.with_former(tree, members)
         if former is None:
             return None
         ran = await self.run(self.target, former, ())
@@ -138,7 +135,6 @@ class _Here(Struct, frozen=True):
     target: Target
     world: SnapshotTrees
     decides: Callable[[str], bool]
-    stood: Callable[[str], bytes | None]
 
     def counts(self, one: Exchanged) -> bool:
         """Whether it is the product's, and of tests that were there before."""
@@ -152,7 +148,8 @@ class _Here(Struct, frozen=True):
         """Whether the class that inherits it was there before, or may have been."""
         if not one.place:
             return True
-        text = (self.stood(in_repo(one.place, self.target.cwd)) or b"").decode("utf-8", "replace")
+        source = self.world.was(in_repo(one.place, self.target.cwd)) or b""
+        text = source.decode("utf-8", "replace")
         return re.search(rf"\bclass\s+{re.escape(one.heir)}\b", text) is not None
 
     def _may_be_product(self, path: str) -> bool:

@@ -16,6 +16,7 @@ from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.inputs.test_detection import path_words
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.world import SnapshotTrees
 
 HEAD_BYTES = 600
 MADE = lazy_regex(
@@ -49,11 +50,12 @@ async def why_not_lasting(exam: Examination, case: Case, names: Sequence[str], a
     """
     if made := await asyncio.to_thread(_made_alone, exam, asked):
         return IN_MADE.format(made)
+    world = exam.world
     for one in await asyncio.to_thread(_settings_of_tests, exam, case, asked):
-        before = await asyncio.to_thread(_as_before, exam, one)
+        before = await asyncio.to_thread(_with_content, world, one.path, world.old, one.path)
         if not await exam.first_red(case, before, names):
             continue  # the work stands elsewhere
-        other = await asyncio.to_thread(_in_place_of, exam, one)
+        other = await asyncio.to_thread(_with_content, world, one.path, world.new, one.other)
         if red := await exam.first_red(case, other, names):
             return OF_TESTS.format(one.path, one.other, red)
     return ""
@@ -61,10 +63,9 @@ async def why_not_lasting(exam: Examination, case: Case, names: Sequence[str], a
 
 def _made_alone(exam: Examination, asked: str) -> str:
     """A file that is made from another, where the work has changed no other source. Blocks."""
-    world, snapshots = exam.world, exam.verifier.snapshots
-    was = snapshots.reader(world.old)
+    world = exam.world
     sources = [path for path in world.product if PurePosixPath(path).suffix not in DOCUMENTS]
-    made = [path for path in sources if MADE.search((was(path) or b"")[:HEAD_BYTES])]
+    made = [path for path in sources if MADE.search((world.was(path) or b"")[:HEAD_BYTES])]
     if not made or len(made) < len(sources) or any(path in asked for path in made):
         return ""
     return made[0]
@@ -72,13 +73,13 @@ def _made_alone(exam: Examination, asked: str) -> str:
 
 def _settings_of_tests(exam: Examination, case: Case, asked: str) -> list[_Settings]:
     """Changed data that is named as tests are, beside unchanged data of its kind. Blocks."""
-    world, snapshots = exam.world, exam.verifier.snapshots
+    world = exam.world
     changed = [path for path in world.product if path in world.old_paths and not family_of(path)]
     if not changed:
         return []
     inputs = exam.differential.inputs(world.new, [case.target])
     of_tests = path_words(one.path for one in inputs.tests if one.kind in ("test", "runner"))
-    paths = sorted(snapshots.list(world.new).keys() - set(world.product))
+    paths = sorted(world.snapshots.list(world.new).keys() - set(world.product))
     found = []
     for path in changed:
         if path in asked or path_words([_own_name(path)]).isdisjoint(of_tests):
@@ -104,13 +105,6 @@ def _own_name(path: str) -> str:
     return path.rpartition("/")[2].replace(_kind(path)[1], "", 1)
 
 
-def _as_before(exam: Examination, one: _Settings) -> str:
-    """The tree that is handed over, with the settings as they were. Blocks."""
-    snapshots, world = exam.verifier.snapshots, exam.world
-    return snapshots.combine(world.new, {one.path: snapshots.list(world.old)[one.path]})
-
-
-def _in_place_of(exam: Examination, one: _Settings) -> str:
-    """The tree that is handed over, with another file's content in the settings. Blocks."""
-    snapshots, world = exam.verifier.snapshots, exam.world
-    return snapshots.combine(world.new, {one.path: snapshots.list(world.new)[one.other]})
+def _with_content(world: SnapshotTrees, path: str, tree: str, other: str) -> str:
+    """The tree that is handed over, with what a tree has at `other` at a path. Blocks."""
+    return world.snapshots.combine(world.new, {path: world.snapshots.list(tree)[other]})

@@ -38,8 +38,7 @@ async def stopped_for_lost_values(exam: Examination, case: Case, asked: str) -> 
 
 def _lost(exam: Examination, case: Case, asked: str) -> tuple[str, str, str] | None:
     """A claimed test, its file, and a value of it that is lost. Blocks."""
-    snapshots, world = exam.verifier.snapshots, exam.world
-    was, now = snapshots.reader(world.old), snapshots.reader(world.new)
+    world, was, now = exam.world, exam.world.was, exam.world.now
     claimed = {
         name: path
         for name in sorted(exam.claims(case).claimed)
@@ -48,7 +47,7 @@ def _lost(exam: Examination, case: Case, asked: str) -> tuple[str, str, str] | N
     if not claimed:
         return None
     inputs = exam.differential.inputs(world.new, [case.target])
-    counted = ((path, inputs.counts(path)) for path in snapshots.list(world.new))
+    counted = ((path, inputs.counts(path)) for path in world.snapshots.list(world.new))
     tests = {path for path, one in counted if one and one.kind in ("test", "fixture")}
     asked_now = set(
         _values((path, now(path) or b"") for path in sorted({*tests, *claimed.values()}))

@@ -76,10 +76,8 @@ async def try_mutants(
     more. Raises SandboxError and OSError.
     """
     deadline = monotonic() + seconds
-    old, trees = baseline.tree, verifier.trees
-    left = await asyncio.to_thread(trees.between, old, evidence.tree)
-    tree, *_ = await asyncio.to_thread(verifier.delivered.of, evidence.tree, old, left)
-    total = await asyncio.to_thread(trees.between, old, tree)
+    old = baseline.tree
+    tree, total = await asyncio.to_thread(verifier.delivered, old, evidence.tree)
     made = await asyncio.to_thread(_made, verifier, old, tree, total, evidence)
     if not made:
         return Mutation(0, 0, 0, why_none=NO_MUTANTS)

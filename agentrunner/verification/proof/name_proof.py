@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from agentrunner.state.run_state import Proof
-from agentrunner.verification.canaries.claimed_tests import NO_CANARY, CanaryReport
+from agentrunner.verification.canaries.claimed_tests import NO_CANARY, Canaries, CanaryReport
 from agentrunner.verification.canaries.fixture_canary import answered_from_data
 from agentrunner.verification.findings import (
-    not_lasting,
-    only_in_tests,
+    about_work,
     tool_changed,
 )
 from agentrunner.verification.grades import IN_WORDING, TURNED
@@ -53,79 +53,76 @@ FOLLOWS = (
 )
 
 
-async def prove_by_name(exam: Examination, case: Case, now: Results, held: Results | None) -> None:
+async def prove_by_name(exam: Examination, case: Case, held: Results | None) -> None:
     """Add the proofs, doubts and findings of a command to the examination's report.
 
     `held` has its results with the inputs of the proof as they were. Raises what running in rooms
     raises.
     """
-    if (found := await find_turned_tests(exam, case, now, held)) is None:
+    if (found := await find_turned_tests(exam, case, held)) is None:
         return
-    if (canaries := await _living(exam, case, now, held, found)) is None:
+    if (canaries := await _living(exam, case, held, found)) is None:
         return
     wanted_words = outside_of_checks(exam.verifier.spec.wanted)
-    if not await _withstand_questions(exam, case, now, found, wanted_words):
+    if not await _withstand_questions(exam, case, found, wanted_words):
         return
-    await _grade(exam, case, now, found, canaries)
+    await _grade(exam, case, found, canaries)
 
 
 async def _living(
-    exam: Examination, case: Case, now: Results, held: Results | None, found: TurnedTests
+    exam: Examination, case: Case, held: Results | None, found: TurnedTests
 ) -> CanaryReport | None:
     """What canaries in the tests showed; none where the tool or the tests do not do their work."""
     target, world, report = case.target, exam.world, exam.report
 
     def decides(path: str) -> bool:
-        return exam.differential.counts(in_repo(path, target.cwd), world.old, [target])
+        return exam.differential.counts(in_repo(path, target.cwd), target)
 
     swapped = await exchanged(
-        exam.run, target, case.before, now, world, held, decides,
-        exam.verifier.snapshots.reader(world.old), exam.removal.trees,
+        exam.run, target, case.before, case.results, world, held, decides,
+        exam.without_work,
     )  # fmt: skip
     if report.stopped_by(swapped, target.id):
         return None
     inputs = await asyncio.to_thread(exam.differential.inputs, world.new, [target])
     was = await asyncio.to_thread(exam.differential.inputs, world.old, [target])
     wanted_words = outside_of_checks(exam.verifier.spec.wanted)
-    answers = await answered_from_data(
-        exam.run, target, found.here, exam.verifier.snapshots, world, was, wanted_words
-    )
+    answers = await answered_from_data(exam.on_trees(target, was), found.here, wanted_words)
     if answers and report.stopped_by(tool_changed(target, answers), target.id):
         return None
-    ends = await exam.canaries.failing_ends(exam.run, target, found.here, world, now)
-    dead = await exam.canaries.dead(
-        exam.run, target, found.here, world, now, inputs, ends, case.before
-    )
+    canaries = Canaries(exam.on_trees(target, inputs), exam.unknown)
+    ends = await canaries.failing_ends(found.here, case.results)
+    dead = await canaries.dead(found.here, case.results, ends, case.before)
     if report.stopped_by(dead.finding, target.id):
         return None
     return dead if await exam.others_green_again(case, ends) else None
 
 
 async def _withstand_questions(
-    exam: Examination, case: Case, now: Results, found: TurnedTests, wanted_words: str
+    exam: Examination, case: Case, found: TurnedTests, wanted_words: str
 ) -> bool:
     """Whether no further question about what the tests ask, and where, stops the examination."""
     target, report = case.target, exam.report
     standing, all_found = found.standing, [*found.standing, *found.of_worker]
-    if await _stopped_for_other_questions(exam, case, now, standing):
+    if await _stopped_for_other_questions(exam, case, standing):
         return False
     quiet = await find_silenced_tools(exam, case, standing, wanted_words) if standing else ""
     if quiet and report.stopped_by(tool_changed(target, quiet), target.id):
         return False
     if await stopped_for_lost_values(exam, case, wanted_words):
         return False
-    only = await right_only_in_tests(exam, target, now, standing, found.of_worker, wanted_words)
+    only = await right_only_in_tests(exam, case, standing, found.of_worker, wanted_words)
     if only:
-        if report.stopped_by(only_in_tests(only), target.id):
+        if report.stopped_by(about_work("only in tests", only), target.id):
             return False
-    elif await stopped_for_ambient_conditions(exam, case, now, all_found, wanted_words):
+    elif await stopped_for_ambient_conditions(exam, case, all_found, wanted_words):
         return False  # the same question, which a person is asked once
     fleeting = await why_not_lasting(exam, case, all_found, wanted_words)
-    if fleeting and report.stopped_by(not_lasting(fleeting), target.id):
+    if fleeting and report.stopped_by(about_work("not lasting", fleeting), target.id):
         return False
     if not standing:
         return True
-    files = case.files_of(now)
+    files = case.files
     texts = KnownTexts(exam, target, frozenset(files.get(one, "") for one in standing))
     return not (
         await stopped_for_pinned_answers(texts, standing)
@@ -133,50 +130,47 @@ async def _withstand_questions(
     )
 
 
-async def _grade(
-    exam: Examination, case: Case, now: Results, found: TurnedTests, dead: CanaryReport
-) -> None:
+async def _grade(exam: Examination, case: Case, found: TurnedTests, dead: CanaryReport) -> None:
     """Add a proof for each group of tests of one author and one way of turning green."""
     names = [*found.stood, *found.shown.names][:MOST_NAMES]
-    words = await asyncio.to_thread(_words_about, exam, case, now, names)
+    words = await asyncio.to_thread(_words_about, exam, case, names)
     unasked = _unasked(exam, found, words)
     how = [ONCE] if exam.confirms_once else [BY_NAMES] if exam.by_names(case) else []
-    stood, world = found.stood, exam.world
-    own = await find_tests_of_new_data(exam.run, exam.differential, case.target, world, stood)
+    stood = found.stood
+    own = await find_tests_of_new_data(exam, case.target, stood)
     theirs = await asyncio.to_thread(tests_of_earlier_workers, exam, case, stood)
     weak = dead.shows_only or NO_CANARY in dead.notes
+
+    def prove(group: list[str], what: str, notes: Sequence[str], **facts: Any) -> None:
+        if group:
+            exam.report.proofs.append(
+                Proof(
+                    target=case.target.id,
+                    text=text_of(case.target, group, what),
+                    tests=group[:MOST_NAMES],
+                    about={name: words[name] for name in group if name in words},
+                    notes=[*notes, *how],
+                    **facts,
+                )
+            )
+
     for group, notes in (
         ([name for name in stood if name not in (*own, *theirs)], dead.notes),
         ([name for name in stood if name in own], [OWN_DATA, *dead.notes]),
         ([name for name in theirs if name not in own], [NOTE, *dead.notes]),
     ):
-        if group:
-            exam.report.proofs.append(
-                Proof(
-                    target=case.target.id,
-                    author="worker" if NOTE in notes else "person",
-                    grade="shown" if weak or {OWN_DATA, NOTE} & {*notes} else "proven",
-                    text=text_of(case.target, group, "failed before and passes now"),
-                    tests=group[:MOST_NAMES],
-                    about={name: words[name] for name in group if name in words},
-                    unasked=[name for name in unasked if name in group],
-                    notes=[*notes, *how],
-                )
-            )
-    for group, what, more in _groups_of_worker(exam, case, now, found):
-        if group:
-            exam.report.proofs.append(
-                Proof(
-                    target=case.target.id,
-                    author="worker",
-                    grade="shown",
-                    text=text_of(case.target, group, what),
-                    tests=group[:MOST_NAMES],
-                    names=sorted(found.shown.uses)[:200],
-                    about={name: words[name] for name in group if name in words},
-                    notes=[*more, *found.shown.notes, *dead.notes, *how],
-                )
-            )
+        prove(
+            group,
+            "failed before and passes now",
+            notes,
+            author="worker" if NOTE in notes else "person",
+            grade="shown" if weak or {OWN_DATA, NOTE} & {*notes} else "proven",
+            unasked=[name for name in unasked if name in group],
+        )
+    uses = sorted(found.shown.uses)[:200]
+    for group, what, more in _groups_of_worker(exam, case, found):
+        notes = [*more, *found.shown.notes, *dead.notes]
+        prove(group, what, notes, author="worker", grade="shown", names=uses)
 
 
 def _unasked(
@@ -194,11 +188,11 @@ def _unasked(
 
 
 def _groups_of_worker(
-    exam: Examination, case: Case, now: Results, found: TurnedTests
+    exam: Examination, case: Case, found: TurnedTests
 ) -> Iterator[tuple[list[str], str, Sequence[str]]]:
     """The worker's tests by what can be said of them: names, the sentence, notes."""
     known = {settled(name) for name in case.before.names} if case.before else frozenset()
-    files, changed = case.files_of(now), {one.path for one in exam.world.changes}
+    files, changed = case.files, {one.path for one in exam.world.changes}
     own = [name for name in found.shown.names if name not in found.followed.names]
     new = [name for name in own if settled(name) not in known]
     former = [name for name in own if settled(name) in known]
@@ -214,25 +208,19 @@ def _groups_of_worker(
     )
 
 
-async def _stopped_for_other_questions(
-    exam: Examination, case: Case, now: Results, names: Sequence[str]
-) -> bool:
+async def _stopped_for_other_questions(exam: Examination, case: Case, names: Sequence[str]) -> bool:
     """Whether a finding stops the examination, as tests pass without asking what they asked red."""
-    files = {test.name: in_repo(test.file, case.target.cwd) for test in now.tests if test.file}
     places: dict[str, list[str]] = {}
     for name in names:
-        if name in files:
-            places.setdefault(files[name], []).append(name)
+        if path := case.files.get(name):
+            places.setdefault(path, []).append(name)
     wanted = "\n".join(wanted_by(exam.verifier.spec, exam.criteria))
     why = await not_asked_again(exam, case.target, places, wanted)
     why = why or await swallowed(exam, case.target, places)
     return bool(why) and exam.report.stopped_by(tool_changed(case.target, why), case.target.id)
 
 
-def _words_about(
-    exam: Examination, case: Case, now: Results, names: Sequence[str]
-) -> dict[str, list[str]]:
+def _words_about(exam: Examination, case: Case, names: Sequence[str]) -> dict[str, list[str]]:
     """Words that say what each of these tests is about, by its name. Blocks."""
-    read = exam.verifier.snapshots.reader(exam.world.new)
-    files = {test.name: in_repo(test.file, case.target.cwd) for test in now.tests if test.file}
-    return {name: about(name, files.get(name, ""), read, exam.world.product) for name in names}
+    files, world = case.files, exam.world
+    return {name: about(name, files.get(name, ""), world.now, world.product) for name in names}

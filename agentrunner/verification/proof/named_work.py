@@ -14,8 +14,9 @@ from msgspec import Struct, field
 
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.file_names import has_word
-from agentrunner.verification.proof.trees_without_work import TreesWithoutWork, turns_red
-from agentrunner.verification.results.model import ReadFile, Results
+from agentrunner.verification.proof.examination import Examination
+from agentrunner.verification.proof.trees_without_work import turns_red
+from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.answers import says_yes_or_no
 from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, changed_in_c
 from agentrunner.verification.syntax.emptied_functions import changed_functions
@@ -25,7 +26,7 @@ from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins
 from agentrunner.verification.syntax.tokens import number
 from agentrunner.verification.syntax.unread_parameters import unread_parameters
 from agentrunner.verification.syntax.words import examples, identifiers, signatures
-from agentrunner.verification.target import Run, Target
+from agentrunner.verification.target import Target
 from agentrunner.verification.world import SnapshotTrees
 
 NOT_ASKED = "no test asks `{}`, which the requirements name: with an empty body all stay green"
@@ -42,17 +43,13 @@ MOST_NAMED = 5
 class NamedWork(Struct, frozen=True):
     """Functions of the work that people name. Methods raise what running in rooms raises."""
 
-    trees: TreesWithoutWork
-    run: Run
+    exam: Examination
     target: Target
     whole: Target
     """The target of all tests, any of which may ask a function."""
-    world: SnapshotTrees
     asked: str
     """What people ask for."""
-    known: set[tuple[str, str]]
-    """Trees and functions of them that some test was seen to ask; it grows."""
-    texts: Sequence[bytes] = ()
+    texts: Sequence[bytes]
     """The files of the tests that may ask."""
     notes: list[str] = field(default_factory=list)
     """What a reader of the proof has to know; it grows."""
@@ -72,18 +69,16 @@ class NamedWork(Struct, frozen=True):
         the same ("not valid") whether it gives back something else.
         Beside tests of others (`stood`) alone, only functions that are new have to be asked.
         """
-        world, read, read_old = self.world, *await self._readers()
-        names, added, idle = await asyncio.to_thread(
-            _named_functions, world, read_old, read, self.asked
-        )
+        exam, world, known = self.exam, self.exam.world, self.exam.asked_functions
+        names, added, idle = await asyncio.to_thread(_named_functions, world, self.asked)
         if idle:
             return NOT_THERE.format(idle[0])
-        if unused := await asyncio.to_thread(_unused, world, read_old, read, self.asked):
+        if unused := await asyncio.to_thread(_unused, world, self.asked):
             return UNUSED.format(*unused)
         if candidates and not stood and (example := self._unasked_example()):
             return EXAMPLE.format(*example)
         same = self.whole.id == self.target.id
-        elsewhere = _AllTests(self.run, self.whole, world, now if same else None, refused)
+        elsewhere = _AllTests(exam, self.whole, now if same else None, refused)
         first = [*candidates, *stood]
         unasked, is_asked = "", False
         for name in [*added, *names][:MOST_NAMED]:
@@ -91,13 +86,13 @@ class NamedWork(Struct, frozen=True):
             # enough, and none has to be where it asks for functions that are new.
             if name not in added and (added or is_asked or not candidates):
                 continue
-            if (world.new, name) in self.known:
+            if (world.new, name) in known:
                 is_asked = True
                 continue
-            tree = await self.trees.emptied(world, name)
+            tree = await exam.without_work.emptied(name)
             if tree is None:
                 continue
-            ran = await self.run(self.target, tree, first)
+            ran = await exam.run(self.target, tree, first)
             red = [one for one in first if turns_red(ran, [one])]
             asking: bool | None = bool(red)
             if not asking:
@@ -119,7 +114,7 @@ class NamedWork(Struct, frozen=True):
                 if alike:
                     return alike
             is_asked = True
-            self.known.add((world.new, name))
+            known.add((world.new, name))
         return unasked if added or not is_asked else ""
 
     def _unasked_example(self) -> tuple[str, str] | None:
@@ -143,13 +138,8 @@ class NamedWork(Struct, frozen=True):
         doubled = re.compile(to_bytes(rf"{quoted}|(?<!\w){re.escape(name)}\s*[:=](?!=)"))
         if not any(doubled.search(text) for text in self.texts):
             return False
-        snapshots = self.trees.snapshots
-        read, read_old = snapshots.reader(self.world.new), snapshots.reader(self.world.old)
-        for path in self.world.product:
-            language, after = language_of(path), read(path)
-            if language is None or after is None:
-                continue
-            functions = changed_functions(read_old(path), after, language, inner=True)
+        for _, language, before, after in self.exam.world.sources():
+            functions = changed_functions(before, after, language, inner=True)
             others = (one.body for one in functions if one.last_name != name)
             # In code, not in a text: `return "median"` calls nothing.
             named = (one for body in others for one in walk(body) if "identifier" in one.type)
@@ -170,44 +160,32 @@ class NamedWork(Struct, frozen=True):
 
         One test may ask for one value; where `several` ask the function, they ask for several.
         """
-        read, read_old = await self._readers()
-        for path in self.world.product:
-            language, after = language_of(path), read(path)
-            if language is None or after is None:
-                continue
+        world = self.exam.world
+        for path, language, before, after in await asyncio.to_thread(lambda: [*world.sources()]):
             if silent and says_yes_or_no(after, language, name):
                 others = {one: why for one, why in elsewhere.refused.items() if one not in silent}
                 elsewhere = replace(elsewhere, refused=others, passed=None)
-            for one in stand_ins(read_old(path), after, language, name, self.asked):
+            for one in stand_ins(before, after, language, name, self.asked):
                 if one.own:
                     return ONE_ANSWER.format(name, one.what)
                 if one.constant and not several:
                     continue
                 tree = await asyncio.to_thread(
-                    self.trees.snapshots.with_texts, self.world.new, {path: one.source}
+                    world.snapshots.with_texts, world.new, {path: one.source}
                 )
-                if turns_red(await self.run(self.target, tree, tests), tests):
+                if turns_red(await self.exam.run(self.target, tree, tests), tests):
                     continue
                 if await elsewhere.is_red(tree) is False:
                     return SAME_ANSWER.format(name, one.what)
         return ""
-
-    async def _readers(self) -> tuple[ReadFile, ReadFile]:
-        """What reads the new tree, and the old one."""
-        snapshots = self.trees.snapshots
-        return (
-            await asyncio.to_thread(snapshots.reader, self.world.new),
-            await asyncio.to_thread(snapshots.reader, self.world.old),
-        )
 
 
 @dataclass
 class _AllTests:
     """All tests of a task, for what the tests of one command do not ask."""
 
-    run: Run
+    exam: Examination
     target: Target
-    world: SnapshotTrees
     now: Results | None
     """Their results on the new tree, where they are known."""
     refused: Mapping[str, str]
@@ -222,7 +200,7 @@ class _AllTests:
         if self.passed is None:
             results = self.now
             if results is None:
-                ran = await self.run(self.target, self.world.new, ())
+                ran = await self.exam.run(self.target, self.exam.world.new)
                 results = ran.results
                 if results is None and not ran.passed:
                     return None
@@ -232,12 +210,10 @@ class _AllTests:
                 for one in names
                 if results and results.passed(one) and not self.refused.get(one)
             ]
-        return turns_red(await self.run(self.target, tree, ()), self.passed)
+        return turns_red(await self.exam.run(self.target, tree), self.passed)
 
 
-def _named_functions(
-    world: SnapshotTrees, read_old: ReadFile, read: ReadFile, asked: str
-) -> tuple[list[str], list[str], list[str]]:
+def _named_functions(world: SnapshotTrees, asked: str) -> tuple[list[str], list[str], list[str]]:
     """Functions of the work that a text names in code; those of them that no file had before it,
     and those that only raise."""
     wanted = identifiers(asked)
@@ -246,7 +222,7 @@ def _named_functions(
     idle: set[str] = set()
     work: set[str] = set()
     for path in world.product if wanted else ():
-        language, before, after = language_of(path), read_old(path), read(path)
+        language, before, after = language_of(path), world.was(path), world.now(path)
         if before is not None and language is not None:
             known |= new_functions(None, before, language) - find_unwritten(before, language)
         elif before is not None and path.endswith(ENDINGS):
@@ -265,9 +241,7 @@ def _named_functions(
     return sorted(found), sorted(found - known), sorted((idle - work) & wanted)
 
 
-def _unused(
-    world: SnapshotTrees, read_old: ReadFile, read: ReadFile, asked: str
-) -> tuple[str, str] | None:
+def _unused(world: SnapshotTrees, asked: str) -> tuple[str, str] | None:
     """A new parameter that a text names with its function, and that the function does not read:
     that function and the parameter.
 
@@ -275,7 +249,7 @@ def _unused(
     """
     wanted, named = signatures(asked, bare=True), identifiers(asked)
     for path in world.product if wanted or named else ():
-        before, after = read_old(path), read(path)
+        before, after = world.was(path), world.now(path)
         if after is None:
             continue
         for name, parameter in sorted(unread_parameters(before, after, path)):

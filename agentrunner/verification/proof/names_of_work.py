@@ -8,18 +8,13 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.run_state import Criterion
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
 from agentrunner.text.unicode import to_bytes
+from agentrunner.verification.file_names import has_word
 from agentrunner.verification.proof.new_programs import new_programs
-from agentrunner.verification.results.model import ReadFile
-from agentrunner.verification.syntax.calls import (
-    names_changed,
-    names_declared,
-    users_of,
-)
+from agentrunner.verification.syntax.calls import names_changed, names_declared, users_of
 from agentrunner.verification.syntax.imports import imported
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.words import identifiers
@@ -45,90 +40,80 @@ class NamesOfWork(Struct, frozen=True):
     """What was changed, or is asked for."""
 
     @classmethod
-    def of(
-        cls, snapshots: Snapshots, world: SnapshotTrees, asked: str, criteria: Sequence[Criterion]
-    ) -> NamesOfWork:
+    def of(cls, world: SnapshotTrees, asked: str, criteria: Sequence[Criterion]) -> NamesOfWork:
         """Read both trees. Blocks."""
-        read_old, read = snapshots.reader(world.old), snapshots.reader(world.new)
-        changed = _changed_names(world, read_old, read, asked)
-        touched = _touched_names(snapshots, world, asked)
+        changed = _changed_names(world, asked)
+        touched = _touched_names(world, asked)
         spoken = [asked, *(f"{one.description} {one.detail}" for one in criteria)]
         return cls(
             changed,
-            _imported_names(world, read_old, read),
-            changed | touched | _removed_names(world, read_old, read),
+            _imported_names(world),
+            changed | touched | _removed_names(world),
             changed | touched | {name for text in spoken for name in identifiers(text)},
         )
 
 
-def _changed_names(
-    world: SnapshotTrees, read_old: ReadFile, read: ReadFile, asked: str = ""
-) -> set[str]:
+def _changed_names(world: SnapshotTrees, asked: str) -> set[str]:
     """Names of functions, classes and modules that the work added or altered.
 
     For files without a grammar all words that are new in them; for others those that are `asked`
     for: a file may give out what another one has.
     """
-    found = new_programs(world.product, world.old_paths, read)
+    found = new_programs(world.product, world.old_paths, world.now)
     for path in world.product:
         stem = posixpath.basename(path).split(".")[0]
         if path not in world.old_paths:
             found |= {stem, *posixpath.dirname(path).split("/")} - {""}
-        language, after = language_of(path), read(path)
-        if after is None:
-            continue
-        if language is not None:
-            found |= names_changed(read_old(path), after, language)
-            if (before := read_old(path)) is not None:
-                found |= (words_in(after) - words_in(before)) & words_in(to_bytes(asked))
-        else:
-            found |= words_in(after) - words_in(read_old(path) or b"")
+        if language_of(path) is None:
+            found |= words_in(world.now(path) or b"") - words_in(world.was(path) or b"")
+    for _, language, before, after in world.sources():
+        found |= names_changed(before, after, language)
+        if before is not None:
+            found |= (words_in(after) - words_in(before)) & words_in(to_bytes(asked))
     return found
 
 
-def _imported_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> set[str]:
+def _imported_names(world: SnapshotTrees) -> set[str]:
     """Names that files of the work import now: tests put doubles in their place."""
-    found: set[str] = set()
-    for path in world.product:
-        language, before, after = language_of(path), read_old(path), read(path)
-        if language is not None and before is not None and after is not None:
-            found |= imported(after, language).keys() - imported(before, language).keys()
-    return found
+    return {
+        name
+        for _, language, before, after in world.sources()
+        if before is not None
+        for name in imported(after, language).keys() - imported(before, language).keys()
+    }
 
 
-def _removed_names(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> set[str]:
+def _removed_names(world: SnapshotTrees) -> set[str]:
     """Names that files of the work declared and do not declare any more."""
     found: set[str] = set()
     for path in world.product:
-        language, before = language_of(path), read_old(path)
+        language, before = language_of(path), world.was(path)
         if language is not None and before is not None:
-            after = read(path)
+            after = world.now(path)
             still = names_declared(after, language) if after is not None else set()
             found |= names_declared(before, language) - still
     return found
 
 
-def _touched_names(snapshots: Snapshots, world: SnapshotTrees, asked: str) -> set[str]:
+def _touched_names(world: SnapshotTrees, asked: str) -> set[str]:
     """Names of functions that use what the work altered beside functions.
 
     This is a constant of their file, or a file without a grammar, such as a table of settings,
     that their file names. A word of such a file says nothing: a test may read it by itself. Where
     `asked` writes a text of the altered lines, functions that use these functions count as well.
     """
-    read_old, read = snapshots.reader(world.old), snapshots.reader(world.new)
     found: set[str] = set()
-    data: list[str] = []
-    for path in world.product:
-        language, before, after = language_of(path), read_old(path), read(path)
-        if before is None or after is None:
-            continue
-        if language is not None:
+    for _, language, before, after in world.sources():
+        if before is not None:
             names = names_changed(before, after, language)
             through = _is_written(before, after, asked)
             found |= users_of(after, language, names, through=through)
-        else:
-            data.append(posixpath.basename(path))
-    return found | (_users_of_data(snapshots, world, data) if data else set())
+    data = [
+        posixpath.basename(path)
+        for path in world.product
+        if language_of(path) is None and world.was(path) is not None and world.now(path) is not None
+    ]
+    return found | (_users_of_data(world, data) if data else set())
 
 
 def _is_written(before: bytes, after: bytes, asked: str) -> bool:
@@ -140,14 +125,15 @@ def _is_written(before: bytes, after: bytes, asked: str) -> bool:
     new = b"\n".join(line for line in after.splitlines() if line not in old)
     texts = re.findall(r"[\"'`]([^\"'`\n]{2,80})[\"'`]", new.decode("utf-8", "replace"))
     texts = [form for one in texts for form in {one, one.replace("\\\\", "\\")} if len(form) > 1]
-    return any(re.search(rf"(?<!\w){re.escape(text)}(?!\w)", asked) for text in texts)
+    return any(has_word(text, asked) for text in texts)
 
 
-def _users_of_data(snapshots: Snapshots, world: SnapshotTrees, data: Sequence[str]) -> set[str]:
+def _users_of_data(world: SnapshotTrees, data: Sequence[str]) -> set[str]:
     """Names of functions in files of code that name data, and of functions that use these.
 
     Tests that the run changed are left out.
     """
+    snapshots = world.snapshots
     was, now = snapshots.list(world.old), snapshots.list(world.new)
     paths = [
         path

@@ -20,8 +20,9 @@ from agentrunner.verification.proof.pinned_answers import KnownTexts, Place, red
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import CHANGING_PART
 from agentrunner.verification.syntax.edits import Edit
+from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.pinned import mentions
-from agentrunner.verification.syntax.regions import tests_in
+from agentrunner.verification.syntax.regions import regions_of_tests
 from agentrunner.verification.syntax.taken_literals import (
     NearValues,
     TakenLiteral,
@@ -71,14 +72,12 @@ def _shown(taken: Taken) -> list[tuple[str, str]]:
 
 def _taken(texts: KnownTexts) -> list[tuple[str, TakenLiteral]]:
     """The literals that the work shares with tests, and with no code before. Blocks."""
-    exam = texts.exam
-    read_old = exam.verifier.snapshots.reader(exam.world.old)
-    read = exam.verifier.snapshots.reader(exam.world.new)
+    world = texts.exam.world
     return [
         (path, one)
-        for path in exam.world.product
-        if (after := read(path)) is not None
-        for one in taken_literals(path, read_old(path), after, texts.tested, texts.code)
+        for path in world.product
+        if (after := world.now(path)) is not None
+        for one in taken_literals(path, world.was(path), after, texts.tested, texts.code)
     ]
 
 
@@ -144,18 +143,18 @@ async def _failures(
 
 def _asking_near(texts: KnownTexts, values: NearValues, step: int, tree: str) -> str:
     """A tree whose tests ask with values near by. Blocks."""
-    exam, edits = texts.exam, dict[str, list[Edit]]()
-    read = exam.verifier.snapshots.reader(tree)
+    world, edits = texts.exam.world, dict[str, list[Edit]]()
+    read = world.snapshots.reader(tree)
     for path, _ in texts.sources:
         if (source := read(path)) is None:
             continue
         found = list(values.edits(path, source, step))
-        if path in exam.world.product:
-            inside = tests_in(path, source)
+        if path in world.product:
+            inside = regions_of_tests(source, language_of(path))
             found = [one for one in found if any(region.holds(one.start) for region in inside)]
         if found:
             edits[path] = found
-    return with_edits(exam.verifier.snapshots, tree, edits) if edits else tree
+    return with_edits(world.snapshots, tree, edits) if edits else tree
 
 
 def _messages(

@@ -53,11 +53,11 @@ async def why_not_shown(
     with_text = await asyncio.to_thread(_with_new_text, exam, old)
     if with_text != old and (await exam.run(target, with_text)).passed:
         return BY_TEXT
-    without = exam.removal.trees
+    without = exam.without_work
     trees = [
-        await without.emptied(world, added=True),
-        await without.emptied(world, added=True, memory=True),
-        await without.emptied(world),
+        await without.emptied(added=True),
+        await without.emptied(added=True, memory=True),
+        await without.emptied(),
     ]
     emptied = list(dict.fromkeys(tree for tree in trees if tree is not None))
     for tree in emptied:
@@ -99,32 +99,29 @@ def _old_with_what_is_new(exam: Examination, case: Case) -> str:
     So are all new files that are no programs: a test may read them.
     """
     world, differential = exam.world, exam.differential
-    tree = differential.with_new_programs(world.old, world.new, case.target)
-    read = differential.snapshots.reader(world.new)
+    tree = differential.with_new_programs(case.target)
     data = [
         path
         for path in world.product
-        if path not in world.old_paths and not _family(path, read(path) or b"")
+        if path not in world.old_paths and not _family(path, world.now(path) or b"")
     ]
     return differential.with_paths(tree, world.new, data)
 
 
 def _with_new_text(exam: Examination, tree: str) -> str:
     """The tree with the new text of each changed product file as comments at its end. Blocks."""
-    world, snapshots = exam.world, exam.differential.snapshots
-    was, now = snapshots.reader(world.old), snapshots.reader(world.new)
-    entries = snapshots.list(tree)
+    world = exam.world
+    entries = world.snapshots.list(tree)
     made: dict[str, bytes] = {}
     for path in world.product:
-        before, after = was(path), now(path)
+        before, after = world.was(path), world.now(path)
         if before is None or after is None or path not in entries or NO_COMMENT.search(before):
             continue
         if mark := COMMENTS.get(_family(path, before)):
             text = to_text(after).splitlines()
             lines = "".join(f"{mark} {line.rstrip(chr(92))}\n" for line in text)
-            source = before.rstrip(b"\n") + b"\n\n\n" + to_bytes(lines)
-            made[path] = source
-    return snapshots.with_texts(tree, made)
+            made[path] = before.rstrip(b"\n") + b"\n\n\n" + to_bytes(lines)
+    return world.snapshots.with_texts(tree, made)
 
 
 def _family(path: str, source: bytes) -> str:
@@ -134,11 +131,9 @@ def _family(path: str, source: bytes) -> str:
 
 def _why_it_asks_nothing(exam: Examination, paths: Sequence[str]) -> str:
     """Why the text of what is new shows nothing; "" where it may. Blocks."""
-    snapshots, world = exam.differential.snapshots, exam.world
-    was, now = snapshots.reader(world.old), snapshots.reader(world.new)
     new_lines: list[str] = []
     for path in paths:
-        before, after = was(path), (now(path) or b"")
+        before, after = exam.world.was(path), (exam.world.now(path) or b"")
         text = after.decode("utf-8", "replace")
         if before is None and _family(path, after) == "c" and not SAYS_NO.search(text):
             return f"{path} {NEVER_FAILS}"

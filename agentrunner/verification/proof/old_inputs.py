@@ -172,7 +172,7 @@ def _in_words(lost: Sequence[str], ran: Measured) -> str:
 
 def _decided_before(exam: Examination, case: Case) -> bool:
     """Whether a command without test names could decide something before the run."""
-    return exam.differential.runs_old_files(case.target, exam.world.old)
+    return exam.differential.runs_old_files(case.target)
 
 
 async def _finding_about_smallest_set(
@@ -184,9 +184,7 @@ async def _finding_about_smallest_set(
     items = [one for one in world.changes if not one.understood or one.test]
 
     async def is_red(subset: Sequence[InputChange]) -> bool:
-        tree = await asyncio.to_thread(
-            exam.differential.with_old_inputs, world.old, world.new, list(subset)
-        )
+        tree = await asyncio.to_thread(exam.differential.with_old_inputs, subset)
         kept = await exam.run(case.target, tree)
         return bool(await asyncio.to_thread(differs, exam, case, kept))
 
@@ -201,10 +199,9 @@ async def _finding_about_smallest_set(
 
 def _changed_lines(exam: Examination, found: Sequence[InputChange]) -> str:
     """The first changed lines of expected data, as in a diff; "" where code changed. Blocks."""
-    was, now = exam.readers()
     changed: list[str] = []
     for one in found:
-        before, after = was(one.path), now(one.path)
+        before, after = exam.world.was(one.path), exam.world.now(one.path)
         if family_of(one.path) or language_of(one.path) or before is None or after is None:
             return ""
         old, new = (text.decode("utf-8", "replace").splitlines() for text in (before, after))

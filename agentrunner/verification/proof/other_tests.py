@@ -5,24 +5,50 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
-from agentrunner.git.snapshots import Snapshots
+from msgspec import Struct
+
+from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax.alternatives import narrowed
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import Run, Target
-from agentrunner.verification.world import SnapshotTrees
+from agentrunner.verification.target import Target
 
 ACCEPTS_MORE = "it passes by a value that it accepts beside the one that the task names"
 
 
-async def find_wider_answers(
-    run: Run,
-    target: Target,
-    snapshots: Snapshots,
-    world: SnapshotTrees,
-    places: Mapping[str, Sequence[str]],
-    asked: str,
-) -> dict[str, str]:
-    """Tests at `places`, by path, that fail where they accept only what `asked` names; and why.
+class PlacedTests(Struct, frozen=True):
+    """Tests of a command by the paths of their files."""
+
+    exam: Examination
+    target: Target
+    places: Mapping[str, Sequence[str]]
+
+    async def red_in_other_words(self, change: Callable[[str, bytes], bytes]) -> list[str]:
+        """Those in files that `change` makes different, and that fail there.
+
+        Raises what running in rooms raises.
+        """
+        world = self.exam.world
+        files = await asyncio.to_thread(self.files)
+        made = {path: change(path, text) for path, text in files.items()}
+        changed = {path: text for path, text in made.items() if text != files[path]}
+        if not changed:
+            return []
+        tree = await asyncio.to_thread(world.snapshots.with_texts, world.new, changed)
+        names = [name for path in changed for name in self.places[path]]
+        ran = await self.exam.run(self.target, tree, names)
+        red = {test.name for test in ran.results.red} if ran.results is not None else set()
+        return [name for name in names if name in red]
+
+    def files(self) -> dict[str, bytes]:
+        """Their files in the new tree, with what these say. Blocks."""
+        world = self.exam.world
+        entries = world.snapshots.list(world.new)
+        texts = ((path, world.now(path)) for path in self.places if path in entries)
+        return {path: text for path, text in texts if text is not None}
+
+
+async def find_wider_answers(tests: PlacedTests, asked: str) -> dict[str, str]:
+    """Tests that fail where they accept only what `asked` names; and why.
 
     Raises what running in rooms raises.
     """
@@ -31,42 +57,4 @@ async def find_wider_answers(
         language = language_of(path)
         return text if language is None else narrowed(text, language, asked)
 
-    red = await red_in_other_words(run, target, snapshots, world, places, narrow)
-    return dict.fromkeys(red, ACCEPTS_MORE)
-
-
-async def red_in_other_words(
-    run: Run,
-    target: Target,
-    snapshots: Snapshots,
-    world: SnapshotTrees,
-    places: Mapping[str, Sequence[str]],
-    change: Callable[[str, bytes], bytes],
-) -> list[str]:
-    """Tests at `places`, by path, in files that `change` makes different, that fail there.
-
-    Raises what running in rooms raises.
-    """
-    changed, names = await asyncio.to_thread(_changed_files, snapshots, world, places, change)
-    if not changed:
-        return []
-    tree = await asyncio.to_thread(snapshots.with_texts, world.new, changed)
-    ran = await run(target, tree, names)
-    red = {test.name for test in ran.results.red} if ran.results is not None else set()
-    return [name for name in names if name in red]
-
-
-def _changed_files(
-    snapshots: Snapshots,
-    world: SnapshotTrees,
-    places: Mapping[str, Sequence[str]],
-    change: Callable[[str, bytes], bytes],
-) -> tuple[dict[str, bytes], list[str]]:
-    read, entries = snapshots.reader(world.new), snapshots.list(world.new)
-    changed, names = dict[str, bytes](), list[str]()
-    for path, tests in places.items():
-        text = read(path)
-        if path in entries and text is not None and (other := change(path, text)) != text:
-            changed[path] = other
-            names += tests
-    return changed, names
+    return dict.fromkeys(await tests.red_in_other_words(narrow), ACCEPTS_MORE)

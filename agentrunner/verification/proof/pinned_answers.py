@@ -21,9 +21,9 @@ from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.findings import pinned_to
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.fixed_answers import FixedAnswer, fixed_answers
+from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.pinned import (
     KnownToTests,
     compared_anew,
@@ -32,7 +32,7 @@ from agentrunner.verification.syntax.pinned import (
     mentions,
     pinned,
 )
-from agentrunner.verification.syntax.regions import tests_in, without_tests
+from agentrunner.verification.syntax.regions import regions_of_tests, without_regions
 from agentrunner.verification.syntax.tokens import LARGEST, Value, lexical_family
 from agentrunner.verification.syntax.words import identifiers
 from agentrunner.verification.target import Target
@@ -72,10 +72,10 @@ class KnownTexts(Struct, frozen=True, dict=True):
     @cached_property
     def code(self) -> str:
         """The code before, without its tests; also of files from which some of it moved."""
-        read_old = self.exam.verifier.snapshots.reader(self.exam.world.old)
+        world = self.exam.world
         return "\n".join(
-            without_tests(path, read_old(path) or b"").decode("utf-8", "replace")
-            for path in self.exam.world.product
+            without_regions(world.was(path) or b"", language_of(path)).decode("utf-8", "replace")
+            for path in world.product
             if lexical_family(path) is not None
         )
 
@@ -135,9 +135,8 @@ async def red_without(
 
 def _places(exam: Examination, texts: KnownTexts) -> list[Place]:
     """What the work compares with that only the tests know. Blocks."""
-    snapshots, world = exam.verifier.snapshots, exam.world
-    read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
-    files = [(path, read_old(path), after) for path in world.product if (after := read(path))]
+    world = exam.world
+    files = [(path, world.was(path), after) for path in world.product if (after := world.now(path))]
     fixed = [(one[0], answer) for one in files for answer in fixed_answers(one[1], one[2], one[0])]
     if not (fixed or any(compared_anew(*one) for one in files)):
         return []
@@ -152,7 +151,7 @@ def _places(exam: Examination, texts: KnownTexts) -> list[Place]:
         for one in pinned(path, before, after, texts.tested, texts.asked, texts.code)
     ]
     strings = {one.value for _, one in found if one.value[0] == "string"}
-    old = _compared_before(exam, texts.target, strings, read_old) if strings else set()
+    old = _compared_before(exam, texts.target, strings) if strings else set()
     return always + [
         Place(path, one.line, one.edits, f"compares with {one.shown}")
         for path, one in found
@@ -182,42 +181,39 @@ def _test_sources(
     Where a claimed test's file is not known, all files that decide are taken, and those that the
     work left alone and that name a file of it: a runner of the project's own may find them.
     """
-    read = exam.verifier.snapshots.reader(exam.world.new)
     inputs = exam.differential.inputs(exam.world.new, [target])
     paths = test_files | {one.path for one in inputs.tests if one.kind == "fixture"}
     if not test_files or "" in test_files:
-        paths = frozenset(_files_that_may_decide(exam, target, read))
+        paths = frozenset(_files_that_may_decide(exam, target))
     for path in sorted(paths):
-        if (source := read(path)) is None:
+        if (source := exam.world.now(path)) is None:
             continue
         if path in exam.world.product:
-            inside = tests_in(path, source)
+            inside = regions_of_tests(source, language_of(path))
             source = b"\n".join(source[one.start : one.end] for one in inside)
         yield path, source
 
 
-def _files_that_may_decide(exam: Examination, target: Target, read: ReadFile) -> set[str]:
+def _files_that_may_decide(exam: Examination, target: Target) -> set[str]:
     world = exam.world
     inputs = exam.differential.inputs(world.new, [target])
     stems = {PurePosixPath(path).stem for path in world.product}
     named = re.compile(to_bytes("|".join(rf"\b{re.escape(one)}\b" for one in sorted(stems))))
-    paths = set(exam.verifier.snapshots.list(world.new))
+    paths = set(world.snapshots.list(world.new))
     found = {path for path in paths if inputs.counts(path) is not None}
     for path in sorted(paths - found - set(world.product))[:MOST_FILES]:
-        source = read(path) if lexical_family(path) is not None else None
+        source = world.now(path) if lexical_family(path) is not None else None
         if source is not None and len(source) <= LARGEST and named.search(source):
             found.add(path)
     return found
 
 
-def _compared_before(
-    exam: Examination, target: Target, strings: Collection[Value], read_old: ReadFile
-) -> set[Value]:
+def _compared_before(exam: Examination, target: Target, strings: Collection[Value]) -> set[Value]:
     """Those strings that some old file of the product compares with already. Blocks."""
     seen: set[Value] = set()
     inputs = exam.differential.inputs(exam.world.old, [target])
     for path in sorted(exam.world.old_paths)[:MOST_FILES]:
-        if inputs.counts(path) is not None or (source := read_old(path)) is None:
+        if inputs.counts(path) is not None or (source := exam.world.was(path)) is None:
             continue
         if any(to_bytes(text) in source for _, text in strings):
             seen |= compared_values(path, source).intersection(strings)
@@ -229,4 +225,4 @@ def _with_other_literals(exam: Examination, places: Sequence[Place]) -> str:
     edits: dict[str, list[Edit]] = {}
     for one in places:
         edits.setdefault(one.path, []).extend(one.edits)
-    return with_edits(exam.verifier.snapshots, exam.world.new, edits)
+    return with_edits(exam.world.snapshots, exam.world.new, edits)

@@ -14,23 +14,20 @@ For each command that decides:
 from __future__ import annotations
 
 import asyncio
-import posixpath
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from agentrunner.state.run_state import Baseline, Criterion, Evidence, Finding, Proof
-from agentrunner.verification.canaries.claimed_tests import Canaries
 from agentrunner.verification.differential import Differential
-from agentrunner.verification.findings import EXAMINED, leads_out, missing_work
+from agentrunner.verification.findings import EXAMINED, about_work, leads_out
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.inspection.missing_names import missing_names
 from agentrunner.verification.proof.adapted_wording import hold_adapted
 from agentrunner.verification.proof.case import Case, Report
 from agentrunner.verification.proof.change_alone import shown_by_the_change
-from agentrunner.verification.proof.code_removal import CodeRemoval
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.exit_proof import prove_by_exit
 from agentrunner.verification.proof.kept_runs import KeptRuns
@@ -39,7 +36,6 @@ from agentrunner.verification.proof.old_inputs import with_old_inputs
 from agentrunner.verification.proof.permission import grade_by_permission
 from agentrunner.verification.proof.stale_builds import find_stale_build
 from agentrunner.verification.proof.subjects_of_checks import subjects_of_checks
-from agentrunner.verification.proof.trees_without_work import TreesWithoutWork
 from agentrunner.verification.proof.unchanged_code import is_unchanged
 from agentrunner.verification.proof.unexplained_files import (
     find_unexplained,
@@ -47,7 +43,7 @@ from agentrunner.verification.proof.unexplained_files import (
     hold_without,
 )
 from agentrunner.verification.results.names import settled
-from agentrunner.verification.target import TEST, target_of, test_target
+from agentrunner.verification.target import TEST, files_of, target_of, test_target
 from agentrunner.verification.unknown_names import UnknownNames
 from agentrunner.verification.verdict import NO_CHANGE, texts_of
 from agentrunner.verification.verifier import Verifier
@@ -59,10 +55,10 @@ class Prover(Struct):
 
     verifier: Verifier
     differential: Differential
-    canaries: Canaries
-    removal: CodeRemoval
     unknown: UnknownNames
     kept: KeptRuns | None = None
+    asked_functions: set[tuple[str, str]] = field(default_factory=set)
+    """As an examination has them: a tree may be examined again."""
 
     async def prove(
         self,
@@ -81,9 +77,7 @@ class Prover(Struct):
         SandboxError and OSError.
         """
         old = baseline.tree
-        left = await asyncio.to_thread(self.verifier.trees.between, old, evidence.tree)
-        new, *_ = await asyncio.to_thread(self.verifier.delivered.of, evidence.tree, old, left)
-        total = await asyncio.to_thread(self.verifier.trees.between, old, new)
+        new, total = await asyncio.to_thread(self.verifier.delivered, old, evidence.tree)
         report = Report(tree=evidence.tree, approved=frozenset(approved))
         cases: list[Case] = []
         if new == old:
@@ -110,24 +104,23 @@ class Prover(Struct):
                 missing_names, snapshots, old, new, wanted, checked, by_people
             )
             if missing:
-                report.findings.append(missing_work(missing))
+                report.findings.append(about_work("missing", missing))
             if cases:  # without, nothing asks for the trees of an examination
                 self.differential.subjects = frozenset()
                 world = await self._world(old, new, cases, allowed)
                 exam = Examination(
                     self.verifier,
                     self.differential,
-                    self.canaries,
-                    self.removal,
                     world,
                     criteria,
                     total,
                     written_before(baseline),
                     report,
-                    await asyncio.to_thread(self._is_same_code, world),
+                    await asyncio.to_thread(is_unchanged, world),
                     self.kept,
                     self.unknown,
                     {case.target.id: case.seconds for case in cases if case.seconds},
+                    self.asked_functions,
                 )
                 if self.kept is not None:
                     trees = (world.old, world.new, world.kept, world.mixed)
@@ -167,7 +160,7 @@ class Prover(Struct):
     ) -> list[Case]:
         """The commands that are green now, with their results before the run."""
         kept = self.verifier.measurer.kept
-        read = await asyncio.to_thread(self.verifier.trees.reader, tree)
+        read = await asyncio.to_thread(self.verifier.snapshots.reader, tree)
         cases = []
         if evidence.test is not None and evidence.test.green and self.verifier.test is not None:
             was = baseline.test
@@ -202,34 +195,25 @@ class Prover(Struct):
         self, old: str, new: str, cases: Sequence[Case], allowed: Sequence[str]
     ) -> SnapshotTrees:
         """Build the trees of this examination."""
-        files = {
-            posixpath.normpath(posixpath.join(case.target.cwd, test.file))
-            for case in cases
-            for test in (case.before.tests if case.before else ())
-            if test.file
-        }
+        files = set[str]().union(*(files_of(one.before, one.target.cwd) for one in cases))
         targets = [case.target for case in cases]
 
         def work_out() -> SnapshotTrees:
             found = self.differential.changes(old, new, targets, files, allowed)
             return SnapshotTrees(
+                self.verifier.snapshots,
                 old=old,
                 new=new,
                 changes=found,
-                kept=self.differential.with_old_inputs(old, new, found),
-                mixed=self.differential.with_new_tests(old, new),
+                kept=self.differential.with_old_inputs(found),
+                mixed=self.differential.with_new_tests(),
                 old_paths=frozenset(self.verifier.snapshots.list(old)),
-                product=self.differential.product(old, new),
+                product=self.differential.product(),
                 unsure=self.differential.unsure(),
                 allowed=tuple(allowed),
             )
 
         return await asyncio.to_thread(work_out)
-
-    def _is_same_code(self, world: SnapshotTrees) -> bool:
-        """Whether the work changed no more than comments and layout. Blocks."""
-        snapshots = self.verifier.snapshots
-        return is_unchanged(world, snapshots.reader(world.old), snapshots.reader(world.new))
 
 
 async def _examine(exam: Examination, case: Case) -> None:
@@ -247,7 +231,7 @@ async def _examine(exam: Examination, case: Case) -> None:
     if case.now is None:
         await prove_by_exit(exam, case, red_with_old=held.red)
     else:
-        await prove_by_name(exam, case, case.now, held.results)
+        await prove_by_name(exam, case, held.results)
     await grade_by_permission(exam, case)
 
 
@@ -300,13 +284,10 @@ def _new_tests(proofs: Sequence[Proof], cases: Sequence[Case]) -> set[str]:
 
 def make_prover(verifier: Verifier, kept_in: Path | None = None) -> Prover:
     """The prover of trees that `verifier` measures; its runs are kept in a folder, if any."""
-    snapshots, unknown = verifier.snapshots, UnknownNames()
     return Prover(
         verifier,
-        Differential(snapshots, verifier.spec),
-        Canaries(snapshots, unknown),
-        CodeRemoval(TreesWithoutWork(snapshots)),
-        unknown,
+        Differential(verifier.snapshots, verifier.spec),
+        UnknownNames(),
         KeptRuns(kept_in) if kept_in is not None else None,
     )
 

@@ -31,7 +31,7 @@ async def red_where_it_was(exam: Examination, target: Target, wanted: Collection
     back = await asyncio.to_thread(_as_they_are_now, exam, wanted)
     if not back:
         return []
-    snapshots, new = exam.verifier.snapshots, exam.world.new
+    snapshots, new = exam.world.snapshots, exam.world.new
     tree = await asyncio.to_thread(snapshots.combine, new, back)
     if (await exam.run(target, tree)).passed:
         return []
@@ -43,7 +43,7 @@ async def red_where_it_was(exam: Examination, target: Target, wanted: Collection
 
 def _as_they_are_now(exam: Examination, wanted: Collection[str]) -> dict[str, Entry | None]:
     """What became of files elsewhere, by their path before the run. Blocks."""
-    snapshots, world = exam.verifier.snapshots, exam.world
+    snapshots, world = exam.world.snapshots, exam.world
     before, after = snapshots.list(world.old), snapshots.list(world.new)
     found: dict[str, Entry | None] = {}
     for path, (mode, _) in before.items():

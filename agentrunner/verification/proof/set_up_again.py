@@ -49,10 +49,9 @@ async def holds_with_old_packages(exam: Examination, case: Case, names: Sequence
 def _imported_names(exam: Examination, target: Target) -> tuple[set[str], set[str]]:
     """Names that the product imported before the run, its own included; and those of tools."""
     inputs = exam.differential.inputs(exam.world.old, [target])
-    snapshots = exam.verifier.snapshots
     paths = [path for path in exam.world.old_paths if path.endswith(SOURCES)]
     sources = sorted((p for p in paths if inputs.counts(p) is None), key=lambda p: p.count("/"))
-    texts = snapshots.read_many(exam.world.old, sources[:MOST_READ])
+    texts = exam.world.snapshots.read_many(exam.world.old, sources[:MOST_READ])
     found = set()
     for path, data in texts.items():
         own = {part.partition(".")[0] for part in path.split("/")}

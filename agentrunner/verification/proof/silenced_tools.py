@@ -94,22 +94,22 @@ def _reports(measured: Measured) -> set[str]:
 
 def _added_code(exam: Examination) -> list[_Silencer]:
     """The code of the work that silences. Blocks."""
-    was, read = exam.readers()
+    world = exam.world
     return [
         _Silencer(path, one.line, one.text, one.edit)
-        for path in exam.world.product[:MOST_FILES]
-        for one in added_silenced_warnings(path, was(path) or b"", read(path) or b"")
+        for path in world.product[:MOST_FILES]
+        for one in added_silenced_warnings(path, world.was(path) or b"", world.now(path) or b"")
     ]
 
 
 def _added_comments(exam: Examination) -> list[_Silencer]:
     """The comments that only the new product has. Blocks."""
-    was, read = exam.readers()
+    world = exam.world
     return [
         _Silencer(path, after.count(b"\n", 0, start) + 1, text, Edit(start, start + len(text), ""))
-        for path in exam.world.product[:MOST_FILES]
-        if (after := read(path)) is not None
-        for start, text in added_comments(path, was(path) or b"", after)
+        for path in world.product[:MOST_FILES]
+        if (after := world.now(path)) is not None
+        for start, text in added_comments(path, world.was(path) or b"", after)
         if not (start == 0 and text.startswith("#!"))
     ]
 
@@ -117,4 +117,4 @@ def _added_comments(exam: Examination) -> list[_Silencer]:
 def _without(exam: Examination, some: Sequence[_Silencer]) -> str:
     """The tree that is handed over without these comments. Blocks."""
     edits = {one.path: [other.edit for other in some if other.path == one.path] for one in some}
-    return with_edits(exam.verifier.snapshots, exam.world.new, edits)
+    return with_edits(exam.world.snapshots, exam.world.new, edits)

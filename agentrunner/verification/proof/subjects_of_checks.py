@@ -40,13 +40,12 @@ async def subjects_of_checks(exam: Examination, cases: Sequence[Case]) -> set[st
 def _candidates(exam: Examination, case: Case) -> list[str]:
     """Programs that the command runs and the requirements speak of. Blocks."""
     wanted = outside_of_checks(exam.verifier.spec.wanted)
-    read = exam.verifier.snapshots.reader(exam.world.new)
     return [
         one.path
         for one in exam.world.changes
         if one.path in exam.world.old_paths
         and _is_run(one.path, case.target.shell)
-        and (one.path.endswith((".sh", ".bash")) or SHELL.match(read(one.path) or b""))
+        and (one.path.endswith((".sh", ".bash")) or SHELL.match(exam.world.now(one.path) or b""))
         and _is_spoken_of(one.path, wanted)
     ]
 
@@ -65,7 +64,6 @@ def _is_spoken_of(path: str, wanted: str) -> bool:
 
 def _idle(exam: Examination, path: str) -> str:
     """The new tree in which a program does nothing. Blocks."""
-    snapshots = exam.verifier.snapshots
-    text = snapshots.reader(exam.world.new)(path) or b""
+    text = exam.world.now(path) or b""
     first = text.split(b"\n", 1)[0] + b"\n" if text.startswith(b"#!") else b"#!/bin/sh\n"
-    return snapshots.with_texts(exam.world.new, {path: first + NOTHING})
+    return exam.world.snapshots.with_texts(exam.world.new, {path: first + NOTHING})

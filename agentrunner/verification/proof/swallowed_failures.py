@@ -30,12 +30,12 @@ async def swallowed(exam: Examination, target: Target, places: Mapping[str, Sequ
     `places` are the names of tests that were red and pass now, by file. Raises what running in
     rooms raises.
     """
-    snapshots, world = exam.verifier.snapshots, exam.world
-    tests = await asyncio.to_thread(unchanged_tests, places, snapshots, world, equalities)
+    world = exam.world
+    tests = await asyncio.to_thread(unchanged_tests, places, world, equalities)
     if not tests:
         return ""
     name = f"agentrunner_{exam.unknown.make()}"
-    edited = EditedTests(exam.run, target, snapshots, helper)
+    edited = EditedTests(exam, target, helper)
     numbers = [(test, index) for test in tests for index in range(len(test.before))]
     telling = [
         (test, telling_sides(test.before[index], test.language, number, name))

@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
 from functools import partial
 
-from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.proof.other_tests import red_in_other_words
+from agentrunner.verification.proof.other_tests import PlacedTests
 from agentrunner.verification.syntax.words import signatures
-from agentrunner.verification.target import Run, Target
 from agentrunner.verification.world import SnapshotTrees
 
 OFF = lazy_regex(rb"(?<![\w-])(?P<name>[A-Za-z_]\w*)[\"']?\s*(?::\s*\w+\s*)?[:=]\s*(?:[Ff]alse)\b")
@@ -35,38 +32,30 @@ MOST = 5
 """So many switches are tried."""
 
 
-async def find_switched_on(
-    run: Run,
-    target: Target,
-    snapshots: Snapshots,
-    world: SnapshotTrees,
-    places: Mapping[str, Sequence[str]],
-    asked: str,
-) -> dict[str, str]:
-    """Tests at `places`, by path, that fail where the switches stay off, each with the reason.
+async def find_switched_on(tests: PlacedTests, asked: str) -> dict[str, str]:
+    """Tests that fail where the switches stay off, each with the reason.
 
     Raises what running in rooms raises.
     """
     found: dict[str, str] = {}
-    switches = await asyncio.to_thread(_switches, snapshots, world, asked)
+    switches = await asyncio.to_thread(_switches, tests.exam.world, asked)
     for switch in sorted(switches)[:MOST]:
         off = partial(_off_in, switch=switch, handed=switches[switch])
-        red = await red_in_other_words(run, target, snapshots, world, places, off)
+        red = await tests.red_in_other_words(off)
         found |= dict.fromkeys(red, WHERE_OFF.format(switch))
     return found
 
 
-def _switches(snapshots: Snapshots, world: SnapshotTrees, asked: str) -> dict[str, bool]:
+def _switches(world: SnapshotTrees, asked: str) -> dict[str, bool]:
     """Names that the work sets to false, and that neither the old files nor people name. Blocks.
 
     The values are whether one is a parameter more than people write.
     """
-    read, read_old = snapshots.reader(world.new), snapshots.reader(world.old)
     added: set[str] = set()
     written = signatures(asked, bare=True)
     handed: set[str] = set()
     for path in world.product:
-        text, before = read(path) or b"", read_old(path) or b""
+        text, before = world.now(path) or b"", world.was(path) or b""
         found = {hit["name"].decode() for hit in OFF.finditer(text)}
         added |= {name for name in found if not re.search(to_bytes(rf"\b{name}\b"), before)}
         heads = [re.search(to_bytes(rf"(?<!\w){one}\s*\(([^()]*)\)"), text) for one in written]
@@ -91,15 +80,10 @@ def left_off(source: bytes, switch: str, *, handed: bool = False) -> bytes:
     An argument of that name is none, but where it is `handed`: `run(active=True)` is what callers
     say.
     """
+    heads = [rf"[\"'`](?:[\w./:]+[./:])?{switch}[\"'`]\s*,\s*|\.{switch}\s*=\s*"]
     if handed:
-        on = re.compile(to_bytes(rf"(?P<head>(?<![\w.]){switch}\s*[=:]\s*)(?P<on>[Tt])rue\b"))
-        source = on.sub(
-            lambda hit: hit["head"] + (b"F" if hit["on"] == b"T" else b"f") + b"alse", source
-        )
-    on = re.compile(
-        to_bytes(
-            rf"(?P<head>[\"'`](?:[\w./:]+[./:])?{switch}[\"'`]\s*,\s*|\.{switch}\s*=\s*)"
-            r"(?P<on>[Tt])rue\b"
-        )
-    )
-    return on.sub(lambda hit: hit["head"] + (b"F" if hit["on"] == b"T" else b"f") + b"alse", source)
+        heads.insert(0, rf"(?<![\w.]){switch}\s*[=:]\s*")
+    for head in heads:
+        on = re.compile(to_bytes(rf"({head})([Tt])rue\b"))
+        source = on.sub(lambda hit: hit[1] + (b"False" if hit[2] == b"T" else b"false"), source)
+    return source

@@ -6,10 +6,10 @@ import asyncio
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 
 from msgspec import Struct
 
-from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, emptied_in_c
 from agentrunner.verification.syntax.emptied_functions import (
     changed_functions,
@@ -29,16 +29,10 @@ Change = Callable[[str, bytes | None, bytes], bytes | None]
 class TreesWithoutWork(Struct, frozen=True):
     """Makes trees in which functions that the work added or altered do nothing."""
 
-    snapshots: Snapshots
+    world: SnapshotTrees
 
     async def emptied(
-        self,
-        world: SnapshotTrees,
-        only: str = "",
-        *,
-        added: bool = False,
-        memory: bool = False,
-        text: bool = False,
+        self, only: str = "", *, added: bool = False, memory: bool = False, text: bool = False
     ) -> str | None:
         """The new tree with empty bodies in functions that were added or altered, or None.
 
@@ -46,86 +40,76 @@ class TreesWithoutWork(Struct, frozen=True):
         With `text`, what the bodies said stays as a comment.
         With `memory`, functions in C that return a pointer return memory full of zeros.
         """
+        change = partial(_with_empty_functions, only=only, added=added, memory=memory, text=text)
+        return await asyncio.to_thread(self._changed, change)
 
-        def change(path: str, before: bytes | None, after: bytes) -> bytes | None:
-            return _with_empty_functions(
-                path, before, after, only, added=added, memory=memory, text=text
-            )
-
-        return await asyncio.to_thread(self._changed, world, change)
-
-    async def without_code(self, world: SnapshotTrees, asked: str) -> str | None:
+    async def without_code(self, asked: str) -> str | None:
         """The new tree in which no function of the code that `asked` names does anything.
 
         That is code which the work left alone, named by its path or its name; None where there is
         none.
         """
+        world = self.world
 
         def change() -> str | None:
-            read, old = self.snapshots.reader(world.new), self.snapshots.list(world.old)
+            old = world.snapshots.list(world.old)
             changed: dict[str, bytes] = {}
-            for path, entry in self.snapshots.list(world.new).items():
-                name = posixpath.basename(path)
+            for path, entry in world.snapshots.list(world.new).items():
                 known = old.get(path) == entry and language_of(path) is not None
-                if not known or not _is_named(asked, name):
+                if not known or not _is_named(asked, posixpath.basename(path)):
                     continue
-                made = _with_empty_functions(path, None, read(path) or b"")
+                made = _with_empty_functions(path, None, world.now(path) or b"")
                 if made is not None:
                     changed[path] = made
-            return self.snapshots.with_texts(world.new, changed) if changed else None
+            return world.snapshots.with_texts(world.new, changed) if changed else None
 
         return await asyncio.to_thread(change)
 
-    async def with_former(
-        self, world: SnapshotTrees, tree: str, members: Mapping[str, Collection[str]]
-    ) -> str | None:
+    async def with_former(self, tree: str, members: Mapping[str, Collection[str]]) -> str | None:
         """This tree with these methods (`Cart.total`) of Python files as they were before the run.
 
         New ones are left out. None where one of them is not in the text of its file.
         """
 
-        read_old = self.snapshots.reader(world.old)
-
         def change(path: str, text: bytes) -> bytes | None:
-            return with_former_functions(read_old(path), text, members[path])
+            return with_former_functions(self.world.was(path), text, members[path])
 
         return await asyncio.to_thread(self._with_each, tree, members, change)
 
-    async def without_classes(
-        self, world: SnapshotTrees, classes: Mapping[str, Collection[str]]
-    ) -> str | None:
+    async def without_classes(self, classes: Mapping[str, Collection[str]]) -> str | None:
         """The new tree without these classes of Python files; None where one is not there."""
 
         def change(path: str, text: bytes) -> bytes | None:
             return without_classes(text, classes[path])
 
-        return await asyncio.to_thread(self._with_each, world.new, classes, change)
+        return await asyncio.to_thread(self._with_each, self.world.new, classes, change)
 
     def _with_each(
         self, tree: str, paths: Iterable[str], change: Callable[[str, bytes], bytes | None]
     ) -> str | None:
         """A tree with a change in each of these files; None where one of them has none."""
-        read = self.snapshots.reader(tree)
+        read = self.world.snapshots.reader(tree)
         texts: dict[str, bytes] = {}
         for path in paths:
             made = change(path, read(path) or b"")
             if made is None:
                 return None
             texts[path] = made
-        return self.snapshots.with_texts(tree, texts)
+        return self.world.snapshots.with_texts(tree, texts)
 
-    async def is_empty(self, world: SnapshotTrees) -> bool:
+    async def is_empty(self) -> bool:
         """Whether functions were added or altered, and none of them does anything."""
 
-        def has_functions(path: str, before: bytes | None, after: bytes) -> bytes | None:
-            language = language_of(path)
-            functions = changed_functions(before, after, language) if language else []
-            return after if any(not has_its_old_body(before, one) for one in functions) else None
+        def has_functions() -> bool:
+            return any(
+                not has_its_old_body(before, one)
+                for _, language, before, after in self.world.sources()
+                for one in changed_functions(before, after, language)
+            )
 
-        found = await asyncio.to_thread(self._changed, world, has_functions)
-        return found is not None and await self.emptied(world) is None
+        return await asyncio.to_thread(has_functions) and await self.emptied() is None
 
-    async def only_raising(self, world: SnapshotTrees, asked: str) -> str | None:
+    async def only_raising(self, asked: str) -> str | None:
         """The new tree with changed functions raising at once where they raise in place of work,
         and empty elsewhere; None where no function does that. `asked` may ask for exceptions."""
         found: list[str] = []
@@ -138,22 +122,22 @@ class TreesWithoutWork(Struct, frozen=True):
             found.extend([path] if raises else [])
             return made
 
-        tree = await asyncio.to_thread(self._changed, world, change)
+        tree = await asyncio.to_thread(self._changed, change)
         return tree if found else None
 
-    def _changed(self, world: SnapshotTrees, change: Change) -> str | None:
+    def _changed(self, change: Change) -> str | None:
         """The new tree with a change in each file of the product; None where there is none."""
-        read, read_old = self.snapshots.reader(world.new), self.snapshots.reader(world.old)
-        entries = self.snapshots.list(world.new)
+        world = self.world
+        entries = world.snapshots.list(world.new)
         changed: dict[str, bytes] = {}
         for path in world.product:
-            after = read(path)
+            after = world.now(path)
             if after is None or path not in entries:
                 continue
-            made = change(path, read_old(path), after)
+            made = change(path, world.was(path), after)
             if made is not None:
                 changed[path] = made
-        return self.snapshots.with_texts(world.new, changed) if changed else None
+        return world.snapshots.with_texts(world.new, changed) if changed else None
 
 
 def _is_named(asked: str, name: str) -> bool:

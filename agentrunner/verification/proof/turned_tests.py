@@ -11,14 +11,13 @@ from agentrunner.verification.claims import fresh, turned
 from agentrunner.verification.findings import (
     NOT_LOADED_BEFORE,
     RAN_BEFORE,
+    about_work,
     tests_gone,
-    unasked_work,
 )
-from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.moves import moved_to, not_moved
 from agentrunner.verification.proof.carried_tests import hold_as_worded
 from agentrunner.verification.proof.case import Case
-from agentrunner.verification.proof.code_removal import ShownTests
+from agentrunner.verification.proof.code_removal import ShownTests, find_shown_tests
 from agentrunner.verification.proof.data_changes import (
     BY_DATA,
     turned_by_data,
@@ -44,7 +43,7 @@ from agentrunner.verification.results.names import (
 )
 from agentrunner.verification.syntax.definitions import definition
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import Target, in_repo, in_tree, test_target
+from agentrunner.verification.target import Target, in_tree
 from agentrunner.verification.verdict import NOTHING_TURNED
 
 MOST_REWORDED = 50
@@ -74,43 +73,40 @@ class TurnedTests(Struct, frozen=True):
 
 
 async def find_turned_tests(
-    exam: Examination, case: Case, now: Results, held: Results | None
+    exam: Examination, case: Case, held: Results | None
 ) -> TurnedTests | None:
     """The tests that turned green, seen once more; none where a finding or doubt ends it here."""
     target, report = case.target, exam.report
-    lost = await _lost_tests(exam, case, now)
+    lost = await _lost_tests(exam, case)
     if lost and report.stopped_by(tests_gone(target, lost, RAN_BEFORE), target.id):
         return None
-    unread = await find_lost_unloaded(exam, case, now)
+    unread = await find_lost_unloaded(exam, case)
     if unread and report.stopped_by(tests_gone(target, unread, NOT_LOADED_BEFORE), target.id):
         return None
-    if (as_worded := await hold_as_worded(exam, case, now)) is None:
+    if (as_worded := await hold_as_worded(exam, case)) is None:
         return None
-    if (stood := await _that_stood(exam, case, now, held)) is None:
+    if (stood := await _that_stood(exam, case, held)) is None:
         return None
     stood += await exam.confirmed_red(case, [name for name in as_worded if name not in stood])
-    others = _not_seen_before(case.before, now, stood)
-    others = await asyncio.to_thread(without_listed, exam, case, now, others)
-    others += await _reworded_tests(exam, case, now, held)
-    followed = await find_followed_data(exam, case, now)
+    others = _not_seen_before(case.before, case.results, stood)
+    others = await asyncio.to_thread(without_listed, exam, case, others)
+    others += await _reworded_tests(exam, case, held)
+    followed = await find_followed_data(exam, case)
     others += [name for name in followed.names if name not in others]
-    asked, whole = _asked_of(exam, case)
-    shown = await exam.removal.shown(
-        exam.run, target, others, exam.world, now, exam.criteria, asked, whole, stood
-    )
-    if shown.unasked and report.stopped_by(unasked_work(shown.unasked), target.id):
+    shown = await find_shown_tests(exam, case, others, stood)
+    if shown.unasked and report.stopped_by(about_work("unasked", shown.unasked), target.id):
         return None
     if shown.asks_nothing and not stood and _is_named_by_person(exam, target):
-        report.stopped_by(unasked_work(f"{target.id}: {shown.why}"), target.id)
+        report.stopped_by(about_work("unasked", f"{target.id}: {shown.why}"), target.id)
         return None
     if not (names := [*stood, *shown.names]):
         claimed = sorted(exam.claims(case).claimed)
         report.doubts[target.id] = (
-            _not_turned(claimed, now) or followed.why or shown.why or NOTHING_TURNED
+            _not_turned(claimed, case.results) or followed.why or shown.why or NOTHING_TURNED
         )
         return None
     # A test that existed before and has moved since passes only with the old inputs.
-    here = [name for name in names if now.passed(name)]
+    here = [name for name in names if case.results.passed(name)]
     if not await exam.confirmed_green(case, here):
         return None
     if not await holds_with_old_packages(exam, case, here):
@@ -118,20 +114,16 @@ async def find_turned_tests(
     return TurnedTests(stood, shown, followed, here)
 
 
-async def _that_stood(
-    exam: Examination, case: Case, now: Results, held: Results | None
-) -> list[str] | None:
+async def _that_stood(exam: Examination, case: Case, held: Results | None) -> list[str] | None:
     """Tests that existed before the run and turned green by the work; none where it ends here."""
     stood = await exam.confirmed_red(case, _turned_names(exam, case, held))
-    stood += await _moved_claimed(exam, case, now, stood, held)
-    stood = await _red_without_the_work(exam, case, now, stood)
+    stood += await _moved_claimed(exam, case, stood, held)
+    stood = await _red_without_the_work(exam, case, stood)
     if not await hold_with_old_data(exam, case, stood):
         return None
     if not stood:
         return []
-    data, by_data = await turned_by_data(
-        exam.run, exam.differential, case.target, exam.world, stood
-    )
+    data, by_data = await turned_by_data(exam, case.target, stood)
     stood = [name for name in stood if name not in by_data]
     if data and not stood:
         exam.report.doubts[case.target.id] = f"{data} {BY_DATA}"
@@ -144,20 +136,7 @@ def _is_named_by_person(exam: Examination, target: Target) -> bool:
     return any(one.id == target.id and one.check_origin != "model" for one in exam.criteria)
 
 
-def _asked_of(exam: Examination, case: Case) -> tuple[str, Target]:
-    """What people ask for, and the target of the tests that have to ask for all of it.
-
-    Without a test command a check has to ask only for its own criterion.
-    """
-    spec, own = exam.verifier.spec, [one for one in exam.criteria if one.id == case.target.id]
-    if own and spec.task.test is None:
-        return "\n".join(one.description for one in own), case.target
-    texts = [outside_of_checks(spec.prd_text), *(one.description for one in exam.criteria)]
-    whole = test_target(spec.task.test) if spec.task.test else case.target
-    return "\n".join(texts), whole
-
-
-async def _lost_tests(exam: Examination, case: Case, now: Results) -> list[str]:
+async def _lost_tests(exam: Examination, case: Case) -> list[str]:
     """Tests that are gone or skipped, and neither moved nor settled.
 
     Tests that were red are included, also those that a person listed as known reds: these may stay
@@ -168,16 +147,16 @@ async def _lost_tests(exam: Examination, case: Case, now: Results) -> list[str]:
         return []
     # A test that could not even be loaded is no test yet.
     failed = {test.name for test in case.before.red if test.outcome == "failed"}
-    red = [name for name in sorted(failed) if not _is_still_run(name, now)]
-    red += put_aside(case.before, now)
+    red = [name for name in sorted(failed) if not _is_still_run(name, case.results)]
+    red += put_aside(case.before, case.results)
     known = changing(case.before)
-    if not (lost := await _unsettled(exam, case, now, [*gone(case.before, now, known), *red])):
+    if not (lost := await _unsettled(exam, case, [*gone(case.before, case.results, known), *red])):
         return []
     again = await exam.run(case.target, exam.world.old)
     unstable = unstable_names(case.before, again.results) if again.results else set()
     if not unstable:
         return lost
-    return await _unsettled(exam, case, now, [*gone(case.before, now, known | unstable), *red])
+    return await _unsettled(exam, case, [*gone(case.before, case.results, known | unstable), *red])
 
 
 def _is_still_run(name: str, now: Results) -> bool:
@@ -186,13 +165,15 @@ def _is_still_run(name: str, now: Results) -> bool:
     return stable(name) in parts or is_of_others(name, parts)
 
 
-async def _unsettled(exam: Examination, case: Case, now: Results, lost: list[str]) -> list[str]:
+async def _unsettled(exam: Examination, case: Case, lost: list[str]) -> list[str]:
     """Those of `lost` that stand nowhere else and that nobody settled."""
     if not lost or case.before is None:
         return []
     files, before, may_go = case.old_files, case.before, exam.differential.may_go
     unmoved = await asyncio.to_thread(
-        lambda: not_moved(lost, before, now, case.target.cwd, *exam.readers(), exam.renames())
+        lambda: not_moved(
+            lost, before, case.results, case.target.cwd, exam.world.readers, exam.renames()
+        )
     )
     claimed = exam.claims(case).claimed
     # What was red for another reason may go with its code, as what passed may.
@@ -203,9 +184,7 @@ async def _unsettled(exam: Examination, case: Case, now: Results, lost: list[str
     ]
 
 
-async def _red_without_the_work(
-    exam: Examination, case: Case, now: Results, stood: list[str]
-) -> list[str]:
+async def _red_without_the_work(exam: Examination, case: Case, stood: list[str]) -> list[str]:
     """Those of `stood` that did not turn green merely by a permitted change of the test.
 
     A permit settles that a test may change, not what it says. A test that says something else now
@@ -213,7 +192,7 @@ async def _red_without_the_work(
     new inputs.
     """
     permitted = exam.differential.permitted(exam.world.allowed)
-    files = case.files_of(now)
+    files = case.files
     asked = [name for name in stood if files.get(name) in permitted]
     if not asked:
         return stood
@@ -227,24 +206,20 @@ async def _red_without_the_work(
     return [name for name in stood if name not in asked or not old.results.passed(name)]
 
 
-async def _reworded_tests(
-    exam: Examination, case: Case, now: Results, held: Results | None
-) -> list[str]:
+async def _reworded_tests(exam: Examination, case: Case, held: Results | None) -> list[str]:
     """Tests that existed and always passed, and that the worker gave another wording.
 
     One that asks for more is as good as a new test: it fails on the old code. That its old wording
     passes as well was seen with the old inputs.
     """
-    before = case.before
+    before, now, world = case.before, case.results, exam.world
     if before is None or held is None:
         return []
-    world, snapshots = exam.world, exam.verifier.snapshots
-    was = await asyncio.to_thread(snapshots.list, world.old)
-    entries = await asyncio.to_thread(snapshots.list, world.new)
-    found = {test.name: in_repo(test.file, case.target.cwd) for test in now.tests}
+    was = await asyncio.to_thread(world.snapshots.list, world.old)
+    entries = await asyncio.to_thread(world.snapshots.list, world.new)
     files = {
         name: path
-        for name, path in found.items()
+        for name, path in case.files.items()
         if path in was and path in entries and was[path] != entries[path]
     }
     names = [name for name in files if all(one.passed(name) for one in (before, held, now))]
@@ -266,7 +241,7 @@ def _worded_as_before(
     exam: Examination, names: Sequence[str], files: Mapping[str, str]
 ) -> list[str]:
     """Those of `names` whose test says now what it said before. Blocks."""
-    before, after = exam.readers()
+    before, after = exam.world.was, exam.world.now
     same = []
     for name in names:
         path = files[name]
@@ -283,12 +258,13 @@ def _worded_as_before(
 
 
 async def _moved_claimed(
-    exam: Examination, case: Case, now: Results, stood: Sequence[str], held: Results | None
+    exam: Examination, case: Case, stood: Sequence[str], held: Results | None
 ) -> list[str]:
     """New names of claimed tests that stand elsewhere now, word for word.
 
     A test that still fails in its old place asks something else there than in its new one.
     """
+    now = case.results
     if case.before is None:
         return []
     missing = [name for name in sorted(exam.claims(case).claimed) if name not in stood]
@@ -297,7 +273,7 @@ async def _moved_claimed(
         missing = [n for n in missing if all(one.outcome != "failed" for one in held.named(n))]
     pairs = await asyncio.to_thread(
         lambda: moved_to(
-            missing, case.before or now, now, case.target.cwd, *exam.readers(), exam.renames()
+            missing, case.before or now, now, case.target.cwd, exam.world.readers, exam.renames()
         )
     )
     red = await exam.confirmed_red(case, list(pairs))

@@ -1,11 +1,9 @@
-"""Whether the work does what the code did before: it is comments, layout or docstrings. Pure."""
+"""Whether the work does what the code did before: it is comments, layout or docstrings. Blocks."""
 
 from __future__ import annotations
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.code_equality import is_same_code
-from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.world import SnapshotTrees
 
 READS_DOCSTRINGS = lazy_regex(
@@ -15,32 +13,28 @@ READS_DOCSTRINGS = lazy_regex(
 ASKS_FOR_TEXT = lazy_regex(r"(?i)\bdoc(?!k)|\bhelp\b|\busage\b|説明|文書|ドキュメント|ヘルプ")
 
 
-def is_unchanged(world: SnapshotTrees, read_old: ReadFile, read: ReadFile) -> bool:
+def is_unchanged(world: SnapshotTrees) -> bool:
     """Whether the work changed no more than comments and layout.
 
     False where a part of it is in no language that is known.
     """
-    return _all_same(world, read_old, read, docstrings=True)
+    return _all_same(world, docstrings=True)
 
 
-def is_only_text(world: SnapshotTrees, read_old: ReadFile, read: ReadFile, asked: str) -> bool:
+def is_only_text(world: SnapshotTrees, asked: str) -> bool:
     """Whether the work is no more than that and docstrings that nothing reads.
 
     False where there is none, and where `asked` is about texts.
     """
     unread = not ASKS_FOR_TEXT.search(asked) and not any(
-        READS_DOCSTRINGS.search(read(path) or b"") for path in world.product
+        READS_DOCSTRINGS.search(world.now(path) or b"") for path in world.product
     )
-    return bool(world.product) and _all_same(world, read_old, read, docstrings=not unread)
+    return bool(world.product) and _all_same(world, docstrings=not unread)
 
 
-def _all_same(
-    world: SnapshotTrees, read_old: ReadFile, read: ReadFile, *, docstrings: bool
-) -> bool:
-    for path in world.product:
-        language, before, after = language_of(path), read_old(path), read(path)
-        if language is None or before is None or after is None:
-            return False
-        if not is_same_code(before, after, language, docstrings=docstrings):
-            return False
-    return True
+def _all_same(world: SnapshotTrees, *, docstrings: bool) -> bool:
+    same = [
+        before is not None and is_same_code(before, after, language, docstrings=docstrings)
+        for _, language, before, after in world.sources()
+    ]
+    return all(same) and len(same) == len(world.product)

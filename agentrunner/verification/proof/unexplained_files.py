@@ -130,7 +130,7 @@ async def hold_without(exam: Examination, case: Case, found: Unexplained) -> boo
 
     deadline = monotonic() + min(SEARCH_SEC, 10 + 5 * case.seconds)
     smallest_set, cut = await smallest(paths, is_red, deadline)
-    after = await asyncio.to_thread(exam.verifier.snapshots.list, world.new)
+    after = await asyncio.to_thread(exam.world.snapshots.list, world.new)
     changes = [
         InputChange(path, BY_WORK if path in found.by_work else NEW, "added")
         if path not in world.old_paths
@@ -150,7 +150,7 @@ def _problem(exam: Examination, case: Case, without: Measured) -> str:
 
 def _put_back(exam: Examination, tree: str, paths: Sequence[str]) -> str:
     """A tree, with these paths as they were before the run. Blocks."""
-    snapshots = exam.verifier.snapshots
+    snapshots = exam.world.snapshots
     old = snapshots.list(exam.world.old)
     return snapshots.combine(tree, {path: old.get(path) for path in paths})
 
@@ -213,7 +213,7 @@ def _unexplained(exam: Examination, case: Case) -> Unexplained:
 
 def _programs(exam: Examination, changed: Sequence[str]) -> set[str]:
     """Programs without an ending, known by the first line that names their interpreter. Blocks."""
-    world, snapshots = exam.world, exam.verifier.snapshots
+    world, snapshots = exam.world, exam.world.snapshots
     plain = [path for path in changed if "." not in path.rpartition("/")[2]]
     old = [path for path in plain if path in world.old_paths]
     texts = {
@@ -239,7 +239,7 @@ def _explains(product: Naming, tests: Naming) -> bool:
 
 
 def _texts(exam: Examination, case: Case, data: Sequence[str]) -> _Texts:
-    world, snapshots = exam.world, exam.verifier.snapshots
+    world, snapshots = exam.world, exam.world.snapshots
     inputs = exam.differential.inputs(world.old, [case.target])
     old = [path for path in sorted(world.old_paths) if path not in data]
     if len(old) > MOST_READ:

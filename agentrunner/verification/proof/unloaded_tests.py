@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from agentrunner.verification.moves import forms_of, not_moved
+from agentrunner.verification.moves import Pair, Renames, forms_of, not_moved
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import ReadFile, Results, TestResult
@@ -21,7 +21,7 @@ MayGo = Callable[[str, str], bool]
 """Whether a test of this name and file may be gone."""
 
 
-async def find_lost_unloaded(exam: Examination, case: Case, now: Results) -> list[str]:
+async def find_lost_unloaded(exam: Examination, case: Case) -> list[str]:
     """What could not be loaded before, and is gone, left out or asks less; nobody settled it."""
     before, may_go = case.before, exam.differential.may_go
     if before is None:
@@ -30,9 +30,9 @@ async def find_lost_unloaded(exam: Examination, case: Case, now: Results) -> lis
     return await asyncio.to_thread(
         lambda: lost_unloaded(
             before,
-            now,
+            case.results,
             case.target.cwd,
-            exam.readers(),
+            exam.world.readers,
             sorted(exam.total.all),
             exam.renames(),
             lambda name, file: may_go(name, file, passed=name not in claimed),
@@ -40,7 +40,7 @@ async def find_lost_unloaded(exam: Examination, case: Case, now: Results) -> lis
     )
 
 
-def without_listed(exam: Examination, case: Case, now: Results, names: Sequence[str]) -> list[str]:
+def without_listed(exam: Examination, case: Case, names: Sequence[str]) -> list[str]:
     """Those of `names` that no person called red for another reason. Blocks.
 
     What turns there says nothing of the work. Tests of what could not be loaded are found in the
@@ -50,15 +50,17 @@ def without_listed(exam: Examination, case: Case, now: Results, names: Sequence[
     if before is None or not listed:
         return list(names)
     missing = [one for one in before.red if one.unloaded and one.name in listed]
-    read = exam.verifier.snapshots.reader(exam.world.old)
-    tests = {test.name: test for test in now.tests}
+    tests, cwd, was = (
+        {test.name: test for test in case.results.tests},
+        case.target.cwd,
+        exam.world.was,
+    )
     return [
         name
         for name in names
         if name not in listed
         and not any(
-            stands_for(one, tests[name]) and stood_in_text(tests[name], case.target.cwd, read)
-            for one in missing
+            stands_for(one, tests[name]) and stood_in_text(tests[name], cwd, was) for one in missing
         )
     ]
 
@@ -78,9 +80,9 @@ def lost_unloaded(
     before: Results,
     now: Results,
     cwd: str,
-    trees: tuple[ReadFile, ReadFile],
+    trees: Pair,
     changed: Iterable[str],
-    renames: Sequence[tuple[str, str]],
+    renames: Renames,
     may_go: MayGo,
 ) -> list[str]:
     """What could not be loaded before, and is gone, left out or asks something else by its text.
@@ -94,7 +96,7 @@ def lost_unloaded(
     files = list(dict.fromkeys(in_repo(file, cwd) for one in missing for file in files_of(one)))
     was = _by_text(before, files, trees[0])
     is_now = _by_text(now, dict.fromkeys([*files, *changed]), trees[1])
-    found = not_moved(gone(was, is_now), was, is_now, ".", *trees, renames)
+    found = not_moved(gone(was, is_now), was, is_now, ".", trees, renames)
     found += _reworded(was, _still_missing(missing, now, cwd), trees, renames)
     by_name = {test.name: test.file for test in was.tests}
     lost = [name for name in found if not may_go(name, by_name[name])]
@@ -114,12 +116,7 @@ def _still_missing(missing: Sequence[TestResult], now: Results, cwd: str) -> set
     return {in_repo(file, cwd) for one in missing if one.name in names for file in files_of(one)}
 
 
-def _reworded(
-    was: Results,
-    files: Collection[str],
-    trees: tuple[ReadFile, ReadFile],
-    renames: Sequence[tuple[str, str]],
-) -> list[str]:
+def _reworded(was: Results, files: Collection[str], trees: Pair, renames: Renames) -> list[str]:
     """Tests of these files that stand there with another text, but for moves and new names."""
     found = []
     for path in files:

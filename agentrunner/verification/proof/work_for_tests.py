@@ -15,7 +15,6 @@ from msgspec import Struct
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.environment import PLAIN
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.differential import Differential
 from agentrunner.verification.file_names import has_word
 from agentrunner.verification.inputs.interpreters import INTERPRETERS
 from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
@@ -33,12 +32,10 @@ from agentrunner.verification.inputs.test_detection import (
     with_other_words,
     words_of_tools,
 )
+from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import without_regions
-from agentrunner.verification.target import Target
-from agentrunner.verification.world import SnapshotTrees
 
 SHELL = lazy_regex(r"#!.*\b(?:ba|da|z|k)?sh\b")
 MOST_READ = 200_000
@@ -60,27 +57,22 @@ class _Marks(Struct, frozen=True):
 
 
 async def right_only_in_tests(
-    exam: Examination,
-    target: Target,
-    now: Results | None,
-    names: Sequence[str],
-    own: Sequence[str],
-    asked: str,
+    exam: Examination, case: Case, names: Sequence[str], own: Sequence[str], asked: str
 ) -> str:
     """Why the work is taken to be right only in tests; "" for none.
 
     `names` are claimed tests that turned green, `own` those of the worker; without both the command
     is asked as a whole. `asked` is what people ask for. Raises what running in rooms raises.
     """
-    marks = await asyncio.to_thread(_marks, exam.differential, target, exam.world, now, asked)
+    marks = await asyncio.to_thread(_marks, exam, case, asked)
     if not marks.words:
         return ""
 
     async def first_red(words: Collection[str]) -> str:
         tree = await asyncio.to_thread(_without, exam, words)
-        seen = await exam.run(target, tree, [*names, *own])
+        seen = await exam.run(case.target, tree, [*names, *own])
         if seen.results is None or not (names or own):
-            return "" if seen.passed else f"`{target.shell}`"
+            return "" if seen.passed else f"`{case.target.shell}`"
         red = [name for name in names if not seen.results.passed(name)]
         # A variable that the worker's own test sets is a part of what it asks.
         if not all(has_word(word, marks.texts) for word in words):
@@ -95,28 +87,22 @@ async def right_only_in_tests(
     return ""
 
 
-def _marks(
-    differential: Differential,
-    target: Target,
-    world: SnapshotTrees,
-    now: Results | None,
-    asked: str,
-) -> _Marks:
+def _marks(exam: Examination, case: Case, asked: str) -> _Marks:
     """The words of the work by which it may notice that it is tested. Blocks."""
-    snapshots = differential.snapshots
-    was, read = snapshots.reader(world.old), snapshots.reader(world.new)
+    world, was, read = exam.world, exam.world.was, exam.world.now
+    snapshots = world.snapshots
     changed = [path for path in world.product if _is_code(path, read(path))][:MOST_FILES]
     lines = {path: added_lines(_text(was(path)), _text(read(path))) for path in changed}
     if not any(lines.values()):
         return _Marks({})
-    inputs = differential.inputs(world.old, [target])
+    inputs = exam.differential.inputs(world.old, [case.target])
     counted = {path: inputs.counts(path) for path in sorted(world.old_paths)}
     others = [path for path, one in counted.items() if one is None or one.region]
     tests = [path for path, one in counted.items() if one and not one.region and one.kind == "test"]
     helpers = [path for path, one in counted.items() if one and one.kind == "fixture"]
     tools = path_words(tests) - path_words([*others, *changed])
-    if now and not INTERPRETERS.match(now.reader):
-        tools.add(now.reader)
+    if case.now and not INTERPRETERS.match(case.now.reader):
+        tools.add(case.now.reader)
     old_tests = _texts(snapshots, world.old, tests)
     of_tests_alone = [*old_tests, *_texts(snapshots, world.old, helpers)]
     defined, called = defined_by_tests(of_tests_alone), called_in(old_tests)
@@ -164,19 +150,18 @@ def _marks(
 
 def _without(exam: Examination, words: Collection[str]) -> str:
     """The tree that is handed over, with other words in place of these. Blocks."""
-    snapshots, world = exam.verifier.snapshots, exam.world
-    was, read = snapshots.reader(world.old), snapshots.reader(world.new)
+    world = exam.world
     end = f"_{exam.unknown.make()}"
     made: dict[str, bytes] = {}
     for path in world.product:
-        before, after = was(path), read(path)
+        before, after = world.was(path), world.now(path)
         if after is None or not _is_code(path, after):
             continue
         # Latin-1 keeps every byte as it is.
         old, new = (before or b"").decode("latin-1"), after.decode("latin-1")
         if (text := with_other_words(old, new, words, end)) != new:
             made[path] = text.encode("latin-1")
-    return snapshots.with_texts(world.new, made)
+    return world.snapshots.with_texts(world.new, made)
 
 
 def _texts(snapshots: Snapshots, tree: str, paths: Sequence[str]) -> list[str]:
@@ -184,8 +169,7 @@ def _texts(snapshots: Snapshots, tree: str, paths: Sequence[str]) -> list[str]:
 
 
 def _without_tests(path: str, source: bytes | None) -> str:
-    language = language_of(path)
-    return _text(without_regions(source or b"", language) if language else source)
+    return _text(without_regions(source or b"", language_of(path)))
 
 
 def _is_code(path: str, source: bytes | None) -> bool:

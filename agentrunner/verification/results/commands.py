@@ -11,7 +11,7 @@ from itertools import pairwise
 from msgspec import Struct, field
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.results.manifests import json_of, toml_of
+from agentrunner.verification.results.manifests import json_of, table, texts, toml_of
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.scripts import PACKAGE_MANAGERS, RECIPES, delegated
 from agentrunner.verification.results.shell import SimpleCommand, quoted, simple_commands
@@ -161,35 +161,27 @@ def _follow(
     for command in all_commands:
         if len(followed.runs) >= MOST_COMMANDS:
             return
-        texts = command.texts
-        if texts and depth:
-            texts[0] = texts[0].lstrip("@-+") or texts[0]
-        if texts and (variable := VARIABLE.match(texts[0])):
+        spelt = command.texts
+        if spelt and depth:
+            spelt[0] = spelt[0].lstrip("@-+") or spelt[0]
+        if spelt and (variable := VARIABLE.match(spelt[0])):
             # `$(PYTHON)` in a recipe most likely is the program that it is named after.
-            texts[0] = variable[1].lower()
+            spelt[0] = variable[1].lower()
         assignments = inherited + tuple(word.text for word in command.assignments)
-        if not texts or texts[0] == "export":
-            inherited += tuple(word.text for word in command.assignments) + tuple(texts[1:])
+        if not spelt or spelt[0] == "export":
+            inherited = assignments + tuple(spelt[1:])
             continue
-        if texts[0] == "cd" and len(texts) > 1:
-            folder = posixpath.normpath(posixpath.join(folder, texts[1]))
+        if spelt[0] == "cd" and len(spelt) > 1:
+            folder = posixpath.normpath(posixpath.join(folder, spelt[1]))
             continue
-        position, more = unwrapped(texts)
-        words = tuple(texts[position:])
+        position, more = unwrapped(spelt)
+        words = tuple(spelt[position:])
         if not words:
             continue
-        options_prefix = (
-            ("" if not depth else appended) if command is all_commands[-1] or not depth else None
-        )
-        run = Run(
-            words,
-            folder,
-            assignments + more,
-            outer or command,
-            not depth,
-            options_prefix,
-            position=position,
-        )
+        last = command is all_commands[-1]
+        options_prefix = (appended if last else None) if depth else ""
+        first = outer or command
+        run = Run(words, folder, assignments + more, first, not depth, options_prefix, position)
         behind = list(_texts_run_by(run, followed.read))
         if not behind:
             followed.runs.append(run)
@@ -201,7 +193,7 @@ def _follow(
                 followed,
                 run.assignments,
                 depth + 1,
-                outer or command,
+                first,
                 f"{options_prefix}{extra}" if reached else None,
                 seen,
             )
@@ -283,11 +275,10 @@ def _texts_run_by(run: Run, read: ReadFile) -> Iterator[tuple[str, str, str | No
         for text, folder in _only_elsewhere(list(delegated(words, run.folder, read)), run.folder):
             yield text, folder, None
     elif program == "tox" or (PYTHON.match(program) and words[1:3] == ["-m", "tox"]):
-        for command in _tox_commands(run.folder, read):
-            yield command, run.folder, None
+        yield from ((text, run.folder, None) for text in _tox_commands(run.folder, read))
     elif program == "composer":
-        for command in _composer_scripts(words[1:], run.folder, read):
-            yield command, run.folder, None
+        scripts = _composer_scripts(words[1:], run.folder, read)
+        yield from ((text, run.folder, None) for text in scripts)
     elif "/" in words[0] and not words[0].startswith("/"):
         yield from _shell_script(words[0], run.folder, read)
 
@@ -310,8 +301,7 @@ def _shell_arguments(
 ) -> Iterator[tuple[str, str, str | None]]:
     for position, word in enumerate(words):
         if re.fullmatch(r"-\w*c", word):
-            for text in words[position + 1 : position + 2]:
-                yield text, folder, None
+            yield from ((text, folder, None) for text in words[position + 1 : position + 2])
             return
         if not word.startswith(("-", "+")):
             yield from _shell_script(word, folder, read)
@@ -330,37 +320,30 @@ def _shell_script(path: str, folder: str, read: ReadFile) -> Iterator[tuple[str,
 
 
 def _composer_scripts(words: list[str], folder: str, read: ReadFile) -> Iterator[str]:
-    scripts = _load_config(read, folder, "composer.json").get("scripts", {})
-    if isinstance(scripts, dict):
-        for word in words:
-            value = scripts.get(word)
-            for text in value if isinstance(value, list) else [value]:
-                if isinstance(text, str) and not text.startswith("@"):
-                    yield text
-                elif isinstance(text, str) and text[1:] != word:
-                    yield f"composer {text[1:]}"
+    scripts = table(json_of(_text(read, folder, "composer.json")), "scripts")
+    for word in words:
+        for text in texts(scripts.get(word)):
+            if not text.startswith("@"):
+                yield text
+            elif text[1:] != word:
+                yield f"composer {text[1:]}"
 
 
-def _load_config(read: ReadFile, folder: str, name: str) -> dict[str, object]:
+def _text(read: ReadFile, folder: str, name: str) -> str:
     content = read(posixpath.normpath(posixpath.join(folder, name)))
-    text = (content or b"").decode("utf-8", "replace")
-    return toml_of(text) if name.endswith(".toml") else json_of(text)
+    return (content or b"").decode("utf-8", "replace")
 
 
 def _tox_commands(folder: str, read: ReadFile) -> Iterator[str]:
     """The commands of all tox environments."""
     for name in ("tox.ini", "setup.cfg"):
-        content = read(posixpath.normpath(posixpath.join(folder, name)))
-        yield from _tox_ini((content or b"").decode("utf-8", "replace"))
-    for tool in (
-        _load_config(read, folder, "tox.toml"),
-        _load_config(read, folder, "pyproject.toml").get("tool", {}),
-    ):
-        settings = tool.get("tox", tool) if isinstance(tool, dict) else {}
-        if isinstance(settings, dict):
-            legacy = settings.get("legacy_tox_ini")
-            yield from _tox_ini(legacy if isinstance(legacy, str) else "")
-            yield from _tox_toml(settings, 0)
+        yield from _tox_ini(_text(read, folder, name))
+    own, project = (toml_of(_text(read, folder, name)) for name in ("tox.toml", "pyproject.toml"))
+    for tool in (own, table(project, "tool")):
+        settings = table(tool, "tox") if "tox" in tool else tool
+        for legacy in texts(settings.get("legacy_tox_ini")):
+            yield from _tox_ini(legacy)
+        yield from _tox_toml(settings, 0)
 
 
 def _tox_toml(settings: dict[str, object], depth: int) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import json
 import tomllib
 from collections.abc import Callable
@@ -16,6 +17,16 @@ def toml_of(text: str) -> dict[str, Any]:
 def json_of(text: str) -> dict[str, Any]:
     """The object of a JSON text; an empty one where there is none or it cannot be read."""
     return _read(json.loads, text)
+
+
+def ini_of(text: str) -> configparser.RawConfigParser:
+    """The sections of an ini file; none where it cannot be read."""
+    parser = configparser.RawConfigParser(strict=False)
+    try:
+        parser.read_string(text)
+    except configparser.Error:
+        return configparser.RawConfigParser()
+    return parser
 
 
 def table(value: object, *names: str) -> dict[str, Any]:

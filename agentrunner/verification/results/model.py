@@ -1,17 +1,13 @@
-"""Results of tests by name, and the interface of what reads them. Pure.
-
-A `Reader` knows one test tool: how its command is made to write a report, how the report is read,
-and how the command is narrowed to a few tests. Readers know nothing of each other.
-"""
+"""Results of tests by name, and what is handed to the readers of tools. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from msgspec import Struct, field
 
@@ -129,6 +125,14 @@ class Results:
         return tuple(test for test in self.tests if test.red)
 
 
+class Command(Struct, frozen=True):
+    """A shell text, the folder of the tree that it runs in, and what reads the tree."""
+
+    shell: str
+    cwd: str
+    read: ReadFile
+
+
 class Instrumented(Struct, frozen=True):
     """A command that reports by name.
 
@@ -140,8 +144,8 @@ class Instrumented(Struct, frozen=True):
     """Joined to the sandbox's own: folders in PYTHONPATH and PATH come before those that exist,
     options in NODE_OPTIONS, PYTEST_ADDOPTS and the like after them. `registry.instrument` turns
     these variables into shell text, and leaves nothing here."""
-    files: Mapping[str, str] = field(default_factory=dict)
-    """Reporter files to write below `place` before the command starts: relative path to text."""
+    files: Mapping[str, str | bytes] = field(default_factory=dict)
+    """Reporter files to write below `place` before the command starts, by relative path."""
     after: str = ""
     """Shell text that collects reports after the command has ended; its exit code is not used."""
 
@@ -162,36 +166,3 @@ class Ran(Struct, frozen=True):
     """Files of the tree that it ran on, for tools that do not report where a test is defined."""
     source: ReadFile = _nothing
     """Reads these files."""
-
-
-class Reader(Protocol):
-    """Reads the results of one test tool."""
-
-    @property
-    def name(self) -> str:
-        """A short name, as in "pytest"."""
-
-    @property
-    def means(self) -> Sequence[str]:
-        """How it can obtain results, the strongest first, as in "plug-in", "junit", "text"."""
-
-    def fits(self, shell: str, cwd: str, read: ReadFile) -> bool:
-        """Whether this command, run in the folder `cwd` of the tree, runs this tool.
-
-        `make`, `just`, `npm`, `tox` and the like are followed as far as that is plain.
-        """
-
-    def instrument(
-        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
-    ) -> Instrumented | None:
-        """The command that writes its report below `place`, an absolute path in the sandbox.
-
-        None where these means need no other command, for example where its text is read. Exit code,
-        selection and order of the tests must not change. `means` is an index into `self.means`.
-        """
-
-    def read(self, ran: Ran, means: int = 0) -> Results | None:
-        """The reported results; None where the report cannot be used. Never raises."""
-
-    def select(self, shell: str, names: Sequence[str], cwd: str, read: ReadFile) -> str | None:
-        """The command narrowed to these tests; None where the tool cannot be narrowed."""

@@ -10,14 +10,15 @@ from pathlib import Path
 from agentrunner.verification.results.commands import runs_of
 from agentrunner.verification.results.files import read_small
 from agentrunner.verification.results.model import (
+    Command,
     Instrumented,
     Ran,
-    Reader,
     ReadFile,
     Results,
     TestResult,
 )
 from agentrunner.verification.results.shell import quoted
+from agentrunner.verification.results.tools.base import Tool
 from agentrunner.verification.results.tools.behave import Behave
 from agentrunner.verification.results.tools.cargo import Cargo
 from agentrunner.verification.results.tools.ctest import CTest
@@ -35,7 +36,7 @@ from agentrunner.verification.results.tools.rspec import RSpec
 from agentrunner.verification.results.tools.tap import Tap
 from agentrunner.verification.results.tools.unittest import Unittest
 
-READERS: list[Reader] = [
+READERS: list[Tool] = [
     Pytest(), Unittest(), Behave(), Jest(), Vitest(), Mocha(), Node(), Go(), Cargo(), CTest(),
     GTest(), Maven(), Gradle(), Console(), RSpec(), Minitest(), PHPUnit(), Dotnet(), Tap(),
 ]  # fmt: skip
@@ -45,21 +46,15 @@ OPTIONS = frozenset({"NODE_OPTIONS", "PYTEST_ADDOPTS", "SPEC_OPTS"})
 STARTED = "started"
 
 
-def register(reader: Reader, *, before: str = "") -> None:
-    """Add a reader at the end, or before the one of that name."""
-    names = [each.name for each in READERS]
-    READERS.insert(names.index(before) if before in names else len(READERS), reader)
-
-
-def readers_of(shell: str, cwd: str, read: ReadFile) -> list[Reader]:
+def readers_of(shell: str, cwd: str, read: ReadFile) -> list[Tool]:
     """The readers of the tools that a command runs, in order of preference."""
-    return [reader for reader in READERS if reader.fits(shell, cwd, read)]
+    command = Command(shell, cwd, read)
+    return [reader for reader in READERS if reader.runs(command)]
 
 
 def options_that_name(shell: str, cwd: str, read: ReadFile) -> list[str]:
     """The options by which the tools that a command runs choose tests by name."""
-    readers = readers_of(shell, cwd, read)
-    return [option for one in readers for option in getattr(one, "named_by", ())]
+    return [option for one in readers_of(shell, cwd, read) for option in one.named_by]
 
 
 def weaker(shell: str, cwd: str, read: ReadFile, means: int = 0) -> int | None:
@@ -84,10 +79,11 @@ def instrument(shell: str, cwd: str, read: ReadFile, place: str, means: int = 0)
     if not readers:
         return Instrumented(shell)
     env: dict[str, str] = {}
-    files: dict[str, str] = {}
+    files: dict[str, str | bytes] = {}
     after: list[str] = []
     for reader in readers:
-        instrumented = reader.instrument(shell, cwd, read, place, _index_of_means(reader, means))
+        command = Command(shell, cwd, read)
+        instrumented = reader.instrument(command, place, _index_of_means(reader, means))
         if instrumented is None:
             continue
         shell = instrumented.shell
@@ -149,29 +145,26 @@ def read_results(
 
 def select(shell: str, names: Sequence[str], cwd: str, read: ReadFile) -> str | None:
     """The command narrowed to these tests, or to little more; None where that is not possible."""
-    readers = readers_of(shell, cwd, read)
-    for reader in readers:
-        narrowed = reader.select(shell, names, cwd, read)
-        if narrowed is not None:
-            return narrowed
-    return None
+    command = Command(shell, cwd, read)
+    selected = (reader.select(command, names) for reader in readers_of(shell, cwd, read))
+    return next((one for one in selected if one is not None), None)
 
 
-def _read(reader: Reader, ran: Ran, means: int) -> Results | None:
+def _read(reader: Tool, ran: Ran, means: int) -> Results | None:
     try:
         return reader.read(ran, _index_of_means(reader, means))
-    except Exception:  # noqa: BLE001 - readers may come from elsewhere, and reports are hostile
+    except Exception:  # noqa: BLE001 - reports are hostile
         return Results(reader.name, complete=False)
 
 
-def _index_of_means(reader: Reader, means: int) -> int:
+def _index_of_means(reader: Tool, means: int) -> int:
     return min(means, len(reader.means) - 1)
 
 
 def _runs_of_known_tools(shell: str, cwd: str, read: ReadFile) -> list[str]:
     """The commands that run known tools, each as one text."""
     runs = [shlex.join(run.words) for run in runs_of(shell, cwd, read)]
-    return [alone for alone in runs if any(reader.fits(alone, cwd, read) for reader in READERS)]
+    return [alone for alone in runs if readers_of(alone, cwd, read)]
 
 
 def _joined_value(name: str, before: str, value: str) -> str:

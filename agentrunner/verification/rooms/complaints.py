@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -101,19 +101,20 @@ class Complaint(Struct, frozen=True):
 class Project(Struct, frozen=True):
     """How tools say that there is no project, and the files that make one, as globs."""
 
-    programs: tuple[str, ...]
+    programs: str
+    """Their names, with blanks between."""
     says: str
-    files: tuple[str, ...]
+    files: str
 
 
 class Unknown(Struct, frozen=True):
     """How tools say that they do not know a word of the command, which is the pattern's group."""
 
-    programs: tuple[str, ...]
+    programs: str
     says: str
 
 
-NODE_FILES = ("package.json", "package.json5", "package.yaml")
+NODE_FILES = "package.json package.json5 package.yaml"
 CODE = frozenset(
     f".{ending}"
     for ending in "js mjs cjs jsx ts mts cts tsx java kt kts groovy scala rs go py rb cs fs vb"
@@ -124,83 +125,72 @@ be written, and the command is red."""
 
 PROJECTS = (
     Project(
-        ("cargo",),
+        "cargo",
         r"error: (?:could not find `Cargo\.toml` in .*|manifest path `.*` does not exist)",
-        ("Cargo.toml",),
+        "Cargo.toml",
     ),
     Project(
-        ("go", "gotestsum"),
+        "go gotestsum",
         r"go: (?:go\.mod file not found|cannot find main module).*"
         r"|pattern \S+: directory prefix \S+ does not contain (?:main module|modules listed).*",
-        ("go.mod", "go.work"),
+        "go.mod go.work",
     ),
-    Project(("mvn", "mvnw", "mvnd"), r".*\bthere is no POM in this directory.*", ("pom.xml",)),
-    Project(("yarn", "yarnpkg"), r"error Couldn't find a package\.json file in .*", NODE_FILES),
-    Project(("yarn",), r"Usage Error: No project found in .*", NODE_FILES),
-    Project(("pnpm",), r".*?(?P<words>No package\.json\b.* was found) in .*", NODE_FILES),
+    Project("mvn mvnw mvnd", r".*\bthere is no POM in this directory.*", "pom.xml"),
+    Project("yarn yarnpkg", r"error Couldn't find a package\.json file in .*", NODE_FILES),
+    Project("yarn", r"Usage Error: No project found in .*", NODE_FILES),
+    Project("pnpm", r".*?(?P<words>No package\.json\b.* was found) in .*", NODE_FILES),
     Project(
-        ("gradle", "gradlew"),
+        "gradle gradlew",
         r"Directory '.*' does not contain a Gradle build\.|Task '.*' not found in root project .*",
-        GRADLE_FILES,
+        " ".join(GRADLE_FILES),
     ),
+    Project("tox", r"ERROR: tox config file .* not found", "tox.ini pyproject.toml setup.cfg"),
     Project(
-        ("tox",),
-        r"ERROR: tox config file .* not found",
-        ("tox.ini", "pyproject.toml", "setup.cfg"),
+        "tox", r"ERROR: No pyproject\.toml or setup\.py file found\..*", "pyproject.toml setup.py"
     ),
+    Project("bundle rspec rake ruby", r"Could not locate Gemfile.*", "Gemfile gems.rb"),
     Project(
-        ("tox",),
-        r"ERROR: No pyproject\.toml or setup\.py file found\..*",
-        ("pyproject.toml", "setup.py"),
-    ),
-    Project(
-        ("bundle", "rspec", "rake", "ruby"),
-        r"Could not locate Gemfile.*",
-        ("Gemfile", "gems.rb"),
-    ),
-    Project(
-        ("dotnet",),
+        "dotnet",
         r"MSBUILD : error MSB1003: .*",
-        ("*.csproj", "*.fsproj", "*.vbproj", "*.sln", "*.slnx", "*.proj"),
+        "*.csproj *.fsproj *.vbproj *.sln *.slnx *.proj",
     ),
-    Project(("mix",), r"\*\* \(Mix\) Could not find a Mix\.Project.*", ("mix.exs",)),
-    Project(("composer",), r"Composer could not find a composer\.json file.*", ("composer.json",)),
+    Project("mix", r"\*\* \(Mix\) Could not find a Mix\.Project.*", "mix.exs"),
+    Project("composer", r"Composer could not find a composer\.json file.*", "composer.json"),
 )
 
 UNKNOWN = (
     Unknown(
-        ("cargo", "pnpm"),
+        "cargo pnpm",
         r"error: (?:no such (?:sub)?command: `(\S+)`|unexpected argument '(\S+)' found"
         r"|Found argument '(\S+)' which wasn't expected.*|no \S+ target named `(\S+)`.*"
         r"|package ID specification `(\S+)` did not match any packages)",
     ),
     Unknown(
-        ("go",),
+        "go",
         r"go (\S+): unknown command|flag provided but not defined: (\S+)"
         r"|stat \S*?([^/\s]+): directory not found|pattern (\S+): lstat .*: no such file .*",
     ),
     Unknown(
-        ("mvn", "mvnw", "mvnd"),
+        "mvn mvnw mvnd",
         r".*\bUnrecognized option: (\S+)|Unknown lifecycle phase \"(\S+)\".*"
         r"|POM file (\S+) specified with the -f.* does not exist"
         r"|Could not find the selected project in the reactor: (\S+)",
     ),
     Unknown(
-        ("gradle", "gradlew"),
-        r"Task '(\S+)' not found in .*|Unknown command-line option '(\S+)'\.",
+        "gradle gradlew", r"Task '(\S+)' not found in .*|Unknown command-line option '(\S+)'\."
     ),
-    Unknown(("npm",), r"Unknown command: \"(\S+)\""),
-    Unknown(("yarn", "yarnpkg"), r"error Directory \"\S*?([^/\s]+)\" doesn't exist"),
-    Unknown(("node",), r"\S*node: bad option: (\S+)"),
-    Unknown(("jest",), r"\s*Unrecognized option \"(\S+)\"\..*"),
-    Unknown(("vitest",), r"CACError: Unknown option `(\S+)`"),
-    Unknown(("rspec",), r"invalid option: (\S+)"),
-    Unknown(("unittest",), r".*: error: unrecognized arguments: (\S+).*"),
+    Unknown("npm", r"Unknown command: \"(\S+)\""),
+    Unknown("yarn yarnpkg", r"error Directory \"\S*?([^/\s]+)\" doesn't exist"),
+    Unknown("node", r"\S*node: bad option: (\S+)"),
+    Unknown("jest", r"\s*Unrecognized option \"(\S+)\"\..*"),
+    Unknown("vitest", r"CACError: Unknown option `(\S+)`"),
+    Unknown("rspec", r"invalid option: (\S+)"),
+    Unknown("unittest", r".*: error: unrecognized arguments: (\S+).*"),
     Unknown(
-        ("docker",),
+        "docker",
         r"docker: unknown command: docker (\S+)|docker: '(\S+)' is not a docker command\..*",
     ),
-    Unknown(("make", "gmake"), r"g?make: unrecognized option '(\S+)'"),
+    Unknown("make gmake", r"g?make: unrecognized option '(\S+)'"),
 )
 
 
@@ -321,24 +311,25 @@ def _no_project(
     runs: list[Run], lines: list[str], repo: Path, *, anywhere: bool
 ) -> Iterator[Complaint]:
     for project in PROJECTS:
-        folders = [run.folder for run in runs if set(project.programs) & _words(run)]
+        folders = [run.folder for run in runs if _words(run).intersection(project.programs.split())]
+        files = project.files.split()
         if not folders or not (hit := _first(project.says, lines)):
             continue
-        if any(_is_project(repo, folder, project.files) for folder in folders):
+        if any(_is_project(repo, folder, files) for folder in folders):
             continue
         text = hit.groupdict().get("words") or hit[0]
-        if not any(name in text for name in project.files):
-            text = f"{text} ({project.files[0]})"
-        elsewhere = next(_below(repo, project.files), "")
+        if not any(name in text for name in files):
+            text = f"{text} ({files[0]})"
+        elsewhere = next(_below(repo, files), "")
         if not elsewhere and not anywhere and not has_code(repo):
             continue
         name, place = posixpath.basename(elsewhere), posixpath.dirname(elsewhere)
-        yield Complaint(f"{text}; {name} is in {place}" if place else text, project.files)
+        yield Complaint(f"{text}; {name} is in {place}" if place else text, tuple(files))
 
 
 def _unknown(runs: list[Run], lines: list[str]) -> Iterator[Complaint]:
     for unknown in UNKNOWN:
-        of_tool = [run for run in runs if set(unknown.programs) & _words(run)]
+        of_tool = [run for run in runs if _words(run).intersection(unknown.programs.split())]
         words = {word for run in of_tool for word in _words(run)}
         if not words or not (hit := _first(unknown.says, lines)):
             continue
@@ -359,7 +350,7 @@ def _first(pattern: str, lines: list[str]) -> re.Match[str] | None:
     return next((hit for line in lines if (hit := re.fullmatch(pattern, line))), None)
 
 
-def _is_project(repo: Path, folder: str, files: tuple[str, ...]) -> bool:
+def _is_project(repo: Path, folder: str, files: Sequence[str]) -> bool:
     """Whether a folder or one above it, up to the repository's, holds one of the files."""
     place = repo / folder
     above = [one for one in (place, *place.parents) if one == repo or repo in one.parents]
@@ -379,7 +370,7 @@ def has_code(repo: Path) -> bool:
     return False
 
 
-def _below(repo: Path, files: tuple[str, ...]) -> Iterator[str]:
+def _below(repo: Path, files: Sequence[str]) -> Iterator[str]:
     """The paths of such files in the folders of the repository and in theirs."""
     folders = [place for place in sorted(repo.glob("*/")) if _is_own(place)]
     folders += [place for one in folders for place in sorted(one.glob("*/")) if _is_own(place)]

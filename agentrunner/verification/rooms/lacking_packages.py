@@ -6,7 +6,6 @@ written: without it tests are red, and nothing is missing in the environment.
 
 from __future__ import annotations
 
-import configparser
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from agentrunner.errors import UsageError
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
 from agentrunner.verification.results.files import text_of
-from agentrunner.verification.results.manifests import json_of, table, toml_of
+from agentrunner.verification.results.manifests import ini_of, json_of, table, toml_of
 from agentrunner.verification.rooms.own_code import children, is_own_module
 
 MOST_READ = 200_000
@@ -67,7 +66,8 @@ def package_lacked_by(message: str, repo: Path, wanted: str) -> str:
     """Why a test with this message could say nothing: it fails for packages alone; else ""."""
     why = ""
     for name, manifests in dict.fromkeys(_missing(message)):
-        place = "" if _names(wanted, name) else manifests(name, repo)
+        named = re.search(alone(name, joined="/-", before="@"), wanted, re.IGNORECASE)
+        place = "" if named else manifests(name, repo)
         if not place:
             return ""
         if manifests is _installed_by_composer:
@@ -100,7 +100,7 @@ def _missing(text: str) -> Iterator[tuple[str, Any]]:
         elif package := PACKAGE.match(hit["node"] or hit["bundled"]):
             yield package[0], _declared_for_node
         else:
-            yield hit[0], _never
+            yield hit[0], lambda _name, _repo: ""  # a file of the repository is no package
 
 
 def _installed_by_composer(loader: str, repo: Path) -> str:
@@ -111,15 +111,6 @@ def _installed_by_composer(loader: str, repo: Path) -> str:
     if not text or not str(wanted).endswith(loader) or (repo / wanted).exists():
         return ""
     return "composer.json"
-
-
-def _never(_name: str, _repo: Path) -> str:
-    """A file of the repository, named by its path, is no package."""
-    return ""
-
-
-def _names(wanted: str, name: str) -> bool:
-    return bool(re.search(alone(name, joined="/-", before="@"), wanted, re.IGNORECASE))
 
 
 def _plain(name: str) -> str:
@@ -174,11 +165,7 @@ def _of_pipfile(text: str) -> set[str]:
 
 def _of_ini(text: str) -> set[str]:
     """The requirements in a setup.cfg or tox.ini."""
-    parser = configparser.RawConfigParser(strict=False)
-    try:
-        parser.read_string(text)
-    except configparser.Error:
-        return set()
+    parser = ini_of(text)
     lines: list[str] = []
     for section in parser.sections():
         extras = section == "options.extras_require"

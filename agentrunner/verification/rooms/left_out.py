@@ -13,7 +13,7 @@ import contextlib
 import os
 import posixpath
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from agentrunner.git.snapshot_writer import changed_since
@@ -120,15 +120,10 @@ def is_folder_named(path: str, text: str) -> bool:
 def _facts(folder: Path) -> Facts | None:
     """Size and modification time of each file by path; None where there are too many files."""
     found: Facts = {}
-    for path in _files(folder):
+    for path in (Path(place, name) for place, _, names in os.walk(folder) for name in names):
         if len(found) >= MOST_COMPARED:
             return None
         with contextlib.suppress(OSError):
             facts = path.lstat()
             found[str(path.relative_to(folder))] = (facts.st_size, facts.st_mtime_ns)
     return found
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    for place, _, names in os.walk(folder):
-        yield from (Path(place, name) for name in names)

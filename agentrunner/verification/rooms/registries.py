@@ -107,7 +107,12 @@ def asked_for(output: str) -> list[str]:
 
 def registries_of(repo: Path, environ: Mapping[str, str]) -> list[str]:
     """The hosts, as `host:443` for `task.setup.network`; [] where no file names any. Blocks."""
-    urls = [url for name, pattern in _LOCKS for url in _addresses(repo, name, pattern)]
+    urls = [
+        url
+        for name, pattern in _LOCKS
+        for file in sorted(repo.glob(name))
+        for url in re.findall(pattern, text_of(file, MOST_BYTES))
+    ]
     urls += _urls_of_pyproject(text_of(repo / "pyproject.toml", MOST_BYTES))
     urls += [
         url
@@ -161,11 +166,6 @@ def _output_of(
     return (ended.stderr if fails else ended.stdout).decode("utf-8", "replace")
 
 
-def _addresses(repo: Path, name: str, pattern: str) -> Iterator[str]:
-    for file in sorted(repo.glob(name)):
-        yield from re.findall(pattern, text_of(file, MOST_BYTES))
-
-
 def _urls_of_pyproject(text: str) -> Iterator[str]:
     """Indexes and sources from which Python tools are configured to install; no other addresses."""
     for tool in table(toml_of(text), "tool").values():
@@ -194,12 +194,9 @@ def _urls_of_gradle(text: str) -> Iterator[str]:
         else:
             url = part["double"] or part["single"] or ""
             path = ".".join(blocks)
-            if url.startswith("https://") and "repositories" in path and not _publishes(path):
+            publishes = "publish" in path.lower() or "uploadArchives" in path
+            if url.startswith("https://") and "repositories" in path and not publishes:
                 yield url
-
-
-def _publishes(path: str) -> bool:
-    return "publish" in path.lower() or "uploadArchives" in path
 
 
 def _urls_of_go(repo: Path, environ: Mapping[str, str]) -> Iterator[str]:

@@ -55,10 +55,7 @@ def seal_git(repo: Path, target: Path) -> None:
     Nothing is copied where the repository has no git data of a usual kind. Raises OSError.
     """
     shutil.rmtree(target, ignore_errors=True)
-    try:
-        found = git_folders(repo)
-    except UsageError:
-        return
+    found = _folders(repo)
     if found is None:
         return
     own, common = found
@@ -95,7 +92,7 @@ class RoomGit:
         unusual kind. Raises OSError.
         """
         known = self._baseline_index()
-        folders = self._folders()
+        folders = _folders(self.snapshots.work_tree)
         if known is None or folders is None:
             return ()
         own, common = folders
@@ -116,12 +113,6 @@ class RoomGit:
             Mount(target, own, read_only=False),
             Mount(objects.resolve(), SHARED_OBJECTS),
         )
-
-    def _folders(self) -> tuple[Path, Path] | None:
-        try:
-            return git_folders(self.snapshots.work_tree)
-        except UsageError:
-            return None
 
     def _baseline_index(self) -> UserIndex | None:
         """The user's index at the baseline; None where there is no usable git data."""
@@ -212,6 +203,14 @@ class RoomGit:
                 place = target / "objects" / blob.hex()[:2] / blob.hex()[2:]
                 place.parent.mkdir(exist_ok=True)
                 place.write_bytes(zlib.compress(whole, 1))
+
+
+def _folders(repo: Path) -> tuple[Path, Path] | None:
+    """The git folder and the one that it shares; None without git data of a usual kind."""
+    try:
+        return git_folders(repo)
+    except UsageError:
+        return None
 
 
 def _content(place: Path) -> bytes:

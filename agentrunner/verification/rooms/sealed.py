@@ -16,6 +16,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from agentrunner.git.ignored_content import holds_packages
 from agentrunner.git.snapshots import Snapshots
@@ -139,10 +140,7 @@ class Sealed:
 
     def files_seen(self) -> dict[str, str] | None:
         """What `Snapshots.ignored_seen` was then; None in a run that an older version began."""
-        try:
-            found: dict[str, str] = json.loads((self._folder / SEEN).read_bytes())
-        except FileNotFoundError:
-            return None
+        found: dict[str, str] | None = _read_json(self._folder / SEEN)
         return found
 
     @property
@@ -152,10 +150,7 @@ class Sealed:
 
     def remotes(self) -> dict[str, list[str]]:
         """By submodule, what was known then of its remotes; {} in a run of an older version."""
-        try:
-            found: dict[str, list[str]] = json.loads(self._remotes.read_bytes())
-        except FileNotFoundError:
-            return {}
+        found: dict[str, list[str]] = _read_json(self._remotes) or {}
         return found
 
     @property
@@ -198,16 +193,21 @@ class Sealed:
 
     def folders(self) -> list[tuple[SealedFolder, Path]]:
         """Each folder with the place of its content: the copy, or the folder itself if large."""
-        try:
-            rows = json.loads((self._folder / MANIFEST).read_bytes())
-        except FileNotFoundError:
-            return []
+        rows = _read_json(self._folder / MANIFEST) or []
         # Older versions named a copy by its number.
         found = [SealedFolder(**{"place": str(at), **row}) for at, row in enumerate(rows)]
         return [
             (one, self._folder / one.place if one.copied else self._repo / one.name)
             for one in found
         ]
+
+
+def _read_json(file: Path) -> Any:
+    """The value in one of our own files; None where there is none."""
+    try:
+        return json.loads(file.read_bytes())
+    except FileNotFoundError:
+        return None
 
 
 def _text_of(rows: Sequence[SealedFolder]) -> bytes:
@@ -235,7 +235,7 @@ def fits(folder: Path) -> bool:
     return True
 
 
-def copy_folder(source: Path, target: Path, *, leave_out: Sequence[str] = ()) -> None:
+def copy_folder(source: Path, target: Path) -> None:
     """Copy a folder with modes, times and links, by reflink where the file system can.
 
     What cannot be read is left out. Raises OSError where nothing could be copied at all.
@@ -247,5 +247,3 @@ def copy_folder(source: Path, target: Path, *, leave_out: Sequence[str] = ()) ->
     done = subprocess.run(command, capture_output=True, env={"PATH": os.environ.get("PATH", "")})
     if done.returncode != 0 and not target.exists():
         raise OSError(done.stderr.decode("utf-8", "replace").strip() or "cp failed")
-    for name in leave_out:
-        shutil.rmtree(target / name, ignore_errors=True)

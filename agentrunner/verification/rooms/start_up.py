@@ -155,7 +155,9 @@ def why_not_started(
     ran = _Colourless(ran.exit_code, uncoloured(ran.tail), ran.counts)
     ran_none = ran.counts is None or not ran.counts.sure
     if ran.exit_code in (126, 127):
-        if not _is_own_that_fails(shell, repo, ran.tail):
+        # A path of the repository (`./run.sh`, `bin/tool`) may still have to be written.
+        named = (*missing_programs(ran.tail), *LOADER.finditer(ran.tail))
+        if not any(is_own_path(hit["program"], repo) for hit in named):
             return ran.tail.strip().splitlines()[-1] if ran.tail.strip() else "command not found"
     elif ran.exit_code == 2 and UNREADABLE_FOR_SHELL.fullmatch(output := ran.tail.strip()):
         return f"the shell cannot read it: {output.splitlines()[0]}"
@@ -291,7 +293,7 @@ def tool_lacking(shell: str, ran: ShellOutcome, repo: Path) -> str:
     A submodule of the product may be what is still to be written: that is red.
     """
     hit = NO_MODULE.search(ran.tail) if ran.exit_code else None
-    if hit is None or not _is_runner(shell, hit["module"]):
+    if hit is None or not re.search(rf"-m\s+{re.escape(hit['module'])}(?![\w.])", shell):
         return ""
     package, _, submodule = hit["module"].partition(".")
     return "" if submodule and is_own_module(package, repo) else hit[0].strip()
@@ -351,16 +353,6 @@ def _is_below(place: str, repo: Path) -> bool:
         return (repo / place).resolve().is_relative_to(repo.resolve())
     except OSError:
         return False
-
-
-def _is_runner(shell: str, module: str) -> bool:
-    return bool(re.search(rf"-m\s+{re.escape(module)}(?![\w.])", shell))
-
-
-def _is_own_that_fails(shell: str, repo: Path, output: str) -> bool:
-    """Whether what did not start is a path of the repository (`./run.sh`, `bin/tool`)."""
-    named = [hit["program"] for hit in (*missing_programs(output), *LOADER.finditer(output))]
-    return any(is_own_path(program, repo) for program in named) and bool(shell)
 
 
 def _names_own_files(shell: str, repo: Path) -> bool:

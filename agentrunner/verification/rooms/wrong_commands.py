@@ -100,7 +100,7 @@ def wrong_command(
     runs = runs_of(shell, cwd, partial(read_plain, repo, most=MOST_READ))
     finders: tuple[Callable[[], Iterator[WrongCommand]], ...] = (
         lambda: _wrong_program_text(shell, text),
-        lambda: _not_started(shell, runs, text, repo),
+        lambda: _not_started(shell, runs, text),
         lambda: _no_script(runs, text, repo),
         lambda: _no_target(shell, text),
         lambda: _no_module(shell, runs, text, repo),
@@ -118,7 +118,7 @@ def _wrong_program_text(shell: str, output: str) -> Iterator[WrongCommand]:
                 yield WrongCommand(hit["words"].strip())
 
 
-def _not_started(shell: str, runs: list[Run], output: str, repo: Path) -> Iterator[WrongCommand]:
+def _not_started(shell: str, runs: list[Run], output: str) -> Iterator[WrongCommand]:
     """A program of the command that the shell could not start."""
     words = {word for run in runs for word in run.words[:1]}
     for hit in missing_programs(output, or_closed=True):

@@ -60,7 +60,7 @@ def _edits(parsed: Parsed, node: Node, is_named: Named) -> Iterator[Edit]:
                 comma = "," * (node.type == "tuple")
                 yield replaced(node, f"{text[0]}{', '.join(kept)}{comma}{text[-1]}")
     elif node.type in _JOINED:
-        operator = _operator(parsed, node)
+        operator = parsed.text(node, "operator")
         compares = _EITHER.get(operator) or _NEITHER.get(operator)
         parts = _flat(parsed, node, operator) if compares else []
         values = [_compared_with(parsed, one, compares or ()) for one in parts]
@@ -85,22 +85,14 @@ def _is_looked_into(parsed: Parsed, node: Node) -> bool:
     if parent is None:
         return False
     if parent.type == "comparison_operator":
-        before = node.prev_sibling
-        return before is not None and parsed.text(before) == "in"
+        return parsed.text(node.prev_sibling) == "in"
     if parent.type == "member_expression":
-        name = field(parent, "property")
-        return name is not None and parsed.text(name) == "includes"
+        return parsed.text(parent, "property") == "includes"
     if parent.type in ("argument_list", "arguments") and parent.parent is not None:
-        call = parsed.text(parent.parent)
-        after = parsed.text(parent.parent.parent) if parent.parent.parent is not None else ""
+        call, after = parsed.text(parent.parent), parsed.text(parent.parent.parent)
         is_in = re.match(r"[\w.]*assertIn\b", call) is not None and node != parent.named_children[0]
         return is_in or re.match(r"expect\b.*\)\s*\.toContain\b", after, re.DOTALL) is not None
     return False
-
-
-def _operator(parsed: Parsed, node: Node) -> str:
-    operator = field(node, "operator")
-    return parsed.text(operator) if operator is not None else ""
 
 
 def _flat(parsed: Parsed, node: Node, operator: str) -> list[Node]:
@@ -111,7 +103,7 @@ def _flat(parsed: Parsed, node: Node, operator: str) -> list[Node]:
         one = todo.pop()
         if one is None:
             continue
-        if one.type == node.type and _operator(parsed, one) == operator:
+        if one.type == node.type and parsed.text(one, "operator") == operator:
             todo += [field(one, "right"), field(one, "left")]
         else:
             found.append(one)

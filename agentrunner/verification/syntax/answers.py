@@ -13,6 +13,7 @@ from agentrunner.verification.syntax.languages import (
     Parsed,
     condition_of,
     field,
+    parameters_at,
     parse,
     statements,
     walk,
@@ -37,9 +38,7 @@ def parameters_of(function: Function) -> list[Node]:
     node = function.node
     if node.type in ("assignment", "var_spec"):
         node = next((one for one in walk(node) if field(one, "parameters") is not None), node)
-    single = field(node, "parameter")
-    given = field(node, "parameters")
-    return [single] if single is not None else list(given.named_children) if given else []
+    return parameters_at(node)
 
 
 _DEFAULTS = {
@@ -143,12 +142,8 @@ def _is_yes_or_no(parsed: Parsed, expression: Node) -> bool:
     if node.type in ("true", "false", "comparison_operator", "not_operator"):
         return True
     if node.type in ("call", "call_expression"):
-        called = field(node, "function")
-        return called is not None and SAYS.search(parsed.text(called)) is not None
-    sign = field(node, "operator")
-    if sign is None:
-        return False
-    operator = parsed.text(sign)
+        return SAYS.search(parsed.text(node, "function")) is not None
+    operator = parsed.text(node, "operator")
     if operator in JOINS:  # which give back one of both
         sides = (field(node, "left"), field(node, "right"))
         return all(one is not None and _is_yes_or_no(parsed, one) for one in sides)

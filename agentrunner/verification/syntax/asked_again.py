@@ -5,6 +5,7 @@ Python, JavaScript and TypeScript. Pure.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Sequence
@@ -90,19 +91,16 @@ def ask_again(call: AskedCall, language: str, values: Sequence[object], name: st
 
 def helper(language: str, name: str) -> str:
     """Return the source of the function that statements are wrapped in, for the end of the file."""
-    if language == "python":
-        return PYTHON.format(name=name, mark=MARK)
-    return SCRIPT.format(name=name, mark=MARK, any=": any" if language.startswith("t") else "")
+    text = PYTHON if language == "python" else SCRIPT
+    return text.format(name=name, mark=MARK, any=": any" if language.startswith("t") else "")
 
 
-def values_in(message: str) -> dict[int, tuple[object, ...]]:
+def values_in(message: str, mark: str = MARK) -> dict[int, tuple[object, ...]]:
     """Return the values that statements reported in a failure message, by statement number."""
     found = {}
-    for hit in re.finditer(rf"{MARK}(\d+) (?=\[)", message):
-        try:
+    for hit in re.finditer(rf"{mark}(\d+) (?=\[)", message):
+        with contextlib.suppress(ValueError):
             found[int(hit[1])] = tuple(json.JSONDecoder().raw_decode(message, hit.end())[0])
-        except ValueError:
-            continue
     return found
 
 

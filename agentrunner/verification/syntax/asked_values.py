@@ -21,15 +21,16 @@ from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import line_of
 from agentrunner.verification.syntax.languages import (
-    SCRIPTS,
     arguments_of,
+    call_around,
     enclosing,
     field,
     inside,
     walk,
+    without_brackets,
 )
-from agentrunner.verification.syntax.test_finder import located
-from agentrunner.verification.syntax.test_spans import Found, TestSpan
+from agentrunner.verification.syntax.programs import WITH_TREES
+from agentrunner.verification.syntax.test_spans import Found
 from agentrunner.verification.syntax.values import assignment, is_literal
 
 MOST = 40
@@ -83,12 +84,9 @@ class AskedCall:
         return line_of(self.where)
 
 
-def asked_calls(source: bytes, language: str, span: TestSpan) -> list[AskedCall]:
+def asked_calls(found: Found) -> list[AskedCall]:
     """Return the statements of a test that run code with values from elsewhere, in source order."""
-    if language != "python" and language not in SCRIPTS:
-        return []
-    found = located(source, language, span)
-    if found is None:
+    if found.parsed.language not in WITH_TREES:
         return []
     found_calls = list(_Reading(found).asked_calls())
     found_calls.sort(key=lambda call: (call.where.start_byte, -call.where.end_byte))
@@ -142,7 +140,9 @@ class _Reading:
             if node.type == "assert_statement":
                 node, condition = node.named_children[0], True
             if condition or node.type in CALLS:
-                wanted = [one for one in stated.expected if self._is_from_elsewhere(one)]
+                wanted = [
+                    one for one in stated.expected if self._is_plain(one) and self._names(one)
+                ]
                 # The first that is found of a statement counts: what the test itself expects.
                 yield from self._asking_of_answers(node, stated.expected, condition=condition)
                 yield from self._asking(node, stated.operands, wanted, condition=condition)
@@ -150,7 +150,7 @@ class _Reading:
             bound = assignment(node)
             if bound is not None and bound[1].type not in FUNCTIONS:
                 yield from self._asking(bound[1], bound[1:], ())
-            elif node.type in CALLS and _is_statement(node):
+            elif node.type in CALLS and node.parent and node.parent.type == "expression_statement":
                 yield from self._asking(node, (node,), ())
             elif (each := self._each(node)) is not None:
                 sides = self._compared(each)
@@ -206,8 +206,7 @@ class _Reading:
 
     def _compared(self, node: Node, signs: Sequence[str] = EQUALS) -> list[Node]:
         """Return the sides of a comparison with one of these signs."""
-        while node.type == "parenthesized_expression" and node.named_child_count == 1:
-            node = node.named_children[0]
+        node = without_brackets(node)
         equal = any(one.type in signs for one in node.children)
         return node.named_children if equal and node.named_child_count == 2 else []
 
@@ -246,11 +245,9 @@ class _Reading:
                     yield from (_Loop(target, rows, part) for part in (body, *conditions))
         elif node.type in FUNCTIONS and body is not None:
             target = field(node, "parameters") or field(node, "parameter")
-            call = node.parent.parent if node.parent is not None else None
-            callee = field(call, "function")
-            rows, name = field(callee, "object"), field(callee, "property")
-            through = name is not None and self.parsed.text(name) in OVER_ROWS
-            if target is not None and rows is not None and through:
+            callee = field(call_around(node), "function")
+            rows, through = field(callee, "object"), self.parsed.text(callee, "property")
+            if target is not None and rows is not None and through in OVER_ROWS:
                 yield _Loop(target, rows, body)
 
     def _answers(self, target: Node, rows: Node) -> Iterator[str]:
@@ -265,7 +262,7 @@ class _Reading:
         parts = target.named_children if target.type in PATTERNS else [target]
         through = field(rows, "function")
         member = field(through, "attribute") or field(through, "property")
-        name = self.parsed.text(member or through) if through is not None else ""
+        name = self.parsed.text(member or through)
         given = [one for one in arguments_of(rows) if one.type != "keyword_argument"]
         if name == "zip" and len(given) == len(parts):
             for part, inner in zip(parts, given, strict=True):
@@ -280,14 +277,13 @@ class _Reading:
         """Return what `all(… for row in rows)` and `rows.every((row) => …)` check for each row."""
         body = field(node, "body")
         call = node.parent if node.type == "generator_expression" else None
-        if node.type == "list_comprehension" and node.parent is not None:
-            call = node.parent.parent  # `all([…])`
-        if call is not None and self.parsed.text(field(call, "function") or call) == "all":
+        if node.type == "list_comprehension":
+            call = call_around(node)  # `all([…])`
+        if self.parsed.text(field(call, "function") or call) == "all":
             return body
         if node.type == "arrow_function" and body is not None and body.type != "statement_block":
-            callee = field(node.parent.parent if node.parent is not None else None, "function")
-            name = field(callee, "property")
-            return body if name is not None and self.parsed.text(name) == "every" else None
+            name = self.parsed.text(call_around(node), "function", "property")
+            return body if name == "every" else None
         return None
 
     def _of_row(self, loop: _Loop) -> list[str]:
@@ -332,9 +328,6 @@ class _Reading:
                     return True
         return False
 
-    def _is_from_elsewhere(self, node: Node) -> bool:
-        return self._is_plain(node) and bool(self._names(node))
-
     def _is_stated(self, rows: Node) -> bool:
         """Whether the rows are written out in the file itself."""
         given = self.given.get(self.parsed.text(rows), [rows])
@@ -357,8 +350,8 @@ class _Reading:
             base = field(node, "object")
             return base is not None and self._is_plain(base, depth)
         if node.type in CALLS:
-            callee, given_to = field(node, "function"), field(node, "arguments")
-            plain = callee is not None and self.parsed.text(callee) in PLAIN
+            given_to = field(node, "arguments")
+            plain = self.parsed.text(node, "function") in PLAIN
             return plain and given_to is not None and self._is_plain(given_to, depth)
         if node.type in ("this", "self") or node.type.endswith(
             ("comprehension", "generator_expression", "function", "lambda", "function_expression")
@@ -405,10 +398,6 @@ def _is_no_index(node: Node) -> bool:
     """Whether a node is anything but the place at which a value is taken out of another."""
     index = field(node.parent, "subscript") or field(node.parent, "index")
     return index != node
-
-
-def _is_statement(node: Node) -> bool:
-    return node.parent is not None and node.parent.type == "expression_statement"
 
 
 def root_of(node: Node) -> Node:

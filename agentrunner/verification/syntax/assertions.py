@@ -8,7 +8,7 @@ from msgspec import Struct
 from tree_sitter import Node
 
 from agentrunner.verification.syntax.edits import Edit, replaced
-from agentrunner.verification.syntax.languages import Parsed, field, without_brackets
+from agentrunner.verification.syntax.languages import Parsed, field, walk, without_brackets
 
 
 class Stated(Struct, frozen=True):
@@ -24,11 +24,11 @@ class Stated(Struct, frozen=True):
 
 
 def failing_guard(parsed: Parsed, node: Node, fails: Callable[[Node], bool]) -> Stated | None:
-    """Return what `if (got != want) { … }` asserts where what it leads to fails."""
+    """Return what `if (got != want) { … }` asserts where a node that it leads to fails."""
     condition, then = field(node, "condition"), field(node, "consequence")
-    if condition is None or then is None or not fails(then):
+    if condition is None or then is None or not any(map(fails, walk(then))):
         return None
-    wanted = compared(parsed, condition, ("!=", "!=="), "||")
+    wanted = compared(condition, ("!=", "!=="), "||")
     return Stated(node, tuple(wanted), (negated(parsed, condition),), (condition,))
 
 
@@ -38,7 +38,7 @@ def negated(parsed: Parsed, condition: Node) -> Edit:
     return replaced(bare, f"!({parsed.text(bare)})")
 
 
-def compared(parsed: Parsed, condition: Node, same: tuple[str, ...], joint: str) -> list[Node]:
+def compared(condition: Node, same: tuple[str, ...], joint: str) -> list[Node]:
     """Return what the parts of a condition are compared with, using the operators in `same`.
 
     The parts are joined by the operator `joint`, in languages with `binary_expression`.

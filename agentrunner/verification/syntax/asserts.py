@@ -15,6 +15,7 @@ from agentrunner.verification.syntax.languages import (
     enclosing,
     field,
     is_comment,
+    parts_of,
     walk,
 )
 from agentrunner.verification.syntax.native_asserts import go_asserts, java_asserts, rust_asserts
@@ -56,8 +57,7 @@ def _python(found: Found) -> Iterator[Stated]:
     parsed = found.parsed
     for node in walk(found.body):
         if node.type == "assert_statement":
-            test = next((one for one in node.named_children if not is_comment(one)), None)
-            if test is not None:
+            for test in parts_of(node)[:1]:
                 yield Stated(node, _compared(parsed, test), _negated_test(parsed, test), (test,))
         elif node.type == "call":
             stated = _python_call(parsed, node)
@@ -71,12 +71,8 @@ def _compared(parsed: Parsed, test: Node) -> tuple[Node, ...]:
     todo = [test]
     while todo:
         node = todo.pop()
-        if node.type == "parenthesized_expression":
-            todo.extend(one for one in node.named_children if not is_comment(one))
-        elif node.type == "boolean_operator":
-            operator = field(node, "operator")
-            if operator is not None and operator.type == "and":
-                todo.extend(one for one in node.named_children if not is_comment(one))
+        if node.type == "parenthesized_expression" or parsed.text(node, "operator") == "and":
+            todo.extend(parts_of(node))
         elif node.type == "comparison_operator":
             found.extend(_sides(node))
     return tuple(found)
@@ -103,10 +99,10 @@ def _python_call(parsed: Parsed, call: Node) -> Stated | None:
     function = field(call, "function")
     if function is None:
         return None
-    name = field(function, "attribute") if function.type == "attribute" else function
+    name = field(function, "attribute") or function
     given = arguments_of(call)
     plain = [one for one in given if one.type != "keyword_argument"]
-    called = parsed.text(name) if name is not None else ""
+    called = parsed.text(name)
     named = {
         parsed.text(key): value
         for one in given
@@ -119,9 +115,7 @@ def _python_call(parsed: Parsed, call: Node) -> Stated | None:
     if not called.startswith("assert") or function.type != "attribute":
         return None
     lower = called.lower()
-    turned: tuple[Edit, ...] = ()
-    if called in _TURNED and name is not None:
-        turned = (replaced(name, _TURNED[called]),)
+    turned = (replaced(name, _TURNED[called]),) if called in _TURNED else ()
     words = ("not", "assertno", "less", "greater", "instance", "false", "true", "isnone")
     if any(word in lower for word in words):
         inner = _compared(parsed, plain[0]) if called == "assertTrue" and plain else ()

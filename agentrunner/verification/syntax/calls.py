@@ -17,8 +17,7 @@ from agentrunner.verification.syntax.context import (
 from agentrunner.verification.syntax.edits import only_new
 from agentrunner.verification.syntax.functions import altered, functions_of, normal
 from agentrunner.verification.syntax.languages import Parsed, field, inside, parse, walk
-from agentrunner.verification.syntax.test_finder import located
-from agentrunner.verification.syntax.test_spans import TestSpan
+from agentrunner.verification.syntax.test_spans import Found
 
 BINDING_FIELDS = {
     "assignment": "left", "for_statement": "left", "for_in_statement": "left",
@@ -28,16 +27,13 @@ BINDING_FIELDS = {
 }  # fmt: skip
 
 
-def names_called(source: bytes, language: str, span: TestSpan) -> set[str]:
+def names_called(found: Found) -> set[str]:
     """Return the names that a test uses: functions, references and members.
 
     Helpers, fixtures and set-up of the same file are followed one level. Names bound by the test
     itself (variables, parameters) are left out. An imported name is listed under both its local
-    name and its name at the origin. Empty if the span is not of this source.
+    name and its name at the origin.
     """
-    found = located(source, language, span)
-    if found is None:
-        return set()
     parsed = found.parsed
     context = context_of(parsed)
     nodes = [found.whole, *context.set_up(found)]
@@ -129,7 +125,10 @@ def users_of(
     parsed = parse(source, language)
     if parsed is None or not names:
         return set()
-    used = {one.name: _words_at(parsed, one.node) for one in functions_of(parsed)}
+    used = {
+        one.name: {parsed.text(leaf) for leaf in walk(one.node) if not leaf.named_child_count}
+        for one in functions_of(parsed)
+    }
     known, found = set(names), set[str]()
     while users := [name for name, words in used.items() if not words.isdisjoint(known)]:
         for name in users:
@@ -141,16 +140,12 @@ def users_of(
     return found
 
 
-def _words_at(parsed: Parsed, node: Node) -> set[str]:
-    return {parsed.text(one) for one in walk(node) if not one.named_child_count}
-
-
 def names_declared(source: bytes, language: str) -> set[str]:
     """Return the last names of functions, types and constants that a source defines."""
     parsed = parse(source, language)
     if parsed is None:
         return set()
-    functions = {one.name.rpartition(".")[2] for one in functions_of(parsed)}
+    functions = {one.last_name for one in functions_of(parsed)}
     return functions | {name for name, _ in definitions_in(parsed)}
 
 

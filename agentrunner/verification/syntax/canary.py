@@ -12,10 +12,17 @@ from tree_sitter import Node
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.assertions import Stated
 from agentrunner.verification.syntax.asserts import asserts_of, certainty
-from agentrunner.verification.syntax.edits import Canary, Edit, applied, line_of, still_parses
-from agentrunner.verification.syntax.languages import Parsed, enclosing, field, inside, walk
-from agentrunner.verification.syntax.test_finder import located
-from agentrunner.verification.syntax.test_spans import Found, TestSpan
+from agentrunner.verification.syntax.edits import Canary, Edit, canary_of, line_of
+from agentrunner.verification.syntax.languages import (
+    Parsed,
+    arguments_of,
+    enclosing,
+    field,
+    inside,
+    parts_of,
+    walk,
+)
+from agentrunner.verification.syntax.test_spans import Found
 from agentrunner.verification.syntax.values import another, assigned, is_literal, leaf
 
 _COPY = lazy_regex(r"#\d+$")
@@ -23,9 +30,7 @@ _COPY = lazy_regex(r"#\d+$")
 _Change = Callable[[Found, Stated], Iterator[list[Edit]]]
 
 
-def changed_literal(
-    source: bytes, language: str, span: TestSpan, red: Collection[str] = ()
-) -> Canary | None:
+def changed_literal(found: Found, red: Collection[str] = ()) -> Canary | None:
     """Return the source with the expected value of one assertion of this test changed.
 
     Assertions that are always reached come first, and among them those on lines of `red` (the text
@@ -36,9 +41,6 @@ def changed_literal(
     the last literal passed to the macro is changed (`kind` "case"), which nothing says is an
     expected value. None if the test has no assertion that can be changed.
     """
-    found = located(source, language, span)
-    if found is None:
-        return None
     stated = asserts_of(found)
     if found.function.type == "macro_invocation":
         changes: tuple[tuple[str, _Change], ...] = (("case", _direct_literal),)
@@ -63,14 +65,13 @@ def changed_literal(
     )
 
 
-def leaves_row(source: bytes, language: str, span: TestSpan, name: str, canary: Canary) -> bool:
+def leaves_row(found: Found, name: str, canary: Canary) -> bool:
     """Return whether a canary leaves the row of this test as it was.
 
     Such a row, of a table of cases, has the test's own part of its name as a text, and nothing that
     was changed. A row whose expected value is worked out has no literal to be changed.
     """
-    found = located(source, language, span)
-    if found is None or len(span.parts) < 2:
+    if len(found.span.parts) < 2:
         return False
     own = _COPY.sub("", name.rpartition("/")[2])
     for row in _rows(found.whole):
@@ -84,8 +85,8 @@ def leaves_row(source: bytes, language: str, span: TestSpan, name: str, canary: 
 def _rows(whole: Node) -> Iterator[Node]:
     """Yield the rows of all tables of a Go function."""
     for table in walk(whole):
-        body = field(table, "body") if table.type == "composite_literal" else None
-        yield from body.named_children if body is not None else ()
+        if table.type == "composite_literal":
+            yield from parts_of(table, "body")
 
 
 def _names_of(parsed: Parsed, row: Node) -> Iterator[str]:
@@ -97,15 +98,12 @@ def _names_of(parsed: Parsed, row: Node) -> Iterator[str]:
             yield parsed.text(value)[1:-1]
 
 
-def changed_where_red(
-    source: bytes, language: str, span: TestSpan, red: Collection[str]
-) -> Canary | None:
+def changed_where_red(found: Found, red: Collection[str]) -> Canary | None:
     """Do the same for an assertion that was red before, and that a test can pass without reaching.
 
     It is inside a loop, a branch or a callback. None if there is none.
     """
-    found = located(source, language, span) if red else None
-    if found is None or found.function.type == "macro_invocation":
+    if not red or found.function.type == "macro_invocation":
         return None
     stated = [
         assertion
@@ -159,8 +157,7 @@ def _passed_literal(found: Found, stated: Stated) -> Iterator[list[Edit]]:
             if rows:
                 yield rows
     for wanted in stated.expected[:1]:
-        arguments = field(wanted, "arguments")
-        for one in arguments.named_children if arguments is not None else []:
+        for one in arguments_of(wanted):
             edit = _changed_leaf(parsed, one)
             if edit is not None and is_literal(leaf(one) or one):
                 yield [edit]
@@ -203,16 +200,11 @@ def _column(parsed: Parsed, whole: Node, name: str) -> Iterator[Edit]:
             if part.type == "field_declaration"
             for one in part.children_by_field_name("name")
         ]
-        body = field(table, "body")
-        for row in body.named_children if body is not None and name in fields else []:
+        for row in parts_of(table, "body") if name in fields else []:
             values = leaf_row(row)
             keyed = [one for one in values if one.type == "keyed_element"]
             if keyed:
-                cells = [
-                    field(one, "value")
-                    for one in keyed
-                    if (key := field(one, "key")) is not None and parsed.text(key) == name
-                ]
+                cells = [field(one, "value") for one in keyed if parsed.text(one, "key") == name]
             else:
                 cells = list(values[fields.index(name) :][:1])
             for cell in cells:
@@ -238,14 +230,11 @@ def _opposite(_: Found, stated: Stated) -> Iterator[list[Edit]]:
 
 def _canary(found: Found, kind: str, stated: Stated, edits: list[Edit]) -> Canary | None:
     parsed, span = found.parsed, found.span
-    changed = applied(parsed.source, edits)
-    if changed == parsed.source or not still_parses(parsed, changed):
-        return None
     line = line_of(stated.node)
     what = "the contrary is asserted" if kind == "outcome" else "another value is expected"
     shown = " ".join(parsed.text(stated.node).split())
     description = f"{what} in {span.name} (line {line}: {shown[:120]})"
-    return Canary(changed, span.name, kind, description, line, tuple(edits))
+    return canary_of(parsed, span.name, kind, edits, description, line)
 
 
 def _was_red(found: Found, stated: Stated, red: Collection[str]) -> bool:

@@ -276,35 +276,29 @@ class _Comparisons(Struct, frozen=True, dict=True):
         opened = self.openings[begin]
         return opened if opened > begin - WIDEST else -1
 
-    @cached_property
+    @property
     def openings(self) -> list[int]:
         """The place of the bracket around each token, however far it is; -1 where there is none."""
+        return self._brackets[0]
+
+    @cached_property
+    def _brackets(self) -> tuple[list[int], dict[int, int]]:
+        """The openings, and where brackets close, by where they open."""
         places: list[int] = []
+        closings: dict[int, int] = {}
         opened: list[int] = []
         for at, token in enumerate(self.read):
             places.append(opened[-1] if opened else -1)
             if token.text in OPENS:
                 opened.append(at)
             elif token.text in CLOSES and opened:
-                opened.pop()
-        return places
+                closings[opened.pop()] = at
+        return places, closings
 
     def _closing(self, opened: int) -> int:
         """Return the place where a bracket closes, its own if that is not near."""
-        closed = self._closings.get(opened, opened)
+        closed = self._brackets[1].get(opened, opened)
         return closed if closed < opened + WIDEST else opened
-
-    @cached_property
-    def _closings(self) -> dict[int, int]:
-        """Where brackets close, by where they open."""
-        places: dict[int, int] = {}
-        opened: list[int] = []
-        for at, token in enumerate(self.read):
-            if token.text in OPENS:
-                opened.append(at)
-            elif token.text in CLOSES and opened:
-                places[opened.pop()] = at
-        return places
 
     def _has_only_literals(self, opened: int) -> bool:
         """Whether there is nothing but literals in a bracket."""

@@ -110,8 +110,7 @@ def _text(parsed: Parsed, node: Node) -> str:
 
 def _is_guard(parsed: Parsed, condition: Node) -> bool:
     """Whether what a condition leads to fails loudly: no wrong answer is given there."""
-    then = field(condition.parent, "consequence")
-    parts = statements(then) if then is not None else []
+    parts = statements(field(condition.parent, "consequence"))
     return bool(parts) and LOUD.search(parsed.text(parts[-1])) is not None
 
 
@@ -120,10 +119,9 @@ def _starts_a_program(parsed: Parsed, condition: Node) -> bool:
     whole = condition.parent
     if whole is None or whole.parent != parsed.root or field(whole, "alternative"):
         return False
-    then = field(whole, "consequence")
     return all(
         one.type == "expression_statement" and "assignment" not in one.named_children[0].type
-        for one in (statements(then) if then is not None else ())
+        for one in statements(field(whole, "consequence"))
         if one.named_children
     )
 

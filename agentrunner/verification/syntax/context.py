@@ -9,10 +9,12 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
+    call_around,
     enclosing,
     field,
     inside,
     once_per_file,
+    parts_of,
     walk,
 )
 from agentrunner.verification.syntax.scripts import HOOKS, SUITES, TESTS, callee_names
@@ -77,15 +79,11 @@ class Context:
                 names = callee_names(self._parsed, call)
                 if not set(names) & set(HOOKS):
                     continue
-                suite = self._suite_of(call)
+                suite = next((one for one in enclosing(call) if _is_suite(self._parsed, one)), None)
                 if suite is None or inside(suite, found.whole):
                     yield call
             if outer != self._parsed.root:
                 return
-
-    def _suite_of(self, call: Node) -> Node | None:
-        """Return the innermost suite that contains a call."""
-        return next((one for one in enclosing(call) if _is_suite(self._parsed, one)), None)
 
     def _members(self, outer: Node, found: Found) -> Iterator[Node]:
         """Yield the members of a class around a test, except tests and plain methods."""
@@ -160,8 +158,9 @@ def definitions_in(parsed: Parsed) -> Iterator[tuple[str, Node]]:
                     yield one, whole
             if node.type not in _CLASSES and field(node, "body") is not None:
                 continue
+        # The tests of a suite see what its body defines.
         inner = node.type in ("arrow_function", "function_expression", "func_literal", "lambda")
-        if inner and not _in_suite(parsed, node):
+        if inner and not _is_suite(parsed, call_around(node)):
             continue
         todo.extend(reversed(node.named_children))
 
@@ -184,14 +183,10 @@ def context_of(parsed: Parsed) -> Context:
     return Context(parsed)
 
 
-def _in_suite(parsed: Parsed, function: Node) -> bool:
-    """Whether a function is the body of a suite, whose definitions its tests see."""
-    call = function.parent.parent if function.parent is not None else None
-    return call is not None and _is_suite(parsed, call)
-
-
-def _is_suite(parsed: Parsed, node: Node) -> bool:
-    return node.type == "call_expression" and not set(SUITES).isdisjoint(callee_names(parsed, node))
+def _is_suite(parsed: Parsed, node: Node | None) -> bool:
+    if node is None or node.type != "call_expression":
+        return False
+    return not set(SUITES).isdisjoint(callee_names(parsed, node))
 
 
 @once_per_file
@@ -210,29 +205,24 @@ def imports_in(parsed: Parsed) -> dict[str, str]:
         elif node.type == "use_declaration":
             argument = field(node, "argument")
             found.update(_used(parsed, argument) if argument is not None else {})
-        elif node.type == "import_spec":
-            path, alias = field(node, "path"), field(node, "name")
-            if path is not None:
-                text = parsed.text(path).strip('"`')
-                found[parsed.text(alias) if alias else text.rpartition("/")[2]] = text
+        elif node.type == "import_spec" and (text := parsed.text(node, "path").strip('"`')):
+            found[parsed.text(node, "name") or text.rpartition("/")[2]] = text
     return found
 
 
 def _imported(parsed: Parsed, node: Node) -> dict[str, str]:
     found: dict[str, str] = {}
-    module = field(node, "module_name")
-    name = parsed.text(module) if module is not None else ""
+    module = parsed.text(node, "module_name")
     for one in node.children_by_field_name("name"):
-        alias, path = field(one, "alias"), parsed.text(field(one, "name") or one)
-        bound = parsed.text(alias) if alias else path
-        found[bound if module or alias else bound.split(".")[0]] = f"{name} {path}".strip()
+        path = parsed.text(field(one, "name") or one)
+        bound = parsed.text(one, "alias") or (path if module else path.split(".")[0])
+        found[bound] = f"{module} {path}".strip()
     return found
 
 
 def _script_imported(parsed: Parsed, node: Node) -> dict[str, str]:
     found: dict[str, str] = {}
-    source = field(node, "source")
-    place = parsed.text(source) if source is not None else ""
+    place = parsed.text(node, "source")
     for one in walk(node):
         name, around = field(one, "name"), one.parent
         if one.type == "import_specifier" and name is not None:
@@ -268,9 +258,8 @@ def _used(parsed: Parsed, argument: Node) -> dict[str, str]:
         node, prefix = todo.pop()
         path = field(node, "path")
         if node.type == "scoped_use_list":
-            inner = f"{prefix}{parsed.text(path)}::" if path is not None else prefix
-            listed = field(node, "list")
-            todo.extend((one, inner) for one in (listed.named_children if listed else []))
+            inner = f"{prefix}{parsed.text(path)}::" if path else prefix
+            todo.extend((one, inner) for one in parts_of(node, "list"))
         elif node.type == "use_list":
             todo.extend((one, prefix) for one in node.named_children)
         elif node.type == "use_as_clause":

@@ -15,9 +15,9 @@ from agentrunner.verification.syntax.languages import (
     once_per_file,
     parse,
 )
-from agentrunner.verification.syntax.regions import Region, regions_of_tests
+from agentrunner.verification.syntax.regions import regions_of_tests
 from agentrunner.verification.syntax.scripts import FUNCTIONS
-from agentrunner.verification.syntax.test_finder import around, fitting, standing
+from agentrunner.verification.syntax.test_finder import all_tests, around, fitting
 from agentrunner.verification.syntax.test_spans import Found
 
 _LEVELS = 8
@@ -33,108 +33,93 @@ def definition(source: bytes, language: str, name: str) -> str | None:
     defines a name several times, it contains all definitions. None if the file has no such test.
     """
     parsed = parse(source, language)
-    if parsed is None:
-        return None
-    found = fitting(parsed, name)
-    return _writer(parsed).text(found) if found else None
+    found = fitting(parsed, name) if parsed is not None else []
+    return _text(found) if found else None
 
 
 def definitions(source: bytes, language: str) -> dict[str, str]:
     """Return the texts of all tests of a file, as `definition` makes them, by their name in it."""
-    parsed = parse(source, language)
-    if parsed is None:
-        return {}
-    writer = _writer(parsed)
     by_name: dict[str, list[Found]] = {}
-    for found in standing(parsed):
+    for found in all_tests(source, language):
         by_name.setdefault(found.span.name, []).append(found)
-    return {name: writer.text(found) for name, found in by_name.items()}
+    return {name: _text(found) for name, found in by_name.items()}
+
+
+def _text(found: list[Found]) -> str:
+    """Return tests of one file with what they depend on, one part per line."""
+    parsed = found[0].parsed
+    context, imports, texts = context_of(parsed), imports_in(parsed), _texts(parsed)
+    lines: list[str] = []
+    for one in found:
+        set_up = context.set_up(one)
+        own = [one.whole]
+        if not inside(one.whole, one.function):
+            own.append(one.function)
+        helpers = context.followed([*own, *_bases(one), *set_up], _LEVELS)
+        if _is_in_test_module(parsed, one.whole):  # the product surrounds such a module
+            helpers = [helper for helper in helpers if _is_in_test_module(parsed, helper)]
+        nodes = [*set_up, *own, *(one for one in helpers if not _is_require(parsed, one))]
+        used: set[str] = set()
+        for node in nodes:
+            used |= names_at(parsed, node)
+            if node.id not in texts:
+                texts[node.id] = normal(parsed, node)
+        lines += [f"from {imports[name]}" for name in sorted(used & imports.keys())]
+        lines += _heads(one) + _marks(one)
+        lines += [texts[node.id] for node in nodes]
+    return "\n".join(dict.fromkeys(lines))
 
 
 @once_per_file
-def _writer(parsed: Parsed) -> _Writer:
-    return _Writer(parsed)
+def _texts(_: Parsed) -> dict[int, str]:
+    """The texts of nodes, each of which is made only once."""
+    return {}
 
 
-class _Writer:
-    """Writes the texts of one file's tests; each part is made only once."""
+def _is_require(parsed: Parsed, node: Node) -> bool:
+    """Whether a node is `{ a, b } = require("./a")`: where each name is from is said above.
 
-    def __init__(self, parsed: Parsed) -> None:
-        self._parsed = parsed
-        self._context = context_of(parsed)
-        self._imports = imports_in(parsed)
-        self._texts: dict[int, str] = {}
-        self._modules: list[Region] | None = None
+    One with a value of its own (`{ a = 3 }`) is not.
+    """
+    names = required(parsed, node) if node.type == "variable_declarator" else {}
+    return bool(names) and all(name.isidentifier() for name in names)
 
-    def text(self, found: list[Found]) -> str:
-        """Return the tests with what they depend on, one part per line."""
-        lines: list[str] = []
-        for one in found:
-            set_up = self._context.set_up(one)
-            own = [one.whole]
-            if not inside(one.whole, one.function):
-                own.append(one.function)
-            helpers = self._context.followed([*own, *self._bases(one), *set_up], _LEVELS)
-            if self._is_in_test_module(one.whole):  # the product surrounds such a module
-                helpers = [helper for helper in helpers if self._is_in_test_module(helper)]
-            nodes = [*set_up, *own, *(one for one in helpers if not self._is_require(one))]
-            used: set[str] = set()
-            for node in nodes:
-                used |= names_at(self._parsed, node)
-            lines += [f"from {self._imports[name]}" for name in sorted(used & self._imports.keys())]
-            lines += self._heads(one) + self._marks(one)
-            lines += [self._normal(node) for node in nodes]
-        return "\n".join(dict.fromkeys(lines))
 
-    def _is_require(self, node: Node) -> bool:
-        """Whether a node is `{ a, b } = require("./a")`: where each name is from is said above.
+def _is_in_test_module(parsed: Parsed, node: Node) -> bool:
+    """Whether a node is in a module of tests within a product file."""
+    regions = regions_of_tests(parsed.source, parsed.language)
+    return any(one.kind == "module" and one.holds(node.start_byte) for one in regions)
 
-        One with a value of its own (`{ a = 3 }`) is not.
-        """
-        names = required(self._parsed, node) if node.type == "variable_declarator" else {}
-        return bool(names) and all(name.isidentifier() for name in names)
 
-    def _is_in_test_module(self, node: Node) -> bool:
-        """Whether a node is in a module of tests within a product file."""
-        if self._modules is None:
-            regions = regions_of_tests(self._parsed.source, self._parsed.language)
-            self._modules = [one for one in regions if one.kind == "module"]
-        return any(one.holds(node.start_byte) for one in self._modules)
+def _bases(found: Found) -> list[Node]:
+    outer = around(found.whole, "class_definition", "class_declaration")
+    bases = [field(one, "superclasses") or field(one, "superclass") for one in outer]
+    return [one for one in bases if one is not None]
 
-    def _bases(self, found: Found) -> list[Node]:
-        outer = around(found.whole, "class_definition", "class_declaration")
-        bases = [field(one, "superclasses") or field(one, "superclass") for one in outer]
-        return [one for one in bases if one is not None]
 
-    def _heads(self, found: Found) -> list[str]:
-        """Return what precedes the body of each class, module or suite around a test."""
-        if self._parsed.language in SCRIPTS:
-            return [self._suite_head(call) for call in found.suites]
-        heads = []
-        kinds = ("class_definition", "class_declaration", "mod_item")
-        for outer in around(found.whole, *kinds):
-            body = field(outer, "body")
-            decorated = outer.parent if outer.parent else outer
-            whole = decorated if decorated.type == "decorated_definition" else outer
-            if body is not None:
-                heads.append(normal(self._parsed, whole, frozenset({body.id})))
-        return heads
+def _heads(found: Found) -> list[str]:
+    """Return what precedes the body of each class, module or suite around a test."""
+    parsed = found.parsed
+    if parsed.language in SCRIPTS:
+        return [_suite_head(parsed, call) for call in found.suites]
+    heads = []
+    for outer in around(found.whole, "class_definition", "class_declaration", "mod_item"):
+        body, above = field(outer, "body"), outer.parent
+        whole = above if above and above.type == "decorated_definition" else outer
+        if body is not None:
+            heads.append(normal(parsed, whole, frozenset({body.id})))
+    return heads
 
-    def _suite_head(self, call: Node) -> str:
-        parts = [
-            field(call, "function"),
-            *(one for one in arguments_of(call) if one.type not in FUNCTIONS),
-        ]
-        return " ".join(normal(self._parsed, one) for one in parts if one is not None)
 
-    def _marks(self, found: Found) -> list[str]:
-        """Return the Rust attributes, which precede the item."""
-        if self._parsed.language != "rust":
-            return []
-        start, end = found.span.start, found.whole.start_byte
-        return [" ".join(self._parsed.source[start:end].decode("utf-8", "replace").split())]
+def _suite_head(parsed: Parsed, call: Node) -> str:
+    given = [one for one in arguments_of(call) if one.type not in FUNCTIONS]
+    parts = [field(call, "function"), *given]
+    return " ".join(normal(parsed, one) for one in parts if one is not None)
 
-    def _normal(self, node: Node) -> str:
-        if node.id not in self._texts:
-            self._texts[node.id] = normal(self._parsed, node)
-        return self._texts[node.id]
+
+def _marks(found: Found) -> list[str]:
+    """Return the Rust attributes, which precede the item."""
+    if found.parsed.language != "rust":
+        return []
+    start, end = found.span.start, found.whole.start_byte
+    return [" ".join(found.parsed.source[start:end].decode("utf-8", "replace").split())]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -60,6 +60,16 @@ def still_parses(before: Parsed, after: bytes) -> bool:
     """Whether a changed source parses as well as it did before."""
     changed = parse(after, before.language)
     return changed is not None and (before.root.has_error or not changed.root.has_error)
+
+
+def canary_of(
+    parsed: Parsed, name: str, kind: str, edits: Sequence[Edit], description: str, line: int
+) -> Canary | None:
+    """Return the canary that edits make; None if they change nothing, or it cannot be parsed."""
+    changed = applied(parsed.source, edits)
+    if changed == parsed.source or not still_parses(parsed, changed):
+        return None
+    return Canary(changed, name, kind, description, line, tuple(edits))
 
 
 def combined(source: bytes, canaries: Iterable[Canary]) -> bytes:

@@ -24,7 +24,7 @@ from agentrunner.verification.syntax.languages import (
     statements,
     walk,
 )
-from agentrunner.verification.syntax.regions import regions_of_tests
+from agentrunner.verification.syntax.regions import is_in_test
 
 
 class Emptied(Struct, frozen=True):
@@ -91,8 +91,7 @@ def changed_functions(
             for one in functions_of(parsed)
             if any(inside(outer.node, one.node) for outer in outermost)
         ]
-    tests = regions_of_tests(after, language)
-    return [one for one in found if not any(test.holds(one.node.start_byte) for test in tests)]
+    return [one for one in found if not is_in_test(parsed, one.node)]
 
 
 def has_its_old_body(before: bytes | None, function: Function) -> bool:
@@ -155,27 +154,19 @@ def _python(parsed: Parsed, function: Function) -> Edit | None:
 
 def _script(parsed: Parsed, function: Function) -> Edit | None:
     node, body = function.node, function.body
-    kind = field(node, "return_type")
-    typed = parsed.language != "javascript" and not _may_return_nothing(parsed, kind)
+    kind = parsed.text(node, "return_type").lstrip(": ")
+    may_give_nothing = kind in ("void", "Promise<void>", "never") or kind.startswith("asserts ")
+    typed = parsed.language != "javascript" and not may_give_nothing
     gives = body.type != "statement_block" or any(
         one.type == "return_statement" and one.named_child_count for one in own_nodes(body)
     )
-    filler = "{ return undefined as any; }" if typed and (gives or kind is not None) else "{}"
-    name = field(node, "name")
-    if name is not None and parsed.text(name) == "constructor":
+    filler = "{ return undefined as any; }" if typed and (gives or kind) else "{}"
+    if parsed.text(node, "name") == "constructor":
         above = [one for one in statements(body) if parsed.text(one).startswith("super(")]
         filler = f"{{ {parsed.text(above[0]).rstrip(';')}; }}" if above else "{}"
     if body.type == "statement_block" and not statements(body):
         return None
     return replaced(body, filler)
-
-
-def _may_return_nothing(parsed: Parsed, kind: Node | None) -> bool:
-    """Whether a TypeScript return type lets a function end without a value."""
-    if kind is None:
-        return False
-    text = parsed.text(kind).lstrip(": ")
-    return text in ("void", "Promise<void>", "never") or text.startswith("asserts ")
 
 
 def _go(parsed: Parsed, function: Function) -> Edit | None:
@@ -222,8 +213,7 @@ _ZEROS = {
 
 
 def _java(parsed: Parsed, function: Function) -> Edit | None:
-    kind = field(function.node, "type")
-    type_ = parsed.text(kind) if kind is not None else "void"
+    type_ = parsed.text(function.node, "type") or "void"
     if not function.work:
         return None
     if type_ == "void":

@@ -14,12 +14,11 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.edits import (
     Canary,
     Edit,
-    applied,
+    canary_of,
     indent_of,
     line_indent,
     newline,
     replaced,
-    still_parses,
 )
 from agentrunner.verification.syntax.functions import own_nodes
 from agentrunner.verification.syntax.languages import (
@@ -27,32 +26,29 @@ from agentrunner.verification.syntax.languages import (
     Parsed,
     arguments_of,
     field,
+    parameters_at,
+    parts_of,
     statements,
     walk,
 )
 from agentrunner.verification.syntax.scripts import FUNCTIONS, callee_names
-from agentrunner.verification.syntax.test_finder import attribute_path, attributes, located
-from agentrunner.verification.syntax.test_spans import Found, TestSpan
+from agentrunner.verification.syntax.test_finder import attribute_path, attributes
+from agentrunner.verification.syntax.test_spans import Found
 
 MESSAGE = "this test was made to fail at its end"
 _VALUE = "agentrunner_value"
 
 
-def failing_end(source: bytes, language: str, span: TestSpan) -> Canary | None:
+def failing_end(found: Found) -> Canary | None:
     """Return the source with this test failing at each of its ends.
 
     It fails by an exception of the language, or by `Fatalf` of Go's own test parameter. None if the
-    span is not of this source, or if the test has no end that could be made to fail.
+    test has no end that could be made to fail.
     """
-    found = located(source, language, span)
-    if found is None:
-        return None
-    edits = list(_ENDS[language](found.parsed, found))
-    changed = applied(source, edits)
-    if not edits or not still_parses(found.parsed, changed):
-        return None
+    parsed, span = found.parsed, found.span
+    edits = list(_ENDS[parsed.language](parsed, found))
     description = f"a failing statement at the end of {span.name} (line {span.line})"
-    return Canary(changed, span.name, "end", description, span.line, tuple(edits))
+    return canary_of(parsed, span.name, "end", edits, description, span.line)
 
 
 # Python -------------------------------------------------------------------------------------------
@@ -110,8 +106,7 @@ def _script(parsed: Parsed, found: Found) -> Iterator[Edit]:
 
 def _script_expression(parsed: Parsed, found: Found) -> Iterator[Edit]:
     value = parsed.text(found.body)
-    type_ = field(found.function, "return_type")
-    if type_ is not None and parsed.text(type_).lstrip(": ") == "void":
+    if parsed.text(found.function, "return_type").lstrip(": ") == "void":
         yield replaced(found.body, f"{{ {value}; throw {_ERROR}; }}")
     else:
         yield replaced(found.body, f"Promise.resolve({_argument(found.body, value)}){_LATER}")
@@ -137,7 +132,8 @@ def _callbacks(parsed: Parsed, found: Found) -> Iterator[Edit]:
     """
     if parsed.text(found.function).startswith("async"):
         return
-    names = _script_parameters(parsed, found.function)
+    patterns = [field(node, "pattern") or node for node in parameters_at(found.function)]
+    names = [parsed.text(node) for node in patterns if node.type == "identifier"]
     calls = [node for node in walk(found.body) if node.type == "call_expression"]
     called = {name for call in calls if (name := _called(parsed, call)) in names}
     table = found.call is not None and "each" in callee_names(parsed, found.call)
@@ -174,15 +170,6 @@ def _has_members_used(parsed: Parsed, found: Found, name: str) -> bool:
     )
 
 
-def _script_parameters(parsed: Parsed, function: Node) -> list[str]:
-    """Return the names of the parameters that could be a callback: plain identifiers."""
-    alone = field(function, "parameter")
-    several = field(function, "parameters")
-    nodes = [alone] if alone is not None else several.named_children if several else []
-    patterns = [field(node, "pattern") or node for node in nodes]
-    return [parsed.text(node) for node in patterns if node.type == "identifier"]
-
-
 # Go -----------------------------------------------------------------------------------------------
 
 
@@ -205,8 +192,7 @@ def _go(parsed: Parsed, found: Found) -> Iterator[Edit]:
 
 def _go_parameter(parsed: Parsed, function: Node) -> tuple[str | None, Edit | None]:
     """Return how the body refers to its `*testing.T`, and the edit that names an unnamed one."""
-    given = field(function, "parameters")
-    for one in given.named_children if given is not None else []:
+    for one in parts_of(function, "parameters"):
         kind = field(one, "type")
         if kind is None or "testing." not in parsed.text(kind):
             continue
@@ -216,24 +202,20 @@ def _go_parameter(parsed: Parsed, function: Node) -> tuple[str | None, Edit | No
         if parsed.text(name) == "_":
             return "t", replaced(name, "t")
         return parsed.text(name), None
-    receiver = field(function, "receiver")
-    for one in receiver.named_children if receiver is not None else []:
-        name = field(one, "name")  # a testify suite
-        if name is not None:
-            return parsed.text(name) + ".T()", None
+    for one in parts_of(function, "receiver"):
+        if name_of_suite := parsed.text(one, "name"):  # of testify
+            return name_of_suite + ".T()", None
     return None, None
 
 
 def _go_hides(parsed: Parsed, body: Node, name: str) -> bool:
     """Whether a body declares something with the name of the parameter."""
-    for node in own_nodes(body):
-        left = (
-            field(node, "left") if node.type in ("short_var_declaration", "range_clause") else None
-        )
-        left = field(node, "name") if node.type == "var_spec" else left
-        if left is not None and name in parsed.text(left).replace(",", " ").split():
-            return True
-    return False
+    labels = {"short_var_declaration": "left", "range_clause": "left", "var_spec": "name"}
+    return any(
+        name in parsed.text(node, labels[node.type]).replace(",", " ").split()
+        for node in own_nodes(body)
+        if node.type in labels
+    )
 
 
 # Rust ---------------------------------------------------------------------------------------------
@@ -304,13 +286,9 @@ def _java(parsed: Parsed, found: Found) -> Iterator[Edit]:
 
 def _java_expects(parsed: Parsed, method: Node) -> bool:
     """Whether an annotation says that the test ends with an exception."""
-    for child in method.named_children:
-        if child.type == "modifiers":
-            for pair in walk(child):
-                key = field(pair, "key")
-                if key is not None and parsed.text(key).startswith("expected"):
-                    return True
-    return False
+    marks = (child for child in method.named_children if child.type == "modifiers")
+    pairs = (pair for child in marks for pair in walk(child))
+    return any(parsed.text(pair, "key").startswith("expected") for pair in pairs)
 
 
 _ENDS: dict[str, Callable[[Parsed, Found], Iterator[Edit]]] = {

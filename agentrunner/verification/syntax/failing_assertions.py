@@ -18,8 +18,8 @@ from agentrunner.verification.syntax.languages import (
     arguments_of,
     condition_of,
     field,
-    is_comment,
     parse,
+    parts_of,
     walk,
     without_brackets,
 )
@@ -69,7 +69,7 @@ def _stated(parsed: Parsed) -> Iterator[Failing]:
         node = stated.node
         if node.type in ("if_statement", "member_expression"):
             continue
-        called = parsed.text(callee) if (callee := field(node, "function")) else "assert"
+        called = parsed.text(node, "function") or "assert"
         kind = re.split(r"[(<]", REQUIRED.sub("assert", called))[0]
         edits = _changed(parsed, stated, called)
         if not edits or kind.startswith("console."):
@@ -146,10 +146,10 @@ def _conditions(parsed: Parsed) -> Iterator[Failing]:
 def _exit_codes(parsed: Parsed) -> Iterator[Failing]:
     """Yield conditions used as exit code: `sys.exit(took > 0.5)`, `process.exit(ok ? 0 : 1)`."""
     for node in walk(parsed.root):
-        called, values = field(node, "function"), arguments_of(node)
-        if node.type not in ("call", "call_expression") or called is None:
+        called, values = parsed.text(node, "function"), arguments_of(node)
+        if node.type not in ("call", "call_expression") or len(values) != 1:
             continue
-        if not _EXITS.fullmatch(parsed.text(called)) or len(values) != 1:
+        if not _EXITS.fullmatch(called):
             continue
         code, asked = values[0], None
         if code.type in ("comparison_operator", "not_operator", "boolean_operator"):
@@ -164,7 +164,7 @@ def _exit_codes(parsed: Parsed) -> Iterator[Failing]:
 def _imports(parsed: Parsed) -> Iterator[Failing]:
     """Yield the imports of a program with nothing else: it asserts that what they name exists."""
     found = []
-    for node in filter(lambda one: not is_comment(one), parsed.root.named_children):
+    for node in parts_of(parsed.root):
         name = _imported_name(parsed, node)
         if name is None:
             return
@@ -184,8 +184,7 @@ def _imported_name(parsed: Parsed, statement: Node) -> Node | None:
     if statement.type == "import_statement":
         return field(statement, "source")
     call = statement.named_children[0] if statement.type == "expression_statement" else None
-    function = field(call, "function")
-    if call is None or function is None or parsed.text(function) != "require":
+    if call is None or parsed.text(call, "function") != "require":
         return None
     given = arguments_of(call)
     return given[0] if [one.type for one in given] == ["string"] else None
@@ -195,11 +194,7 @@ def _reversed_comparisons(parsed: Parsed) -> Iterator[Failing]:
     """Yield every comparison reversed, for a program without any assertion known here."""
     other = {"===": "!==", "!==": "===", "==": "!=", "!=": "=="}
     for node in walk(parsed.root):
-        if node.type in other and not node.is_named and "__main__" not in _around(parsed, node):
+        if node.type in other and not node.is_named and "__main__" not in parsed.text(node.parent):
             yield Failing(
                 "comparison", False, line_of(node), (replaced(node, other[node.type]),), ()
             )
-
-
-def _around(parsed: Parsed, node: Node) -> str:
-    return parsed.text(node.parent) if node.parent is not None else ""

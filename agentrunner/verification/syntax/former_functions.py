@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from agentrunner.verification.syntax.edits import Edit, applied, replaced, still_parses
 from agentrunner.verification.syntax.functions import functions_of
-from agentrunner.verification.syntax.languages import Parsed, field, parse, walk
+from agentrunner.verification.syntax.languages import Parsed, parse, walk
 
 
 def with_former_functions(
@@ -48,9 +48,9 @@ def without_classes(source: bytes, names: Collection[str]) -> bytes | None:
         return None
     found: dict[str, list[Node]] = {}
     for node in walk(parsed.root):
-        name = field(node, "name") if node.type == "class_definition" else None
-        if name is not None and parsed.text(name) in names:
-            found.setdefault(parsed.text(name), []).append(_whole(node))
+        name = parsed.text(node, "name")
+        if node.type == "class_definition" and name in names:
+            found.setdefault(name, []).append(_whole(node))
     if not found.keys() >= set(names):
         return None
     return applied(source, [replaced(one, "pass") for nodes in found.values() for one in nodes])

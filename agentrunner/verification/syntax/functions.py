@@ -12,6 +12,7 @@ from agentrunner.verification.syntax.edits import only_new
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
+    call_around,
     field,
     inside,
     is_comment,
@@ -79,7 +80,7 @@ def functions_of(parsed: Parsed) -> list[Function]:
     while todo:
         node, outer, within = todo.pop()
         if node.type in _CONTAINERS:
-            name = _container_name(parsed, node)
+            name = parsed.text(node, "type" if node.type == "impl_item" else "name")
             outer = (*outer, name) if name else outer
         named = naming(parsed, node, within)
         if named is not None:
@@ -150,18 +151,13 @@ _CONTAINERS = frozenset(
 _Named = tuple[str, Node] | None
 
 
-def _container_name(parsed: Parsed, node: Node) -> str:
-    name = field(node, "type") if node.type == "impl_item" else field(node, "name")
-    return parsed.text(name) if name is not None else ""
-
-
 def _named(parsed: Parsed, node: Node, _: bool) -> _Named:
     kinds = ("function_definition", "function_item", "method_declaration", "function_declaration")
     name, body = field(node, "name"), field(node, "body")
     if node.type in kinds and name is not None and body is not None:
         receiver = field(node, "receiver")
-        text = _receiver_prefix(parsed, receiver) if receiver is not None else ""
-        return text + parsed.text(name), body
+        of = [one for one in walk(receiver) if one.type == "type_identifier"] if receiver else []
+        return ".".join(map(parsed.text, [*of[:1], name])), body
     if node.type == "assignment":
         left, right = field(node, "left"), field(node, "right")
         inner = field(right, "body") if right is not None and right.type == "lambda" else None
@@ -173,11 +169,6 @@ def _named(parsed: Parsed, node: Node, _: bool) -> _Named:
             if literal.type == "func_literal" and name is not None and inner is not None:
                 return parsed.text(name), inner
     return None
-
-
-def _receiver_prefix(parsed: Parsed, receiver: Node) -> str:
-    kind = next((node for node in walk(receiver) if node.type == "type_identifier"), None)
-    return f"{parsed.text(kind)}." if kind is not None else ""
 
 
 def _script_named(parsed: Parsed, node: Node, within: bool) -> _Named:
@@ -199,14 +190,12 @@ def _script_named(parsed: Parsed, node: Node, within: bool) -> _Named:
 
 def _handed_to(parsed: Parsed, node: Node) -> str:
     """Name an unnamed function after the call it is passed to: `app.get("/users")`."""
-    arguments = node.parent
-    call = arguments.parent if arguments is not None else None
-    callee = field(call, "function")
-    if arguments is None or call is None or callee is None or arguments.type != "arguments":
+    arguments, called = node.parent, parsed.text(call_around(node), "function")
+    if arguments is None or not called or arguments.type != "arguments":
         return "function"
     first = arguments.named_children[0]
     text = parsed.text(first) if first.type in STRINGS else ""
-    return f"{parsed.text(callee)[:100]}({text})"
+    return f"{called[:100]}({text})"
 
 
 _NAMING: dict[str, Callable[[Parsed, Node, bool], _Named]] = dict.fromkeys(SCRIPTS, _script_named)

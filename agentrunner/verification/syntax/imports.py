@@ -13,7 +13,7 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes, to_text
 from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import Edit, applied
-from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse
+from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, parse
 from agentrunner.verification.syntax.words import identifiers
 
 _IMPORTS = frozenset(
@@ -138,14 +138,19 @@ def bound_otherwise(
     old, new = parse(before, language), parse(after, language)
     if old is None or new is None:
         return []
-    written = _written(asked)
+    paths = re.findall(r"[\w@-]*(?:[./][\w@-]+)+", asked, re.ASCII)
+    written = identifiers(asked) | {part for one in paths for part in re.findall(r"\w+", one)}
     was, now = imports_in(old), imports_in(new)
+    moved = {
+        name: {part for one in _end_of(origin) for part in (went or {}).get(one, ())}
+        for name, origin in was.items()
+    }
     found = [
         name
         for name in was.keys() & now.keys()
         if was[name] != now[name]
         and any(
-            there != here and there not in written and there not in _moved_to(was[name], went or {})
+            there not in (here, *written, *moved.get(name, ()))
             for here, there in zip_longest(_end_of(was[name]), _end_of(now[name]), fillvalue="")
         )
     ]
@@ -154,17 +159,6 @@ def bound_otherwise(
         written -= set(dir(builtins))
     own = {*was, *_defined(old)}
     return sorted([*found, *(name for name in now if name in used - own - written)])
-
-
-def _moved_to(imported: str, went: Mapping[str, Collection[str]]) -> set[str]:
-    """Return the path parts to which the file that something is imported from was moved."""
-    return {part for one in _end_of(imported) for part in went.get(one, ())}
-
-
-def _written(asked: str) -> set[str]:
-    """Return what a text writes as code: identifiers, and the parts of paths and modules."""
-    paths = re.findall(r"[\w@-]*(?:[./][\w@-]+)+", asked, re.ASCII)
-    return identifiers(asked) | {part for one in paths for part in re.findall(r"\w+", one)}
 
 
 def _end_of(imported: str) -> list[str]:
@@ -185,13 +179,12 @@ def _imports(parsed: Parsed) -> list[Node]:
 def _is_require(parsed: Parsed, node: Node) -> bool:
     if node.type not in ("lexical_declaration", "variable_declaration"):
         return False
-    values = [field(one, "value") for one in node.named_children]
-    return all(one is not None and parsed.text(one).startswith("require(") for one in values)
+    return all(parsed.text(one, "value").startswith("require(") for one in node.named_children)
 
 
 def _defined(parsed: Parsed) -> list[str]:
     """Return the names that the top-level statements of a file define."""
-    found = []
+    found: list[str] = []
     nodes = list(parsed.root.named_children)
     while nodes:
         node = nodes.pop()
@@ -204,7 +197,5 @@ def _defined(parsed: Parsed) -> list[str]:
         ):
             nodes += node.named_children
         elif node.type in _DEFINES:
-            name = field(node, "name") or field(node, "left")
-            if name is not None:
-                found.append(parsed.text(name))
+            found += filter(None, [parsed.text(node, "name") or parsed.text(node, "left")])
     return found

@@ -30,26 +30,17 @@ SCRIPTS = ("javascript", "typescript", "tsx")
 """The languages that share JavaScript's statements."""
 
 _CACHED = 200_000
-_ENDINGS = {
-    "python": ".py .pyi",
-    "javascript": ".js .jsx .mjs .cjs",
-    "typescript": ".ts .mts .cts",
-    "tsx": ".tsx",
-    "go": ".go",
-    "rust": ".rs",
-    "java": ".java",
+_LANGUAGES = {
+    "python": (".py .pyi", "tree_sitter_python", "language"),
+    "javascript": (".js .jsx .mjs .cjs", "tree_sitter_javascript", "language"),
+    "typescript": (".ts .mts .cts", "tree_sitter_typescript", "language_typescript"),
+    "tsx": (".tsx", "tree_sitter_typescript", "language_tsx"),
+    "go": (".go", "tree_sitter_go", "language"),
+    "rust": (".rs", "tree_sitter_rust", "language"),
+    "java": (".java", "tree_sitter_java", "language"),
 }
-_BY_ENDING = {ending: name for name, all_of in _ENDINGS.items() for ending in all_of.split()}
-_GRAMMARS = {
-    "python": ("tree_sitter_python", "language"),
-    "javascript": ("tree_sitter_javascript", "language"),
-    "typescript": ("tree_sitter_typescript", "language_typescript"),
-    "tsx": ("tree_sitter_typescript", "language_tsx"),
-    "go": ("tree_sitter_go", "language"),
-    "rust": ("tree_sitter_rust", "language"),
-    "java": ("tree_sitter_java", "language"),
-}
-"""The module of each grammar, imported when it is needed, and its function."""
+"""Endings of files; the module of the grammar, imported when it is needed, and its function."""
+_BY_ENDING = {end: name for name, (ends, *_) in _LANGUAGES.items() for end in ends.split()}
 
 
 @dataclass(frozen=True)
@@ -67,8 +58,11 @@ class Parsed:
         """The node of the whole file."""
         return self.tree.root_node
 
-    def text(self, node: Node) -> str:
-        """Return the source text of a node."""
+    def text(self, node: Node | None, *names: str) -> str:
+        """Return the source text of a node, or of what fields lead to from there; "" for none."""
+        node = field(node, *names)
+        if node is None:
+            return ""
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
@@ -178,9 +172,9 @@ def _usable(root: Node, size: int) -> bool:
 
 @cache
 def _grammar(language: str) -> Language | None:
-    if language not in _GRAMMARS:
+    if language not in _LANGUAGES:
         return None
-    module, function = _GRAMMARS[language]
+    _, module, function = _LANGUAGES[language]
     return Language(getattr(import_module(module), function)())
 
 
@@ -212,6 +206,11 @@ def without_brackets(node: Node) -> Node:
     return node
 
 
+def call_around(argument: Node) -> Node | None:
+    """Return the call that a node is an argument of: what is around the node around it."""
+    return argument.parent.parent if argument.parent is not None else None
+
+
 def field(node: Node | None, *names: str) -> Node | None:
     """Follow a path of field names down from a node; None if a step is missing."""
     for name in names:
@@ -221,20 +220,30 @@ def field(node: Node | None, *names: str) -> Node | None:
     return node
 
 
+def parts_of(node: Node | None, *names: str) -> list[Node]:
+    """Return the nodes in a node, or in what fields lead to from there, without comments."""
+    node = field(node, *names)
+    return [one for one in node.named_children if not is_comment(one)] if node is not None else []
+
+
 def condition_of(node: Node) -> Node | None:
     """Return what decides at a node; of Python's `a if b else c` that is the middle."""
     if node.type != "conditional_expression":
         return field(node, "condition")
-    parts = [one for one in node.named_children if not is_comment(one)]
+    parts = parts_of(node)
     return parts[1] if len(parts) == 3 else None
 
 
 def arguments_of(call: Node) -> list[Node]:
     """Return the arguments of a call, without comments; a template that is tagged has none."""
     given = field(call, "arguments")
-    if given is None or given.type == "template_string":
-        return []
-    return [one for one in given.named_children if not is_comment(one)]
+    return [] if given is None or given.type == "template_string" else parts_of(given)
+
+
+def parameters_at(function: Node) -> list[Node]:
+    """Return the nodes of a function's parameters; of an arrow function that may be one name."""
+    single = field(function, "parameter")
+    return [single] if single is not None else parts_of(function, "parameters")
 
 
 def inside(outer: Node, node: Node) -> bool:
@@ -247,9 +256,9 @@ def is_comment(node: Node) -> bool:
     return node.type.endswith("comment")
 
 
-def statements(block: Node) -> list[Node]:
+def statements(block: Node | None) -> list[Node]:
     """Return the statements of a block, without comments and braces."""
-    children = [child for child in block.named_children if not is_comment(child)]
+    children = parts_of(block)
     if len(children) == 1 and children[0].type == "statement_list":  # in Go a block holds one list
         return statements(children[0])
     return children

@@ -22,10 +22,11 @@ from agentrunner.verification.syntax.languages import (
     field,
     is_comment,
     parse,
+    parts_of,
     walk,
     without_brackets,
 )
-from agentrunner.verification.syntax.regions import regions_of_tests
+from agentrunner.verification.syntax.regions import is_in_test
 from agentrunner.verification.syntax.values import FLOATS, INTEGERS, STRINGS, TRUTHS, another
 
 _Change = tuple[str, list[Edit]]
@@ -76,13 +77,10 @@ def mutants(before: bytes | None, after: bytes, language: str, most: int) -> lis
     if parsed is None or most <= 0:
         return []
     lines = changed_lines(before, after)
-    tests = regions_of_tests(after, language)
     by_line: dict[int, list[_Change]] = {}
     for node in walk(parsed.root, lambda one: not _is_skipped(parsed, one)):
         line = node.start_point[0] + 1
-        if line not in lines or any(one.holds(node.start_byte) for one in tests):
-            continue
-        if not _is_skipped(parsed, node):
+        if line in lines and not is_in_test(parsed, node) and not _is_skipped(parsed, node):
             by_line.setdefault(line, []).extend(_changes_at(parsed, node))
     found: list[Mutant] = []
     seen = {after}
@@ -196,12 +194,10 @@ def _numbers(parsed: Parsed, node: Node) -> Iterator[_Change]:
 
 
 def _returned(parsed: Parsed, node: Node) -> Iterator[_Change]:
-    value = next((one for one in node.named_children if not is_comment(one)), None)
-    if value is None:
-        return
     none = _empty_value(parsed, node)
-    if none is not None and none != parsed.text(value):
-        yield f"`{_shown(parsed, value)}` is not returned but {none}", [replaced(value, none)]
+    for value in parts_of(node)[:1]:
+        if none is not None and none != parsed.text(value):
+            yield f"`{_shown(parsed, value)}` is not returned but {none}", [replaced(value, none)]
 
 
 def _empty_value(parsed: Parsed, node: Node) -> str | None:
@@ -215,8 +211,8 @@ def _empty_value(parsed: Parsed, node: Node) -> str | None:
     )
     if function is None or function.type in _WITHOUT_TYPES:
         return None
-    kind = field(function, RETURN_TYPE[parsed.language])
-    return _ZEROS[parsed.language].get(parsed.text(kind)) if kind is not None else None
+    kind = parsed.text(function, RETURN_TYPE[parsed.language])
+    return _ZEROS[parsed.language].get(kind)
 
 
 _WITH_TYPES = ("function", "method", "func_")
@@ -247,7 +243,7 @@ _ZEROS = {
 
 def _removed(parsed: Parsed, node: Node) -> Iterator[_Change]:
     """Leave out the call of a statement; compiled languages keep it where it is never reached."""
-    inner = next((one for one in node.named_children if not is_comment(one)), None)
+    inner = next(iter(parts_of(node)), None)
     if inner is not None and inner.type in ("await", "await_expression"):
         inner = next(iter(inner.named_children), None)
     if inner is None or inner.type not in ("call", "call_expression", "method_invocation"):

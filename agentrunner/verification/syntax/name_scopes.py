@@ -149,10 +149,12 @@ class NameScope(Struct):
 
     def _is_outside(self, root: Node, seen: frozenset[str], behind: list[Node]) -> bool:
         name = self.parsed.text(root)
-        if root.type in OBJECTS or name in ("self", "cls", *self.own) or self._is_parameter(root):
+        handed = self._handed_to(root)
+        if root.type in OBJECTS or name in ("self", "cls", *self.own, *handed):
             return False
         text = self.parsed.source[root.start_byte :][:40].decode("utf-8", "replace")
-        if ARGUMENTS.match(text) and not self._is_handed_anything(root):
+        # What a function is asked may come by its parameters.
+        if ARGUMENTS.match(text) and handed <= {"argv", "args", "arguments"}:
             return False
         if name in seen:
             return True
@@ -181,13 +183,6 @@ class NameScope(Struct):
         if known is not None:
             return name in known
         return self.parsed.language != "java" or name[:1].isupper()
-
-    def _is_handed_anything(self, node: Node) -> bool:
-        """Whether the function around a node has parameters: what it is asked comes by these."""
-        return bool(self._handed_to(node) - {"argv", "args", "arguments"})
-
-    def _is_parameter(self, root: Node) -> bool:
-        return self.parsed.text(root) in self._handed_to(root)
 
     def _handed_to(self, node: Node) -> set[str]:
         """The parameters of all functions around a node."""
@@ -229,7 +224,8 @@ def is_outer_name(source: bytes, language: str, name: str) -> bool | None:
     parsed = parse(source, language)
     if parsed is None:
         return None
-    outer = (node for node in walk(parsed.root, _is_entered) if not _is_inner(node))
+    entered = walk(parsed.root, lambda node: not _is_inner(node))
+    outer = (node for node in entered if not _is_inner(node))
     return any(_is_name(parsed, node, name) for node in outer)
 
 
@@ -237,10 +233,6 @@ def _is_name(parsed: Parsed, node: Node, name: str) -> bool:
     if node.children or is_comment(node) or "string" in node.type:
         return False
     return parsed.text(node) == name
-
-
-def _is_entered(node: Node) -> bool:
-    return not _is_inner(node)
 
 
 def _is_inner(node: Node) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from tree_sitter import Node
 
@@ -11,7 +12,14 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.syntax.assertions import Stated, compared, failing_guard, negated
 from agentrunner.verification.syntax.edits import Edit, replaced
-from agentrunner.verification.syntax.languages import Parsed, arguments_of, field, is_comment, walk
+from agentrunner.verification.syntax.languages import (
+    Parsed,
+    arguments_of,
+    field,
+    is_comment,
+    parts_of,
+    walk,
+)
 from agentrunner.verification.syntax.test_spans import Found
 
 _FAILS = lazy_regex(r"^(Error|Errorf|Fatal|Fatalf|Fail|FailNow|fail|panic)$")
@@ -27,7 +35,7 @@ def go_asserts(found: Found) -> Iterator[Stated]:
     for node in walk(found.body):
         if node.type == "if_statement":
             condition, then = field(node, "condition"), field(node, "consequence")
-            if condition is not None and then is not None and _fails(parsed, [then]):
+            if condition is not None and then is not None and _any_fails(parsed, [then]):
                 yield _go_stated(parsed, node, condition)
         elif node.type == "expression_switch_statement" and field(node, "value") is None:
             yield from _go_cases(parsed, node)
@@ -41,7 +49,7 @@ def go_asserts(found: Found) -> Iterator[Stated]:
 
 def _go_stated(parsed: Parsed, node: Node, condition: Node) -> Stated:
     """Return what a statement asserts that fails where `condition` holds."""
-    wanted = [*compared(parsed, condition, ("!=",), "||"), *_go_equal(parsed, condition)]
+    wanted = [*compared(condition, ("!=",), "||"), *_go_equal(parsed, condition)]
     return Stated(node, tuple(wanted), (negated(parsed, condition),), (condition,))
 
 
@@ -51,37 +59,36 @@ def _go_cases(parsed: Parsed, switch: Node) -> Iterator[Stated]:
     A case after such ones alone is reached by every test that passes, as the switch is.
     """
     is_reached = True
-    for case in switch.named_children:
-        if is_comment(case):
-            continue
+    for case in parts_of(switch):
         value = field(case, "value")
-        conditions = value.named_children if value is not None else []
-        if len(conditions) == 1 and _fails(parsed, [one for one in case.children if one != value]):
+        conditions = parts_of(value)
+        if len(conditions) == 1 and _any_fails(
+            parsed, [one for one in case.children if one != value]
+        ):
             yield _go_stated(parsed, switch if is_reached else case, conditions[0])
         else:
             is_reached = False
 
 
-def _fails(parsed: Parsed, then: Iterable[Node]) -> bool:
-    for node in (inner for one in then for inner in walk(one)):
-        if node.type == "throw_statement":
-            return True
-        if node.type in ("call_expression", "method_invocation"):
-            name = (
-                field(node, "function", "field") or field(node, "function") or field(node, "name")
-            )
-            if name is not None and _FAILS.match(parsed.text(name)):
-                return True
-    return False
+def _any_fails(parsed: Parsed, nodes: Iterable[Node]) -> bool:
+    return any(_fails(parsed, inner) for one in nodes for inner in walk(one))
+
+
+def _fails(parsed: Parsed, node: Node) -> bool:
+    """Whether a node throws, or calls what fails."""
+    if node.type not in ("call_expression", "method_invocation"):
+        return node.type == "throw_statement"
+    name = field(node, "function", "field") or field(node, "function") or field(node, "name")
+    return _FAILS.match(parsed.text(name)) is not None
 
 
 def _go_equal(parsed: Parsed, condition: Node) -> list[Node]:
     """Return the arguments of `!reflect.DeepEqual(got, want)` and the like."""
     call = field(condition, "operand")
-    name = field(call, "function", "field")
-    if condition.type != "unary_expression" or call is None or name is None:
+    if condition.type != "unary_expression" or call is None:
         return []
-    return arguments_of(call)[::-1] if parsed.text(name).endswith("Equal") else []
+    name = parsed.text(call, "function", "field")
+    return arguments_of(call)[::-1] if name.endswith("Equal") else []
 
 
 def _testify(parsed: Parsed, call: Node, operand: str, name: Node) -> Stated | None:
@@ -128,14 +135,15 @@ def rust_asserts(found: Found) -> Iterator[Stated]:
         return
     for node in walk(found.body):
         if node.type == "if_expression":
-            stated = failing_guard(parsed, node, lambda then: _panics(parsed, then))
+            stated = failing_guard(
+                parsed, node, lambda it: parsed.text(it, "macro").startswith("panic")
+            )
             if stated is not None:
                 yield stated
         if node.type != "macro_invocation":
             continue
-        macro = field(node, "macro")
+        macro, called = field(node, "macro"), parsed.text(node, "macro")
         tokens = next((one for one in node.named_children if one.type == "token_tree"), None)
-        called = parsed.text(macro) if macro is not None else ""
         if tokens is None or macro is None or "assert" not in called:
             continue
         groups = token_groups(tokens)
@@ -146,13 +154,6 @@ def rust_asserts(found: Found) -> Iterator[Stated]:
             _rust_turned(macro, called, groups),
             tuple(one for group in deciding for one in group),
         )
-
-
-def _panics(parsed: Parsed, then: Node) -> bool:
-    return any(
-        node.type == "macro_invocation" and parsed.text(node).startswith("panic")
-        for node in walk(then)
-    )
 
 
 def token_groups(tokens: Node) -> list[list[Node]]:
@@ -213,12 +214,11 @@ def java_asserts(found: Found) -> Iterator[Stated]:
     parsed = found.parsed
     for node in walk(found.body):
         if node.type == "assert_statement":
-            test = node.named_children[0] if node.named_children else None
-            if test is not None:
-                wanted = compared(parsed, test, ("==",), "&&")
+            for test in node.named_children[:1]:
+                wanted = compared(test, ("==",), "&&")
                 yield Stated(node, tuple(wanted), (negated(parsed, test),), (test,))
         elif node.type == "if_statement":
-            stated = failing_guard(parsed, node, lambda then: _fails(parsed, [then]))
+            stated = failing_guard(parsed, node, partial(_fails, parsed))
             if stated is not None:
                 yield stated
         elif node.type == "method_invocation":
@@ -247,7 +247,7 @@ def _java_call(parsed: Parsed, call: Node) -> Stated | None:
     order = given[:2] if not _INEXACT.search(called) else []
     if called in ("assertTrue", "assertFalse"):
         same = ("==",) if called == "assertTrue" else ("!=",)
-        order = compared(parsed, given[-1], same, "&&") if given else []
+        order = compared(given[-1], same, "&&") if given else []
     return Stated(call, tuple(order), turned, tuple(given[:2]))
 
 

@@ -12,7 +12,8 @@ from msgspec import Struct, field
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.comparisons import Comparison, comparisons, literals
 from agentrunner.verification.syntax.edits import Edit, changed_lines
-from agentrunner.verification.syntax.regions import tests_in, without_tests
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.regions import regions_of_tests, without_regions
 from agentrunner.verification.syntax.tokens import Value, lexical_family, number
 
 COMMON = frozenset({"0", "1", "-1"})
@@ -83,7 +84,7 @@ def pinned(
     `asked` mentions counts where a literal of the tests is its answer that nothing mentions.
     """
     added = compared_anew(path, before, after)
-    known += without_tests(path, before or b"").decode("utf-8", "replace")
+    known += without_regions(before or b"", language_of(path)).decode("utf-8", "replace")
     by_value: dict[Value, list[Comparison]] = {}
     for one in added:
         new = one.value in tested and not mentions(known, one.value)
@@ -97,7 +98,7 @@ def pinned(
     others = {
         (one.subject, one.value)
         for one in added
-        if not _is_tested_or_known(one, tested, asked + known)
+        if one.value not in tested and not mentions(asked + known, one.value)
     }
     more = Counter(subject for subject, _ in others)
     return [
@@ -117,7 +118,7 @@ def compared_anew(path: str, before: bytes | None, after: bytes) -> list[Compari
     found = [one for one in found if not is_common(one.value) and not COMPUTED.search(one.subject)]
     if not found:
         return []
-    lines, inside = changed_lines(before, after), tests_in(path, after)
+    lines, inside = changed_lines(before, after), regions_of_tests(after, language_of(path))
     return [
         one
         for one in found
@@ -151,10 +152,6 @@ def mentions(text: str, value: Value) -> bool:
 def shown(value: Value) -> str:
     """Return a value as messages show it."""
     return value[1] if value[0] == "number" else f'"{value[1]}"'
-
-
-def _is_tested_or_known(one: Comparison, tested: KnownToTests, text: str) -> bool:
-    return one.value in tested or mentions(text, one.value)
 
 
 def _is_unasked(one: Comparison, tested: KnownToTests, asked: str, known: str) -> bool:

@@ -179,8 +179,7 @@ class PlainCode:
             return False
         if not all(map(self._may_write, written(node))):
             return False
-        defined = field(node, "name") if field(node, "body") is not None else None
-        if defined is not None and _UNNAMED.fullmatch(self.parsed.text(defined)):
+        if field(node, "body") and _UNNAMED.fullmatch(self.parsed.text(node, "name")):
             return False
         if is_member(node) or kind in _KEYS:
             return not _BACK_DOOR.fullmatch(text) or field(above, "body") is not None
@@ -257,8 +256,7 @@ class PlainCode:
         call = above.parent if above is not None else None
         if above is None or call is None:
             return False
-        operator = field(above, "operator")
-        if operator is not None and self.parsed.text(operator) == "instanceof":
+        if self.parsed.text(above, "operator") == "instanceof":
             return True
         called = field(call, _CALLED.get(call.type, "-"))
         if called is None or "argument" not in above.type:
@@ -321,8 +319,7 @@ class PlainCode:
     def _is_data(self, node: Node | None) -> bool:
         """Whether a value, or what an assignment gives, is no function."""
         value = field(node, "right") if node and node.type == "assignment_expression" else node
-        operator = field(value, "operator")
-        is_sum = operator is not None and re.match(r"[-+*/%!<>]|==", self.parsed.text(operator))
+        is_sum = re.match(r"[-+*/%!<>]|==", self.parsed.text(value, "operator"))
         return value is not None and (bool(is_sum) or value.type in _DATA)
 
     def _is_number(self, node: Node | None, seen: set[str]) -> bool:
@@ -331,7 +328,7 @@ class PlainCode:
             return node is not None
         sides = [one for one in (field(node, "left"), field(node, "right")) if one is not None]
         if node.type == "binary_expression":
-            operator = self.parsed.text(field(node, "operator") or node)
+            operator = self.parsed.text(node, "operator")
             return operator in ("-", "*", "/", "%") or (
                 operator == "+" and all(self._is_number(one, seen) for one in sides)
             )

@@ -154,11 +154,9 @@ def _raises(parsed: Parsed, node: Node) -> bool:
         return node.type == kind
     if parsed.language == "go":
         call = node.named_children[0] if node.type == "expression_statement" else None
-        name = field(call, "function") if call is not None else None
-        return name is not None and parsed.text(name) == "panic"
+        return parsed.text(call, "function") == "panic"
     if parsed.language == "rust":
         if node.type == "expression_statement" and node.named_children:
             node = node.named_children[0]
-        name = field(node, "macro") if node.type == "macro_invocation" else None
-        return name is not None and parsed.text(name) in ("panic", "todo", "unimplemented")
+        return parsed.text(node, "macro") in ("panic", "todo", "unimplemented")
     return False

@@ -10,13 +10,20 @@ from tree_sitter import Node
 from agentrunner.verification.syntax.edits import (
     Canary,
     Edit,
-    applied,
+    canary_of,
     indent_of,
     line_indent,
     newline,
-    still_parses,
 )
-from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, parse, walk
+from agentrunner.verification.syntax.languages import (
+    SCRIPTS,
+    Parsed,
+    field,
+    parameters_at,
+    parse,
+    parts_of,
+    walk,
+)
 from agentrunner.verification.syntax.test_finder import attributes, standing
 from agentrunner.verification.syntax.test_spans import Found
 
@@ -39,11 +46,10 @@ def random_tests(source: bytes, language: str, path: str, name: str) -> list[Can
     tests = standing(parsed)
     canaries: list[Canary] = []
     for own, kind, statement, edit in _WRITERS[language](parsed, tests, word) if tests else ():
-        changed = applied(source, [edit])
-        if still_parses(parsed, changed):
-            line = source[: edit.start].count(b"\n") + 1
-            description = f"a test {own} in {path} that fails by `{statement}`"
-            canaries.append(Canary(changed, own, kind, description, line, (edit,)))
+        line = source[: edit.start].count(b"\n") + 1
+        description = f"a test {own} in {path} that fails by `{statement}`"
+        canary = canary_of(parsed, own, kind, [edit], description, line)
+        canaries += [canary] if canary is not None else []
     return canaries
 
 
@@ -68,16 +74,12 @@ def _python(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_NewTest]
     ):
         own = f"test_{word}_{kind}"
         taken = "" if plain else "self"
-        static = "" if plain or _takes_self(last) else f"{line}{indent}@staticmethod"
+        takes_self = bool(parameters_at(last.function))
+        static = "" if plain or takes_self else f"{line}{indent}@staticmethod"
         taken = "" if static else taken
         text = f"{line}{line}{static}{line}{indent}def {own}({taken}):{line}{indent}    {statement}"
         name = "::".join((*last.span.parts[:-1], own))
         yield name, kind, statement, Edit(at, at, text)
-
-
-def _takes_self(found: Found) -> bool:
-    given = field(found.function, "parameters")
-    return given is not None and given.named_child_count > 0
 
 
 # JavaScript and TypeScript ------------------------------------------------------------------------
@@ -108,12 +110,11 @@ def _caller(parsed: Parsed, call: Node) -> str:
     """Return the function that another test is declared with, without its table of cases."""
     node = field(call, "function")
     while node is not None and node.type != "identifier":
-        if node.type == "member_expression" and "each" not in parsed.text(node):
-            name = field(node, "property")
-            if name is not None and parsed.text(name) in ("only", "test", "it"):
-                return parsed.text(node)
+        text = parsed.text(node)
+        if "each" not in text and parsed.text(node, "property") in ("only", "test", "it"):
+            return text
         node = field(node, "function") or field(node, "object")
-    return parsed.text(node) if node is not None else "test"
+    return parsed.text(node) or "test"
 
 
 def _script_failures(parsed: Parsed) -> Iterator[tuple[str, str]]:
@@ -138,7 +139,9 @@ def _script_failures(parsed: Parsed) -> Iterator[tuple[str, str]]:
 
 def _go(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_NewTest]:
     plain = [one for one in tests if one.function.type == "function_declaration"]
-    kind_of_t = next((kind for one in plain if (kind := _go_type(parsed, one)) is not None), None)
+    given = (each for one in plain for each in parts_of(one.function, "parameters"))
+    kinds = (parsed.text(one, "type") for one in given)
+    kind_of_t = next((kind for kind in kinds if kind.endswith(".T")), None)
     if kind_of_t is None:
         return
     line, at = newline(parsed.source), len(parsed.source)
@@ -153,20 +156,11 @@ def _go(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_NewTest]:
         yield own, kind, statement, Edit(at, at, text)
 
 
-def _go_type(parsed: Parsed, found: Found) -> str | None:
-    given = field(found.function, "parameters")
-    for one in given.named_children if given is not None else []:
-        kind = field(one, "type")
-        if kind is not None and parsed.text(kind).endswith(".T"):
-            return parsed.text(kind)
-    return None
-
-
 # Rust ---------------------------------------------------------------------------------------------
 
 
 def _rust(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_NewTest]:
-    plain = [one for one in tests if _is_plain_rust(parsed, one)]
+    plain = [one for one in tests if "#[test]" in map(parsed.text, attributes(one.whole))]
     last = (plain or tests)[-1]
     line, indent, at = newline(parsed.source), line_indent(parsed, last.whole), last.whole.end_byte
     for kind, statement in (
@@ -178,10 +172,6 @@ def _rust(parsed: Parsed, tests: list[Found], word: str) -> Iterator[_NewTest]:
         body = f"{{{line}{indent}    {statement}{line}{indent}}}"
         text = f"{line}{line}{indent}#[test]{line}{indent}fn {own}() {body}"
         yield "::".join((*last.span.parts[:-1], own)), kind, statement, Edit(at, at, text)
-
-
-def _is_plain_rust(parsed: Parsed, found: Found) -> bool:
-    return any(parsed.text(mark) == "#[test]" for mark in attributes(found.whole))
 
 
 # Java ---------------------------------------------------------------------------------------------

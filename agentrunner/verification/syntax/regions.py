@@ -15,7 +15,7 @@ from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
     field,
-    language_of,
+    once_per_file,
     parse,
     walk,
 )
@@ -37,32 +37,27 @@ class Region(Struct, frozen=True):
         return self.start <= offset < self.end
 
 
-def regions_of_tests(source: bytes, language: str) -> list[Region]:
+def regions_of_tests(source: bytes, language: str | None) -> list[Region]:
     """Return the tests in a file, in source order.
 
     Rust: items under `#[cfg(test)]` and `#[test]`, and examples in doc comments. Python: doctests,
     test cases, test functions and the block that runs them. JavaScript and TypeScript: blocks under
     `import.meta.vitest`. Other languages keep their tests in separate files.
     """
-    parsed = parse(source, language)
-    return _outermost(_FINDERS[language](parsed)) if parsed and language in _FINDERS else []
+    parsed = parse(source, language) if language in _FINDERS else None
+    return _regions_in(parsed) if parsed is not None else []
 
 
-def without_regions(source: bytes, language: str) -> bytes:
+def is_in_test(parsed: Parsed, node: Node) -> bool:
+    """Whether a node belongs to one of these tests."""
+    regions = _regions_in(parsed) if parsed.language in _FINDERS else []
+    return any(one.holds(node.start_byte) for one in regions)
+
+
+def without_regions(source: bytes, language: str | None) -> bytes:
     """Return the file without its tests."""
     regions = regions_of_tests(source, language)
     return applied(source, (Edit(one.start, one.end, "") for one in regions))
-
-
-def tests_in(path: str, source: bytes) -> list[Region]:
-    """Return the tests in a file of any language, as `regions_of_tests` does."""
-    language = language_of(path)
-    return regions_of_tests(source, language) if language else []
-
-
-def without_tests(path: str, source: bytes) -> bytes:
-    """Return a file of any language without the tests in it."""
-    return applied(source, (Edit(one.start, one.end, "") for one in tests_in(path, source)))
 
 
 def with_regions_of(source: bytes, other: bytes, language: str) -> bytes:
@@ -89,8 +84,10 @@ def with_regions_of(source: bytes, other: bytes, language: str) -> bytes:
     return changed
 
 
-def _outermost(found: Iterator[Region]) -> list[Region]:
-    regions: list[Region] = []
+@once_per_file
+def _regions_in(parsed: Parsed) -> list[Region]:
+    """Return the tests in a file, the outermost ones."""
+    found, regions = _FINDERS[parsed.language](parsed), list[Region]()
     for one in sorted(found, key=lambda region: (region.start, -region.end)):
         if not regions or one.start >= regions[-1].end:
             regions.append(one)
@@ -113,14 +110,10 @@ def _rust(parsed: Parsed) -> Iterator[Region]:
             under = under and "not(test" not in parsed.text(mark).replace(" ", "")
             if under or name == "test":
                 kind = "module" if node.type == "mod_item" else "item"
-                yield _region(parsed, marks[0], node, kind, _rust_name(parsed, node))
+                named = parsed.text(node, "name") or parsed.text(node, "type")
+                yield _region(parsed, marks[0], node, kind, named or parsed.text(node)[:200])
                 break
     yield from _rust_examples(parsed)
-
-
-def _rust_name(parsed: Parsed, node: Node) -> str:
-    name = field(node, "name") or field(node, "type")
-    return parsed.text(name) if name is not None else parsed.text(node)[:200]
 
 
 def _rust_examples(parsed: Parsed) -> Iterator[Region]:
@@ -152,43 +145,36 @@ def _python(parsed: Parsed) -> Iterator[Region]:
             yield from _examples(parsed, node)
     for node in parsed.root.named_children:
         inner = field(node, "definition") or node
-        name = field(inner, "name")
-        if inner.type == "class_definition" and name is not None:
-            above = field(inner, "superclasses")
-            if above is not None and "TestCase" in parsed.text(above):
-                yield _region(parsed, node, node, "case", parsed.text(name))
-        elif inner.type == "function_definition" and name is not None:
-            if parsed.text(name).startswith("test_"):
-                yield _region(parsed, node, node, "function", parsed.text(name))
+        name = parsed.text(inner, "name")
+        if inner.type == "class_definition":
+            if name and "TestCase" in parsed.text(inner, "superclasses"):
+                yield _region(parsed, node, node, "case", name)
+        elif inner.type == "function_definition":
+            if name.startswith("test_"):
+                yield _region(parsed, node, node, "function", name)
         elif inner.type == "if_statement" and _is_main(parsed, inner):
             yield _region(parsed, node, node, "main", "__main__")
 
 
 def _is_main(parsed: Parsed, node: Node) -> bool:
-    condition, then = field(node, "condition"), field(node, "consequence")
-    if condition is None or then is None or "__name__" not in parsed.text(condition):
-        return False
-    return bool(re.search(r"\b(unittest|doctest|pytest)\b", parsed.text(then)))
+    return "__name__" in parsed.text(node, "condition") and bool(
+        re.search(r"\b(unittest|doctest|pytest)\b", parsed.text(node, "consequence"))
+    )
 
 
 def _examples(parsed: Parsed, string: Node) -> Iterator[Region]:
     """Yield the examples of a docstring, from the first prompt to the last line of output."""
     statement = string.parent
-    if (
-        statement is None
-        or statement.type != "expression_statement"
-        or b">>>" not in (parsed.source[string.start_byte : string.end_byte])
-    ):
+    text = parsed.source[string.start_byte : string.end_byte]
+    if statement is None or statement.type != "expression_statement" or b">>>" not in text:
         return
     block = statement.parent
     owner = block.parent if block is not None and block.type == "block" else None
-    name = field(owner, "name")
-    text = parsed.source[string.start_byte : string.end_byte]
     found = re.compile(rb"(?m)^[ \t]*>>> .*(?:\r?\n[ \t]*(?!\"\"\"|''')\S.*)*\r?\n?")
     for number, match in enumerate(found.finditer(text)):
         closing = max(text.rfind(b'"""'), text.rfind(b"'''"))
         end = min(match.end(), closing) if closing > match.start() else match.end()
-        label = f"{parsed.text(name) if name is not None else ''}#{number}"
+        label = f"{parsed.text(owner, 'name')}#{number}"
         yield Region(string.start_byte + match.start(), string.start_byte + end, "doctest", label)
 
 
@@ -197,8 +183,7 @@ def _examples(parsed: Parsed, string: Node) -> Iterator[Region]:
 
 def _script(parsed: Parsed) -> Iterator[Region]:
     for node in parsed.root.named_children:
-        condition = field(node, "condition")
-        text = parsed.text(condition).replace(" ", "") if condition is not None else ""
+        text = parsed.text(node, "condition").replace(" ", "")
         if node.type == "if_statement" and "import.meta.vitest" in text:
             yield _region(parsed, node, node, "block", "vitest")
 

@@ -7,28 +7,27 @@ answers by then. Python, JavaScript and TypeScript. Pure.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from tree_sitter import Node
 
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.syntax.asked_again import values_in
 from agentrunner.verification.syntax.asked_values import FUNCTIONS, OWN, is_near, root_of
 from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import Edit, applied, line_of, replaced
 from agentrunner.verification.syntax.languages import (
-    SCRIPTS,
     arguments_of,
+    call_around,
     enclosing,
     field,
     inside,
     walk,
 )
-from agentrunner.verification.syntax.test_finder import located
-from agentrunner.verification.syntax.test_spans import Found, TestSpan
+from agentrunner.verification.syntax.programs import WITH_TREES
+from agentrunner.verification.syntax.test_spans import Found
 from agentrunner.verification.syntax.values import is_literal
 
 MARK = "agentrunner compared "
@@ -119,16 +118,13 @@ class Equality(Struct, frozen=True):
         return line_of(self.where)
 
 
-def equalities(source: bytes, language: str, span: TestSpan) -> list[Equality]:
+def equalities(found: Found) -> list[Equality]:
     """Return the assertions of a test that compare two values, in source order.
 
     Only those around which code of the project may stand: a decorator, a context manager, or what
     is handed a function.
     """
-    if language != "python" and language not in SCRIPTS:
-        return []
-    found = located(source, language, span)
-    if found is None:
+    if found.parsed.language not in WITH_TREES:
         return []
     kept: list[Equality] = []
     for stated in asserts_of(found):
@@ -161,8 +157,7 @@ def _is_surrounded(found: Found, node: Node) -> bool:
         elif at.type == "function_definition" and at != found.function:
             return True  # somebody calls it
         elif at.type in FUNCTIONS:
-            call = at.parent.parent if at.parent is not None else None
-            known = (found.call, *found.suites)
+            call, known = call_around(at), (found.call, *found.suites)
             around = [call] if call is not None and call not in known else []
         if any(parsed.text(root_of(one)) not in harmless for one in around):
             return True
@@ -212,18 +207,11 @@ def ending(one: Equality, name: str) -> Edit:
 
 def helper(language: str, name: str) -> str:
     """Return the source of the functions that assertions use, for the end of the file."""
-    if language == "python":
-        return PYTHON.format(name=name, mark=MARK)
-    return SCRIPT.format(name=name, mark=MARK, any=": any" if language.startswith("t") else "")
+    text = PYTHON if language == "python" else SCRIPT
+    return text.format(name=name, mark=MARK, any=": any" if language.startswith("t") else "")
 
 
 def sides_in(message: str) -> dict[int, tuple[str, str]]:
     """Return what assertions reported in a failure message, by their number."""
-    found = {}
-    for hit in re.finditer(rf"{MARK}(\d+) (?=\[)", message):
-        try:
-            first, second = json.JSONDecoder().raw_decode(message, hit.end())[0]
-        except ValueError:
-            continue
-        found[int(hit[1])] = (str(first), str(second))
-    return found
+    found = {number: tuple(map(str, one)) for number, one in values_in(message, MARK).items()}
+    return {number: (one[0], one[1]) for number, one in found.items() if len(one) == 2}

@@ -38,7 +38,7 @@ def script_asserts(found: Found, also: Collection[str] = ()) -> Iterator[Stated]
         elif node.type == "member_expression":
             stated = _property(parsed, node)
         elif node.type == "if_statement":
-            stated = failing_guard(parsed, node, _throws)
+            stated = failing_guard(parsed, node, lambda one: one.type == "throw_statement")
         if stated is not None:
             yield stated
 
@@ -70,8 +70,7 @@ def _call(parsed: Parsed, call: Node, context: set[str]) -> Stated | None:
         )
     if last == "expect" and len(names) > 1:
         return Stated(call, tuple(arguments[::-1]), (), tuple(arguments))
-    inner = field(callee, "object")
-    if inner is not None and REQUIRED.fullmatch(parsed.text(inner)):
+    if REQUIRED.fullmatch(parsed.text(callee, "object")):
         return _assertion(parsed, call, ["assert", last], arguments)
     if any(name.lower().startswith("assert") for name in names) or names[0] in context:
         return _assertion(parsed, call, names, arguments)
@@ -85,7 +84,7 @@ def _assertion(
     if last.lower() in ("assert", "ok", "true", "istrue", "truthy"):
         if not head:
             return None
-        wanted = compared(parsed, head[0], _SAME, "&&")
+        wanted = compared(head[0], _SAME, "&&")
         return Stated(call, tuple(wanted), (negated(parsed, head[0]),), tuple(head))
     if (
         len(arguments) >= 2
@@ -123,10 +122,6 @@ def _property(parsed: Parsed, node: Node) -> Stated | None:
     if not _expects(parsed, node):
         return None
     return Stated(node, (), _turned_chain(parsed, node), (node,))
-
-
-def _throws(then: Node) -> bool:
-    return any(one.type == "throw_statement" for one in walk(then))
 
 
 def _expects(parsed: Parsed, callee: Node) -> bool:

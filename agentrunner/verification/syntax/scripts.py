@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tree_sitter import Node
 
 from agentrunner.verification.syntax.languages import Parsed, arguments_of, field, walk
-from agentrunner.verification.syntax.test_spans import Found, TestSpan, Title, literal_title
+from agentrunner.verification.syntax.test_spans import Found, Title, literal_title
 
 FUNCTIONS = (
     "arrow_function",
@@ -32,8 +33,7 @@ def callee_names(parsed: Parsed, call: Node) -> list[str]:
     node = field(call, "function")
     while node is not None:
         if node.type == "member_expression":
-            name = field(node, "property")
-            names += [parsed.text(name)] if name is not None else []
+            names += [parsed.text(node, "property")]
             node = field(node, "object")
         elif node.type in ("call_expression", "parenthesized_expression", "non_null_expression"):
             node = field(node, "function") or next(iter(node.named_children), None)
@@ -54,10 +54,13 @@ def script_tests(parsed: Parsed) -> Iterator[Found]:
             declared = _declared(parsed, node, named)
             if declared is not None:
                 title, function, kind = declared
-                if kind != "suite":
-                    found = _found(parsed, node, (*titles, title), function, suites, kind, around)
-                    if found is not None:
-                        yield found
+                body, above = field(function, "body"), node.parent
+                if kind != "suite" and body is not None:
+                    whole = above if above and above.type == "expression_statement" else node
+                    found = Found.of(
+                        parsed, " > ", (*titles, title), whole, function, body, kind == "test"
+                    )
+                    yield replace(found, suites=suites, call=node, around=around)
                 if kind:
                     titles, suites = (*titles, title), (*suites, node)
                 else:
@@ -105,37 +108,7 @@ def _named_functions(parsed: Parsed) -> dict[str, Node]:
     """Return the functions of a file by name."""
     found: dict[str, Node] = {}
     for node in walk(parsed.root):
-        name = field(node, "name")
         value = node if node.type.endswith("function_declaration") else field(node, "value")
-        if name is not None and value is not None and value.type in FUNCTIONS:
-            found.setdefault(parsed.text(name), value)
+        if value is not None and value.type in FUNCTIONS and (name := parsed.text(node, "name")):
+            found.setdefault(name, value)
     return found
-
-
-def _found(
-    parsed: Parsed,
-    call: Node,
-    titles: tuple[Title, ...],
-    function: Node,
-    suites: tuple[Node, ...],
-    kind: str,
-    around: tuple[str, ...],
-) -> Found | None:
-    body = field(function, "body")
-    if body is None:
-        return None
-    parent = call.parent
-    whole = parent if parent is not None and parent.type == "expression_statement" else call
-    parts = tuple(title.text for title in titles)
-    span = TestSpan(
-        " > ".join(parts),
-        parts,
-        whole.start_byte,
-        whole.end_byte,
-        call.start_point[0] + 1,
-    )
-    test = kind == "test"
-    return Found(
-        parsed, span, titles, whole, function, body, test,
-        suites=suites, call=call, around=around,
-    )  # fmt: skip

@@ -83,7 +83,7 @@ def stand_ins(
     found: list[StandIn] = []
     for text, what in _answers(function, first):
         own, constant = only == text, what not in (_handed_back(first), OTHER_TEXT)
-        if own and constant and _is_named(text, wanted):
+        if own and constant and text.strip("\"'`").casefold() in wanted.casefold():
             continue
         edit = _answering(function, text)
         changed = applied(after, [edit]) if edit is not None else after
@@ -123,21 +123,14 @@ def _other_text(function: Function) -> str | None:
         return None
     if any("string" not in one.type for one in _stated_answers(function)):
         return None
-    if gives is not None and function.parsed.text(gives).strip("\"'") not in (
-        "str",
-        "string",
-        "String",
-    ):
+    named = function.parsed.text(gives).strip("\"'")
+    if gives is not None and named not in ("str", "string", "String"):
         return None
     return f'"{OTHER_TEXT}"'
 
 
 def _handed_back(first: str) -> str:
     return f"gives back `{first}` as it is"
-
-
-def _is_named(text: str, wanted: str) -> bool:
-    return text.strip("\"'`").casefold() in wanted.casefold()
 
 
 def _first_parameter(function: Function) -> str | None:

@@ -12,10 +12,18 @@ from agentrunner.verification.syntax.assertions import Stated
 from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import NAMES, context_of
 from agentrunner.verification.syntax.functions import normal
-from agentrunner.verification.syntax.languages import SCRIPTS, Parsed, field, inside, parse, walk
+from agentrunner.verification.syntax.languages import (
+    SCRIPTS,
+    Parsed,
+    field,
+    inside,
+    parse,
+    parts_of,
+    walk,
+)
 from agentrunner.verification.syntax.script_asserts import parameter_names
-from agentrunner.verification.syntax.test_finder import around, located, standing
-from agentrunner.verification.syntax.test_spans import Found, TestSpan
+from agentrunner.verification.syntax.test_finder import around, standing
+from agentrunner.verification.syntax.test_spans import Found
 from agentrunner.verification.syntax.values import binding
 
 _ASSERTING = lazy_regex(r"^(assert|if|unless)\b(?! ?\.).*")
@@ -70,16 +78,14 @@ def _without_brackets(text: str) -> str:
     return " ".join("".join(kept).split())
 
 
-def is_empty_test(source: bytes, language: str, span: TestSpan) -> bool:
+def is_empty_test(found: Found) -> bool:
     """Whether nothing that the product does could make this test fail.
 
     It calls only its language and its test tool (or drops every error of what it calls), and
-    asserts only constants, values it made itself, or that something equals itself. False if the
-    span is not of this source, and for a test made by a macro, whose assertions are written
-    elsewhere.
+    asserts only constants, values it made itself, or that something equals itself. False for a test
+    made by a macro, whose assertions are written elsewhere.
     """
-    found = located(source, language, span)
-    if found is None or found.function.type == "macro_invocation":
+    if found.function.type == "macro_invocation":
         return False
     parsed, own = found.parsed, _own_names(found)
     if any(_says_something(parsed, one, own) for one in asserts_of(found)):
@@ -98,13 +104,10 @@ def _set_up_matters(found: Found) -> bool:
         return False
     if _uses_what_was_set_up(found):
         return True
-    given = field(found.function, "parameters")
-    context = context_of(parsed)
-    names = [parsed.text(one) for one in given.named_children] if given is not None else []
-    for node in [one for name in names for one in context.defined.get(name, ())]:
-        if any(_calls_product(parsed, call, frozenset()) for call in walk(node)):
-            return True
-    return False
+    defined = context_of(parsed).defined
+    names = map(parsed.text, parts_of(found.function, "parameters"))
+    used = [one for name in names for one in defined.get(name, ())]
+    return any(_calls_product(parsed, call, frozenset()) for one in used for call in walk(one))
 
 
 def _uses_what_was_set_up(found: Found) -> bool:
@@ -224,9 +227,8 @@ def _is_dropped(node: Node, found: Found) -> bool:
         body = field(tried, "body")
         if body is None or not inside(body, node) or not inside(found.body, tried):
             continue
-        catches = [
-            one for one in tried.named_children if one.type in ("except_clause", "catch_clause")
-        ]
+        kinds = ("except_clause", "catch_clause")
+        catches = [one for one in tried.named_children if one.type in kinds]
         handled = {one.type for catch in catches for one in walk(catch)}
         if catches and handled.isdisjoint((*_CALLS, "raise_statement", "throw_statement")):
             return True

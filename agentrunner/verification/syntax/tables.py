@@ -152,7 +152,10 @@ def _rows(text: str, blank: str, places: Sequence[tuple[int, int]]) -> Iterator[
     """Yield the elements of a list, if each contains others and none contains a call."""
     spans = [_trimmed(blank, *span) for span in places]
     spans = [(left, right) for left, right in spans if right > left][:MOST_ROWS]
-    if not all(_is_row(blank[left:right]) for left, right in spans):
+    if not all(
+        re.search(r"[\[({]", blank[left:right]) and not re.search(r"[\w\])]\(", blank[left:right])
+        for left, right in spans
+    ):
         return
     for left, right in spans:
         values = list(VALUE.finditer(text, left, right))
@@ -160,10 +163,6 @@ def _rows(text: str, blank: str, places: Sequence[tuple[int, int]]) -> Iterator[
             last = values[-1]
             changed = text[left : last.start()] + changed_value(last[0]) + text[last.end() : right]
             yield Row(left, right, text[left:right], changed)
-
-
-def _is_row(element: str) -> bool:
-    return bool(re.search(r"[\[({]", element)) and not re.search(r"[\w\])]\(", element)
 
 
 def _elements(blank: str, start: int, end: int) -> Iterator[tuple[int, int]]:

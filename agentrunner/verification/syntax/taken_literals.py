@@ -15,6 +15,7 @@ from msgspec import Struct
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.comparisons import lists_of, signed
 from agentrunner.verification.syntax.edits import Edit, changed_lines
+from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.pinned import (
     KnownToTests,
     is_common,
@@ -22,7 +23,7 @@ from agentrunner.verification.syntax.pinned import (
     other_literal,
     shown,
 )
-from agentrunner.verification.syntax.regions import tests_in
+from agentrunner.verification.syntax.regions import regions_of_tests
 from agentrunner.verification.syntax.tokens import Value, lexical_family, number, tokens
 
 MORE = 2
@@ -61,7 +62,8 @@ def taken_literals(
     if b"\0" in after:
         return []
     family = lexical_family(path, after) or "script"
-    read, lines, inside = tokens(after, family), changed_lines(before, after), tests_in(path, after)
+    read, lines = tokens(after, family), changed_lines(before, after)
+    inside = regions_of_tests(after, language_of(path))
     all_of_them = [(at, *signed(read, at)) for at in range(len(read))]
     values = [(at, value, begin) for at, value, begin in all_of_them if value is not None]
     lists = lists_of(after, family)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from tree_sitter import Node
 
@@ -19,7 +20,7 @@ from agentrunner.verification.syntax.languages import (
     walk,
 )
 from agentrunner.verification.syntax.scripts import script_tests
-from agentrunner.verification.syntax.test_spans import Found, TestSpan, Title, literal_title
+from agentrunner.verification.syntax.test_spans import Found, Title, literal_title
 
 _RUST_ITEMS = (
     "source_file",
@@ -35,15 +36,13 @@ _CASES = 2
 """How many trailing parts of a reported name may be cases of a test instead of tests themselves."""
 
 
-def all_tests(source: bytes, language: str) -> list[tuple[str, TestSpan]]:
-    """Return all tests of a file in source order, by name: `TestX::test_y`, `suite > test`."""
+def all_tests(source: bytes, language: str) -> list[Found]:
+    """Return all tests of a file in source order."""
     parsed = parse(source, language)
-    if parsed is None:
-        return []
-    return [(found.span.name, found.span) for found in standing(parsed)]
+    return standing(parsed) if parsed is not None else []
 
 
-def find_test(source: bytes, language: str, name: str) -> TestSpan | None:
+def find_test(source: bytes, language: str, name: str) -> Found | None:
     """Return the test that a reported name refers to, None if no test of the file can be it.
 
     Names are matched from their innermost part outwards. Whatever stands between or before the
@@ -52,20 +51,18 @@ def find_test(source: bytes, language: str, name: str) -> TestSpan | None:
     in Go the span covers the surrounding function, but the body is the subtest's own.
     """
     parsed = parse(source, language)
-    if parsed is None:
-        return None
-    found = fitting(parsed, name)
-    return found[0].span if found else None
+    return next(iter(fitting(parsed, name)), None) if parsed is not None else None
 
 
 def fitting(parsed: Parsed, name: str) -> list[Found]:
     """Return the tests that match a reported name best, the one that actually runs first."""
     found, name = candidates(parsed), name[-_LONGEST:]
     fits = _best(found, name, parsed.language)
-    for _ in range(_CASES):
+    for _ in range(_CASES if parsed.language == "rust" else 0):
         if fits:
             break
-        name = _shorter(name, parsed.language)
+        # The innermost part of a name can be a case made by a macro (`::case_1`).
+        name = "::".join(name_parts(name, parsed.language)[:-1])
         if not name:
             break
         fits = _best([one for one in found if one.is_test], name, parsed.language)
@@ -86,13 +83,6 @@ def _best(found: list[Found], name: str, language: str) -> list[Found]:
             fits = [candidate for points, candidate in scored if points == most]
             return fits[::-1] if language == "python" else fits
     return []
-
-
-def located(source: bytes, language: str, span: TestSpan) -> Found | None:
-    """Return the match for a span that was found in this same source, None if there is none."""
-    parsed = parse(source, language)
-    matches = candidates(parsed) if parsed is not None else []
-    return next((found for found in matches if found.span == span), None)
 
 
 @once_per_file
@@ -153,17 +143,16 @@ def _go_subtests(parsed: Parsed, outer: Node, own: str) -> Iterator[Found]:
     for call in walk(outer):
         if call.type != "call_expression":
             continue
-        called, given = field(call, "function", "field"), arguments_of(call)
-        if called is None or parsed.text(called) != "Run" or len(given) != 2:
+        called, given = parsed.text(call, "function", "field"), arguments_of(call)
+        if called != "Run" or len(given) != 2:
             continue
         body = field(given[1], "body")
         if given[1].type == "func_literal" and body is not None:
             title = literal_title(parsed, given[0])
-            parts = (own, title.text.replace(" ", "_"))
-            span = TestSpan("/".join(parts), parts, *_bounds(outer))
             pieces = tuple(piece.replace(" ", "_") for piece in title.pieces)
-            titles = (Title.plain(own), Title(parts[1], pieces))
-            yield Found(parsed, span, titles, outer, given[1], body, True, inner=True)
+            titles = (Title.plain(own), Title(title.text.replace(" ", "_"), pieces))
+            found = Found.of(parsed, "/", titles, outer, given[1], body, True)
+            yield replace(found, inner=True)
 
 
 def _go_score(found: Found, name: str) -> tuple[int, ...] | None:
@@ -230,14 +219,13 @@ def _rust_macro_tests(parsed: Parsed, call: Node, outer: tuple[str, ...]) -> Ite
 
 def marks_of(parsed: Parsed, node: Node) -> list[str]:
     """Return the simple names of the annotations on a Java declaration."""
-    found = []
-    for child in node.named_children:
-        if child.type == "modifiers":
-            for mark in child.named_children:
-                name = field(mark, "name")
-                if mark.type.endswith("annotation") and name is not None:
-                    found.append(parsed.text(name).split(".")[-1])
-    return found
+    return [
+        parsed.text(mark, "name").split(".")[-1]
+        for child in node.named_children
+        if child.type == "modifiers"
+        for mark in child.named_children
+        if mark.type.endswith("annotation")
+    ]
 
 
 def _java(parsed: Parsed) -> Iterator[Found]:
@@ -253,8 +241,7 @@ def _java(parsed: Parsed) -> Iterator[Found]:
             continue
         if node.type in ("class_declaration", "record_declaration") and name is not None:
             outer = (*outer, parsed.text(name))
-            above = field(node, "superclass")
-            cases = above is not None and "TestCase" in parsed.text(above)
+            cases = "TestCase" in parsed.text(node, "superclass")
         if node.type != "block":
             todo.extend((child, outer, cases) for child in reversed(node.named_children))
 
@@ -309,11 +296,6 @@ def _script_score(found: Found, name: str) -> tuple[int, ...] | None:
     return int(matched == len(found.titles)), letters, matched, seen
 
 
-def _shorter(name: str, language: str) -> str:
-    """Drop the innermost part of a Rust name, which can be a case made by a macro (`::case_1`)."""
-    return "::".join(name_parts(name, language)[:-1]) if language == "rust" else ""
-
-
 _SCORES: dict[str, Callable[[Found, str], tuple[int, ...] | None]] = {
     "go": _go_score,
     **dict.fromkeys(SCRIPTS, _script_score),
@@ -326,24 +308,12 @@ _FINDERS: dict[str, Callable[[Parsed], Iterator[Found]]] = {
 }
 
 
-def _bounds(whole: Node, first: Node | None = None) -> tuple[int, int, int]:
-    start = first or whole
-    return start.start_byte, whole.end_byte, start.start_point[0] + 1
-
-
 def _found(
-    parsed: Parsed,
-    separator: str,
-    parts: tuple[str, ...],
-    whole: Node,
-    function: Node,
-    body: Node,
-    test: bool,
-    first: Node | None = None,
-) -> Found:
-    span = TestSpan(separator.join(parts), parts, *_bounds(whole, first))
-    titles = tuple(Title.plain(part) for part in parts)
-    return Found(parsed, span, titles, whole, function, body, test)
+    parsed: Parsed, separator: str, parts: tuple[str, ...], whole: Node, function: Node,
+    body: Node, test: bool, first: Node | None = None,
+) -> Found:  # fmt: skip
+    titles = [Title.plain(part) for part in parts]
+    return Found.of(parsed, separator, titles, whole, function, body, test, first)
 
 
 def around(node: Node, *kinds: str) -> list[Node]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
@@ -90,6 +91,18 @@ class Found:
     """The call that declares the test (JavaScript)."""
     around: tuple[str, ...] = ()
     """Texts handed to surrounding calls that may make suites: `whenAsked("a", () => {…})`."""
+
+    @staticmethod
+    def of(
+        parsed: Parsed, separator: str, titles: Sequence[Title], whole: Node, function: Node,
+        body: Node, is_test: bool, first: Node | None = None,
+    ) -> Found:  # fmt: skip
+        """Return what is declared by `whole`, before which `first`, an attribute, may stand."""
+        start, parts = first or whole, tuple(title.text for title in titles)
+        span = TestSpan(
+            separator.join(parts), parts, start.start_byte, whole.end_byte, start.start_point[0] + 1
+        )
+        return Found(parsed, span, tuple(titles), whole, function, body, is_test)
 
     @staticmethod
     def whole_file(parsed: Parsed) -> Found:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 from tree_sitter import Node
 
 from agentrunner.verification.syntax.edits import Edit, replaced
-from agentrunner.verification.syntax.languages import Parsed, field, is_comment, walk
+from agentrunner.verification.syntax.languages import Parsed, field, parts_of, walk
 
 STRINGS = frozenset(
     "string template_string interpreted_string_literal raw_string_literal string_literal".split()
@@ -44,12 +45,11 @@ def is_literal(node: Node) -> bool:
 def leaf(node: Node | None) -> Node | None:
     """Return the last literal of an expression. An empty collection counts as a literal."""
     while node is not None:
-        parts = [one for one in node.named_children if not is_comment(one)]
+        parts = parts_of(node)
         if is_literal(node) or (node.type in _COLLECTIONS and not parts):
             return node
         if node.type in ("pair", "keyed_element"):
-            value = field(node, "value")
-            node = value if value is not None else parts[-1]
+            node = field(node, "value") or parts[-1]
         elif node.type in ("composite_literal", "array_creation_expression"):
             node = field(node, "body") or field(node, "value")
         elif node.type in _WRAPPERS and parts:
@@ -104,25 +104,15 @@ def _number(text: str, wide: bool) -> str | None:
     if match is None or (match.group(2) or "") in ("j", "J", "i"):
         return None
     digits, suffix = match.group(1).replace("_", ""), match.group(2) or ""
-    try:
-        return _other_number(_parsed_integer(digits), wide) + suffix
-    except ValueError:
-        pass
+    if len(digits) <= 1_000:
+        with contextlib.suppress(ValueError):
+            whole = int(digits, 0 if re.match("0[xXoObB]", digits) else 10)
+            return f"{whole * 2 + 1 if wide else whole - 1 if whole > 0 else 1}{suffix}"
     try:
         value = float(digits) * 2 + 1
     except ValueError:
         return None
     return f"{value!r}{suffix}" if abs(value) < 1e15 else None
-
-
-def _parsed_integer(digits: str) -> int:
-    if len(digits) > 1_000:
-        raise ValueError("too long")
-    return int(digits, 0) if re.match("0[xXoObB]", digits) else int(digits, 10)
-
-
-def _other_number(value: int, wide: bool) -> str:
-    return str(value * 2 + 1 if wide else value - 1 if value > 0 else 1)
 
 
 def assigned(parsed: Parsed, body: Node, name: str) -> Node | None:

@@ -302,15 +302,17 @@ def _compared(text: str) -> tuple[int, int]:
     if hit is None:
         return 0, len(text)
     if hit[0][0] == "=":
-        return _end_of_arguments(bare, hit.start() - 1, -1, 1) + 1, _end_of_arguments(
-            bare, hit.end(), 1, 1
-        )
+        start = end_of_arguments(bare, hit.start() - 1, step=-1) + 1
+        return start, end_of_arguments(bare, hit.end())
     opened = hit.end() + len(bare[hit.end() :]) - len(bare[hit.end() :].lstrip())
-    return hit.end(), _end_of_arguments(bare, opened + (bare[opened : opened + 1] == "("), 1, 2)
+    return hit.end(), end_of_arguments(bare, opened + (bare[opened : opened + 1] == "("), 2)
 
 
-def _end_of_arguments(bare: str, at: int, step: int, commas: int) -> int:
-    """Return where this many arguments end, or where the brackets around them do."""
+def end_of_arguments(bare: str, at: int, commas: int = 1, *, step: int = 1) -> int:
+    """Return where this many arguments end, or where the brackets around them do.
+
+    All of them with 0 `commas`; the end of the text where no bracket closes.
+    """
     opening, closing = ("([{", ")]}") if step > 0 else (")]}", "([{")
     depth = 0
     while 0 <= at < len(bare):
@@ -318,10 +320,9 @@ def _end_of_arguments(bare: str, at: int, step: int, commas: int) -> int:
             depth += 1
         elif bare[at] in closing:
             depth -= 1
-        elif bare[at] == "," and not depth:
-            commas -= 1
-        if depth < 0 or not commas:
+        if depth < 0 or (bare[at] == "," and not depth and commas == 1):
             return at
+        commas -= bare[at] == "," and not depth
         at += step
     return at
 

@@ -23,7 +23,7 @@ from tests.kit.docker import IN_DOCKER
 from tests.kit.metas import assess, finish, plan, work
 from tests.kit.planner_host import KEY_OF, REAL_KEY, require
 from tests.kit.planner_server import PlannerServer
-from tests.kit.process import living, until
+from tests.kit.process import living, until, until_none_lives
 from tests.kit.project import Project
 from tests.kit.runs import FIX, SMALL, TEST
 from tests.kit.scenario import Turn
@@ -113,7 +113,7 @@ def test_a_run_killed_while_it_plans_leaves_nothing_and_goes_on_to_its_end(
         finally:
             run.send_signal(signal.SIGKILL)
             run.communicate()
-        until(lambda: not living(tmp_path), "everything of the planner to end")
+        until_none_lives(tmp_path)
         (run_id,) = [path.name for path in (project.state_dir / "runs").iterdir()]
         options = replace(project.options(), environ=dict(os.environ))
         result = asyncio.run(resume(run_id, options)).as_dict()

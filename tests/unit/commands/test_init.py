@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 
 from agentrunner import cli
 from agentrunner.commands.init import asked_yes
-from agentrunner.commands.trying import try_tests
+from agentrunner.commands.trying import SandboxTrial
 from agentrunner.discovery.found import FoundCommand
 from tests.kit.bwrap import require_bwrap
 from tests.kit.files import write
@@ -173,20 +174,19 @@ def test_options_of_plug_ins_that_are_not_installed_are_left_out(
     repo: Path, tmp_path: Path
 ) -> None:
     found = FoundCommand("pytest --no-such-plug-in auto -q", "ci.yml, line 3")
-    trial = try_tests(repo, [found], os.environ, tmp_path / "state")
+    trial = SandboxTrial(repo, [found], tmp_path / "state").run()
     assert trial.best is not None
     assert trial.best.found.command == "pytest -q"
     assert trial.best.summary.startswith("1 passed, 1 failed")
 
 
 def test_at_most_three_are_tried_and_none_that_must_install_first(
-    repo: Path, tmp_path: Path
+    repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tried: list[str] = []
     commands = [FoundCommand("false", "w", needs="it runs `npm ci` first")]
     commands += [FoundCommand(f"exit {number}", "w") for number in range(3, 9)]
-    trial = try_tests(repo, commands, os.environ, tmp_path / "state", on_try=tried.append)
-    assert tried == ["exit 3", "exit 4", "exit 5"]
+    trial = SandboxTrial(repo, commands, tmp_path / "state").run()
+    assert re.findall("running `(.*?)`", capsys.readouterr().err) == ["exit 3", "exit 4", "exit 5"]
     said = {seen.found.command: seen.summary for seen in trial.seen}
     assert said["false"] == "not tried: it runs `npm ci` first"
     assert said["exit 3"].startswith("exit 3, no test was seen to run")
@@ -195,21 +195,25 @@ def test_at_most_three_are_tried_and_none_that_must_install_first(
 def test_ctrl_c_goes_on_with_what_the_table_says(repo: Path, tmp_path: Path) -> None:
     """The first candidate is through; the second, which never ends, is interrupted."""
     script = (
-        "import os, sys, pathlib; from agentrunner.commands.trying import try_tests;"
+        "import pathlib; from agentrunner.commands.trying import SandboxTrial;"
         "from agentrunner.discovery.found import FoundCommand;"
-        f"t = try_tests(pathlib.Path({str(repo)!r}),"
+        f"t = SandboxTrial(pathlib.Path({str(repo)!r}),"
         " [FoundCommand(c, 'w') for c in ('pytest -q', 'sleep 600', 'exit 9')],"
-        f" os.environ, pathlib.Path({str(tmp_path / 'state')!r}),"
-        " on_try=lambda c: print('try', c, flush=True));"
+        f" pathlib.Path({str(tmp_path / 'state')!r})).run();"
         "print([(s.found.command, s.summary.split(',')[0]) for s in t.seen], t.stopped)"
     )
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     stop = threading.Timer(150, process.kill)
     stop.start()
     assert process.stdout is not None
     lines = iter(process.stdout.readline, "")
     for line in lines:
-        if "sleep" in line:
+        if "running `sleep" in line:
             process.send_signal(signal.SIGINT)
             break
     rest = "".join(lines)
@@ -271,6 +275,6 @@ def test_a_trial_is_shown_the_caches_that_a_run_would_be_shown(
     assert ("caches go: what is downloaded is seen" in said) == (by == "nobody"), said
     if by != "option":
         found = [FoundCommand("test -e ~/go/pkg/mod/example.test; exit $?", "w")]
-        best = try_tests(repo, found, os.environ, tmp_path / "state").best
+        best = SandboxTrial(repo, found, tmp_path / "state").run().best
         assert best is not None
         assert best.exit_code == (0 if by == "nobody" else 1)

@@ -28,7 +28,7 @@ def test_an_answer_given_elsewhere_is_told_in_whole_words(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(elsewhere, "columns_of", lambda _: width)
-    elsewhere._say_taken(__file__, RUN, Output(), "")  # type: ignore[arg-type]
+    elsewhere._say_taken(RUN, Output(), "")
     lines = capsys.readouterr().out.splitlines()
     assert max(map(cell_width, lines)) <= width
     words = " ".join(" ".join(lines).split())

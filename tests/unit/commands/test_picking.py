@@ -128,9 +128,9 @@ def test_what_the_plan_asks_needs_you_and_a_failed_task_has_a_next_command(shell
 
 def test_a_run_that_is_undone_is_taken_only_where_no_other_can_be_undone(shell: Shell) -> None:
     shell.add_run("users-api-7f3a", state="COMPLETE", rounds=1, undone=True, **DONE)
-    assert run_for("undo", None, None, Output(no_input=True)) == "users-api-7f3a"
+    assert run_for("undo", None, Output(no_input=True)) == "users-api-7f3a"
     shell.add_run("totals-c21e", state="COMPLETE", rounds=1, **DONE)
-    assert run_for("undo", None, None, Output(no_input=True)) == "totals-c21e"
+    assert run_for("undo", None, Output(no_input=True)) == "totals-c21e"
 
 
 @pytest.mark.parametrize("name", ["users-api-7f3a", "users-api"])

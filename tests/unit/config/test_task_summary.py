@@ -168,8 +168,7 @@ def crew(folder: Path, **runner: Any) -> TaskSpec:
         WorkerSpec(kind="codex-cli", model="m1", models=["m2"]),
         WorkerSpec(kind="claude-code", name="second"),
     ]
-    changed = {"workers": workers, "worker": workers[0], **runner}
-    return spec.model_copy(update={"runner": spec.runner.model_copy(update=changed)})
+    return spec.with_runner(**{"workers": workers, "worker": workers[0], **runner})
 
 
 def by(member: str, **more: Any) -> WorkerRun:

@@ -24,12 +24,11 @@ from agentrunner.execution.quota import (
     SETTLE_SEC,
     cooled,
     cooling_until,
-    moment,
     seconds_of,
 )
 from agentrunner.state.state_model import FileRef
 from agentrunner.state.worker_runs import Outcome, WorkerOrder, WorkerRun
-from agentrunner.text.times import stamp
+from agentrunner.text.times import moment, stamp
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 

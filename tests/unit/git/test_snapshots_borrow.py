@@ -404,7 +404,7 @@ def test_an_index_of_sha_256_is_not_believed_but_says_what_is_tracked(tmp_path: 
 def test_sizes_over_four_gigabytes_are_compared_in_full() -> None:
     key = KEY.pack((1 << 32) + 4, 5, 5, 7, 0o100644)
     known = KEY.pack(4, 5, 5, 7, 0o100644) + bytes(20)
-    index = user_index.UserIndex({b"x": known}, {b"x"}, 1 << 62)
+    index = user_index.UserIndex({b"x": known}, {b"x": 0o100644}, 1 << 62)
 
     class Store:
         def run(self, *_: str, **__: object) -> bytes:

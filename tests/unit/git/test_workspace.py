@@ -56,6 +56,13 @@ def test_a_folder_is_at_the_head_and_the_checkout_stays_as_it_is(
     store.check_out(folder, head)
 
 
+def test_each_file_of_a_commit_is_read_once(store: CloneStore) -> None:
+    read = store.reader(store.fetch())
+    assert [read("b.txt"), read("gone")] == [b"b\n", None]
+    shutil.rmtree(store.git.git_dir)
+    assert [read("b.txt"), read("gone")] == [b"b\n", None]
+
+
 def test_what_is_not_committed_can_be_taken_along(
     store: CloneStore, repo: Path, tmp_path: Path
 ) -> None:

@@ -28,7 +28,7 @@ REFUSED = Call(**{**vars(BROKEN), "status": 400, "usd": 0.0, "error": "budget"})
 
 
 def call(**how: Any) -> PlannerCall:
-    fields = {"number": 0, "type": "plan_task", "messages": (), "response": "", "error": ""}
+    fields = {"number": 0, "type": "plan_task", "messages": (), "text": "", "error": ""}
     return PlannerCall(**{**fields, "duration_sec": 1.0, **how})
 
 

@@ -7,8 +7,9 @@ from typing import get_args
 
 import pytest
 
+from agentrunner.config.markdown import Language
 from agentrunner.config.spec import NOTE_TEMPLATES
-from agentrunner.notes.render import TOP_LINES, Language, render_note
+from agentrunner.notes.render import TOP_LINES, render_note
 from tests.unit.notes.note_samples import Ending, spec_of, view_of, with_known_red
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)

@@ -10,6 +10,7 @@ from typing import get_args
 import pytest
 from msgspec.structs import replace
 
+from agentrunner.config.markdown import Language
 from agentrunner.errors import UsageError
 from agentrunner.money.amount import Amount
 from agentrunner.money.bill import BillRow
@@ -26,7 +27,7 @@ from agentrunner.notes.plan_note import (
     plan_note,
     write_plan_note,
 )
-from agentrunner.notes.render import MAX_BYTES, Language
+from agentrunner.notes.render import MAX_BYTES
 from agentrunner.results import BillEntry
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)

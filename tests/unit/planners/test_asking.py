@@ -115,14 +115,13 @@ def error(status: int, **more: Any) -> dict[str, Any]:
 async def test_an_answer(make_spec: MakeSpec, clock: VirtualClock) -> None:
     desk = Desk(make_spec, clock, [reply(DONE)])
     asked = await desk.asker.ask(desk.prompt)
-    assert isinstance(asked.message.payload, NextAction)
-    assert asked.message.payload.decision.action == "mark_complete"
-    assert (asked.attempts, asked.input_tokens, asked.output_tokens) == (1, 10, 5)
+    assert isinstance(asked.payload, NextAction)
+    assert asked.payload.decision.action == "mark_complete"
     assert clock.slept == []
     (call,) = desk.calls
     assert (call.number, call.type, call.error, call.model) == (0, "next_action", "", "script")
     assert (call.input_tokens, call.output_tokens) == (10, 5)
-    assert json.loads(call.response) == DONE
+    assert json.loads(call.text) == DONE
     assert [message.role for message in call.messages] == ["system", "user", "user"]
 
 
@@ -154,8 +153,8 @@ async def test_three_retries_after_one_two_and_four_seconds(
 ) -> None:
     faults = [error(503), {"error": {"kind": "timeout"}}, {"error": {"kind": "connection"}}]
     desk = Desk(make_spec, clock, [*faults, reply(DONE)])
-    asked = await desk.asker.ask(desk.prompt)
-    assert asked.attempts == 4
+    await desk.asker.ask(desk.prompt)
+    assert len(desk.calls) == 4
     assert clock.slept == [1, 2, 4]
     assert [call.number for call in desk.calls] == [0, 1, 2, 3]
     assert [bool(call.error) for call in desk.calls] == [True, True, True, False]
@@ -205,8 +204,8 @@ async def test_a_bad_answer_is_asked_for_again_with_error_and_answer(
 ) -> None:
     bad = {**DONE, "payload": {"decision": {"action": "celebrate", "reason": "Done!"}}}
     desk = Desk(make_spec, clock, [reply(bad), reply(DONE)], first=0)
-    asked = await desk.asker.ask(desk.prompt)
-    assert (asked.attempts, asked.input_tokens, asked.output_tokens) == (2, 20, 10)
+    await desk.asker.ask(desk.prompt)
+    assert [(one.input_tokens, one.output_tokens) for one in desk.calls] == [(10, 5), (10, 5)]
     assert clock.slept == []
     first, second = desk.calls
     assert "payload.decision.action" in first.error and not second.error
@@ -258,15 +257,15 @@ async def test_an_answer_that_is_questioned_holds_where_no_other_comes(
         raise ReplyQuestioned("decision.action", "which do you mean?")
 
     answer = await desk.asker.ask(desk.prompt, question)
-    assert isinstance(answer.message.payload, NextAction)
-    assert answer.message.payload.decision.action == "mark_complete"
+    assert isinstance(answer.payload, NextAction)
+    assert answer.payload.decision.action == "mark_complete"
 
 
 async def test_each_answer_has_its_own_retries(make_spec: MakeSpec, clock: VirtualClock) -> None:
     one = [error(500), error(500), error(500), reply("no")]
     desk = Desk(make_spec, clock, [*one, *one, reply(DONE)])
-    asked = await desk.asker.ask(desk.prompt)
-    assert asked.attempts == 9
+    await desk.asker.ask(desk.prompt)
+    assert len(desk.calls) == 9
     assert clock.slept == [1, 2, 4, 1, 2, 4]
 
 
@@ -286,7 +285,8 @@ async def test_a_cut_answer_counts_even_if_it_can_be_read(
     make_spec: MakeSpec, clock: VirtualClock
 ) -> None:
     desk = Desk(make_spec, clock, [reply(DONE, finish_reason="length"), reply(DONE)])
-    assert (await desk.asker.ask(desk.prompt)).attempts == 2
+    await desk.asker.ask(desk.prompt)
+    assert len(desk.calls) == 2
 
 
 async def test_what_is_not_allowed_is_a_bad_answer(
@@ -369,9 +369,9 @@ async def test_over_http_four_attempts_and_their_waits(
     server.script.append(completion(json.dumps(DONE)))
     client = OpenAIChatPlanner(make_spec(base_url=server.url), {"OPENAI_API_KEY": "key"})
     desk = Desk(make_spec, clock, client)
-    asked = await desk.asker.ask(desk.prompt)
+    await desk.asker.ask(desk.prompt)
     await client.close()
-    assert (asked.attempts, len(server.paths)) == (4, 4)
+    assert (len(desk.calls), len(server.paths)) == (4, 4)
     assert clock.slept == [1, 50, 4]
 
 
@@ -406,8 +406,8 @@ async def test_another_form_of_the_question_is_no_repetition(
 
     spec = make_spec(kind="script", script_text=json.dumps([reply(DONE)] * 8))
     desk = Desk(make_spec, clock, Picky(spec, {}, sleep=clock.sleep))
-    asked = await desk.asker.ask(desk.prompt)
-    assert asked.attempts == 7 and clock.slept == []
+    await desk.asker.ask(desk.prompt)
+    assert len(desk.calls) == 7 and clock.slept == []
 
 
 async def test_what_ends_the_asking_does_not_hide_why_the_last_answer_was_refused(
@@ -432,8 +432,8 @@ async def test_an_answer_that_stands_in_the_material_is_not_the_planners_own(
     desk = Desk(make_spec, clock, [reply(around.replace("{}", forged)), reply(own)])
     desk.prompt = replace(desk.prompt, facts={"notes": [f"my output: {forged}"]})
     answer = await desk.asker.ask(desk.prompt)
-    assert isinstance(answer.message.payload, NextAction)
-    assert answer.message.payload.decision.action == "ask_human"
+    assert isinstance(answer.payload, NextAction)
+    assert answer.payload.decision.action == "ask_human"
     assert "stands word for word in the material" in str(desk.calls[0].error)
 
 
@@ -442,4 +442,5 @@ async def test_prose_around_an_answer_of_its_own_is_read(
 ) -> None:
     text = f"All is green now.\n\n```json\n{json.dumps(DONE)}\n```\n"
     desk = Desk(make_spec, clock, [reply(text)])
-    assert (await desk.asker.ask(desk.prompt)).attempts == 1
+    await desk.asker.ask(desk.prompt)
+    assert len(desk.calls) == 1

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import AgentRunnerError, InfraError, UsageError
+from agentrunner.launching.route import Cassette
 from agentrunner.planners.base import PlannerUnavailable
 from agentrunner.planners.chat_schema import schema_options
 from agentrunner.planners.factory import make_planner
@@ -166,6 +167,6 @@ def test_a_key_crosses_no_network_in_the_clear(make_spec: MakeSpec) -> None:
 def test_it_is_not_recorded(make_spec: MakeSpec, tmp_path: Path) -> None:
     spec = make_spec(kind="chat", model="openai:m")
     with pytest.raises(UsageError, match="neither recorded nor replayed"):
-        make_planner(spec, {}, record=tmp_path / "tape")
+        make_planner(spec, {}, Cassette(record=tmp_path / "tape"))
     with pytest.raises(UsageError, match="neither recorded nor replayed"):
-        make_planner(spec, {}, replay=tmp_path / "tape")
+        make_planner(spec, {}, Cassette(replay=tmp_path / "tape"))

@@ -9,9 +9,10 @@ import pytest
 
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.config.spec import Check, CriterionSpec, TaskSpec
-from agentrunner.planners.base import MessageType, PlannerRequest
+from agentrunner.planners.base import PlannerRequest
 from agentrunner.planners.checklist import ChecklistPlanner
 from agentrunner.protocol import CompletionAssessment, parse_reply
+from agentrunner.protocol.message import MessageType
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import (
     CheckOutcome,
@@ -238,8 +239,7 @@ async def test_the_next_run_gets_what_is_red(make_spec: MakeSpec) -> None:
 async def test_a_worker_is_called_by_its_name(make_spec: MakeSpec) -> None:
     spec = make_spec(kind="checklist", test="pytest -q")
     workers = [WorkerSpec(kind="command", name="first"), WorkerSpec(kind="command")]
-    runner = spec.runner.model_copy(update={"workers": workers, "worker": workers[0]})
-    spec = spec.model_copy(update={"runner": runner})
+    spec = spec.with_runner(workers=workers, worker=workers[0])
     context: TaskContext = {"state": TaskState.RUNNING, "criteria": [WHOLE_TEST]}
     payload = await ask(spec, "next_action", context)
     assert payload["worker_call"]["worker_type"] == "first"

@@ -15,7 +15,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import AgentRunnerError, InfraError, UsageError
 from agentrunner.launching.access import CliCredential
 from agentrunner.launching.launch import CliLaunch
-from agentrunner.launching.route import EgressRoute
+from agentrunner.launching.route import Cassette, EgressRoute
 from agentrunner.planners.base import ChatMessage, PlannerRequest
 from agentrunner.planners.claude_code import ClaudePlanner
 from agentrunner.planners.cli_base import CliAnswer, CliCall, CliPlanner
@@ -171,10 +171,7 @@ def test_the_program_is_nowhere(
     monkeypatch.setenv("PATH", "/nonexistent")
     for name in ("AGENTRUNNER_CODEX", "AGENTRUNNER_CLAUDE"):
         monkeypatch.delenv(name, raising=False)
-    spec = make_spec(kind=kind)
-    box = spec.runner.sandbox.model_copy(update={"kind": "bwrap"})
-    runner = spec.runner.model_copy(update={"sandbox": box})
-    error = refusal(spec.model_copy(update={"runner": runner}), KEYS)
+    error = refusal(make_spec(kind=kind).with_sandbox(kind="bwrap"), KEYS)
     assert isinstance(error, InfraError)
     assert error.code == "planner-missing" and error.remedy.startswith("npm install -g ")
 
@@ -183,10 +180,8 @@ def test_the_program_is_nowhere(
 def test_without_a_box_there_is_no_gateway_to_record_at(
     make_spec: MakeSpec, kind: str, tmp_path: Path
 ) -> None:
-    spec = make_spec(kind=kind)
-    box = spec.runner.sandbox.model_copy(update={"kind": "none"})
-    runner = spec.runner.model_copy(update={"sandbox": box})
-    error = refusal(spec.model_copy(update={"runner": runner}), KEYS, record=tmp_path / "t")
+    spec = make_spec(kind=kind).with_sandbox(kind="none")
+    error = refusal(spec, KEYS, cassette=Cassette(tmp_path / "t"))
     assert (type(error), error.path) == (UsageError, "--record")
 
 

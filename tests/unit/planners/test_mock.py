@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import InfraError, UsageError
-from agentrunner.planners.base import MessageType, PlannerRequest
+from agentrunner.planners.base import PlannerRequest
 from agentrunner.planners.factory import make_planner, reply_format
 from agentrunner.planners.mock import MockPlanner
 from agentrunner.protocol import parse_reply
+from agentrunner.protocol.message import MessageType
 from tests.kit.fault_server import MakeSpec
 
 

@@ -12,23 +12,20 @@ import pytest
 from agentrunner.config.agents import AssessSpec, ProfilesSpec
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import InfraError, UsageError
-from agentrunner.planners.base import (
-    ChatMessage,
-    MessageType,
-    PlannerRequest,
-    PlannerUnavailable,
-    Reply,
-)
+from agentrunner.launching.route import Cassette
+from agentrunner.planners.base import ChatMessage, PlannerRequest, PlannerUnavailable, Reply
 from agentrunner.planners.panel import (
     ROLES,
     Candidate,
     Panel,
+    Role,
     RoleCandidates,
     make_panel,
     pick,
     role_of,
 )
 from agentrunner.planners.workplace import Workplace
+from agentrunner.protocol.message import MessageType
 from tests.kit.fault_server import MakeSpec
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -85,8 +82,7 @@ def picked(among: list[Candidate], number: int = 0, vote: int = 0, **cooling: st
 
 
 def with_roles(spec: TaskSpec, judge: AssessSpec | None = None, **profiles: Any) -> TaskSpec:
-    update = {"assess": judge, "profiles": ProfilesSpec(**profiles)}
-    return spec.model_copy(update={"runner": spec.runner.model_copy(update=update)})
+    return spec.with_runner(assess=judge, profiles=ProfilesSpec(**profiles))
 
 
 def names(panel: Panel) -> dict[str, list[str]]:
@@ -128,7 +124,12 @@ def test_votes_go_round() -> None:
     assert [picked(three, vote=vote, b=LATER) for vote in range(3)] == ["a", "c", "a"]
 
 
-async def test_as_a_plain_client_it_asks_the_first_of_the_role() -> None:
+async def first_of(panel: Panel, role: Role) -> Reply:
+    first = panel.role_candidates(role).candidates[0]
+    return await panel.complete_by(first, request("next_action"))
+
+
+async def test_an_answer_says_whose_it_is() -> None:
     plain, judge = Parrot("plain"), Housed("judge")
     role_candidates = RoleCandidates((Candidate("p", plain), Candidate("q", judge)))
     panel = Panel(
@@ -138,9 +139,9 @@ async def test_as_a_plain_client_it_asks_the_first_of_the_role() -> None:
             "assess": RoleCandidates((Candidate("j", judge),)),
         }
     )
-    reply = await panel.complete(request("next_action"))
+    reply = await first_of(panel, "meta")
     assert (reply.text, reply.candidate) == ("plain", "p")
-    reply = await panel.complete(request("completion_assessment"))
+    reply = await first_of(panel, "assess")
     assert (reply.text, reply.candidate) == ("judge", "j")
     assert panel.describe() == "plain; judge judges"
     await panel.close()
@@ -151,7 +152,7 @@ async def test_a_failure_says_whose_it_is() -> None:
     role_candidates = RoleCandidates((Candidate("p", Parrot("p", fails=True)),))
     panel = Panel({"meta": role_candidates, "plan": role_candidates, "assess": role_candidates})
     with pytest.raises(PlannerUnavailable) as caught:
-        await panel.complete(request("plan_task"))
+        await first_of(panel, "plan")
     assert caught.value.candidate == "p"
 
 
@@ -241,6 +242,6 @@ def test_an_unknown_kind_is_no_reason_to_take_another(make_spec: MakeSpec) -> No
 
 def test_each_planner_has_its_own_part_of_a_recording(make_spec: MakeSpec, tmp_path: Path) -> None:
     spec = with_roles(make_spec(model="m-1"), AssessSpec(model="m-2"))
-    panel = make_panel(spec, KEYED, record=tmp_path / "tape")
+    panel = make_panel(spec, KEYED, Cassette(record=tmp_path / "tape"))
     assert names(panel)["assess"] == ["openai-chat:m-2"]
     assert not (tmp_path / "tape").exists()

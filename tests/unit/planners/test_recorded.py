@@ -11,6 +11,7 @@ import pytest
 
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.gateway.cassette import META, read_cassette
+from agentrunner.launching.route import Cassette
 from agentrunner.planners.base import (
     ChatMessage,
     PlannerClient,
@@ -59,11 +60,11 @@ async def test_a_recording_answers_without_server_and_key(
     tape = tmp_path / "run.cassette"
     server.script = [completion('{"a": 1}'), completion('{"b": 2}')]
     spec = make_spec(base_url=server.url)
-    recorded = await answers(make_planner(spec, KEYED, record=tape), REQUEST, OTHER)
+    recorded = await answers(make_planner(spec, KEYED, Cassette(record=tape)), REQUEST, OTHER)
     asked = len(server.paths)
     assert [exchange.channel for exchange in read_cassette(tape)] == [META, META]
     assert KEY not in tape.read_text()
-    assert await answers(make_planner(spec, {}, replay=tape), LATER, OTHER) == recorded
+    assert await answers(make_planner(spec, {}, Cassette(replay=tape)), LATER, OTHER) == recorded
     assert len(server.paths) == asked
 
 
@@ -80,8 +81,8 @@ async def test_failures_are_played_too(
     ]
     spec = make_spec(base_url=server.url)
     requests = [REQUEST] * 4
-    recorded = await answers(make_planner(spec, KEYED, record=tape), *requests)
-    replayed = await answers(make_planner(spec, {}, replay=tape), *requests)
+    recorded = await answers(make_planner(spec, KEYED, Cassette(record=tape)), *requests)
+    replayed = await answers(make_planner(spec, {}, Cassette(replay=tape)), *requests)
     assert (
         recorded[3]
         == replayed[3]
@@ -108,8 +109,8 @@ async def test_another_request_ends_the_replay_with_a_sentence(
     tape = tmp_path / "run.cassette"
     server.script = [completion("{}")]
     spec = make_spec(base_url=server.url)
-    await answers(make_planner(spec, KEYED, record=tape), REQUEST)
-    (failure,) = await answers(make_planner(spec, {}, replay=tape), OTHER)
+    await answers(make_planner(spec, KEYED, Cassette(record=tape)), REQUEST)
+    (failure,) = await answers(make_planner(spec, {}, Cassette(replay=tape)), OTHER)
     assert isinstance(failure, PlannerUnavailable) and not failure.retryable
     assert str(failure) == (
         "Replay: request 1 of 'meta' ('Another state.') differs from the recorded one at "
@@ -119,17 +120,17 @@ async def test_another_request_ends_the_replay_with_a_sentence(
 
 def test_without_a_replay_a_key_is_needed(make_spec: MakeSpec, tmp_path: Path) -> None:
     with pytest.raises(InfraError):
-        make_planner(make_spec(), {}, record=tmp_path / "run.cassette")
+        make_planner(make_spec(), {}, Cassette(record=tmp_path / "run.cassette"))
 
 
 def test_a_file_that_cannot_be_played_is_refused_at_once(
     make_spec: MakeSpec, tmp_path: Path
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        make_planner(make_spec(), {}, replay=tmp_path / "none")
+        make_planner(make_spec(), {}, Cassette(replay=tmp_path / "none"))
     assert caught.value.code == "cassette-invalid"
 
 
 def test_who_asks_no_server_needs_no_recording(make_spec: MakeSpec, tmp_path: Path) -> None:
     spec = make_spec(kind="checklist", test="true")
-    assert make_planner(spec, {}, replay=tmp_path / "none").kind == "checklist"
+    assert make_planner(spec, {}, Cassette(replay=tmp_path / "none")).kind == "checklist"

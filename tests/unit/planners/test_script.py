@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import TaskFailed, UsageError
-from agentrunner.planners.base import MessageType, PlannerRequest, PlannerUnavailable, Reply
+from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply
 from agentrunner.planners.script import ScriptPlanner
+from agentrunner.protocol.message import MessageType
 from tests.kit.fault_server import MakeSpec, VirtualClock
 
 SCRIPT = """

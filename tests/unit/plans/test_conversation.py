@@ -109,7 +109,7 @@ async def held(talks: Talks, language: str) -> str:
             seen += [f"> {text}", proposal_screen(proposal, asked, width=80)]
             seen += ["", plan_screen(plan, driven=True, width=80), ""]
     async with talks.open() as talk:
-        _, plan, _ = talk.undo()
+        _, plan, _ = talk.store.undo(at=talk.stamp(), author=talk.author)
     return "\n".join([*seen, "> /undo", plan_screen(plan, driven=True, width=80), ""])
 
 
@@ -404,7 +404,7 @@ async def test_what_was_refused_taken_back_or_left_is_told_as_such(tmp_path: Pat
         await begun(talk)
         talk.refuse(await talk.propose("Add A."))
         talk.accept(await talk.propose("Add B."))
-        talk.undo()
+        talk.store.undo(at=talk.stamp(), author=talk.author)
         left = await talk.propose("Add\nC {}.")
         keep(talks.store.path.parent, left)
         assert (await talk.propose("Well done.")).empty
@@ -594,9 +594,7 @@ async def test_what_leaves_is_what_the_person_allows(
     async with talks.open(decompose(phase("Do", task("t1", "Pages")))) as talk:
         view = RepositoryView(talk.spec, talks.place, talks.state_dir, str, {})
         assert (view.looks, talk.see) == (looks, see)
-        meta = talk.spec.runner.meta.model_copy(update={"kind": "openai-chat"})
-        runner = talk.spec.runner.model_copy(update={"meta": meta})
-        spec = talk.spec.model_copy(update={"runner": runner})
+        spec = talk.spec.with_planner(kind="openai-chat")
         facts = RepositoryView(spec, talks.place, talks.state_dir, str, {}).facts("Pages.")
     assert (facts is not None) == told
     assert facts is None or "def price" in facts["outline"]["files"]["shop.py"]

@@ -50,9 +50,9 @@ def tree(plan: Plan, node: str = ROOT) -> Any:
     ]  # fmt: skip
 
 
-def codes(plan: Plan, *edits: PlanEdit, force: bool = False) -> list[tuple[int, str]]:
+def codes(plan: Plan, *edits: PlanEdit) -> list[tuple[int, str]]:
     with pytest.raises(PatchRejected) as refused:
-        apply(plan, edits, force=force)
+        apply(plan, edits)
     return [(error.op_index, error.code) for error in refused.value.errors]
 
 
@@ -175,7 +175,7 @@ def test_every_bad_edit_is_named_and_nothing_is_changed(
     assert plan == small()
 
 
-def test_a_task_that_is_being_worked_on_stays_unless_forced() -> None:
+def test_a_task_that_is_being_worked_on_stays() -> None:
     plan = with_task(small(), "TASK-0001", PlannedTask("node-0002", PlanTaskStatus.RUNNING))
     for edit in (
         PlanEdit("delete", "TASK-0001"),
@@ -183,7 +183,6 @@ def test_a_task_that_is_being_worked_on_stays_unless_forced() -> None:
         PlanEdit("move", "TASK-0001", parent_id=ROOT),
     ):
         assert codes(plan, edit) == [(0, "at_work")]
-        apply(plan, [edit], force=True)
     assert tree(apply(plan, [PlanEdit("move", "TASK-0001", place=SiblingPlace(index=2))])) == [
         ("Phase", ["b", "c", "a"]),
         "d",

@@ -101,7 +101,7 @@ def test_changes_are_undone_one_after_the_other(store: PlanStore) -> None:
         ("add b", ["TASK-0001"]),
         ("add a", []),
     ):
-        plan, undone = store.undo(at=AT, author="hana")
+        _, plan, undone = store.undo(at=AT, author="hana")
         assert (undone.message, plan.task_order()) == (message, left)
         assert store.load() == plan
     with pytest.raises(UsageError, match="no change to undo"):

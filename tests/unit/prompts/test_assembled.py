@@ -16,6 +16,7 @@ import yaml
 
 from agentrunner.config.agents import PlannerSpec, WorkerSpec
 from agentrunner.config.budget import BudgetSpec
+from agentrunner.config.markdown import Language
 from agentrunner.config.spec import (
     Check,
     CriterionSpec,
@@ -27,10 +28,8 @@ from agentrunner.config.spec import (
 )
 from agentrunner.discovery.planning_context import facts_of
 from agentrunner.prompts import (
-    Language,
     Looked,
     PromptInput,
-    PromptType,
     Quotes,
     Repair,
     Round,
@@ -45,6 +44,7 @@ from agentrunner.prompts.assembly import task_view
 from agentrunner.prompts.marking import defanged, marked, number_of
 from agentrunner.prompts.templates import render_part
 from agentrunner.protocol import Choices, message_schema
+from agentrunner.protocol.message import MessageType
 from agentrunner.protocol.schema import KINDS
 from agentrunner.state.decisions import TEXT, shown, with_decision
 from agentrunner.state.lifecycle import TaskState
@@ -64,7 +64,7 @@ from agentrunner.state.worker_runs import CommandSeen, WorkerRun
 from agentrunner.text.tokens import tokens
 
 Golden = Callable[[str, str], None]
-TYPES: tuple[PromptType, ...] = ("plan_task", "next_action", "completion_assessment")
+TYPES: tuple[MessageType, ...] = ("plan_task", "next_action", "completion_assessment")
 LANGUAGES: tuple[Language, ...] = ("en", "ja")
 
 PRD = {
@@ -231,7 +231,7 @@ REPOSITORY = {
 
 
 def prompt(
-    type: PromptType,  # noqa: A002
+    type: MessageType,  # noqa: A002
     language: Language = "en",
     *,
     format: Literal["json", "yaml"] = "json",  # noqa: A002
@@ -300,7 +300,7 @@ def page(made: PromptInput) -> str:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("type_", TYPES)
-def test_golden(type_: PromptType, language: Language, golden: Golden) -> None:
+def test_golden(type_: MessageType, language: Language, golden: Golden) -> None:
     golden(f"prompts/{type_}.{language}.md", page(prompt(type_, language)))
 
 
@@ -391,7 +391,7 @@ PAYLOADS = [
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 @pytest.mark.parametrize("type_", TYPES)
-def test_hostile_text_stays_text_in_its_block(type_: PromptType, payload: str) -> None:
+def test_hostile_text_stays_text_in_its_block(type_: MessageType, payload: str) -> None:
     made = replace(
         prompt(type_),
         prd_text=payload,
@@ -423,7 +423,7 @@ def test_hostile_text_stays_text_in_its_block(type_: PromptType, payload: str) -
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("type_", TYPES)
 def test_every_key_of_the_schema_is_explained_and_no_other(
-    type_: PromptType, language: Language
+    type_: MessageType, language: Language
 ) -> None:
     system = assemble(replace(prompt(type_, language), choices=None))[0].content
     contract = system.partition(f" {type_}\n\n")[2].partition("\n# ")[0]
@@ -443,7 +443,7 @@ def test_every_key_of_the_schema_is_explained_and_no_other(
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("type_", TYPES)
 def test_keys_are_explained_in_the_order_in_which_the_schema_asks_for_them(
-    type_: PromptType, language: Language
+    type_: MessageType, language: Language
 ) -> None:
     """The order is meant: a reason before the action, a comment before the verdict."""
     contract = render_part(type_, "contract", language, format="json", looks=True, kinds=KINDS)
@@ -525,7 +525,7 @@ def _keys(schema: Any) -> set[str]:
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("type_", TYPES)
 def test_nothing_in_our_words_can_be_copied_as_an_answer(
-    type_: PromptType, language: Language
+    type_: MessageType, language: Language
 ) -> None:
     system = assemble(prompt(type_, language))[0].content
     assert "..." not in system and "…" not in system
@@ -620,7 +620,7 @@ def test_words_of_people_reach_the_planning_too(language: Language) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("type_", TYPES)
 def test_decisions_of_people_have_a_block_of_their_own_in_every_prompt(
-    type_: PromptType, language: Language
+    type_: MessageType, language: Language
 ) -> None:
     made = prompt(type_, language)
     user = said(made)
@@ -721,7 +721,7 @@ def test_the_state_of_now_leaves_out_what_is_empty() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("type_", TYPES)
 def test_kinds_of_checks_are_those_that_the_schema_takes(
-    type_: PromptType, language: Language
+    type_: MessageType, language: Language
 ) -> None:
     made = prompt(type_, language)
     for offered in (("command", "test", "file"), ("command", "file"), KINDS):

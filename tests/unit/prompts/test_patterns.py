@@ -7,9 +7,10 @@ from collections.abc import Callable
 import pytest
 from jinja2 import UndefinedError
 
+from agentrunner.config.markdown import Language
 from agentrunner.config.spec import Check
 from agentrunner.errors import UsageError
-from agentrunner.prompts import Language, Pattern, choose, load_patterns, render, worker_prompt
+from agentrunner.prompts import Pattern, choose, load_patterns, render, worker_prompt
 from agentrunner.state.run_state import Criterion
 
 NAMES = ["implement_feature", "run_all_checks", "ensure_git_clean", "summarize_work_as_json"]

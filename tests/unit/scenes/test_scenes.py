@@ -210,11 +210,8 @@ async def test_a_server_that_cuts_prompts_is_told_once_and_what_comes_is_shown(
         Fault(body=json.dumps(first), streamed=True),
         Fault(body=json.dumps(whole), streamed=True),
     ]
-    spec = spec_of(tmp_path, "openai-chat")
-    meta = spec.runner.meta.model_copy(update={"base_url": server.url})
-    box = spec.runner.sandbox.model_copy(update={"kind": "none"})
-    runner = spec.runner.model_copy(update={"meta": meta, "sandbox": box})
-    spec = spec.model_copy(update={"runner": runner})
+    spec = spec_of(tmp_path, "openai-chat").with_sandbox(kind="none")
+    spec = spec.with_planner(base_url=server.url)
     environ = {**os.environ, "OPENAI_API_KEY": KEY}
     company = Company(spec, environ)
     async with staged(named, spec, company.panel_of, tmp_path / "s", environ) as stage:

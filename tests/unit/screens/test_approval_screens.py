@@ -8,7 +8,8 @@ from typing import Any, get_args
 
 import pytest
 
-from agentrunner.prompts import Language, choose, load_patterns, own_part, worker_prompt
+from agentrunner.config.markdown import Language
+from agentrunner.prompts import choose, load_patterns, own_part, worker_prompt
 from agentrunner.results import DecisionEntry, InboxItem, PeopleSummary
 from agentrunner.screens.approval import subject_lines
 from agentrunner.screens.layout import wrap

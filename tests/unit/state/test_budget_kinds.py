@@ -8,7 +8,8 @@ import pytest
 
 from agentrunner.config.budget import BudgetSpec, Limits
 from agentrunner.config.budget_kinds import BUDGET_KINDS
-from agentrunner.notes.render import Language, _phrases
+from agentrunner.config.markdown import Language
+from agentrunner.notes.render import _phrases
 from agentrunner.policy.policy_file import BudgetCaps
 from agentrunner.state.budget import FOR_CALL, FOR_TALK, FOR_WORKER, NAMES, spent_of
 from agentrunner.state.run_state import Counters

@@ -7,7 +7,8 @@ from typing import get_args
 import pytest
 
 from agentrunner.commands.manual import EXIT_CODES
-from agentrunner.notes.render import Language, _phrases
+from agentrunner.config.markdown import Language
+from agentrunner.notes.render import _phrases
 from agentrunner.plans.plan import FELL_SHORT, PlanTaskStatus
 from agentrunner.plans.planner_view import _RANKS
 from agentrunner.results import Result

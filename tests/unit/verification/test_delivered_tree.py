@@ -6,7 +6,7 @@ import pytest
 
 from agentrunner.config.spec import CriterionSpec, TaskSpec
 from agentrunner.git.snapshots import Snapshots
-from agentrunner.verification.delivered_tree import DeliveredTree, installs_anew
+from agentrunner.verification.delivered_tree import delivered_tree, installs_anew
 from agentrunner.verification.trees import changes_between
 from tests.kit.repository import uncommitted
 from tests.kit.task_specs import task_spec_of
@@ -34,7 +34,7 @@ def handed_over(
     (repo / "new.local").write_text("after\n")
     tree = snapshots.take().tree
     total = changes_between(snapshots, before, tree)
-    made, lacking, _ = DeliveredTree(snapshots, task).of(tree, before, total)
+    made, lacking, _ = delivered_tree(snapshots, task, tree, before, total)
     paths = ("app.py", "old.local", "new.local")
     return {path: snapshots.read(made, path) for path in paths}, lacking
 
@@ -67,7 +67,7 @@ def test_a_tree_without_changes_is_itself(repo: Path, tmp_path: Path) -> None:
     snapshots = Snapshots(tmp_path / "store", repo)
     tree = snapshots.take().tree
     total = changes_between(snapshots, tree, tree)
-    assert DeliveredTree(snapshots, spec(repo)).of(tree, tree, total) == (tree, [], [])
+    assert delivered_tree(snapshots, spec(repo), tree, tree, total) == (tree, [], [])
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def left(
     old_tree = {f"{prefix}tests/test_a.py": IMPORTED + TEXT}
     new_tree = {f"{prefix}{new.partition('::')[0]}": content}
     now = results(new, outcome=outcome)
-    return not_moved([OLD], results(OLD), now, cwd, old_tree.get, new_tree.get)
+    return not_moved([OLD], results(OLD), now, cwd, (old_tree.get, new_tree.get))
 
 
 def test_a_test_in_another_file_is_not_gone() -> None:
@@ -64,12 +64,12 @@ def test_a_name_that_was_there_before_is_no_new_place() -> None:
     now = results("tests/test_c.py::test_other")
     tree = {"tests/test_a.py": TEXT, "tests/test_c.py": TEXT}
     before = results(OLD, "tests/test_c.py::test_other")
-    assert not_moved([OLD], before, now, ".", tree.get, tree.get) == [OLD]
+    assert not_moved([OLD], before, now, ".", (tree.get, tree.get)) == [OLD]
 
 
 def test_what_cannot_be_read_has_not_moved() -> None:
     now = results("tests/test_b.py::test_total")
-    assert not_moved([OLD], results(OLD), now, ".", lambda _: None, lambda _: None) == [OLD]
+    assert not_moved([OLD], results(OLD), now, ".", (lambda _: None, lambda _: None)) == [OLD]
 
 
 IN_PYTHON = b"""from ..shop import total
@@ -240,7 +240,7 @@ def test_a_renamed_test_may_require_the_old_name_as_well(required: str, gone: bo
     now = Results("node", (TestResult(new, "passed", file="a.test.js"),))
     trees = {"a.test.js": before.encode()}, {"a.test.js": after.encode()}
     names = [("userName", "displayName")]
-    lost = not_moved([old], was, now, ".", trees[0].get, trees[1].get, names)
+    lost = not_moved([old], was, now, ".", (trees[0].get, trees[1].get), names)
     assert bool(lost) is gone
 
 

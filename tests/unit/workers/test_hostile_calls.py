@@ -135,7 +135,7 @@ async def agreed(script: list[Any]) -> tuple[Asked, Member, list[str]]:
         type="next_action", facts={}, task={}, prd_text="p", salt="s", call_number=0
     )
     asked = await asker.ask(prompt, check)
-    call = call_of(asked.message)
+    call = call_of(asked)
     return call, check_call(call, members), refusals
 
 

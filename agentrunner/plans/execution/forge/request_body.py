@@ -66,15 +66,9 @@ def request_body(
 
 def _tree(plan: Plan, shown: Callable[[str], str]) -> Iterator[str]:
     """Yield the plan as a nested list."""
-    depth: dict[str, int] = {}
-    for node_id in plan.walk():
-        node = plan.nodes[node_id]
-        parent = node.parent_id
-        depth[node_id] = depth[parent] + 1 if parent is not None else -1
-        if parent is None:
-            continue
+    for node_id, depth in plan.outline():
+        node, indent = plan.nodes[node_id], "  " * depth
         title = shown(plan.designs[node_id].title)
-        indent = "  " * depth[node_id]
         if node.task_id is None:
             yield f"{indent}- {title}"
             continue

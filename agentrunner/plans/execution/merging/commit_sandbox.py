@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from agentrunner.config.prd import describe_check
 from agentrunner.config.spec import TaskSpec
@@ -30,6 +30,7 @@ from agentrunner.text.redaction import Redactor
 from agentrunner.verification.checks import read_check
 from agentrunner.verification.measure import Measurer
 from agentrunner.verification.outcomes import check_outcome, outcome_of
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.rooms.decision_sandbox import CopyOfRepo, DecisionSandbox
 from agentrunner.verification.rooms.room import Room
 from agentrunner.verification.rooms.set_up import run_set_up, set_up_failed
@@ -41,14 +42,13 @@ from agentrunner.workers.member import Member, make_members
 class CommitSandbox(Struct, frozen=True):
     """A commit of a clone, checked out in a sandbox."""
 
-    clone: CloneStore
     spec: TaskSpec
     commit: str
     tree: Path
     sandbox: DecisionSandbox
     measurer: Measurer
-    _contents: dict[str, bytes | None] = field(default_factory=dict)
-    """What was read of the commit: commands are followed through the same files many times."""
+    read: ReadFile
+    """Reads a file as it is committed, whatever the commands did to it."""
 
     async def look(self, proofs: Iterable[ProvenCriterion], *, test: bool) -> CommitFindings:
         """Run the set-up, then the test command, where wanted, and these checks."""
@@ -74,7 +74,7 @@ class CommitSandbox(Struct, frozen=True):
         test = self.spec.task.test
         if test is None:
             return CommitFindings()
-        measured = await self.measurer.run(test_target(test), self._room, self._read)
+        measured = await self.measurer.run(test_target(test), self._room, self.read)
         outcome = outcome_of(measured)
         why = why_not_started(test.command, measured.ran, self.tree, is_test=True, cwd=test.cwd)
         if measured.results and measured.results.tests:
@@ -86,24 +86,17 @@ class CommitSandbox(Struct, frozen=True):
         """Run or read one check as a run does."""
         criterion = proof.criterion
         assert criterion.check is not None
-        reading = await asyncio.to_thread(read_check, criterion.check, self._read, ())
+        reading = await asyncio.to_thread(read_check, criterion.check, self.read, ())
         if reading is not None:
             return CheckOutput(reading.passed is False, reading.detail)
-        target = await asyncio.to_thread(target_of, criterion, self.spec, self._read)
+        target = await asyncio.to_thread(target_of, criterion, self.spec, self.read)
         if target is None:
             return CheckOutput(False)
-        measured = await self.measurer.run(target, self._room, self._read)
+        measured = await self.measurer.run(target, self._room, self.read)
         why = why_not_started(target.shell, measured.ran, self.tree, is_test=False)
         outcome = check_outcome(measured, describe_check(criterion.check), why)
         detail = f"{outcome.detail}\n{measured.ran.tail}".strip()
         return CheckOutput(outcome.outcome == "failed", detail, started=not why)
-
-    def _read(self, path: str) -> bytes | None:
-        """Return a file as it is committed, whatever the commands did to it."""
-        if path not in self._contents:
-            exists = self.clone.git.run("ls-tree", self.commit, "--", path)
-            self._contents[path] = self.clone.read(self.commit, path) if exists else None
-        return self._contents[path]
 
 
 @asynccontextmanager
@@ -144,7 +137,7 @@ async def open_commit(
             hosts = spec.task.test.network if spec.task.test else ()
             mounts = sandbox.isolates
             measurer = Measurer(decides, run, hosts, tuple, mounts=mounts)
-            yield CommitSandbox(clone, here, commit, tree, decides, measurer)
+            yield CommitSandbox(here, commit, tree, decides, measurer, clone.reader(commit))
         finally:
             await sandbox.close()
     finally:

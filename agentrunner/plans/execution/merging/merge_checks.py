@@ -27,7 +27,6 @@ from agentrunner.plans.execution.merging.outcomes import OutcomeBook
 from agentrunner.plans.execution.merging.proofs import ProofBook, ProvenCriterion
 from agentrunner.storage.run_folder import RunFolder, keep_sandbox, kept_sandbox
 from agentrunner.verification.claims import red_names
-from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import settled
 from agentrunner.verification.target import Target, target_of, test_target
 
@@ -200,7 +199,7 @@ class MergedTests:
             return LostInMerge()
         base = await asyncio.to_thread(self._clone.base, candidate.before, candidate.mine)
         both = await asyncio.to_thread(self._changed_by_both, candidate, base)
-        sides = (before.read, self._reader(candidate.mine))
+        sides = (before.read, self._clone.reader(candidate.mine))
         twice = await asyncio.to_thread(defined_twice, named(now), sides, both)
         if alone.results is None or alone is now:
             return LostInMerge(twice=tuple(twice))
@@ -222,18 +221,6 @@ class MergedTests:
             return set()
         theirs = set(self._clone.changed(base, candidate.before))
         return theirs.intersection(self._clone.changed(base, candidate.mine))
-
-    def _reader(self, commit: str) -> ReadFile:
-        """Return what reads a file of a commit; None for one that is not there."""
-        known: dict[str, bytes | None] = {}
-
-        def read(path: str) -> bytes | None:
-            if path not in known:
-                exists = self._clone.git.run("ls-tree", commit, "--", path)
-                known[path] = self._clone.read(commit, path) if exists else None
-            return known[path]
-
-        return read
 
     async def _unproven(
         self, candidate: MergeCandidate, landed: Sequence[ProvenCriterion]
@@ -276,9 +263,11 @@ class MergedTests:
         test command is run also where its outcome is known.
         """
         asked = {proof.key: proof for proof in proofs}
-        kept = await asyncio.to_thread(self._known, commit, sandbox, asked)
+        kept = await asyncio.to_thread(
+            lambda: self._outcomes.read(self._clone.tree_of(commit), sandbox, asked)
+        )
         cwd = self._spec.task.test.cwd if self._spec.task.test else "."
-        kept = replace(kept, read=self._reader(commit), cwd=cwd)
+        kept = replace(kept, read=self._clone.reader(commit), cwd=cwd)
         kept = kept if test and known else replace(kept, test=None, results=None)
         missing = [proof for key, proof in asked.items() if key not in kept.seen]
         test = test and self._spec.task.test is not None and kept.test is None
@@ -302,11 +291,6 @@ class MergedTests:
             state_dir=self._state_dir,
             environ=self._environ,
         )
-
-    def _known(
-        self, commit: str, sandbox: tuple[str, str], checks: Collection[str]
-    ) -> CommitFindings:
-        return self._outcomes.read(self._clone.tree_of(commit), sandbox, checks)
 
     def _know(self, commit: str, sandbox: tuple[str, str], look: CommitFindings) -> None:
         self._outcomes.keep(self._clone.tree_of(commit), sandbox, look)

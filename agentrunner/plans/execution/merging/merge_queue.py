@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -23,11 +23,10 @@ from agentrunner.plans.execution.commit_message import (
     harmless,
 )
 from agentrunner.plans.execution.merging.merge_verdict import MergeCandidate, MergeVerdict
-from agentrunner.plans.execution.merging.proofs import ProvenCriterion
+from agentrunner.plans.execution.merging.proofs import ProvenCriterion, RunFindings
 from agentrunner.results import Result
 from agentrunner.storage.failpoints import reach
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.results.model import Results
 
 MAX_EVIDENCE = 12_000
 """Characters of evidence that a further run gets, at most."""
@@ -48,7 +47,7 @@ _HUNK = lazy_regex(r"(?ms)^<{7} .*?^>{7} [^\n]*$")
 
 
 @dataclass(frozen=True)
-class TaskWork:
+class TaskWork(RunFindings):
     """What a task's run has made, and from where."""
 
     task_id: str
@@ -63,16 +62,8 @@ class TaskWork:
     """The `result` object of the run, which is COMPLETE."""
     paths: tuple[str, ...] | None = None
     """What the run changed, where the result may name only the first of it (`changed_paths`)."""
-    proofs: tuple[ProvenCriterion, ...] = ()
-    """Checks that were green in the run."""
-    sandbox: tuple[str, str] = ("", "")
-    """Kind and image of the sandbox that it had (`kept_sandbox`)."""
     allowed: tuple[str, ...] = ()
     """See `MergeCandidate.allowed`."""
-    taken: frozenset[str] = frozenset()
-    """See `MergeCandidate.taken`."""
-    passed: Results | None = field(default=None, compare=False)
-    """See `MergeCandidate.passed`."""
 
 
 @dataclass(frozen=True)
@@ -161,8 +152,8 @@ async def merge_work(
     *,
     author: Identity,
     at: str,
+    tests: TreeTests,
     template: str = DEFAULT_TEMPLATE,
-    tests: TreeTests | None = None,
     wanted: Callable[[], bool] = lambda: True,
 ) -> Merged | MergeConflict | TestsRed:
     """Commit the work and merge it into the plan's branch of the clone.
@@ -174,9 +165,9 @@ async def merge_work(
     own_commit = await asyncio.to_thread(_commit, clone, work, author, at, template)
     while True:
         found = await asyncio.to_thread(_merge, clone, branch, work, own_commit, author, at)
-        if isinstance(found, Merged) and tests is not None:
+        if isinstance(found, Merged):
             return replace(found, doubts=await tests.doubts(work.task_id))
-        if isinstance(found, MergeConflict) and tests is not None:
+        if isinstance(found, MergeConflict):
             marked = await asyncio.to_thread(
                 clone.commit_tree,
                 found.tree,
@@ -186,11 +177,7 @@ async def merge_work(
                 at=at,
             )
             return await _to_be_solved(clone, work, own_commit, found, tests, marked)
-        if not isinstance(found, _Merge):
-            return found
-        verdict = MergeVerdict()
-        if tests is not None:
-            verdict = await tests.examine(_candidate(work, own_commit, found))
+        verdict = await tests.examine(_candidate(work, own_commit, found))
         if verdict.evidence:
             return await asyncio.to_thread(_refused, clone, work, own_commit, found, verdict)
         if not await asyncio.to_thread(wanted):
@@ -248,12 +235,9 @@ def _candidate(work: TaskWork, mine: str, merge: _Merge) -> MergeCandidate:
         merge.head,
         mine,
         work.task_id,
-        work.proofs,
         removed=_removed(work.result),
-        sandbox=work.sandbox,
         allowed=work.allowed,
-        taken=work.taken,
-        passed=work.passed,
+        **work.found,
     )
 
 

@@ -15,8 +15,9 @@ from msgspec import Struct
 from agentrunner.config.prd import describe_check
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.plans.execution.merging.merged_names import NamedTests, lost_since, red_since
-from agentrunner.plans.execution.merging.proofs import ProvenCriterion
+from agentrunner.plans.execution.merging.proofs import ProvenCriterion, RunFindings
 from agentrunner.state.run_state import TestOutcome
+from agentrunner.text.cut import some_of
 from agentrunner.verification.claims import red_names
 from agentrunner.verification.outcomes import counts_of
 from agentrunner.verification.results.counts import disbelief
@@ -44,8 +45,9 @@ TWICE = (
 
 
 @dataclass(frozen=True)
-class MergeCandidate:
-    """A commit that a branch is about to move to, and what has to hold on it."""
+class MergeCandidate(RunFindings):
+    """A commit that a branch is about to move to, and what has to hold on it: what the task's run
+    has shown of `mine`."""
 
     commit: str
     before: str
@@ -54,16 +56,8 @@ class MergeCandidate:
     """The task's own commit; `commit` itself where nothing had to be merged."""
     task_id: str = ""
     """"" for a whole plan that is merged into another branch; `mine` is the plan's head then."""
-    proofs: tuple[ProvenCriterion, ...] = ()
-    """Checks that were green on `mine`."""
     removed: int = 0
     """How many tests fewer there are for a good reason."""
-    sandbox: tuple[str, str] = ("", "")
-    """Kind and image of the sandbox of the task's run (`kept_sandbox`), where that is known."""
-    taken: frozenset[str] = frozenset()
-    """Names of tests that the task's runs, which are COMPLETE, took away or skip."""
-    passed: Results | None = field(default=None, compare=False)
-    """The results by name of the task's run, where its tests report names."""
     allowed: tuple[str, ...] = ()
     """Checks of others that a person permits it to leave hollow: only those that the person saw.
     Each is a `ProvenCriterion.key`."""
@@ -188,8 +182,7 @@ def judge_old_tests(
     unproven = _each_once(old.red(landed))
     if not unproven:
         return MergeVerdict()
-    more = f" and {len(touched) - MAX_LISTED} more" * (len(touched) > MAX_LISTED)
-    names = f"{', '.join(touched[:MAX_LISTED])}{more}"
+    names = some_of(touched, MAX_LISTED)
     what = f"It changes what proves other tasks: {names}.\n"
     text = _text_of_checks(unproven, old, f"with {names} as before")
     asks = f"{what}With that as it was before, these are red:\n{_listed(unproven)}"
@@ -348,9 +341,8 @@ def _end_of(output: str) -> str:
 
 
 def _text_of_checks(broken: Sequence[ProvenCriterion], now: CommitFindings, where: str) -> str:
-    names = ", ".join(f"{proof.task_id} ({proof.criterion.id})" for proof in broken[:MAX_LISTED])
-    more = f" and {len(broken) - MAX_LISTED} more" * (len(broken) > MAX_LISTED)
-    text = f"Checks that were green are red {where}: {names}{more}. Keep what those tasks did.\n"
+    names = some_of([f"{one.task_id} ({one.criterion.id})" for one in broken], MAX_LISTED)
+    text = f"Checks that were green are red {where}: {names}. Keep what those tasks did.\n"
     for proof in broken[:MAX_LISTED]:
         words = " ".join(proof.criterion.description.split())
         text += f"\n{proof.task_id}, {proof.criterion.id}: {words}\n"

@@ -36,7 +36,7 @@ def lost_since(before: NamedTests, now: NamedTests, taken: Collection[str] = ())
     """
     was, is_now = before.results, now.results
     lost = [name for name in gone(was, is_now, changing(was)) if name not in taken]
-    return not_moved(lost, was, is_now, now.cwd, before.read, now.read)
+    return not_moved(lost, was, is_now, now.cwd, (before.read, now.read))
 
 
 def not_kept_of(

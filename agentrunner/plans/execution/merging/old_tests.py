@@ -10,7 +10,6 @@ from agentrunner.verification.inputs.changes import judge_changes, put_back
 from agentrunner.verification.inputs.finder import find_inputs
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.target import Target
-from agentrunner.verification.trees import Changes
 
 _NOBODY = Identity("AgentRunner", "agentrunner@localhost")
 _WHENEVER = "2000-01-01T00:00:00Z"
@@ -32,11 +31,11 @@ def with_old_tests(
     read_old, read_new = reader(before, old), reader(commit, new)
     judged = judge_changes(
         find_inputs(shells, list(old), read_old),
-        list(old),
+        old,
         read_old,
-        list(new),
+        new,
         read_new,
-        _changes(clone, before, commit),
+        _changed(clone, before, commit),
     )
     touched = sorted(suspect.path for suspect in judged.suspects)
     if not touched:
@@ -47,12 +46,6 @@ def with_old_tests(
     return made, touched
 
 
-def _changes(clone: CloneStore, before: str, commit: str) -> Changes:
-    output = clone.git.run("diff-tree", "-r", "-z", "--name-status", "--no-renames", before, commit)
-    words = output.split(b"\0")
-    kinds = {to_text(path): kind for kind, path in zip(words[::2], words[1::2], strict=False)}
-    return Changes(
-        added=frozenset(path for path, kind in kinds.items() if kind == b"A"),
-        modified=frozenset(path for path, kind in kinds.items() if kind not in (b"A", b"D")),
-        deleted=frozenset(path for path, kind in kinds.items() if kind == b"D"),
-    )
+def _changed(clone: CloneStore, before: str, commit: str) -> list[str]:
+    output = clone.git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, commit)
+    return [to_text(path) for path in output.split(b"\0") if path]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from pydantic import BaseModel, ValidationError
@@ -12,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from agentrunner.config.spec import CriterionSpec
 from agentrunner.state.run_state import CheckOutcome, Criterion
 from agentrunner.storage.run_folder import make_private, write_private
+from agentrunner.verification.results.model import Results
 
 
 class ProvenCriterion(Struct, frozen=True):
@@ -33,6 +36,25 @@ class ProvenCriterion(Struct, frozen=True):
             description=f"What {self.task_id} did still holds ({self.criterion.id}): {words}",
             check=self.criterion.check,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFindings:
+    """What a COMPLETE run of a task has shown of its work."""
+
+    proofs: tuple[ProvenCriterion, ...] = ()
+    """Checks that were green."""
+    sandbox: tuple[str, str] = ("", "")
+    """Kind and image of the sandbox that it had (`kept_sandbox`), where that is known."""
+    taken: frozenset[str] = frozenset()
+    """Names of tests that the task's runs took away or skip."""
+    passed: Results | None = field(default=None, compare=False)
+    """The results by name of what it made, where its tests report names."""
+
+    @property
+    def found(self) -> dict[str, Any]:
+        """Return these fields by name, for whoever passes them on."""
+        return {one.name: getattr(self, one.name) for one in fields(RunFindings)}
 
 
 def proofs_of(

@@ -13,7 +13,7 @@ from agentrunner.errors.plans import WorkChanged
 from agentrunner.errors.runs import NothingToShow
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.nodes.validate import worker_changes
-from agentrunner.plans.execution.merging.proofs import ProvenCriterion, proofs_of
+from agentrunner.plans.execution.merging.proofs import RunFindings, proofs_of
 from agentrunner.state.run_state import TestOutcome
 from agentrunner.storage.run_folder import RunFolder, kept_sandbox, load_spec
 from agentrunner.storage.run_log import RunLog
@@ -24,20 +24,12 @@ from agentrunner.verification.trees import Trees
 
 
 @dataclass(frozen=True)
-class RunWork:
+class RunWork(RunFindings):
     """The part of a work tree that is to be committed, and the time of the commit."""
 
     paths: tuple[str, ...]
     ended_at: str
     """UTC, ISO 8601: the same at every call."""
-    proofs: tuple[ProvenCriterion, ...] = ()
-    """Checks of its criteria that were green then."""
-    sandbox: tuple[str, str] = ("", "")
-    """Kind and image of the sandbox that it had (`kept_sandbox`)."""
-    taken: frozenset[str] = frozenset()
-    """Names of tests that passed before the run, and are missing or skipped in what it made."""
-    passed: Results | None = None
-    """The results by name of what it made, where its tests report names."""
 
 
 async def run_work(state_dir: Path, run_id: str) -> RunWork:

@@ -7,15 +7,28 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from agentrunner.verification.results.commands import Run, runs_of
 from agentrunner.verification.results.files import Report
-from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.junit import Case, read_junit
+from agentrunner.verification.results.model import (
+    Command,
+    Instrumented,
+    Ran,
+    Results,
+    TestResult,
+)
 from agentrunner.verification.results.shell import Word, edited, quoted
 
 
 class Tool:
-    """A reader that finds its tool's runs in a command; subclasses implement the rest."""
+    """The reader of one test tool, which knows nothing of others.
+
+    It knows how a command that runs the tool is made to write a report, how the report is read, and
+    how the command is narrowed to a few tests.
+    """
 
     name = ""
+    """A short name, as in "pytest"."""
     means: Sequence[str] = ()
+    """How it can obtain results, the strongest first, as in "plug-in", "junit", "text"."""
     by_path = False
     """Whether test names begin with a path relative to the folder the command starts in."""
     named_by: Sequence[str] = ()
@@ -25,47 +38,63 @@ class Tool:
         """Whether this program is the tool."""
         raise NotImplementedError
 
-    def runs(self, shell: str, cwd: str, read: ReadFile) -> list[Run]:
-        """The runs of this tool that a command finally starts."""
-        return [run for run in runs_of(shell, cwd, read) if self.matches(run)]
+    def runs(self, command: Command) -> list[Run]:
+        """The runs of this tool that a command finally starts.
 
-    def fits(self, shell: str, cwd: str, read: ReadFile) -> bool:
-        """Whether this command runs this tool."""
-        return bool(self.runs(shell, cwd, read))
+        `make`, `just`, `npm`, `tox` and the like are followed as far as that is plain.
+        """
+        runs = runs_of(command.shell, command.cwd, command.read)
+        return [run for run in runs if self.matches(run)]
 
-    def instrument(
-        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
-    ) -> Instrumented | None:
-        """None: by default the command stays as it is."""
-        return None
+    def instrument(self, command: Command, place: str, means: int) -> Instrumented | None:
+        """The command that writes its report below `place`, an absolute path in the sandbox.
 
-    def read(self, ran: Ran, means: int = 0) -> Results | None:
-        """None: by default nothing is read."""
-        return None
+        None where these means need no other command, for example where its text is read. Exit code,
+        selection and order of the tests must not change. `means` is an index into `self.means`.
+        """
+        raise NotImplementedError
 
-    def select(self, shell: str, names: Sequence[str], cwd: str, read: ReadFile) -> str | None:
+    def read(self, ran: Ran, means: int) -> Results | None:
+        """The reported results; None where the report cannot be used."""
+        raise NotImplementedError
+
+    def select(self, command: Command, names: Sequence[str]) -> str | None:
         """The command narrowed to these tests; None unless the command has exactly one such run."""
-        runs = self.runs(shell, cwd, read)
+        runs = self.runs(command)
         if len(runs) != 1 or not names or runs[0].outer is None:
             return None
-        there = below_folder(names, runs[0].folder, cwd) if self.by_path else list(names)
-        return self.narrowed(shell, runs[0], there) if there is not None else None
+        run = runs[0]
+        there = below_folder(names, run.folder, command.cwd) if self.by_path else list(names)
+        return self.narrowed(command.shell, run, there) if there is not None else None
+
+    def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
+        """The command whose only run of this tool is narrowed to these tests; else None."""
+        raise NotImplementedError
 
     def is_narrow(self, run: Run) -> bool:
         """Whether a command chooses tests by name itself: a second pattern beside it finds none."""
         return any(word.partition("=")[0] in self.named_by for word in run.words)
 
-    def with_options(
-        self, shell: str, cwd: str, read: ReadFile, options: Sequence[str]
-    ) -> Instrumented | None:
+    def with_options(self, command: Command, options: Sequence[str]) -> Instrumented | None:
         """The command with options added; None unless it has exactly one such run."""
-        runs = self.runs(shell, cwd, read)
-        text = added(shell, runs[0], options) if len(runs) == 1 else None
+        runs = self.runs(command)
+        text = added(command.shell, runs[0], options) if len(runs) == 1 else None
         return Instrumented(text) if text else None
 
-    def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """The command whose only run of this tool is narrowed to these tests."""
-        return None
+
+def printed(tool: str, tests: Sequence[TestResult], *, complete: bool) -> Results | None:
+    """The results that a tool printed, as the product can print them, too; None without any."""
+    return Results(tool, tuple(tests), weak=True, complete=complete) if tests else None
+
+
+def join_junit(
+    tool: str,
+    reports: Iterable[Report],
+    named: Callable[[Case], TestResult | None],
+    exit_code: int | None = 0,
+) -> Results | None:
+    """The results of all JUnit files of a run, as `join_reports` has them."""
+    return join_reports(tool, reports, lambda report: read_junit(report.content, named), exit_code)
 
 
 def join_reports(

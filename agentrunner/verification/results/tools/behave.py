@@ -9,10 +9,16 @@ from typing import Any
 
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import Report, reports, reports_below
-from agentrunner.verification.results.junit import Case, read_junit
-from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.junit import Case
+from agentrunner.verification.results.model import (
+    Command,
+    Instrumented,
+    Ran,
+    Results,
+    TestResult,
+)
 from agentrunner.verification.results.names import made
-from agentrunner.verification.results.tools.base import Tool, added, join_reports
+from agentrunner.verification.results.tools.base import Tool, added, join_junit, join_reports
 from agentrunner.verification.results.tools.python import hooked
 
 FORMATTER, JUNIT = range(2)
@@ -30,20 +36,18 @@ class Behave(Tool):
         python = run.python
         return run.program == "behave" or (python is not None and python[0] == "-m behave")
 
-    def instrument(
-        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
-    ) -> Instrumented | None:
+    def instrument(self, command: Command, place: str, means: int) -> Instrumented | None:
         """A hook that Python itself loads; else options."""
         if means == FORMATTER:
-            return hooked(shell, place)
+            return hooked(command.shell, place)
         options = ["--junit", f"--junit-directory={place}/behave"]
-        return self.with_options(shell, cwd, read, options)
+        return self.with_options(command, options)
 
-    def read(self, ran: Ran, means: int = 0) -> Results | None:
+    def read(self, ran: Ran, means: int) -> Results | None:
         """The JSON of each run, or the XML of each feature."""
         if means == FORMATTER:
             return join_reports("behave", reports(ran.place, "behave-*.json"), _json, ran.exit_code)
-        return join_reports("behave", reports_below(ran.place, "behave"), _junit)
+        return join_junit("behave", reports_below(ran.place, "behave"), _case)
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
         """Narrow by a regular expression for the scenario's name."""
@@ -91,10 +95,6 @@ def _feature(feature: dict[str, Any]) -> list[TestResult]:
         number = int(line) if line.isascii() and line.isdigit() else None
         found.append(made(f"{file} > {element.get('name') or ''}", outcome, file, number, text))
     return found
-
-
-def _junit(report: Report) -> tuple[list[TestResult], bool]:
-    return read_junit(report.content, _case)
 
 
 def _case(case: Case) -> TestResult:

@@ -9,9 +9,15 @@ from collections.abc import Collection, Sequence
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import reports
-from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.model import (
+    Command,
+    Instrumented,
+    Ran,
+    Results,
+    TestResult,
+)
 from agentrunner.verification.results.names import made, uncoloured
-from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.base import Tool, added, printed
 from agentrunner.verification.results.tools.shims import shimmed
 
 LOG, TEXT = range(2)
@@ -44,13 +50,11 @@ class Cargo(Tool):
         words = [word for word in run.words[1:3] if not word.startswith("+")]
         return run.program == "cargo" and words[:1] in (["test"], ["t"], ["nextest"])
 
-    def instrument(
-        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
-    ) -> Instrumented | None:
+    def instrument(self, command: Command, place: str, means: int) -> Instrumented | None:
         """Put a `cargo` before the real one, which passes our runner to it."""
-        return shimmed(shell, place, "cargo", "agentrunner_cargo") if means == LOG else None
+        return shimmed(command.shell, place, "cargo", "agentrunner_cargo") if means == LOG else None
 
-    def read(self, ran: Ran, means: int = 0) -> Results | None:
+    def read(self, ran: Ran, means: int) -> Results | None:
         """The logs and the text of doctests; or the text of all."""
         sections = _sections(ran)
         if means == LOG and (results := _logs(ran, sections)) is not None:
@@ -178,7 +182,7 @@ def _nextest(ran: Ran) -> Results | None:
     ]
     total = re.search(r"Summary \[.*?\] +(\d+) tests? run", ran.stderr)
     complete = total is not None and int(total[1]) == len(tests)
-    return Results("cargo", tuple(tests), weak=True, complete=complete) if tests else None
+    return printed("cargo", tests, complete=complete)
 
 
 def file_of(root: str, test: str, cwd: str, paths: Collection[str]) -> str:

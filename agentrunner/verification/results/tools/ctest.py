@@ -7,11 +7,22 @@ from collections.abc import Sequence
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
-from agentrunner.verification.results.files import Report, reports
-from agentrunner.verification.results.junit import Case, read_junit
-from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.files import reports
+from agentrunner.verification.results.junit import Case
+from agentrunner.verification.results.model import (
+    Command,
+    Instrumented,
+    Ran,
+    Results,
+    TestResult,
+)
 from agentrunner.verification.results.names import made
-from agentrunner.verification.results.tools.base import Tool, added, join_reports
+from agentrunner.verification.results.tools.base import (
+    Tool,
+    added,
+    join_junit,
+    printed,
+)
 from agentrunner.verification.results.tools.shims import shimmed
 
 JUNIT, TEXT = range(2)
@@ -37,26 +48,20 @@ class CTest(Tool):
             return "--build" in run.words and bool({"test", "check"} & set(run.words))
         return run.program == "ctest" or (run.program == "ninja" and "test" in run.words)
 
-    def instrument(
-        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
-    ) -> Instrumented | None:
+    def instrument(self, command: Command, place: str, means: int) -> Instrumented | None:
         """Put a `ctest` before the real one."""
-        return shimmed(shell, place, "ctest") if means == JUNIT else None
+        return shimmed(command.shell, place, "ctest") if means == JUNIT else None
 
-    def read(self, ran: Ran, means: int = 0) -> Results | None:
+    def read(self, ran: Ran, means: int) -> Results | None:
         """Read the XML; the text where CTest was started by its full path, as by CMake targets."""
         written = reports(ran.place, "ctest-*.xml") if means == JUNIT else ()
-        return join_reports("ctest", written, _junit) or _text(ran)
+        return join_junit("ctest", written, _case) or _text(ran)
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
         """Narrow by a regular expression."""
         if run.program != "ctest":
             return None
         return added(shell, run, ["-R", f"^({'|'.join(re.escape(name) for name in names)})$"])
-
-
-def _junit(report: Report) -> tuple[list[TestResult], bool]:
-    return read_junit(report.content, _case)
 
 
 def _case(case: Case) -> TestResult:
@@ -71,8 +76,6 @@ def _text(ran: Ran) -> Results | None:
         skipped = word == "Skipped" or "Disabled" in word
         outcome = "passed" if word == "Passed" else "skipped" if skipped else "failed"
         found.append(made(name, "error" if word in ("Not Run",) else outcome))
-    if not found:
-        return None
     total = TOTAL.search(ran.stdout)
     complete = total is not None and int(total[1]) <= len(found)
-    return Results("ctest", tuple(found), weak=True, complete=complete)
+    return printed("ctest", found, complete=complete)

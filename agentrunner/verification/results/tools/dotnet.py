@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from agentrunner.verification.results import xml
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import reports_below
-from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.model import (
+    Command,
+    Instrumented,
+    Ran,
+    Results,
+    TestResult,
+)
 from agentrunner.verification.results.names import made
 from agentrunner.verification.results.tools.base import Tool, added, join_reports
 from agentrunner.verification.results.tools.shims import shimmed
@@ -30,13 +36,11 @@ class Dotnet(Tool):
         """`dotnet test`."""
         return run.program == "dotnet" and run.words[1:2] == ("test",)
 
-    def instrument(
-        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
-    ) -> Instrumented | None:
+    def instrument(self, command: Command, place: str, means: int) -> Instrumented | None:
         """Put a `dotnet` before the real one."""
-        return shimmed(shell, place, "dotnet")
+        return shimmed(command.shell, place, "dotnet")
 
-    def read(self, ran: Ran, means: int = 0) -> Results | None:
+    def read(self, ran: Ran, means: int) -> Results | None:
         """Read one TRX file for each project and framework."""
         found = reports_below(ran.place, "", "*.trx")
         ours = (report for report in found if report.path.startswith("dotnet-"))

@@ -15,10 +15,17 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import reports
 from agentrunner.verification.results.lines import CUT_SHORT
-from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.model import (
+    Command,
+    Instrumented,
+    Ran,
+    ReadFile,
+    Results,
+    TestResult,
+)
 from agentrunner.verification.results.names import MOST_MESSAGE, made, unloaded
 from agentrunner.verification.results.shell import edited
-from agentrunner.verification.results.tools.base import Tool, added, join_reports
+from agentrunner.verification.results.tools.base import Tool, added, join_reports, printed
 from agentrunner.verification.results.tools.shims import shimmed
 
 EVENTS, TEXT = range(2)
@@ -46,15 +53,13 @@ class Go(Tool):
         """`go test`."""
         return run.program == "go" and "test" in run.words[1:2]
 
-    def instrument(
-        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
-    ) -> Instrumented | None:
+    def instrument(self, command: Command, place: str, means: int) -> Instrumented | None:
         """Put a `go` before the real one; else the option -v into its environment."""
         if means == EVENTS:
-            return shimmed(shell, place, "go")
-        return Instrumented(shell, {"GOFLAGS": "-v"})
+            return shimmed(command.shell, place, "go")
+        return Instrumented(command.shell, {"GOFLAGS": "-v"})
 
-    def read(self, ran: Ran, means: int = 0) -> Results | None:
+    def read(self, ran: Ran, means: int) -> Results | None:
         """Read the events or the text; add the file of each test, which Go does not report."""
         results = _events(ran) if means == EVENTS else _text(ran)
         return _with_files(results, ran) if results is not None else None
@@ -198,7 +203,6 @@ def _text(ran: Ran) -> Results | None:
     """Read text with -v: the tests of a package come before its line."""
     found: list[TestResult] = []
     waiting: list[tuple[str, str]] = []
-    complete = True
     built = _compiled(ran.stderr)
     for line in ran.stdout.splitlines():
         if hit := VERBOSE.match(line):
@@ -208,9 +212,7 @@ def _text(ran: Ran) -> Results | None:
             if line.startswith("FAIL") and not any(outcome == "failed" for _, outcome in waiting):
                 found.append(unloaded(hit[1], message=built.get(hit[1], "")))
             waiting = []
-    if not found:
-        return None
-    return Results("go", tuple(found), weak=True, complete=complete and not waiting)
+    return printed("go", found, complete=not waiting)
 
 
 class Sources:

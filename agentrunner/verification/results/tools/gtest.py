@@ -16,9 +16,16 @@ from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import Report, reports_below
 from agentrunner.verification.results.junit import Case, read_junit
 from agentrunner.verification.results.lines import CUT_SHORT
-from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.model import (
+    Command,
+    Instrumented,
+    Ran,
+    ReadFile,
+    Results,
+    TestResult,
+)
 from agentrunner.verification.results.names import below, made
-from agentrunner.verification.results.tools.base import Tool, added, join_reports
+from agentrunner.verification.results.tools.base import Tool, added, join_reports, printed
 
 XML, TEXT = range(2)
 BUILT_BY = ("CMakeLists.txt", "Makefile", "meson.build", "BUILD", "BUILD.bazel")
@@ -41,24 +48,23 @@ class GTest(Tool):
     name = "gtest"
     means = ("xml", "text")
 
-    def runs(self, shell: str, cwd: str, read: ReadFile) -> list[Run]:
+    def runs(self, command: Command) -> list[Run]:
         """Programs that are built in the tree, where their build files name GoogleTest."""
-        every = super().runs(shell, cwd, read)
+        every, read = super().runs(command), command.read
         found = [run for run in every if not _is_script(read(_at(run.folder, run.words[0])))]
-        asks = KIT.search(shell) or any(_is_built_with_it(run, read) for run in found)
+        asks = KIT.search(command.shell) or any(_is_built_with_it(run, read) for run in found)
         return found if asks else []
 
     def matches(self, run: Run) -> bool:
         """A program by its path."""
         return "/" in run.words[0] and not run.words[0].startswith("/")
 
-    def instrument(
-        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
-    ) -> Instrumented | None:
+    def instrument(self, command: Command, place: str, means: int) -> Instrumented | None:
         """Set the variable to a folder, in which each program chooses its own file name."""
-        return Instrumented(shell, {"GTEST_OUTPUT": f"xml:{place}/gtest/"}) if not means else None
+        variable = {"GTEST_OUTPUT": f"xml:{place}/gtest/"}
+        return Instrumented(command.shell, variable) if means == XML else None
 
-    def read(self, ran: Ran, means: int = 0) -> Results | None:
+    def read(self, ran: Ran, means: int) -> Results | None:
         """Read the XML, which is written when a program ends; the text of one that crashed."""
         results = (_xml(ran) if means == XML else None) or _text(ran)
         return _with_files(results, ran) if results is not None else None
@@ -116,22 +122,20 @@ def _case(case: Case, started: str) -> TestResult:
 def _text(ran: Ran) -> Results | None:
     """Read what is printed of each test; the last test of a program that died is an error."""
     found: list[TestResult] = []
-    running, printed = "", list[str]()
+    running, lines = "", list[str]()
     for line in [*ran.stdout.splitlines(), ""]:
         hit = LINE.match(line)
         if hit is None:
-            printed += [line] if running else []
+            lines += [line] if running else []
         elif hit[1] == "RUN":
-            running, printed = hit[2], []
+            running, lines = hit[2], []
         elif hit[2] == running:
-            found.append(made(running, WORDS[hit[1]], message="\n".join(printed)))
+            found.append(made(running, WORDS[hit[1]], message="\n".join(lines)))
             running = ""
     if running:
         found.append(made(running, "error", message=CUT_SHORT))
-    if not found:
-        return None
     complete = not running and not (ran.exit_code and not any(test.red for test in found))
-    return Results("gtest", tuple(found), weak=True, complete=complete)
+    return printed("gtest", found, complete=complete)
 
 
 def _with_files(results: Results, ran: Ran) -> Results:

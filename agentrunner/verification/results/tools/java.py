@@ -12,9 +12,15 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import Report, read_plain, reports_below
 from agentrunner.verification.results.junit import Case, dotted, read_junit
-from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.model import (
+    Command,
+    Instrumented,
+    Ran,
+    Results,
+    TestResult,
+)
 from agentrunner.verification.results.names import made
-from agentrunner.verification.results.tools.base import Tool, added, join_reports
+from agentrunner.verification.results.tools.base import Tool, added, join_junit, join_reports
 from agentrunner.verification.results.tools.shims import shimmed
 
 MAVEN = frozenset({"mvn", "mvnw", "mvnd"})
@@ -42,13 +48,11 @@ class Java(Tool):
         """The tool, or its wrapper in the tree."""
         return run.program in self.programs
 
-    def instrument(
-        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
-    ) -> Instrumented | None:
+    def instrument(self, command: Command, place: str, means: int) -> Instrumented | None:
         """Copy the files after the command has ended."""
-        return Instrumented(shell, after=COLLECT.format(place=place))
+        return Instrumented(command.shell, after=COLLECT.format(place=place))
 
-    def read(self, ran: Ran, means: int = 0) -> Results | None:
+    def read(self, ran: Ran, means: int) -> Results | None:
         """Read the copies, which are named by the folders that they come from."""
         listed = (read_plain(ran.place, "junit.names", 4_000_000) or b"").decode("utf-8", "replace")
         sources = Sources(ran.paths, ran.cwd)
@@ -119,13 +123,11 @@ class Console(Tool):
             LAUNCHER in run.words or any(FILE in file.rsplit("/", 1)[-1] for file in files)
         )
 
-    def instrument(
-        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
-    ) -> Instrumented | None:
+    def instrument(self, command: Command, place: str, means: int) -> Instrumented | None:
         """Put a `java` before the real one."""
-        return shimmed(shell, place, "java")
+        return shimmed(command.shell, place, "java")
 
-    def read(self, ran: Ran, means: int = 0) -> Results | None:
+    def read(self, ran: Ran, means: int) -> Results | None:
         """Read one file per JUnit engine, written when that engine has run its tests."""
         sources = Sources(ran.paths, ran.cwd)
 
@@ -135,9 +137,7 @@ class Console(Tool):
 
         found = reports_below(ran.place, "", "TEST-*.xml")
         ours = (report for report in found if report.path.startswith("java-"))
-        return join_reports(
-            "console", ours, lambda report: read_junit(report.content, named), ran.exit_code
-        )
+        return join_junit("console", ours, named, ran.exit_code)
 
 
 class Sources:

@@ -9,7 +9,13 @@ from typing import Any
 
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import Report, reports
-from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.model import (
+    Command,
+    Instrumented,
+    Ran,
+    Results,
+    TestResult,
+)
 from agentrunner.verification.results.names import below, made, unloaded
 from agentrunner.verification.results.reporters import text_of
 from agentrunner.verification.results.shell import edited, quoted
@@ -36,19 +42,17 @@ class JavaScript(Tool):
         """The option added to the command where the hook does not reach the tool."""
         raise NotImplementedError
 
-    def instrument(
-        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
-    ) -> Instrumented | None:
+    def instrument(self, command: Command, place: str, means: int) -> Instrumented | None:
         """Add the hook; or options, where a recipe sets NODE_OPTIONS itself or as weaker means."""
-        runs = self.runs(shell, cwd, read)
+        runs = self.runs(command)
         hidden = [run for run in runs if _sets_node_options(run)]
         if means == HOOK and all(run.direct for run in hidden):
             env = {"NODE_OPTIONS": f"--require={place}/node/agentrunner_hook.cjs"}
             files = {f"node/{name}": text_of(name) for name in NAMES}
-            return Instrumented(_joined(shell, hidden, env["NODE_OPTIONS"]), env, files)
-        return self.with_options(shell, cwd, read, self.options(place))
+            return Instrumented(_joined(command.shell, hidden, env["NODE_OPTIONS"]), env, files)
+        return self.with_options(command, self.options(place))
 
-    def read(self, ran: Ran, means: int = 0) -> Results | None:
+    def read(self, ran: Ran, means: int) -> Results | None:
         """Read the JSON, which has Jest's form."""
 
         def read_one(report: Report) -> tuple[list[TestResult], bool]:

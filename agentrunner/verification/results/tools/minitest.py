@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.lines import by_id, read_lines
-from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results
+from agentrunner.verification.results.model import Command, Instrumented, Ran, Results
 from agentrunner.verification.results.reporters import text_of
 from agentrunner.verification.results.tools.base import Tool, added
 
@@ -31,17 +31,15 @@ class Minitest(Tool):
             return any("test" in word or "spec" in word for word in run.words[1:])
         return run.program in PROGRAMS
 
-    def instrument(
-        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
-    ) -> Instrumented | None:
+    def instrument(self, command: Command, place: str, means: int) -> Instrumented | None:
         """Add a folder to the load path; the tools' own reporters stay."""
         return Instrumented(
-            shell,
+            command.shell,
             {"RUBYLIB": f"{place}/mt"},
             {path: text_of(name) for path, name in FILES.items()},
         )
 
-    def read(self, ran: Ran, means: int = 0) -> Results | None:
+    def read(self, ran: Ran, means: int) -> Results | None:
         """Read what the reporter wrote."""
         return read_lines(ran.place, "minitest", ran.folder, by_id)
 

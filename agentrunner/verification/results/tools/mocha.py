@@ -28,7 +28,7 @@ class Mocha(JavaScript):
         """The options that write JSON into a file, instead of the usual report."""
         return ["--reporter=json", f"--reporter-option=output={place}/mocha.json"]
 
-    def read(self, ran: Ran, means: int = 0) -> Results | None:
+    def read(self, ran: Ran, means: int) -> Results | None:
         """Read what our reporter wrote, else the JSON."""
         written = reports(ran.place, "mocha.json")
         return read_lines(ran.place, "mocha", ran.folder) or join_reports(

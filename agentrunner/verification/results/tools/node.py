@@ -8,11 +8,17 @@ from collections.abc import Sequence
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.lines import read_lines
-from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.model import (
+    Command,
+    Instrumented,
+    Ran,
+    Results,
+    TestResult,
+)
 from agentrunner.verification.results.names import made, uncoloured
 from agentrunner.verification.results.reporters import text_of
 from agentrunner.verification.results.tap import read_tap
-from agentrunner.verification.results.tools.base import Tool, added
+from agentrunner.verification.results.tools.base import Tool, added, printed
 
 REPORTER, TEXT = range(2)
 SPEC = lazy_regex(r"^( *)([✔✖﹣⚠]) (.*?)(?: \([\d.]+ms\))?(?: # .*)?$")
@@ -31,30 +37,26 @@ class Node(Tool):
         """`node --test`, `node test.js`, and programs that start it with these arguments."""
         return run.program in ("node", "tsx", "ts-node", "nodejs") or "--test" in run.words[1:]
 
-    def instrument(
-        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
-    ) -> Instrumented | None:
+    def instrument(self, command: Command, place: str, means: int) -> Instrumented | None:
         """Add our reporter to Node's environment; destinations are in the order of reporters."""
         if means != REPORTER:
             return None
         options = [f"--require={place}/node/agentrunner_look.cjs"]
         options.append(f"--test-reporter={place}/node/agentrunner_node.mjs")
         options.append("--test-reporter-destination=/dev/null")
-        words = {
-            word.partition("=")[0] for run in self.runs(shell, cwd, read) for word in run.words
-        }
+        words = {word.partition("=")[0] for run in self.runs(command) for word in run.words}
         if "--test-reporter" not in words:
             options.append(f"--test-reporter={place}/node/agentrunner_node_usual.mjs")
         if "--test-reporter-destination" not in words:
             options.append("--test-reporter-destination=stdout")
         files = ("agentrunner_look.cjs", "agentrunner_node.mjs", "agentrunner_node_usual.mjs")
         return Instrumented(
-            shell,
+            command.shell,
             {"NODE_OPTIONS": " ".join(options)},
             {f"node/{name}": text_of(name) for name in files},
         )
 
-    def read(self, ran: Ran, means: int = 0) -> Results | None:
+    def read(self, ran: Ran, means: int) -> Results | None:
         """Read what the reporter wrote, or the text."""
         if means == REPORTER:
             return read_lines(ran.place, "node", ran.folder)
@@ -82,6 +84,4 @@ def _spec(ran: Ran) -> Results | None:
             found.append(made(" > ".join([*stack[:depth], hit[3]]), MARKS[hit[2]]))
         elif suite := re.match(r"^( *)▶ (.*)$", plain):
             stack[len(suite[1]) // 2 :] = [re.sub(r" \([\d.]+ms\)$", "", suite[2])]
-    if not found:
-        return None
-    return Results("node", tuple(found), weak=True, complete=ran.exit_code in (0, 1))
+    return printed("node", found, complete=ran.exit_code in (0, 1))

@@ -8,7 +8,13 @@ from collections.abc import Sequence
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import Report, read_small, reports
 from agentrunner.verification.results.junit import Case, read_junit
-from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.model import (
+    Command,
+    Instrumented,
+    Ran,
+    Results,
+    TestResult,
+)
 from agentrunner.verification.results.names import below, made
 from agentrunner.verification.results.reporters import text_of
 from agentrunner.verification.results.tools.base import Tool, added, join_reports
@@ -32,14 +38,12 @@ class PHPUnit(Tool):
             word.rsplit("/", 1)[-1] in PROGRAMS for word in run.words[1:4]
         )
 
-    def instrument(
-        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
-    ) -> Instrumented | None:
+    def instrument(self, command: Command, place: str, means: int) -> Instrumented | None:
         """Add a PHP setting in a folder of ours; else the option itself."""
         if means == PREPENDED:
             setting = f'auto_prepend_file="{place}/php/agentrunner_prepend.php"\n'
             return Instrumented(
-                shell,
+                command.shell,
                 {"PHP_INI_SCAN_DIR": f"{place}/php"},
                 {
                     "php/agentrunner.ini": setting,
@@ -47,9 +51,9 @@ class PHPUnit(Tool):
                 },
             )
         options = ["--log-junit", f"{place}/phpunit-1.xml"]
-        return self.with_options(shell, cwd, read, options)
+        return self.with_options(command, options)
 
-    def read(self, ran: Ran, means: int = 0) -> Results | None:
+    def read(self, ran: Ran, means: int) -> Results | None:
         """Read the XML; PHPUnit writes it at its end, so after a crash there is none."""
 
         def read_one(report: Report) -> tuple[list[TestResult], bool]:

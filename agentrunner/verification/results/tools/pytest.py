@@ -8,16 +8,23 @@ from dataclasses import replace
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import reports
-from agentrunner.verification.results.junit import Case, read_junit
+from agentrunner.verification.results.junit import Case
 from agentrunner.verification.results.lines import read_lines
-from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.model import (
+    Command,
+    Instrumented,
+    Ran,
+    Results,
+    TestResult,
+)
 from agentrunner.verification.results.names import made, test_of_case, uncoloured
 from agentrunner.verification.results.shell import quoted
 from agentrunner.verification.results.tools.base import (
     Tool,
     added,
-    join_reports,
+    join_junit,
     plain_words,
+    printed,
     replaced_words,
 )
 from agentrunner.verification.results.tools.python import hooked
@@ -60,18 +67,16 @@ class Pytest(Tool):
             python[0] in ("-m pytest", "-m py.test") or not python[0].startswith("-m ")
         )
 
-    def instrument(
-        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
-    ) -> Instrumented | None:
+    def instrument(self, command: Command, place: str, means: int) -> Instrumented | None:
         """Add a plug-in that Python itself loads; as weaker means options in the environment."""
         if means == PLUG_IN:
-            return hooked(shell, place)
+            return hooked(command.shell, place)
         if means == JUNIT:
             options = f"--junitxml={place}/pytest.xml -o junit_family=xunit1"
-            return Instrumented(shell, {"PYTEST_ADDOPTS": options})
-        return Instrumented(shell, {"PYTEST_ADDOPTS": "-vv -rA"})
+            return Instrumented(command.shell, {"PYTEST_ADDOPTS": options})
+        return Instrumented(command.shell, {"PYTEST_ADDOPTS": "-vv -rA"})
 
-    def read(self, ran: Ran, means: int = 0) -> Results | None:
+    def read(self, ran: Ran, means: int) -> Results | None:
         """Read what the plug-in wrote, or the XML, or the text."""
         if means == PLUG_IN:
             return read_lines(ran.place, "pytest", ran.folder)
@@ -101,7 +106,7 @@ def _replaced(shell: str, run: Run, names: Sequence[str]) -> str | None:
 
 def _junit(ran: Ran) -> Results | None:
     written = reports(ran.place, "pytest*.xml")
-    results = join_reports("pytest", written, lambda report: read_junit(report.content, _case))
+    results = join_junit("pytest", written, _case)
     ended = ran.exit_code in (0, 1)
     return results if results is None or ended else replace(results, complete=False)
 
@@ -149,6 +154,4 @@ def _text(ran: Ran) -> Results | None:
     tests = list(lists[0] if len(lists[0]) >= len(lists[1]) else lists[1])
     verbose = {test.name for test in tests}
     tests += [test for test in lists[1] if test.red and test.name not in verbose]
-    if not tests:
-        return None
-    return Results("pytest", tuple(tests), weak=True, complete=ran.exit_code in (0, 1))
+    return printed("pytest", tests, complete=ran.exit_code in (0, 1))

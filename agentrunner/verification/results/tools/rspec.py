@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.lines import read_lines
-from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results
+from agentrunner.verification.results.model import Command, Instrumented, Ran, Results
 from agentrunner.verification.results.reporters import text_of
 from agentrunner.verification.results.tools.base import Tool, added
 
@@ -25,17 +25,15 @@ class RSpec(Tool):
         """`rspec`, and `rake`, which may start it."""
         return run.program in ("rspec", "rake", "parallel_rspec") or run.words[:1] == ("bin/rspec",)
 
-    def instrument(
-        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
-    ) -> Instrumented | None:
+    def instrument(self, command: Command, place: str, means: int) -> Instrumented | None:
         """Make RSpec load one more file; its formatters stay."""
         return Instrumented(
-            shell,
+            command.shell,
             {"SPEC_OPTS": f"--require {place}/ruby/agentrunner_rspec.rb"},
             {f"ruby/{name}": text_of(name) for name in FILES},
         )
 
-    def read(self, ran: Ran, means: int = 0) -> Results | None:
+    def read(self, ran: Ran, means: int) -> Results | None:
         """Read what the listener wrote."""
         return read_lines(ran.place, "rspec", ran.folder)
 

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import Report, reports_below
-from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.model import (
+    Command,
+    Instrumented,
+    Ran,
+    Results,
+    TestResult,
+)
 from agentrunner.verification.results.names import made
 from agentrunner.verification.results.shell import quoted
 from agentrunner.verification.results.tap import parse, read_tap
@@ -41,15 +47,13 @@ class Tap(Tool):
             or (run.program == "perl" and any(w.endswith((".t", "Build.PL")) for w in words))
         )
 
-    def instrument(
-        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
-    ) -> Instrumented | None:
+    def instrument(self, command: Command, place: str, means: int) -> Instrumented | None:
         """Make the harness keep each program's TAP in a folder; else make it print all of it."""
         if means == KEPT:
-            return Instrumented(shell, {"PERL_TEST_HARNESS_DUMP_TAP": f"{place}/tap"})
-        return Instrumented(shell, {"HARNESS_VERBOSE": "1"})
+            return Instrumented(command.shell, {"PERL_TEST_HARNESS_DUMP_TAP": f"{place}/tap"})
+        return Instrumented(command.shell, {"HARNESS_VERBOSE": "1"})
 
-    def read(self, ran: Ran, means: int = 0) -> Results | None:
+    def read(self, ran: Ran, means: int) -> Results | None:
         """Read one kept stream for each program, or what was printed."""
         if means == KEPT:
             return join_reports("tap", reports_below(ran.place, "tap"), _kept, ran.exit_code)

@@ -8,10 +8,16 @@ from collections.abc import Sequence
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.lines import by_id, read_lines
-from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.model import (
+    Command,
+    Instrumented,
+    Ran,
+    Results,
+    TestResult,
+)
 from agentrunner.verification.results.names import made
 from agentrunner.verification.results.shell import Word, quoted
-from agentrunner.verification.results.tools.base import Tool, added, replaced_words
+from agentrunner.verification.results.tools.base import Tool, added, printed, replaced_words
 from agentrunner.verification.results.tools.python import hooked
 
 REPORTER, TEXT = range(2)
@@ -41,21 +47,19 @@ class Unittest(Tool):
             return run.program.endswith(".py")
         return not python[0].startswith("-m ") or python[0] in ("-m unittest", "-m django")
 
-    def instrument(
-        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
-    ) -> Instrumented | None:
+    def instrument(self, command: Command, place: str, means: int) -> Instrumented | None:
         """Add a reporter that Python itself loads; else the option -v."""
         if means == REPORTER:
-            return hooked(shell, place)
-        runs = self.runs(shell, cwd, read)
+            return hooked(command.shell, place)
+        runs = self.runs(command)
         if len(runs) == 1 and (python := runs[0].python) and python[0] == "-m unittest":
             words = runs[0].words
             after = python[1] + (2 if words[python[1] + 1 : python[1] + 2] == ("discover",) else 1)
-            text = added(shell, runs[0], ["-v"], after)
+            text = added(command.shell, runs[0], ["-v"], after)
             return Instrumented(text) if text else None
         return None
 
-    def read(self, ran: Ran, means: int = 0) -> Results | None:
+    def read(self, ran: Ran, means: int) -> Results | None:
         """Read what the reporter wrote, or the lines of -v."""
         if means == REPORTER:
             return read_lines(ran.place, "unittest", ran.folder, by_id)
@@ -102,7 +106,5 @@ def _text(ran: Ran) -> Results | None:
         name = where if where.endswith(f".{method}") else f"{where}.{method}"
         name += f" ({subtest})" if subtest else ""
         found.append(made(name, WORDS[word.split()[0]]))
-    if not found:
-        return None
     counted = sum(int(number) for number in RAN.findall(ran.stderr or ran.stdout))
-    return Results("unittest", tuple(found), weak=True, complete=counted == len(found))
+    return printed("unittest", found, complete=counted == len(found))

@@ -29,7 +29,7 @@ class Result:
 
     def delivery(self, wishes: DeliveryOptions, tests: TreeTests | None = None) -> Delivery:
         publish = self.publisher.publish
-        return Delivery(self.clone, publish, wishes, author=WHO, environ={}, tests=tests)
+        return Delivery(self.clone, publish, wishes, author=WHO, environ={}, tests=tests or Tests())
 
     async def deliver(self, tests: TreeTests | None = None, **wishes: object) -> Delivered:
         made = self.delivery(DeliveryOptions(**wishes), tests)  # type: ignore[arg-type]

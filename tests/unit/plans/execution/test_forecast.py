@@ -35,7 +35,7 @@ def store(tmp_path: Path) -> PlanStore:
 
 
 def look(store: PlanStore, again: Collection[str] = ()) -> Forecast:
-    turns = [TaskRun(FAILED, 2, run_id="r2", question=1), TaskRun(FAILED, 1, run_id="r0")]
+    turns = [TaskRun(FAILED, 1, run_id="r0"), TaskRun(FAILED, 2, run_id="r2", question=1)]
     return forecast_of(store.path.parent, store, turns, TASKS, again)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -15,26 +14,13 @@ from agentrunner.verification.inputs.finder import find_inputs
 from tests.kit.examples import examples
 
 
-@dataclass
-class Changes:
-    """Paths that differ."""
-
-    added: frozenset[str]
-    modified: frozenset[str]
-    deleted: frozenset[str]
-
-
 def judge(command: str, before: dict[str, str], edits: dict[str, str | None]) -> ProofChanges:
     old = {path: text.encode() for path, text in before.items()}
     new = {**old, **{path: (text or "").encode() for path, text in edits.items()}}
     new = {path: text for path, text in new.items() if edits.get(path, "") is not None}
     inputs = find_inputs([(command, ".")], old, old.get)
-    changes = Changes(
-        frozenset(new.keys() - old.keys()),
-        frozenset(path for path in new.keys() & old.keys() if new[path] != old[path]),
-        frozenset(old.keys() - new.keys()),
-    )
-    return judge_changes(inputs, old, old.get, new, new.get, changes)
+    changed = [path for path in {**old, **new} if old.get(path) != new.get(path)]
+    return judge_changes(inputs, old, old.get, new, new.get, changed)
 
 
 MAKEFILE = (
@@ -308,9 +294,7 @@ def test_it_never_raises(files: dict[str, tuple[bytes, bytes]]) -> None:
               "phpunit", "node --test"]  # fmt: skip
     inputs = find_inputs([(shell, ".") for shell in shells], old, old.get)
     changed = frozenset(path for path in old if old[path] != new[path])
-    judged = judge_changes(
-        inputs, old, old.get, new, new.get, Changes(frozenset(), changed, frozenset())
-    )
+    judged = judge_changes(inputs, old, old.get, new, new.get, changed)
     assert {one.path for one in judged.changes} <= changed
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agentrunner.verification.inspection.collateral import collateral
+from tests.kit.text_trees import both_trees
 
 SHOP = (
     "def total(lines):\n    return sum(lines)\n\n\n"
@@ -19,20 +20,8 @@ def _found(
 ) -> str:
     guide = "How to use the shop.\nAnd more of it.\n"
     before = {"shop.py": old, "docs/guide.md": guide, **(more or {})}
-    gone = [path for path, text in new.items() if text is None]
-
-    def read(path: str) -> bytes | None:
-        text = new.get(path, before.get(path))
-        return None if text is None else text.encode()
-
-    return collateral(
-        gone,
-        sorted(path for path in new if not path.startswith("test")),
-        sorted(path for path in new if path.startswith("test")),
-        lambda path: before[path].encode() if path in before else None,
-        read,
-        asked,
-    )
+    after = {path: text for path, text in {**before, **new}.items() if text is not None}
+    return collateral(both_trees(before, after), asked)
 
 
 FIXED = "def total(lines):\n    return sum(n * p for n, p in lines)\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.verification.inspection.comments_on_work import only_comments, unfinished
+from tests.kit.text_trees import both_trees
 
 ASKED = "notify(user) sends a mail; the formats are json, csv and xml"
 
@@ -28,23 +29,24 @@ ASKED = "notify(user) sends a mail; the formats are json, csv and xml"
 )
 def test_a_comment_of_the_work(comment: str, is_unfinished: bool) -> None:
     old, new = "x = 1\n", f"x = 1\n{comment}\ny = 2\n"
-    found = unfinished(["a.py"], lambda _: old.encode(), lambda _: new.encode(), ASKED)
+    found = unfinished(both_trees({"a.py": old}, {"a.py": new}), ASKED)
     assert bool(found) == is_unfinished
     assert not found or found.startswith("a.py:2 says")
 
 
 def test_a_comment_that_stood_before_is_nobodys() -> None:
-    text = b"# TODO: send\n"
-    assert unfinished(["a.py"], lambda _: text, lambda _: text + b"x = 1\n", ASKED) == ""
+    old, new = "# TODO: send\n", "# TODO: send\nx = 1\n"
+    assert unfinished(both_trees({"a.py": old}, {"a.py": new}), ASKED) == ""
 
 
 def test_what_was_asked_for_is_the_work() -> None:
-    new = b"# Simulated clock\n"
-    assert unfinished(["a.py"], lambda _: b"", lambda _: new, "Add a simulated clock.") == ""
+    trees = both_trees({}, {"a.py": "# Simulated clock\n"})
+    assert unfinished(trees, "Add a simulated clock.") == ""
 
 
 def test_comments_alone_are_the_work_where_they_are_asked_for() -> None:
-    assert only_comments(["a.py"], "Resolve all TODOs in src.")
-    assert only_comments(["a.py"], "Fix the typo in the comment of total.") == ""
-    assert only_comments(["a.py"], "Remove the old TODO lines.") == ""
-    assert only_comments([], "Resolve all TODOs.") == ""
+    trees = both_trees({}, {"a.py": "# x\n"})
+    assert only_comments(trees, "Resolve all TODOs in src.")
+    assert only_comments(trees, "Fix the typo in the comment of total.") == ""
+    assert only_comments(trees, "Remove the old TODO lines.") == ""
+    assert only_comments(both_trees({}, {}), "Resolve all TODOs.") == ""

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import pytest
 
-from agentrunner.git.snapshots import Snapshots
-from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.inspection.has_to_stay import gone_though_kept
-from tests.kit.text_trees import TextTrees
+from tests.kit.text_trees import both_trees
 
 OLD = {
     "names.py": "def snake(text):\n    return text.lower()\n",
@@ -22,8 +18,7 @@ ALIAS = {"names.py": f"{RENAMED['names.py']}\n\nsnake = to_snake\n"}
 
 def _gone(change: dict[str, str], asked: str, lost: str = "") -> str:
     new = {path: text for path, text in (OLD | change).items() if path != lost}
-    trees = BothTrees.of(cast(Snapshots, TextTrees(OLD, new)), "old", "new", list(OLD))
-    return gone_though_kept(trees, [path for path in change if path in new], asked)
+    return gone_though_kept(both_trees(OLD, new), asked)
 
 
 @pytest.mark.parametrize(
@@ -60,8 +55,7 @@ def test_a_name_that_another_file_makes_is_there() -> None:
     asked = "`loud` stays."
     old = {"a.py": "loud = 1\n", "b.py": "def loud(): pass\n"}
     new = {"a.py": "quiet = 1\n", "b.py": old["b.py"]}
-    trees = BothTrees.of(cast(Snapshots, TextTrees(old, new)), "old", "new", list(old))
-    assert not gone_though_kept(trees, ["a.py"], asked)
+    assert not gone_though_kept(both_trees(old, new), asked)
 
 
 def test_an_option_and_a_file_that_have_to_stay() -> None:
@@ -93,10 +87,8 @@ def test_a_name_in_an_old_list_is_no_alias_and_one_that_is_made_when_asked_for_i
     new = {"names.py": f'__all__ = ["snake"]\n{RENAMED_ALONE}'}
     lazy = 'def __getattr__(name):\n    if name == "snake":\n        return to_snake\n'
     for text, lost in ((new["names.py"], True), (new["names.py"] + lazy, False)):
-        trees = BothTrees.of(
-            cast(Snapshots, TextTrees(old, {"names.py": text})), "old", "new", list(old)
-        )
-        assert bool(gone_though_kept(trees, ["names.py"], ASKED)) is lost
+        trees = both_trees(old, {"names.py": text})
+        assert bool(gone_though_kept(trees, ASKED)) is lost
 
 
 @pytest.mark.parametrize(
@@ -145,8 +137,8 @@ def test_an_option_that_is_written_without_its_dashes() -> None:
     other, both = 'flag.Bool("noisy", false, "as loud")', 'f("loud", "noisy")'
     for text, lost in ((other, True), (both, False)):
         new = {"a.go": f"package a\n\nvar l = {text}\n"}
-        trees = BothTrees.of(cast(Snapshots, TextTrees(old, new)), "old", "new", list(old))
-        assert bool(gone_though_kept(trees, ["a.go"], "Add `--noisy`. `--loud` stays.")) is lost
+        trees = both_trees(old, new)
+        assert bool(gone_though_kept(trees, "Add `--noisy`. `--loud` stays.")) is lost
 
 
 def test_a_file_that_is_emptied_has_not_stayed() -> None:
@@ -167,5 +159,4 @@ def test_a_file_that_is_emptied_has_not_stayed() -> None:
 )
 def test_a_variable_of_a_function_need_not_stay(old: str, lost: bool) -> None:
     files, new = {"a.py": old}, {"a.py": "def known(words):\n    return words\n"}
-    trees = BothTrees.of(cast(Snapshots, TextTrees(files, new)), "old", "new", list(files))
-    assert bool(gone_though_kept(trees, ["a.py"], "`items` is kept sorted.")) is lost
+    assert bool(gone_though_kept(both_trees(files, new), "`items` is kept sorted.")) is lost

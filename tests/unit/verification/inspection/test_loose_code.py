@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agentrunner.verification.inspection.loose_code import loose_code
+from tests.kit.text_trees import both_trees
 
 CART = "class Cart:\n    def total(self):\n        return self.sum\n"
 LOOSE = "def discounted(total):\n    return total * 9 // 10\n"
@@ -11,16 +12,7 @@ ASKED = "A cart above 100 euros gets 10 percent off."
 
 def _loose(new: dict[str, str], asked: str = ASKED) -> str:
     old = {"cart.py": CART}
-    changed = [path for path, text in new.items() if old.get(path) != text]
-    others = [path for path in old if path not in changed]
-    texts = {**old, **new}
-    return loose_code(
-        changed,
-        others,
-        lambda path: old[path].encode() if path in old else None,
-        lambda path: texts[path].encode() if path in texts else None,
-        asked,
-    )
+    return loose_code(both_trees(old, {**old, **new}), asked)
 
 
 def test_a_function_that_nothing_uses_is_not_what_was_asked_about() -> None:

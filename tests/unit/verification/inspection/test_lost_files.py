@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import pytest
 
-from agentrunner.git.snapshots import Snapshots
-from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.inspection.lost_files import lost_file
-from tests.kit.text_trees import TextTrees
+from tests.kit.text_trees import both_trees
 
 
 def told(old: dict[str, str], new: dict[str, str]) -> str:
-    product = [path for path in old if "test" not in path]
-    trees = BothTrees.of(cast(Snapshots, TextTrees(old, new)), "old", "new", product)
-    return lost_file(trees, [path for path in new if path not in old])
+    return lost_file(both_trees(old, new))
 
 
 SHOP = {"shop/__init__.py": "", "shop/utils.py": "def price(): pass\n"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.verification.inspection.missing_failures import nothing_fails
+from tests.kit.text_trees import both_trees
 
 ASKED = "Fetch all. One that fails must reject with an Error that names the URL."
 
@@ -23,6 +24,5 @@ ASKED = "Fetch all. One that fails must reject with an Error that names the URL.
     ],
 )
 def test_something_of_the_work_fails(asked: str, code: str, test: str, fine: bool) -> None:
-    texts = {"a.js": code.encode(), "a.test.js": test.encode()}
-    found = nothing_fails(["a.js"], ["a.test.js"], lambda _: b"", texts.get, asked)
+    found = nothing_fails(both_trees({}, {"a.js": code, "a.test.js": test}), asked)
     assert bool(found) is not fine

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.verification.inspection.only_declared import only_declared
+from tests.kit.text_trees import both_trees
 
 PYTHON = "class UnknownCity(Exception):\n    pass\n\n\n"
 GO = 'package stat\n\nvar (\n\tErrEmpty = errors.New("empty")\n)\n\n'
@@ -13,9 +14,8 @@ SHOWN = RUST + 'fn show(e: CalcError) -> &str {\n    match e { _ => "" }\n}\n'
 
 
 def told(path: str, source: str, asked: str, before: str = "") -> str:
-    return only_declared(
-        [path], lambda _: before.encode() or None, lambda _: source.encode(), asked
-    )
+    old = {path: before} if before else {}
+    return only_declared(both_trees(old, {path: f"{source}\n"}), asked)
 
 
 @pytest.mark.parametrize(

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import pytest
 
-from agentrunner.git.snapshots import Snapshots
-from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.inspection.still_there import still_there
-from tests.kit.text_trees import TextTrees
+from tests.kit.text_trees import both_trees
 
 
 def _left(old: dict[str, str], new: dict[str, str], asked: str) -> str:
-    product = [path for path in old if "test" not in path]
-    trees = BothTrees.of(cast(Snapshots, TextTrees(old, new)), "old", "new", product)
-    return still_there(trees, asked)
+    return still_there(both_trees(old, new), asked)
 
 
 @pytest.mark.parametrize(

@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.git.restore import Entry
-from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.inspection.taken_places import taken_place
-from agentrunner.verification.results.model import ReadFile
+from tests.kit.text_trees import both_trees
 
 
 def taken(old: dict[str, str], new: dict[str, str]) -> str:
     """What is found where the files of `new` are added to, or replace, those of `old`."""
     now = {path: text for path, text in {**old, **new}.items() if text}
-
-    def listed(files: dict[str, str]) -> dict[str, Entry]:
-        return {path: ("100644", text) for path, text in files.items()}
-
-    def reading(files: dict[str, str]) -> ReadFile:
-        return lambda path: files[path].encode() if path in files else None
-
-    product = [path for path in old if "test" not in path]
-    trees = BothTrees(listed(old), listed(now), reading(old), reading(now), product)
-    return taken_place(trees, [path for path in new if "test" not in path])
+    return taken_place(both_trees(old, now))
 
 
 JS = {

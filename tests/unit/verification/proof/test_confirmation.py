@@ -13,9 +13,8 @@ from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.target import Measured, Target
-from agentrunner.verification.world import SnapshotTrees
+from tests.kit.examinations import Scripted
 
-WORLD = SnapshotTrees("old", "new", "kept", "mixed", (), frozenset(), ())
 TARGET = Target("test", "pytest", timeout_sec=60)
 NAMES = ("a.py::test_new", "a.py::test_case[1]", "a.py::test_case[2]", "b.py::test_other")
 
@@ -28,30 +27,19 @@ def measured(red: Sequence[str], names: Sequence[str] = NAMES) -> Measured:
     return Measured(TARGET, ran, Results("pytest", tests))
 
 
-class Scripted(Examination):
-    """An examination whose runs on the new tree are red as lists say, one after the other."""
+def examination(alone: Sequence[str], whole: Sequence[str]) -> Examination:
+    """One whose runs on the new tree are red as lists say, one after the other."""
+    runs = {True: list(alone), False: list(whole)}
 
-    def script(self, alone: Sequence[str], whole: Sequence[str]) -> None:
-        object.__setattr__(self, "alone", list(alone))
-        object.__setattr__(self, "whole", list(whole))
-
-    async def run(self, target: Target, tree: str, only: Sequence[str] = ()) -> Measured:
+    def answer(tree: str, only: Sequence[str]) -> Measured:
         if tree == "old":
             return measured([], only)
-        left: list[str] = getattr(self, "alone" if only else "whole")
-        red = left.pop(0)
+        red = runs[bool(only)].pop(0)
         return measured([red] if red else [], only or NAMES)
 
-
-def examination(alone: Sequence[str], whole: Sequence[str]) -> Scripted:
-    unused = cast("Any", None)
-    test = SimpleNamespace(confirm="full")
-    exam = Scripted(
-        cast("Any", SimpleNamespace(test=test)), unused, unused, unused, WORLD, (), unused
-    )
-    exam.script(alone, whole)
-    object.__setattr__(exam, "deciding", lambda paths, target: [])
-    return exam
+    verifier = SimpleNamespace(test=SimpleNamespace(confirm="full"))
+    differential = SimpleNamespace(permitted=lambda allowed: frozenset())
+    return Scripted.of(answer, verifier=verifier, differential=differential)
 
 
 def case() -> Case:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 import pytest
 
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.target import Target
-from agentrunner.verification.world import SnapshotTrees
-
-UNUSED = cast("Any", None)
-WORLD = SnapshotTrees("old", "new", "kept", "mixed", (), frozenset(), ())
+from tests.kit.examinations import UNUSED, trees
 
 
 @pytest.mark.parametrize(
@@ -30,5 +25,5 @@ def test_the_time_of_a_command_by_tree(
     took: float | None, limit: float, tree: str, given: float
 ) -> None:
     known = {"test": took} if took is not None else {}
-    exam = Examination(UNUSED, UNUSED, UNUSED, UNUSED, WORLD, (), UNUSED, took=known)
+    exam = Examination(UNUSED, UNUSED, trees(), (), UNUSED, took=known)
     assert exam._cut_short(Target("test", "make", timeout_sec=limit), tree).timeout_sec == given

@@ -18,10 +18,10 @@ from agentrunner.verification.results.lines import by_path, read_lines
 from agentrunner.verification.results.model import Exchanged, Results, TestOutcomeKind, TestResult
 from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
 from agentrunner.verification.target import Measured, Target
-from agentrunner.verification.world import SnapshotTrees
+from tests.kit.examinations import trees as trees_of
 
 TARGET = Target("test", "pytest")
-WORLD = SnapshotTrees("old", "new", "new", "mixed", (), frozenset(), ())
+WORLD = trees_of(kept="new")
 EQUAL = Exchanged("unittest.case.TestCase.assertEqual", "test_a.T.test_x")
 RAN = CommandOutcome(1, FileRef(path="out"), "", None, 0)
 HOOK = Exchanged("Module._load (by setup.js)")
@@ -38,15 +38,15 @@ def asked(
     without: Results | None,
     held: Results | None = None,
 ) -> tuple[str | None, list[str]]:
-    trees = []
+    seen = []
 
     async def run(target: Target, tree: str, only: Sequence[str]) -> Measured:
-        trees.append(tree)
+        seen.append(tree)
         assert not only
         return Measured(target, RAN, without)
 
     finding = asyncio.run(exchanged(run, TARGET, before, now, WORLD, held))
-    return (finding.message if finding else None), trees
+    return (finding.message if finding else None), seen
 
 
 def test_what_the_old_tree_exchanges_too_costs_no_run() -> None:
@@ -89,10 +89,9 @@ def inherits(before: Results, now: Results, product: tuple[str, ...], text: byte
         return Measured(target, RAN, before)
 
     paths = frozenset(("src/lib/shop.py", "src/lib/other.py", "src/test_a.py"))
-    world = replace(WORLD, product=product, old_paths=paths)
+    world = trees_of({"src/test_a.py": text}, kept="new", product=product, old_paths=paths)
     target = Target("test", "pytest", cwd="src")
-    old = {"src/test_a.py": text}.get
-    finding = asyncio.run(exchanged(run, target, before, now, world, stood=old))
+    finding = asyncio.run(exchanged(run, target, before, now, world))
     return finding.message if finding else None
 
 
@@ -126,13 +125,11 @@ class Trees:
         self.members: dict[str, set[str]] = {}
         self.gone: dict[str, set[str]] = {}
 
-    async def with_former(
-        self, world: SnapshotTrees, tree: str, members: dict[str, set[str]]
-    ) -> str | None:
+    async def with_former(self, tree: str, members: dict[str, set[str]]) -> str | None:
         self.members = members
         return f"{self.former} {tree}" if self.former else None
 
-    async def without_classes(self, world: SnapshotTrees, classes: dict[str, set[str]]) -> str:
+    async def without_classes(self, classes: dict[str, set[str]]) -> str:
         self.gone = classes
         return "without"
 
@@ -147,14 +144,10 @@ def found_with(
         asked.append(tree)
         return Measured(target, RAN, ran[tree.replace(" ", "_")])
 
-    world = replace(
-        WORLD, kept="kept", product=("shop.py",), old_paths=frozenset(("shop.py", "test_a.py"))
-    )
-    old = {"test_a.py": CLASS}.get
+    paths = frozenset(("shop.py", "test_a.py"))
+    world = trees_of({"test_a.py": CLASS}, product=("shop.py",), old_paths=paths)
     made = cast(TreesWithoutWork, trees)
-    finding = asyncio.run(
-        exchanged(run, TARGET, results(), now, world, held or now, stood=old, trees=made)
-    )
+    finding = asyncio.run(exchanged(run, TARGET, results(), now, world, held or now, trees=made))
     return finding is not None, asked
 
 

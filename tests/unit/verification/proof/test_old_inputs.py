@@ -9,14 +9,12 @@ from typing import Any, cast
 import pytest
 
 from agentrunner.verification.proof.case import Case
-from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.old_inputs import OTHERWISE, seen_twice
 from agentrunner.verification.proof.unexplained_files import Unexplained, hold_without
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.target import Measured, Target
-from agentrunner.verification.world import SnapshotTrees
+from tests.kit.examinations import Scripted
 
-WORLD = SnapshotTrees("old", "new", "kept", "mixed", (), frozenset(), ())
 TARGET = Target("test", "pytest", timeout_sec=60)
 WORK, TIMED = NAMES = ("a.py::test_work", "b.py::test_in_time")
 
@@ -25,26 +23,6 @@ def measured(red: Sequence[str]) -> Measured:
     tests = [TestResult(one, "failed" if one in red else "passed", file=one[:4]) for one in NAMES]
     ran = cast("Any", SimpleNamespace(exit_code=1 if red else 0, timed_out=False))
     return Measured(TARGET, ran, Results("pytest", tuple(tests)))
-
-
-class Scripted(Examination):
-    """An examination whose further runs are red as lists say; the old tree's by `before`."""
-
-    def script(
-        self, again: Sequence[str], before: Sequence[Sequence[str]], claimed: Sequence[str]
-    ) -> None:
-        object.__setattr__(self, "claimed", frozenset(claimed))
-        object.__setattr__(self, "again", again)
-        object.__setattr__(self, "before", list(before))
-
-    async def run(self, target: Target, tree: str, only: Sequence[str] = ()) -> Measured:
-        before: list[Sequence[str]] = getattr(self, "before")  # noqa: B009 - set by the test
-        if tree == "old":
-            return measured(before.pop(0) if before else [])
-        return measured(getattr(self, "again"))  # noqa: B009
-
-    def claims(self, case: Case) -> Any:
-        return SimpleNamespace(claimed=getattr(self, "claimed"))  # noqa: B009
 
 
 ONCE = f"; {OTHERWISE}"
@@ -70,10 +48,19 @@ async def test_a_test_that_was_red_by_chance_before_says_nothing_of_the_inputs(
     problem: str,
     noted: bool,
 ) -> None:
-    differential = SimpleNamespace(followed_files=list, may_go=lambda *_, **__: False)
-    unused = cast("Any", None)
-    exam = Scripted(unused, cast("Any", differential), unused, unused, WORLD, (), unused)
-    exam.script(again, before, claimed)
+    left = list(before)
+
+    def answer(tree: str, only: Sequence[str]) -> Measured:
+        if tree == "old":
+            return measured(left.pop(0) if left else [])
+        return measured(again)
+
+    claims = SimpleNamespace(claimed=frozenset(claimed))
+    exam = Scripted.of(
+        answer,
+        verifier=SimpleNamespace(claims=lambda *_: claims),
+        differential=SimpleNamespace(followed_files=list, may_go=lambda *_, **__: False),
+    )
     case = Case(TARGET, measured([]).results, was_red=False, now=measured([]).results)
     assert (await seen_twice(exam, case, "kept", measured(first)))[0] == problem
     assert [(one.code, one.blocks) for one in exam.report.findings] == [("flaky", False)] * noted
@@ -82,20 +69,9 @@ async def test_a_test_that_was_red_by_chance_before_says_nothing_of_the_inputs(
 async def test_a_command_without_names_is_judged_by_its_first_run() -> None:
     unexplained = Unexplained(["data.bin"], frozenset())
     ran = cast("Any", SimpleNamespace(exit_code=1, timed_out=False, tail=""))
-    snapshots = SimpleNamespace(list=lambda tree: {}, combine=lambda tree, made: tree)
-    exam = Exiting(
-        cast("Any", SimpleNamespace(snapshots=snapshots)),
-        cast("Any", SimpleNamespace(runs_old_files=lambda *_: False)),
-        cast("Any", None), cast("Any", None), WORLD, (), cast("Any", None),
-    )  # fmt: skip
-    object.__setattr__(exam, "ran", Measured(TARGET, ran, None))
+    differential = SimpleNamespace(runs_old_files=lambda *_: False)
+    red = Measured(TARGET, ran, None)
+    exam = Scripted.of(lambda *_: red, verifier=None, differential=differential)
     case = Case(TARGET, None, was_red=True, now=None)
     assert await hold_without(exam, case, unexplained) is False
     assert [one.code for one in exam.report.findings] == ["tests_changed"]
-
-
-class Exiting(Examination):
-    """An examination whose every run ends alike."""
-
-    async def run(self, target: Target, tree: str, only: Sequence[str] = ()) -> Measured:
-        return cast("Measured", getattr(self, "ran"))  # noqa: B009 - set by the test

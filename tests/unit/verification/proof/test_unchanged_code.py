@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.verification.proof.unchanged_code import is_only_text, is_unchanged
-from agentrunner.verification.world import SnapshotTrees
+from tests.kit.examinations import trees
 
 OLD = b"def total(items):\n    return sum(items)\n"
 TEXT = OLD.replace(b":\n", b':\n    """Adds them up."""\n')
@@ -13,12 +13,9 @@ CLICK = b"import click\n\n\n@click.command()\n"
 BASE = b"class Total(Command):\n    pass\n\n\n"
 
 
-def world(*product: str) -> SnapshotTrees:
-    return SnapshotTrees("old", "new", "kept", "mixed", (), frozenset(product), product)
-
-
 def only_text(before: bytes, after: bytes, asked: str = "Totals round.") -> bool:
-    return is_only_text(world("cart.py"), lambda _: before, lambda _: after, asked)
+    world = trees({"cart.py": before}, {"cart.py": after}, product=("cart.py",))
+    return is_only_text(world, asked)
 
 
 def test_comments_and_docstrings_are_no_work() -> None:
@@ -39,5 +36,5 @@ def test_a_task_may_be_about_texts(asked: str) -> None:
 
 
 def test_no_work_at_all_is_unchanged_and_no_text() -> None:
-    assert is_unchanged(world(), lambda _: OLD, lambda _: TEXT)
-    assert not is_only_text(world(), lambda _: OLD, lambda _: TEXT, "")
+    assert is_unchanged(trees())
+    assert not is_only_text(trees(), "")

@@ -43,7 +43,7 @@ def test_a_test_in_which_the_program_ended(
 ) -> None:
     lines = "\n".join(map(json.dumps, _events(*outputs)))
     (tmp_path / "go-1.jsonl").write_text(lines + "\n")
-    results = Go().read(Ran(tmp_path, "", "", 2))
+    results = Go().read(Ran(tmp_path, "", "", 2), 0)
     assert results is not None
     assert not results.complete
     (seen,) = results.named("example.org/count.TestUse")

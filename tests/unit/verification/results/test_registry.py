@@ -1,23 +1,21 @@
 """Which tools a command runs, how it is made to report, and how it is narrowed."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from agentrunner.verification.results import registry
-from agentrunner.verification.results.model import Instrumented, Ran, ReadFile, Results, TestResult
+from agentrunner.verification.results.model import Instrumented, Ran, Results, TestResult
 from agentrunner.verification.results.registry import (
-    READERS,
     instrument,
     read_results,
     readers_of,
-    register,
     select,
     weaker,
 )
 from agentrunner.verification.results.shell import simple_commands
+from agentrunner.verification.results.tools.pytest import Pytest
 from tests.kit.files import write
 from tests.kit.reporting import need, plain, reported
 
@@ -157,33 +155,17 @@ def test_words_and_their_places() -> None:
     assert shell[word.start : word.end] == "'a b'\"c\""
 
 
-class Own:
-    """A reader from elsewhere that fails."""
+class Failing(Pytest):
+    """A reader that fails on what it reads."""
 
-    name = "own"
-    means = ("x",)
-
-    def fits(self, shell: str, cwd: str, read: ReadFile) -> bool:
-        return "own" in shell
-
-    def instrument(
-        self, shell: str, cwd: str, read: ReadFile, place: str, means: int = 0
-    ) -> Instrumented | None:
-        return None
-
-    def read(self, ran: Ran, means: int = 0) -> Results | None:
+    def read(self, ran: Ran, means: int) -> Results | None:
         raise RuntimeError("no")
 
-    def select(self, shell: str, names: Sequence[str], cwd: str, read: ReadFile) -> str | None:
-        return None
 
-
-def test_readers_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "READERS", list(READERS))
-    register(Own(), before="pytest")
-    assert [reader.name for reader in readers_of("own pytest", ".", read)] == ["own"]
-    results = read_results("own", ".", read, Path("/nowhere"), "", "", 0)
-    assert results == Results("own", complete=False)
+def test_a_reader_that_fails_is_a_report_that_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "READERS", [Failing()])
+    results = read_results("pytest", ".", read, Path("/nowhere"), "", "", 0)
+    assert results == Results("pytest", complete=False)
 
 
 def test_several_tools_in_one_command(tmp_path: Path) -> None:

@@ -47,10 +47,10 @@ def ran(folder: Path, *command: str, timeout: float = 150) -> subprocess.Complet
 def canaries(source: bytes, language: str) -> list[Canary]:
     """All canaries of all tests of a source."""
     made = []
-    for _, span in all_tests(source, language):
+    for found in all_tests(source, language):
         for make in (failing_end, changed_literal):
-            canary = make(source, language, span)
-            assert canary is not None, (span.name, make.__name__)
+            canary = make(found)
+            assert canary is not None, (found.span.name, make.__name__)
             made.append(canary)
     return made
 

@@ -11,7 +11,7 @@ import pytest
 from agentrunner.verification.syntax.asked_again import ask_again, helper, telling, values_in
 from agentrunner.verification.syntax.asked_values import asked_calls
 from agentrunner.verification.syntax.edits import applied
-from agentrunner.verification.syntax.test_finder import find_test
+from tests.unit.verification.syntax.named import named
 
 HEAD = (
     "import re\nimport unittest\n\nimport shop\nfrom shop import rate, read\n\nHERE = 'a.csv'\n\n\n"
@@ -21,9 +21,7 @@ HEAD = (
 def asked(body: str, head: str = HEAD) -> list[tuple[str, tuple[str, ...]]]:
     lines = "\n".join(f"    {line}" for line in body.split("\n"))
     source = f"{head}def test_it(rows, self=None):\n{lines}\n".encode()
-    span = find_test(source, "python", "test_it")
-    assert span is not None
-    found = asked_calls(source, "python", span)
+    found = asked_calls(named(source, "python", "test_it"))
     return [((one.where.text or b"").decode(), one.values) for one in found]
 
 
@@ -136,9 +134,7 @@ def test_a_statement_tells_its_values_and_fails_where_it_asks_with_them_again(
     (tmp_path / "shop.py").write_text(
         "NAMES = ['a', 'b']\ndef cost(name):\n    return 3 * (name == 'a')\n"
     )
-    span = find_test(source, "python", "test_it")
-    assert span is not None
-    [one] = asked_calls(source, "python", span)
+    [one] = asked_calls(named(source, "python", "test_it"))
 
     def run(edit: object, shop: str = "") -> str:
         text = applied(source, [edit]).decode() + helper("python", "f")  # type: ignore[list-item]
@@ -174,9 +170,7 @@ def test_a_loop_of_javascript_is_read_too() -> None:
     )
     found = {}
     for name in ("costs", "rate", "stated", "each", "every", "keys", "index", "names", "low"):
-        span = find_test(source, "javascript", name)
-        assert span is not None
-        found[name] = [one.values for one in asked_calls(source, "javascript", span)]
+        found[name] = [one.values for one in asked_calls(named(source, "javascript", name))]
     assert found["rate"] == [("shop.RATE",)]
     assert [set(one) for one in found["costs"]] == [{"a", "b"}]
     assert found["stated"] == found["low"] == []
@@ -190,9 +184,7 @@ def test_an_answer_that_is_not_given_any_more_is_not_asked_about(tmp_path: Path)
         b"import shop\n\n\ndef test_it():\n    for got, want in zip(shop.all(), [1, 2, 3]):\n"
         b"        assert got == want\n"
     )
-    span = find_test(source, "python", "test_it")
-    assert span is not None
-    [one] = asked_calls(source, "python", span)
+    [one] = asked_calls(named(source, "python", "test_it"))
 
     def run(edit: object, answers: str) -> str:
         text = applied(source, [edit]).decode() + helper("python", "f")  # type: ignore[list-item]

@@ -7,7 +7,8 @@ import pytest
 from agentrunner.verification.syntax.canary import changed_literal, leaves_row
 from agentrunner.verification.syntax.ends import failing_end
 from agentrunner.verification.syntax.substance import is_empty_test
-from agentrunner.verification.syntax.test_finder import all_tests, find_test
+from agentrunner.verification.syntax.test_finder import all_tests
+from tests.unit.verification.syntax.named import named
 
 
 def python(statement: str) -> tuple[str, str, str]:
@@ -146,7 +147,7 @@ def test_an_expected_value_is_another_one(
 ) -> None:
     language, frame, statement = form
     source = (frame % statement).encode()
-    canary = changed_literal(source, language, all_tests(source, language)[0][1])
+    canary = changed_literal(all_tests(source, language)[0])
     assert canary is not None
     assert (canary.source.decode(), canary.kind) == (frame % after, kind)
     assert f"line {canary.line}" in canary.description
@@ -155,13 +156,12 @@ def test_an_expected_value_is_another_one(
 def test_what_a_macro_makes_gets_another_last_value_and_no_end() -> None:
     source = b'test!(first, "<a>", End(1..3));\ntest!(second, "<b>", Error("x"));\nfn f() {}\n'
     for name, after in (("x tests/a.rs first", b"End(1..2)"), ("m::second", b'Error("x-changed")')):
-        span = find_test(source, "rust", name)
-        assert span is not None
-        canary = changed_literal(source, "rust", span)
+        found = named(source, "rust", name)
+        canary = changed_literal(found)
         assert canary is not None
         assert canary.kind == "case" and after in canary.source
-        assert failing_end(source, "rust", span) is None
-        assert not is_empty_test(source, "rust", span), "what it asserts stands elsewhere"
+        assert failing_end(found) is None
+        assert not is_empty_test(found), "what it asserts stands elsewhere"
     assert all_tests(source, "rust") == []
 
 
@@ -177,12 +177,12 @@ def test_what_a_macro_makes_gets_another_last_value_and_no_end() -> None:
     ],
 )
 def test_without_an_expected_value_nothing_is_changed(language: str, source: bytes) -> None:
-    assert changed_literal(source, language, all_tests(source, language)[0][1]) is None
+    assert changed_literal(all_tests(source, language)[0]) is None
 
 
 def test_what_is_reached_in_any_case_is_changed_first() -> None:
     source = b"def test_a():\n    assert f() == 1\n    if g():\n        assert f() == 2\n"
-    canary = changed_literal(source, "python", all_tests(source, "python")[0][1])
+    canary = changed_literal(all_tests(source, "python")[0])
     assert canary is not None
     assert canary.line == 2
 
@@ -195,7 +195,7 @@ func TestA(t *testing.T) {
 	}
 }
 """
-    canary = changed_literal(source, "go", all_tests(source, "go")[0][1])
+    canary = changed_literal(all_tests(source, "go")[0])
     assert canary is not None
     assert b'{{1, 2, "a-changed"}, {want: "b-changed"}}' in canary.source
 
@@ -224,16 +224,9 @@ THROW = 'throw new Error("this test was made to fail at its end");'
 def test_each_way_out_of_a_test_fails(form: tuple[str, str, str], ways: int) -> None:
     language, frame, statement = form
     source = (frame % statement).encode()
-    canary = failing_end(source, language, all_tests(source, language)[0][1])
+    canary = failing_end(all_tests(source, language)[0])
     assert canary is not None
     assert canary.source.count(b"made to fail at its end") == ways
-
-
-def test_a_span_of_another_source_makes_nothing() -> None:
-    source = b"def test_a():\n    assert f() == 5\n"
-    span = all_tests(source, "python")[0][1]
-    assert failing_end(b"# more\n" + source, "python", span) is None
-    assert changed_literal(b"# more\n" + source, "python", span) is None
 
 
 TABLE = b"""package shop
@@ -262,8 +255,7 @@ func TestPrice(t *testing.T) {
 )
 def test_the_row_of_a_table_that_has_no_literal_is_not_asked(name: str, is_left: bool) -> None:
     name = f"shop.TestPrice/{name}"
-    span = find_test(TABLE, "go", name)
-    assert span is not None
-    canary = changed_literal(TABLE, "go", span)
+    found = named(TABLE, "go", name)
+    canary = changed_literal(found)
     assert canary is not None and b'"a past one", 2' in canary.source
-    assert leaves_row(TABLE, "go", span, name, canary) == is_left
+    assert leaves_row(found, name, canary) == is_left

@@ -10,8 +10,8 @@ from agentrunner.verification.syntax.emptied_functions import empty_functions
 from agentrunner.verification.syntax.ends import failing_end
 from agentrunner.verification.syntax.mutants import mutants
 from agentrunner.verification.syntax.random_tests import random_tests
-from agentrunner.verification.syntax.test_finder import find_test
 from tests.unit.verification.syntax.live import canaries, need, ran
+from tests.unit.verification.syntax.named import named
 
 PRODUCT = b"""package shop
 
@@ -144,9 +144,7 @@ def test_each_canary_fails_under_its_own_name(tmp_path: Path) -> None:
 def test_a_sub_test_fails_under_its_own_name(tmp_path: Path) -> None:
     need("go")
     for name in ("example.com/shop.TestSub/of_a_cart", "TestTable/two"):
-        span = find_test(TESTS, "go", name)
-        assert span is not None
-        canary = failing_end(TESTS, "go", span)
+        canary = failing_end(named(TESTS, "go", name))
         assert canary is not None
         assert name.rpartition(".")[2] in red(results(tmp_path, tests=canary.source))
 

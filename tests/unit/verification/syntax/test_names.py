@@ -72,15 +72,15 @@ function helper() { return r(1) }
 
 
 def test_names_that_a_test_uses() -> None:
-    names = names_called(PYTHON, "python", all_tests(PYTHON, "python")[0][1])
+    names = names_called(all_tests(PYTHON, "python")[0])
     assert names >= {"total", "helper", "deep", "make_cart", "items", "RATE", "prepare"}
     assert not names & {"y", "a", "other", "very_deep", "test_y", "x"}
-    names = names_called(SCRIPT, "typescript", all_tests(SCRIPT, "typescript")[0][1])
+    names = names_called(all_tests(SCRIPT, "typescript")[0])
     assert names >= {"total", "helper", "q", "prepare", "size"}
     assert not names & {"other", "nope"}
     go = b"package a\nfunc TestA(t *testing.T) { got := shop.Total(1); help(t, got) }\n"
     go += b"func help(t *testing.T, x int) { check(x) }\n"
-    names = names_called(go, "go", all_tests(go, "go")[0][1])
+    names = names_called(all_tests(go, "go")[0])
     assert names >= {"shop", "Total", "help", "check"}
     assert "got" not in names
 
@@ -252,8 +252,8 @@ func TestB(t *testing.T) { if got := f(); got != 5 { t.Error("x") } }
 def test_tests_that_could_never_fail_are_empty(language: str) -> None:
     for sources, empty in ((EMPTY, True), (FULL, False)):
         source = sources[language].encode()
-        for name, span in all_tests(source, language):
-            assert is_empty_test(source, language, span) is empty, name
+        for one in all_tests(source, language):
+            assert is_empty_test(one) is empty, one.span.name
 
 
 @pytest.mark.parametrize(
@@ -270,5 +270,5 @@ def test_tests_that_could_never_fail_are_empty(language: str) -> None:
     ],
 )
 def test_what_a_test_compares_is_no_variable_of_its_own(language: str, source: str) -> None:
-    for name, span in all_tests(source.encode(), language):
-        assert not is_empty_test(source.encode(), language, span), name
+    for one in all_tests(source.encode(), language):
+        assert not is_empty_test(one), one.span.name

@@ -18,7 +18,7 @@ from agentrunner.verification.syntax.replayed_assertions import (
     telling_sides,
     with_sides,
 )
-from agentrunner.verification.syntax.test_finder import find_test
+from tests.unit.verification.syntax.named import named
 
 PYTHON = (
     "import pytest\nfrom unittest.mock import patch\n\nfrom shop import kept, logged, total\n\n\n"
@@ -27,9 +27,7 @@ SCRIPT = "const test = require('node:test');\nconst { kept, total } = require('.
 
 
 def found(source: str, language: str, name: str) -> list[Equality]:
-    span = find_test(source.encode(), language, name)
-    assert span is not None
-    return equalities(source.encode(), language, span)
+    return equalities(named(source.encode(), language, name))
 
 
 @pytest.mark.parametrize(

@@ -33,18 +33,15 @@ SLOW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthChe
 def everything(source: bytes, language: str) -> list[bytes]:
     """All that can be asked of a source; the sources that are made of it."""
     made: list[bytes] = [without_regions(source, language)]
-    for name, span in all_tests(source, language):
-        assert 0 <= span.start <= span.end <= len(source)
-        find_test(source, language, name)
-        for canary in (
-            failing_end(source, language, span),
-            changed_literal(source, language, span),
-        ):
+    for found in all_tests(source, language):
+        assert 0 <= found.span.start <= found.span.end <= len(source)
+        find_test(source, language, found.span.name)
+        for canary in (failing_end(found), changed_literal(found)):
             if canary is not None:
                 assert canary.source != source
                 made.append(canary.source)
-        names_called(source, language, span)
-        is_empty_test(source, language, span)
+        names_called(found)
+        is_empty_test(found)
     made += [one.source for one in random_tests(source, language, "a", "zz_1")]
     emptied = empty_functions(None, source, language)
     made += [emptied.source] if emptied is not None else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.verification.syntax.test_finder import all_tests, find_test
+from tests.unit.verification.syntax.named import named
 from tests.unit.verification.syntax.sources import GO, JAVA, PYTHON, RUST, SCRIPT
 
 EXTRA = b"""
@@ -55,18 +56,15 @@ describe(Cart, () => { it.each([1])("has $a and %i", () => {}); it("has 5", () =
 def test_names_of_results_find_their_tests(
     language: str, source: bytes, name: str, found: str | None
 ) -> None:
-    span = find_test(source, language, name)
-    assert (span.name if span is not None else None) == found
+    test = find_test(source, language, name)
+    assert (test.span.name if test is not None else None) == found
 
 
 def test_of_two_definitions_the_one_that_runs_is_taken() -> None:
     python = b"def test_a(): assert f()\ndef test_a(): pass\n"
-    found = find_test(python, "python", "test_a")
-    assert found is not None
-    assert found.line == 2
-    script = find_test(b"test('a', () => f());\ntest('a', () => {});\n", "typescript", "a")
-    assert script is not None
-    assert script.line == 1
+    assert named(python, "python", "test_a").span.line == 2
+    script = b"test('a', () => f());\ntest('a', () => {});\n"
+    assert named(script, "typescript", "a").span.line == 1
 
 
 def test_a_helper_that_makes_a_suite_tells_tests_of_one_title_apart() -> None:
@@ -87,16 +85,13 @@ describe("all()", () => {
         "all() > when asked for a, b > gives": 8,
     }
     for name, line in lines.items():
-        found = find_test(script, "javascript", f"x.js > {name}")
-        assert found is not None and found.line == line
+        assert named(script, "javascript", f"x.js > {name}").span.line == line
 
 
 def test_a_span_holds_decorators() -> None:
-    span = find_test(PYTHON, "python", "test_x")
-    assert span is not None
+    span = named(PYTHON, "python", "test_x").span
     assert PYTHON[span.start : span.end].startswith(b"@pytest.mark.parametrize")
-    span = find_test(RUST, "rust", "tests::panics")
-    assert span is not None
+    span = named(RUST, "rust", "tests::panics").span
     assert RUST[span.start : span.end].startswith(b"#[test]\n    #[should_panic")
 
 
@@ -111,8 +106,7 @@ def test_a_span_holds_decorators() -> None:
     ],
 )
 def test_all_tests_of_a_file_are_listed(language: str, source: bytes, count: int) -> None:
-    names = [name for name, _ in all_tests(source, language)]
+    names = [one.span.name for one in all_tests(source, language)]
     assert len(names) == count, names
-    for name, span in all_tests(source, language):
-        assert find_test(source, language, f"x/file > {name}") is not None
-        assert span.name == name
+    for name in names:
+        assert named(source, language, f"x/file > {name}").span.name == name

@@ -59,6 +59,7 @@ class Bench:
     async def merge(
         self, work: TaskWork, tests: Tests | None = None
     ) -> Merged | MergeConflict | TestsRed:
+        tests = tests or Tests()
         return await merge_work(self.clone, BRANCH, work, author=WHO, at=AT, tests=tests)
 
     def show(self, *words: str) -> str:

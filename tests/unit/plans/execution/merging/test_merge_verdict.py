@@ -117,10 +117,10 @@ def test_of_landed_checks_only_what_was_green_and_is_red_is_broken(
 def test_own_checks_that_are_red_on_their_own_commit_are_doubted_and_others_broken() -> None:
     own = needs("a", "T-2")
     for candidate, alone in ((ALONE, RED), (MERGED, RED)):
-        asked = MergeCandidate(candidate.commit, "b", candidate.mine, "T-2", (own,))
+        asked = MergeCandidate(candidate.commit, "b", candidate.mine, "T-2", proofs=(own,))
         found = judge(asked, [], look(RED), CommitFindings(), look(alone))
         assert found == MergeVerdict(doubts=(own,))
-    asked = MergeCandidate("c", "b", "m", "T-2", (own,))
+    asked = MergeCandidate("c", "b", "m", "T-2", proofs=(own,))
     assert judge(asked, [], look(RED), CommitFindings(), look(GREEN)).broken == (own,)
     # Broken for the task that landed: being of its own as well is no excuse.
     assert judge(asked, [needs("a")], look(RED), look(GREEN), look(RED)).broken == (needs("a"),)
