@@ -14,8 +14,13 @@ help: ## show this list
 demo: .venv/.runtime ## a real run, without a key or a model, in a scratch folder
 	@AGENTRUNNER="$(CURDIR)/$(BIN)/agentrunner" sh examples/quickstart/run.sh
 
-test: lint ## everything that must hold: style, types, layers, tests
+test: .venv/.dev ## everything that must hold: style, types, layers, tests
+	@$(MAKE) --no-print-directory -j 2 lint tests/__pycache__
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal
+
+# Where nothing is compiled yet, workers that begin together would each compile all of it.
+tests/__pycache__: | .venv/.dev
+	@$(BIN)/pytest --collect-only -qq > /dev/null || true
 
 test-whole: .venv/.dev ## the tests, and all the cases of which `make test` runs a sample
 	WHOLE=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "whole or not whole"

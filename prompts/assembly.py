@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, Self
 
 from msgspec import Struct
@@ -292,10 +292,7 @@ _fixed_part = lru_cache(maxsize=32)(render_part)
 
 
 def _marker_of(prompt: PromptInput) -> Block:
-    def block(name: str, text: str, id_: str = "") -> str:
-        return marked(prompt.salt, name, text, id_)
-
-    return block
+    return partial(marked, prompt.salt)
 
 
 def _opening(prompt: PromptInput) -> str:

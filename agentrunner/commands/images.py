@@ -62,17 +62,22 @@ def image(
     """
     name = _checked(tag) if tag else ""
     args = _build_args(base, build_args or [])
-    if own:
-        if kind is not None or source is not None:
-            raise UsageError("--self says what is built: give no KIND and no --from with it.")
-        return asyncio.run(_build_self(name, args, as_json))
+    if own and (kind is not None or source is not None):
+        raise UsageError("--self says what is built: give no KIND and no --from with it.")
     if kind == HOST:
         if source or args:
             raise UsageError("the image `host` is made of nothing; it has no options but --tag.")
         return asyncio.run(_import_host(name, as_json))
     if source is not None and (kind is not None or base is not None):
         raise UsageError("--from says what is built: give no KIND and no --base with it.")
-    order = _from_repository(source, args, name) if source else _from_recipe(kind, args, name)
+    if own:
+        from agentrunner.sandboxes.docker.builds import order_self
+
+        order = order_self(name, args)
+    elif source:
+        order = _from_repository(source, args, name)
+    else:
+        order = _from_recipe(kind, args, name)
     with order.context:
         return asyncio.run(_build(order, as_json))
 
@@ -109,14 +114,6 @@ def _from_repository(source: str, args: Mapping[str, str], name: str) -> ImageBu
     found = replace(found, args={**found.args, **args})
     context, usual = pack(found, repo)
     return order_repository(found, context, name or usual)
-
-
-async def _build_self(name: str, args: Mapping[str, str], as_json: bool) -> int:
-    from agentrunner.sandboxes.docker.builds import order_self
-
-    order = order_self(name, args)
-    with order.context:
-        return await _build(order, as_json)
 
 
 async def _build(order: ImageBuild, as_json: bool) -> int:

@@ -161,7 +161,6 @@ def kept_notifier(
     folder: Path,
     option: str | None,
     usual: Notifier | None,
-    environ: Mapping[str, str] = os.environ,
 ) -> Notifier | None:
     """Return the command for a run or a plan that lives in `folder`.
 
@@ -174,7 +173,7 @@ def kept_notifier(
             write_private(place, json.dumps(usual.argv if usual else []).encode(), sync=False)
         elif place.is_file():
             argv = [str(word) for word in json.loads(place.read_bytes())]
-            return Notifier(argv, WHERE_OPTION, environ) if argv else None
+            return Notifier(argv) if argv else None
     return usual
 
 

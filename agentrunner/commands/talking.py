@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import shlex
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agentrunner import api
 from agentrunner.commands.answer_line import answer_line
@@ -329,13 +328,10 @@ def proposal_json(proposal: Proposal, store: PlanStore, *, applied: bool) -> dic
         "deleted": [_node_json(proposal.before, node_id) for node_id in change.deleted],
         "moved": [_node_json(proposal.after, node_id) for node_id in change.moved],
         "changed": [
-            {
-                **_node_json(proposal.after, node_id),
-                "fields": [_plain(asdict(field)) for field in fields],
-            }
+            {**_node_json(proposal.after, node_id), "fields": list(map(asdict, fields))}
             for node_id, fields in change.changed
         ],
-        "conflicts": [_plain(asdict(one)) for one in proposal.conflicts],
+        "conflicts": list(map(asdict, proposal.conflicts)),
         "questions": list(proposal.questions),
         "open_questions": questions_json(store),
     }
@@ -347,7 +343,7 @@ def plan_json(plan: Plan, store: PlanStore) -> dict[str, object]:
         "version": plan.version,
         "goal": plan.goal,
         "nodes": [_node_json(plan, node_id) for node_id in plan.walk() if node_id in plan.designs],
-        "conflicts": [_plain(asdict(one)) for one in plan.conflicts],
+        "conflicts": list(map(asdict, plan.conflicts)),
         "open_questions": questions_json(store),
     }
 
@@ -364,7 +360,7 @@ def task_json(plan: Plan, store: PlanStore, task_id: str) -> dict[str, object]:
 
 
 def _all_of(plan: Plan, node_id: str) -> dict[str, object]:
-    return {**_node_json(plan, node_id), **_plain(asdict(plan.designs[node_id]))}
+    return {**_node_json(plan, node_id), **asdict(plan.designs[node_id])}
 
 
 def _node_json(plan: Plan, node_id: str) -> dict[str, object]:
@@ -386,8 +382,3 @@ def questions_json(store: PlanStore) -> list[dict[str, object]]:
 
     asked = waiting_questions(store)
     return [{"id": one.id, "task_id": one.task_id, "text": one.text} for one in asked]
-
-
-def _plain(value: Mapping[str, Any]) -> dict[str, object]:
-    plain: dict[str, object] = json.loads(json.dumps(value))
-    return plain

@@ -12,6 +12,7 @@ from msgspec import Struct
 from agentrunner.config.naming import is_safe_id
 from agentrunner.config.spec import TaskFile
 from agentrunner.config.text_files import MAX_BYTES, decode, read_text, require_size
+from agentrunner.config.yaml_text import Path as KeyPath
 from agentrunner.config.yaml_text import Place, YamlTree, read_yaml
 from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import BadEncoding, BadValue, UnknownFile, Unreadable, YamlSyntax
@@ -139,28 +140,24 @@ def _prd(text: str, name: str, path: Path, base_dir: Path, prd_path: str) -> Doc
     front: dict[str, object] = tree.value
     task = front.get("task") if "task" in front else {}
     if not isinstance(task, dict):
-        raise _front_error(tree, "task", "task must hold settings, one `key: value` a line.")
+        raise _front_error(tree, ("task",), "task must hold settings, one `key: value` a line.")
     for key in [key for key in front if key not in _TOP]:
         # Top-level `test:` is `task.test:`. So is any key that is not one of the three sections,
         # which lets the answer to a mistyped one list what is allowed here.
         if key in task:
-            raise _front_error(tree, key, f"{key} is given twice: here and under task.")
+            raise _front_error(tree, (key,), f"{key} is given twice: here and under task.")
         task[key] = front.pop(key)
         tree.move_places((key,), ("task", key))
     if "prd" in task:
-        place = tree.place(("task", "prd"))
-        raise BadValue(
-            "task.prd cannot stand in the front matter: the PRD is this file.",
-            path=place.where,
-            source_line=place.source_line,
-        )
+        message = "task.prd cannot stand in the front matter: the PRD is this file."
+        raise _front_error(tree, ("task", "prd"), message)
     task["prd"] = {"path": prd_path}
     tree.value = {"version": "1", **front, "task": task}
     return Document(tree, name, base_dir, text, path, path.stem, is_prd=True)
 
 
-def _front_error(tree: YamlTree, key: str, message: str) -> UsageError:
-    place = tree.place((key,))
+def _front_error(tree: YamlTree, path: KeyPath, message: str) -> UsageError:
+    place = tree.place(path)
     return BadValue(message, path=place.where, source_line=place.source_line)
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from agentrunner.errors import UsageError
 from agentrunner.text.lazy_regex import lazy_regex
 
 Kind = Literal["heading", "code", "comment", "blank", "text"]
@@ -26,6 +27,7 @@ _NARROW = str.maketrans("（）：０１２３４５６７８９", "():012345678
 class MarkdownLine(Struct, frozen=True):
     """A line of the file; `level` and `title` are set for headings."""
 
+    file: str
     number: int
     text: str
     kind: Kind
@@ -38,8 +40,13 @@ class MarkdownLine(Struct, frozen=True):
         wide = self.text.replace("\t", "    ").replace("\u3000", "  ")
         return len(wide) - len(wide.lstrip())
 
+    def error(self, kind: type[UsageError], message: str, remedy: str) -> UsageError:
+        """Return the error of something in this line."""
+        path, source_line = f"{self.file}:{self.number}", self.text.strip()[:200]
+        return kind(message, path=path, source_line=source_line, remedy=remedy)
 
-def lines_of(text: str, first_line: int = 1) -> Iterator[MarkdownLine]:
+
+def lines_of(text: str, first_line: int = 1, file: str = "") -> Iterator[MarkdownLine]:
     """Yield every line with its kind. Lines in a code fence or a comment are never headings."""
     raw = text.split("\n")
     fence, comment, skip = "", False, False
@@ -49,26 +56,26 @@ def lines_of(text: str, first_line: int = 1) -> Iterator[MarkdownLine]:
             skip = False
             continue
         if fence:
-            yield MarkdownLine(number, line, "code")
+            yield MarkdownLine(file, number, line, "code")
             if _closes_fence(line, fence):
                 fence = ""
             continue
         if comment or line.lstrip().startswith("<!--"):
             comment = "-->" not in line
-            yield MarkdownLine(number, line, "comment")
+            yield MarkdownLine(file, number, line, "comment")
         elif match := _FENCE.match(line):
             fence = match["ticks"] or match["tildes"]
-            yield MarkdownLine(number, line, "code")
+            yield MarkdownLine(file, number, line, "code")
         elif match := _HEADING.match(line):
             title = (match[2] or "").strip().rstrip("#").strip()
-            yield MarkdownLine(number, line, "heading", len(match[1]), title)
+            yield MarkdownLine(file, number, line, "heading", len(match[1]), title)
         elif not line.strip():
-            yield MarkdownLine(number, line, "blank")
+            yield MarkdownLine(file, number, line, "blank")
         elif level := _underline_level(line, raw[index + 1] if index + 1 < len(raw) else ""):
             skip = True
-            yield MarkdownLine(number, line, "heading", level, line.strip())
+            yield MarkdownLine(file, number, line, "heading", level, line.strip())
         else:
-            yield MarkdownLine(number, line, "text")
+            yield MarkdownLine(file, number, line, "text")
 
 
 def _closes_fence(line: str, fence: str) -> bool:

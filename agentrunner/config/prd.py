@@ -23,7 +23,6 @@ from agentrunner.config.markdown import (
 )
 from agentrunner.config.prd_slips import refuse_lost, refuse_near_check, refuse_near_optional
 from agentrunner.config.spec import Check, CriterionSpec
-from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import (
     BadCheck,
     DuplicateId,
@@ -95,7 +94,8 @@ def read_criteria(
     `AC-n`. Raises UsageError (`bad-check`, `duplicate-id`, `empty-criteria`, `lost-criteria`) with
     the line.
     """
-    drafts = [_parse_item(item) for item in _items(text, file_name, first_line, boxes=not written)]
+    lines, language = [*lines_of(text, first_line, file_name)], detect_language(text)
+    drafts = [_parse_item(item) for item in _items(lines, language, boxes=not written)]
     ids = _assign_ids(
         [c.id for c in written] + [draft.id for draft in drafts], drafts, len(written)
     )
@@ -107,8 +107,9 @@ def read_criteria(
 
 def read_item(text: str, file_name: str, line: int) -> CriterionSpec:
     """Parse a task file's criterion that is text, in the grammar of an item; its id may be ""."""
-    lines = [MarkdownLine(line + n, raw, "text") for n, raw in enumerate(text.strip().split("\n"))]
-    draft = _parse_item(_Item(lines[0].text, lines[0], file_name, lines[1:]))
+    raw = enumerate(text.strip().split("\n"), line)
+    lines = [MarkdownLine(file_name, number, one, "text") for number, one in raw]
+    draft = _parse_item(_Item(lines[0].text, lines[0], lines[1:]))
     return _to_criterion(draft, draft.id)
 
 
@@ -154,7 +155,6 @@ class _Item(Struct):
 
     head: str
     line: MarkdownLine
-    file_name: str
     more: list[MarkdownLine] = field(default_factory=list)
 
 
@@ -170,7 +170,7 @@ class _Draft(Struct):
     strays: list[MarkdownLine]
 
 
-def _items(text: str, file_name: str, first_line: int, *, boxes: bool) -> Iterator[_Item]:
+def _items(lines: Sequence[MarkdownLine], language: str, *, boxes: bool) -> Iterator[_Item]:
     """Yield the items of all sections in order; a section without items is an error.
 
     If there is no section and `boxes` is set, yield all unticked check boxes instead.
@@ -181,7 +181,6 @@ def _items(text: str, file_name: str, first_line: int, *, boxes: bool) -> Iterat
     other: list[MarkdownLine] = []
     """The current heading that opens no section, and the lines under it."""
     others: list[list[MarkdownLine]] = []
-    lines = list(lines_of(text, first_line))
     for line in lines:
         if line.kind == "heading" and (opened is None or line.level <= level):
             others.append(other)
@@ -194,16 +193,14 @@ def _items(text: str, file_name: str, first_line: int, *, boxes: bool) -> Iterat
         else:
             other.append(line)
     for lost in [*others, other]:
-        _refuse_lost(lost, file_name, detect_language(text), boxes=boxes and not sections)
+        _refuse_lost(lost, language, boxes=boxes and not sections)
     for heading, section in sections:
-        yield from _section_items(heading, section, file_name)
+        yield from _section_items(heading, section)
     if boxes and not sections:
-        yield from _list_items(lines, file_name, is_item=_TO_DO)
+        yield from _list_items(lines, is_item=_TO_DO)
 
 
-def _refuse_lost(
-    lines: Sequence[MarkdownLine], file_name: str, language: str, *, boxes: bool
-) -> None:
+def _refuse_lost(lines: Sequence[MarkdownLine], language: str, *, boxes: bool) -> None:
     """Raise UsageError (`lost-criteria`) for criteria in a place where none are read.
 
     With `boxes` the unticked check boxes are read wherever they stand.
@@ -225,7 +222,7 @@ def _refuse_lost(
         else:
             inside = inside and line.kind == "blank"
     known = HEADINGS_OF["ja" if heading and has_japanese(heading.title) else language]
-    refuse_lost(heading, checks, items, HEADINGS, known, file_name)
+    refuse_lost(heading, checks, items, HEADINGS, known)
 
 
 def _has_check(masked: str, *, own_line: bool) -> bool:
@@ -235,23 +232,19 @@ def _has_check(masked: str, *, own_line: bool) -> bool:
     return (match is not None and "`" in match[1]) or bool(match and _FILE.search(match[1]))
 
 
-def _section_items(
-    opened: MarkdownLine, section: Sequence[MarkdownLine], file_name: str
-) -> list[_Item]:
-    items = _list_items(section, file_name)
+def _section_items(opened: MarkdownLine, section: Sequence[MarkdownLine]) -> list[_Item]:
+    items = _list_items(section)
     if not items:
-        raise _error(
+        raise opened.error(
             EmptyCriteria,
             f'"{opened.title}" has no list: nothing says when it is done.',
-            file_name,
-            opened,
             "write below it, for instance: - [ ] The total counts every piece (check: `COMMAND`)",
         )
     return items
 
 
 def _list_items(
-    section: Iterable[MarkdownLine], file_name: str, *, is_item: re.Pattern[str] | None = None
+    section: Iterable[MarkdownLine], *, is_item: re.Pattern[str] | None = None
 ) -> list[_Item]:
     """Return the items of lists, with the lines indented below them, except check boxes of their
     own.
@@ -263,11 +256,9 @@ def _list_items(
     base, blank = 0, False
     for line in section:
         if len(line.text) > MAX_LINE and line.kind == "text":
-            raise _error(
+            raise line.error(
                 FileTooLarge,
                 f"a criterion's line has more than {MAX_LINE} characters.",
-                file_name,
-                line,
                 "say in one line when it is met; what else is wanted goes into the text above",
             )
         match = _BULLET.match(mask(line.text)) if line.kind == "text" else None
@@ -278,14 +269,12 @@ def _list_items(
             base = line.indent if current is None else min(base, line.indent)
             current = None
             if is_item is None or is_item.match(text):
-                current = _Item(text, line, file_name)
+                current = _Item(text, line)
                 items.append(current)
             if len(items) > MAX_CRITERIA:
-                raise _error(
+                raise line.error(
                     FileTooLarge,
                     f"more than {MAX_CRITERIA} criteria.",
-                    file_name,
-                    line,
                     "make several PRDs of it, or have one test command decide many of them",
                 )
         elif current and line.kind != "comment":
@@ -317,9 +306,7 @@ def _parse_item(item: _Item) -> _Draft:
     for line in item.more:
         _read_continuation(line, draft)
     if not draft.description:
-        raise _error(
-            EmptyCriteria, "a criterion has no text.", item.file_name, item.line, "- [ ] …"
-        )
+        raise item.line.error(EmptyCriteria, "a criterion has no text.", "- [ ] …")
     return draft
 
 
@@ -347,9 +334,9 @@ def _strip_marks(text: str, line: MarkdownLine, draft: _Draft, *, alone: bool = 
         else:
             break
         text = text[: match.start()].rstrip()
-    refuse_near_check(text, line, draft.item.file_name, alone=alone)
+    refuse_near_check(text, line, alone=alone)
     if not alone:
-        refuse_near_optional(text, line, draft.item.file_name)
+        refuse_near_optional(text, line)
     if _CHECK_STRAY.search(mask(text)):
         draft.strays.append(line)
     return text
@@ -363,12 +350,8 @@ def _assign_ids(ids: list[str], drafts: Sequence[_Draft], written: int) -> list[
             continue
         if id_.casefold() in taken and index >= written:
             draft = drafts[index - written]
-            raise _error(
-                DuplicateId,
-                f"the id {id_} is used twice.",
-                draft.item.file_name,
-                draft.item.line,
-                "give it another id, or none",
+            raise draft.item.line.error(
+                DuplicateId, f"the id {id_} is used twice.", "give it another id, or none"
             )
         taken.add(id_.casefold())
     n = 1
@@ -386,22 +369,18 @@ def _assign_ids(ids: list[str], drafts: Sequence[_Draft], written: int) -> list[
 def _to_criterion(draft: _Draft, id_: str) -> CriterionSpec:
     item, name = draft.item, id_ or "this criterion"
     if len(draft.checks) > 1:
-        raise _error(
+        raise draft.checks[1][1].error(
             BadCheck,
             f"{name} has more than one check.",
-            item.file_name,
-            draft.checks[1][1],
             "join the commands with &&, or write two criteria",
         )
     if draft.strays:
-        raise _error(
+        raise draft.strays[0].error(
             BadCheck,
             f"the check of {name} is neither in parentheses at the end nor on its own line.",
-            item.file_name,
-            draft.strays[0],
             "write it last: (check: `COMMAND`)",
         )
-    check = _read_check(*draft.checks[0], name, item.file_name) if draft.checks else None
+    check = _read_check(*draft.checks[0], name) if draft.checks else None
     if check is None and _TESTS_PASS.fullmatch(draft.description.strip(" .。!")):
         check = Check(kind="test")
     return CriterionSpec(
@@ -414,7 +393,7 @@ def _to_criterion(draft: _Draft, id_: str) -> CriterionSpec:
     )
 
 
-def _read_check(text: str, line: MarkdownLine, name: str, file_name: str) -> Check:
+def _read_check(text: str, line: MarkdownLine, name: str) -> Check:
     text = text.strip().rstrip(".。")
     masked = mask(text)
     if match := _COMMAND.fullmatch(masked):
@@ -427,11 +406,9 @@ def _read_check(text: str, line: MarkdownLine, name: str, file_name: str) -> Che
         path = text[slice(*match.span("span" if match["span"] else "bare"))].strip()
         group = next(g for g in ("quoted", "curly", "corner", "code") if match[g] is not None)
         if posixpath.isabs(path) or posixpath.normpath(path).startswith(".."):
-            raise _error(
+            raise line.error(
                 FileOutside,
                 f"the check of {name} names {path}, which is no file of the repository.",
-                file_name,
-                line,
                 "write the path from the root of the repository; or check: `COMMAND`, which may"
                 " look at other places",
             )
@@ -442,9 +419,7 @@ def _read_check(text: str, line: MarkdownLine, name: str, file_name: str) -> Che
     else:
         problem, plain = f"the check of {name} has no command in backticks.", text
     forms = 'check: `COMMAND`, check: test `NAME`, check: file PATH contains "TEXT"'
-    raise _error(
-        BadCheck, problem, file_name, line, f"check: `{plain}`" if plain else f"one of {forms}"
-    )
+    raise line.error(BadCheck, problem, f"check: `{plain}`" if plain else f"one of {forms}")
 
 
 def _dedent(lines: list[str]) -> str:
@@ -452,14 +427,3 @@ def _dedent(lines: list[str]) -> str:
     margins = [len(line) - len(line.lstrip(" ")) for line in full if line.strip()]
     margin = min(margins, default=0)
     return "\n".join(line[margin:].rstrip() for line in full).strip("\n")
-
-
-def _error(
-    error: type[UsageError], message: str, file_name: str, line: MarkdownLine, remedy: str
-) -> UsageError:
-    return error(
-        message,
-        path=f"{file_name}:{line.number}",
-        source_line=line.text.strip()[:200],
-        remedy=remedy,
-    )

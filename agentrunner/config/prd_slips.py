@@ -36,7 +36,7 @@ _CODE = lazy_regex(r"(?:test\s+|file\s+)?`", re.IGNORECASE)
 _CHECKS = ("check", "確認", "検証")
 
 
-def refuse_near_check(text: str, line: MarkdownLine, file_name: str, *, alone: bool) -> None:
+def refuse_near_check(text: str, line: MarkdownLine, *, alone: bool) -> None:
     """Raise UsageError (`bad-check`) for something meant as a check that is none.
 
     `alone` means that the text is a line of its own, where prose with a colon is common.
@@ -55,25 +55,18 @@ def refuse_near_check(text: str, line: MarkdownLine, file_name: str, *, alone: b
         message = f'"{match[1].strip()}" without a colon makes no check.'
     else:
         return
-    raise BadCheck(
-        message,
-        path=f"{file_name}:{line.number}",
-        source_line=line.text.strip()[:200],
-        remedy="write (check: `COMMAND`) or (check: test `NAME`)",
-    )
+    remedy = "write (check: `COMMAND`) or (check: test `NAME`)"
+    raise line.error(BadCheck, message, remedy)
 
 
-def refuse_near_optional(text: str, line: MarkdownLine, file_name: str) -> None:
+def refuse_near_optional(text: str, line: MarkdownLine) -> None:
     """Raise UsageError (`bad-check`) for a mistyped `(optional)`, which would leave it critical."""
     for match in _ALONE.finditer(mask(text.strip()).rstrip(".。 ")):
         word = (match[1] or match[2]).casefold()
         if SequenceMatcher(None, word, "optional").ratio() >= _OPTIONAL_ALIKE:
-            raise BadCheck(
-                f'"({match[1] or match[2]})" makes nothing optional; the word is "optional".',
-                path=f"{file_name}:{line.number}",
-                source_line=line.text.strip()[:200],
-                remedy="write (optional)",
-            )
+            word = match[1] or match[2]
+            message = f'"({word})" makes nothing optional; the word is "optional".'
+            raise line.error(BadCheck, message, "write (optional)")
 
 
 def _means_check(word: str, *, code: bool) -> bool:
@@ -91,7 +84,6 @@ def refuse_lost(
     items: bool,
     known: Iterable[str],
     named: Sequence[str],
-    file_name: str,
 ) -> None:
     """Raise UsageError (`lost-criteria`) for a section that holds criteria but is not read.
 
@@ -109,12 +101,8 @@ def refuse_lost(
         if heading is not None and near
         else f"a check stands {under}, where no criteria are read: it would be lost."
     )
-    raise LostCriteria(
-        message,
-        path=f"{file_name}:{line.number}",
-        source_line=line.text.strip()[:200],
-        remedy=f"name the heading {_listed([near] if near else named)}",
-    )
+    remedy = f"name the heading {_listed([near] if near else named)}"
+    raise line.error(LostCriteria, message, remedy)
 
 
 def _listed(headings: Sequence[str]) -> str:

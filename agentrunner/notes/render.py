@@ -23,6 +23,7 @@ from agentrunner.config.markdown import Language
 from agentrunner.errors.runs import BadNoteTemplate
 from agentrunner.notes import markdown
 from agentrunner.notes.note_model import Label, Line, NoteView, TestFacts, next_step_of
+from agentrunner.text.yaml_events import LOADER
 
 MAX_BYTES = 1024 * 1024 - 1
 TOP_LINES = 40
@@ -155,7 +156,9 @@ _ESCAPES: Mapping[str, Callable[[Any], Markup]] = {
 
 @functools.cache
 def _phrases(language: Language) -> Mapping[str, str | Mapping[str, str]]:
-    phrases: dict[str, str | Mapping[str, str]] = yaml.safe_load(_resource(f"{language}.yaml"))
+    phrases: dict[str, str | Mapping[str, str]] = yaml.load(
+        _resource(f"{language}.yaml"), Loader=LOADER
+    )
     return phrases
 
 

@@ -83,9 +83,7 @@ class ChatPlanner:
         bare = urlsplit(meta.base_url).hostname if meta.base_url else ""
         self._limits = limits_of(meta, environ, bare or "")
         self._near = is_near(bare or "")
-        self._schema = AskedSchema(near=self._near)
-        if reply_format(spec) != "json":
-            self._schema.constraint = "none"
+        self._schema = AskedSchema(near=self._near, form=reply_format(spec))
         self._streams = True
         """True until the provider turns out to have no stream."""
         self._secrets = _secrets_of(self._provider, environ)

@@ -23,8 +23,9 @@ class AskedSchema:
     narrowest one. A provider reads the schema before all else, so it should stay the same.
     """
 
-    def __init__(self, *, near: bool) -> None:
-        self.constraint: Constraint = "task" if near else "run"
+    def __init__(self, *, near: bool, form: str = "json") -> None:
+        """`form` is that of replies; only JSON has a schema."""
+        self.constraint: Constraint = "none" if form != "json" else "task" if near else "run"
 
     def of(self, request: PlannerRequest) -> Constraint:
         """Return the constraint for a request, the next simpler one if it has no such schema."""

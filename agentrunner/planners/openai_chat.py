@@ -99,9 +99,7 @@ class OpenAIChatPlanner:
                 "--planner checklist, which needs no model",
                 nothing_spent=True,
             )
-        self._schema = AskedSchema(near=self._endpoint.near)
-        if reply_format(spec) != "json":
-            self._schema.constraint = "none"
+        self._schema = AskedSchema(near=self._endpoint.near, form=reply_format(spec))
         # On a cassette an answer is one piece.
         self._streams: Streaming = "no" if cassette.used else "counted"
         self._chat: ChatOpenAI | None = None

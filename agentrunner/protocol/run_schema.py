@@ -12,8 +12,8 @@ import json
 from dataclasses import replace
 from functools import lru_cache
 
-from agentrunner.protocol.message import VERSION, MessageType
-from agentrunner.protocol.schema import Choices, message_schema
+from agentrunner.protocol.message import MessageType
+from agentrunner.protocol.schema import Choices, message_schema, wrapped
 from agentrunner.protocol.schema_parts import Schema
 
 MESSAGES: tuple[MessageType, ...] = ("plan_task", "next_action", "completion_assessment")
@@ -38,15 +38,4 @@ def _run_schema(choices: Choices | None, *, looks: bool) -> str:
     payloads = [
         message_schema(type_, choices, looks=looks)["properties"]["payload"] for type_ in MESSAGES
     ]
-    properties: Schema = {
-        "type": {"type": "string", "enum": list(MESSAGES)},
-        "version": {"type": "integer", "enum": [VERSION]},
-        "payload": {"anyOf": payloads},
-    }
-    schema = {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-    return json.dumps(schema)
+    return json.dumps(wrapped(MESSAGES, {"anyOf": payloads}))

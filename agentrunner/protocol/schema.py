@@ -66,8 +66,9 @@ def _check_of(kind: str) -> Schema:
     return _BY_KIND.get(kind) or closed(kind=one_of(kind), file=LINE, test_name=MAYBE_LINE)
 
 
+KINDS = tuple(kind for kind in CHECK_KINDS if kind != "diff")
 _CHECK = closed(
-    kind=one_of(*(kind for kind in CHECK_KINDS if kind != "diff")),
+    kind=one_of(*KINDS),
     run=MAYBE_LINE,
     path=MAYBE_LINE,
     exists=nullable(BOOL),
@@ -163,7 +164,6 @@ class Choices:
     """For a conversation: what the plan has."""
 
 
-KINDS = tuple(kind for kind in CHECK_KINDS if kind != "diff")
 _LOOK = closed(
     **dict.fromkeys((*FORMS, "in"), LINE),
     **dict.fromkeys(("from", "to"), WHOLE),
@@ -196,29 +196,24 @@ def message_schema(
 @lru_cache(maxsize=32)
 def _message_schema(type_: MessageType, choices: Choices | None, *, looks: bool) -> str:
     """The schema as JSON, cached: one call needs five schemas, mostly those of the call before."""
-    return json.dumps(_build_schema(type_, choices, looks=looks))
-
-
-def _build_schema(
-    type: MessageType,  # noqa: A002 - the protocol's own word
-    choices: Choices | None,
-    *,
-    looks: bool,
-) -> Schema:
-    payload = copy.deepcopy(_PAYLOADS[type])
-    if choices is not None and type in _NARROW:
-        _NARROW[type](payload, choices)
+    payload = copy.deepcopy(_PAYLOADS[type_])
+    if choices is not None:
+        _NARROW[type_](payload, choices)
     if looks:
-        forms = _LOOKS_OF_PLANS if type in _ABOUT_PLANS else _LOOKS
+        forms = _LOOKS_OF_PLANS if type_ in _ABOUT_PLANS else _LOOKS
         plain = choices is None or choices.whole_run
         look = _LOOK if plain else {"anyOf": forms}
         payload["properties"]["looks"] = copy.deepcopy(list_of(look, AT_ONCE))
         payload["required"].append("looks")
-    if type == "next_action" and choices is not None and not choices.whole_run:
+    if type_ == "next_action" and choices is not None and not choices.whole_run:
         payload = _split_by_action(payload, may_complete=choices.may_complete)
-    return closed(
-        type=one_of(type), version={"type": "integer", "enum": [VERSION]}, payload=payload
-    )
+    return json.dumps(wrapped([type_], payload))
+
+
+def wrapped(types: Sequence[MessageType], payload: Schema) -> Schema:
+    """Return the schema of a message of one of these types around its payload."""
+    version = {"type": "integer", "enum": [VERSION]}
+    return closed(type=one_of(*types), version=version, payload=payload)
 
 
 def _narrow_action(payload: Schema, choices: Choices) -> None:

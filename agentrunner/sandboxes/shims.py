@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agentrunner.sandboxes.deny import holds
+
 _PYENV_LIKE = {
     "pyenv": ("PYENV_VERSION", ".python-version"),
     "rbenv": ("RBENV_VERSION", ".ruby-version"),
@@ -89,7 +91,7 @@ class Managers:
     def root_of(self, file: Path) -> Path | None:
         """Return the root of the installation that contains `file`, by the managers' layouts."""
         for base, depth in self.installations:
-            if file.is_relative_to(base):
+            if holds(base, file):
                 parts = file.relative_to(base).parts
                 if len(parts) > depth:
                     # npm's @scope/name counts as one level.

@@ -19,6 +19,7 @@ from agentrunner.config.spec import Check
 from agentrunner.engine.resources import first_words
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.proposal import Proposal
+from agentrunner.plans.schedule import with_dependencies
 from agentrunner.protocol import NextAction
 from agentrunner.protocol.messages import Action
 from agentrunner.state.run_state import Assessment, Criterion
@@ -227,7 +228,8 @@ class ProposalRule(SceneRule):
             firsts = {name for name, text in texts.items() if _has(text, first)}
             later = [name for name, text in texts.items() if _has(text, second)]
             apart = [name for name in later if name not in firsts]
-            if not any(firsts & _all_before(plan, name) for name in apart or later):
+            behind = (plan.design_of(name).dependencies for name in apart or later)
+            if not any(firsts & with_dependencies(plan, names) for names in behind):
                 yield f"nothing with {second[0]} waits for what has {first[0]}"
 
 
@@ -278,15 +280,3 @@ def _criterion_text(one: Criterion) -> str:
 def _task_text(plan: Plan, name: str) -> str:
     design = plan.design_of(name)
     return "\n".join([design.title, design.description, *design.acceptance_criteria])
-
-
-def _all_before(plan: Plan, name: str) -> set[str]:
-    """Return all tasks that must be done before this one, directly or indirectly."""
-    found: set[str] = set()
-    todo = [name]
-    while todo:
-        for other in plan.design_of(todo.pop()).dependencies:
-            if other not in found and other in plan.tasks:
-                found.add(other)
-                todo.append(other)
-    return found

@@ -253,14 +253,17 @@ def _has_same_exit(measured: Measured, plain: Measured) -> bool:
     return measured.results is not None and measured.ran.exit_code == plain.ran.exit_code
 
 
-def _write(folder: Path, files: Mapping[str, str]) -> None:
+def _write(folder: Path, files: Mapping[str, str | bytes]) -> None:
     make_private(folder)
     # The sandbox may run as the repository's owner, who is not us. The folders above are closed to
     # others.
     folder.chmod(0o777)
-    for name, text in files.items():
+    for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            path.write_text(content, encoding="utf-8")
         with suppress(OSError):
             path.chmod(0o644)

@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -47,15 +48,21 @@ def _link(source: str, target: str) -> None:
         shutil.copy2(source, target)
 
 
-def begin_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let runs in this process begin with byte code of what all of them import."""
-    warm = DecisionSandbox.warm
+def warmed(
+    byte_code: Callable[[], Path], warm: Callable[[DecisionSandbox], None] = DecisionSandbox.warm
+) -> Callable[[DecisionSandbox], None]:
+    """`DecisionSandbox.warm`, with the byte code of that folder to begin with."""
 
-    def warmed(sandbox: DecisionSandbox) -> None:
+    def warm_with_it(sandbox: DecisionSandbox) -> None:
         new = not sandbox._byte_code.exists()
         warm(sandbox)
         if new:
             place = sandbox._byte_code
-            shutil.copytree(compiled(), place, dirs_exist_ok=True, copy_function=_link)
+            shutil.copytree(byte_code(), place, dirs_exist_ok=True, copy_function=_link)
 
-    monkeypatch.setattr(DecisionSandbox, "warm", warmed)
+    return warm_with_it
+
+
+def begin_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let runs in this process begin with byte code of what all of them import."""
+    monkeypatch.setattr(DecisionSandbox, "warm", warmed(compiled))

@@ -24,6 +24,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.kit.byte_code import compiled
+
 ROOT = Path(__file__).resolve().parents[2]
 LOCALE = "C.UTF-8"
 """What the server and all its commands read and write in."""
@@ -132,7 +134,7 @@ def server() -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.kit.warm_server", str(theirs.fileno())],
+            [sys.executable, "-m", "tests.kit.warm_server", str(theirs.fileno()), compiled()],
             cwd=ROOT,
             env={**os.environ, "LC_ALL": LOCALE},
             stdin=subprocess.DEVNULL,

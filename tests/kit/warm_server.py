@@ -1,9 +1,10 @@
 """The server of `warm`: it imports AgentRunner and plays a run once; each command is a fork of it.
 
-    python -m tests.kit.warm_server DESCRIPTOR
+    python -m tests.kit.warm_server DESCRIPTOR BYTE_CODE
 
 What a process compiles and makes at its first run, regular expressions, templates of notes and
 models, is half of the CPU of a command; so the server has a run behind it when it begins to serve.
+Runs begin with the byte code of that folder (`byte_code`).
 
 Each packet on the socket is an order in JSON, with four descriptors: the three streams, and a
 socket for two numbers of 8 bytes: the pid, and how it ended, as os.waitpid says it. In the fork
@@ -150,9 +151,14 @@ def become(order: dict[str, Any]) -> None:
 
 def main() -> None:
     """Serve until the socket ends."""
+    from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox
+    from tests.kit.byte_code import warmed
+
     for name in PRELOADED:
         importlib.import_module(name)
     play_a_run()
+    byte_code = Path(sys.argv[2])
+    DecisionSandbox.warm = warmed(lambda: byte_code)  # type: ignore[assignment, method-assign]
     if threading.active_count() > 1:
         raise RuntimeError(f"a fork would lose threads: {threading.enumerate()}")
     gc.collect()

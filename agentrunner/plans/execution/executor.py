@@ -36,7 +36,6 @@ from agentrunner.plans.execution.waiting_questions import waiting_questions
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.store import PlanStore
 from agentrunner.results import PlanQuestionEntry, PlanResult, PlanUsage, Problem
-from agentrunner.state.lifecycle import TaskState
 from agentrunner.storage.events import Event
 from agentrunner.storage.index import RunIndex
 from agentrunner.storage.locks import me
@@ -66,8 +65,7 @@ class StoreInbox:
     def answered(self, questions: Collection[int]) -> set[int]:
         """Return those of the questions that need no answer any more."""
         known = {q.id for q in self._store.questions() if q.answer is not None}
-        complete = {row.run_id for row in self._index.runs() if row.state == TaskState.COMPLETE}
-        known |= accepted_apart(self._task_runs.all(), complete)
+        known |= accepted_apart(self._task_runs.all(), self._index)
         return known.intersection(questions)
 
 

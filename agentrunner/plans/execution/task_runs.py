@@ -6,12 +6,14 @@ A task has one run, and one more each time its work could not be merged.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from agentrunner.errors import CheckpointCorrupt
+from agentrunner.state.lifecycle import TaskState
+from agentrunner.storage.index import RunIndex
 from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import make_private, write_private
 
@@ -61,11 +63,9 @@ class TaskRun:
     """Those of them that a person agreed to."""
 
 
-def accepted_apart(task_runs: Iterable[TaskRun], complete: Collection[str]) -> set[int]:
-    """Return the questions about runs that are COMPLETE by now, as a person accepted them.
-
-    `complete` are the ids of such runs.
-    """
+def accepted_apart(task_runs: Iterable[TaskRun], index: RunIndex) -> set[int]:
+    """Return the questions about runs that are COMPLETE by now, as a person accepted them."""
+    complete = {row.run_id for row in index.runs() if row.state == TaskState.COMPLETE}
     return {
         run.question
         for run in task_runs

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from agentrunner.plans.execution.task_runs import TaskRunStore, accepted_apart
 from agentrunner.plans.store import BUDGET, OpenQuestion, PlanStore
-from agentrunner.state.lifecycle import TaskState
 from agentrunner.storage.index import RunIndex
 from agentrunner.storage.plan_folder import PlanFolder
 
@@ -21,7 +20,5 @@ def waiting_questions(store: PlanStore) -> list[OpenQuestion]:
     asked = [q for q in store.questions() if q.answer is None and q.task_id in about]
     if not any(q.task_id in plan.tasks for q in asked):
         return asked
-    rows = RunIndex(folder.state_dir).runs()
-    complete = {row.run_id for row in rows if row.state == TaskState.COMPLETE}
-    accepted = accepted_apart(TaskRunStore(folder).all(), complete)
+    accepted = accepted_apart(TaskRunStore(folder).all(), RunIndex(folder.state_dir))
     return [q for q in asked if q.id not in accepted]

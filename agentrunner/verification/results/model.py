@@ -140,8 +140,8 @@ class Instrumented(Struct, frozen=True):
     """Joined to the sandbox's own: folders in PYTHONPATH and PATH come before those that exist,
     options in NODE_OPTIONS, PYTEST_ADDOPTS and the like after them. `registry.instrument` turns
     these variables into shell text, and leaves nothing here."""
-    files: Mapping[str, str] = field(default_factory=dict)
-    """Reporter files to write below `place` before the command starts: relative path to text."""
+    files: Mapping[str, str | bytes] = field(default_factory=dict)
+    """Reporter files to write below `place` before the command starts, by relative path."""
     after: str = ""
     """Shell text that collects reports after the command has ended; its exit code is not used."""
 

@@ -84,7 +84,7 @@ def instrument(shell: str, cwd: str, read: ReadFile, place: str, means: int = 0)
     if not readers:
         return Instrumented(shell)
     env: dict[str, str] = {}
-    files: dict[str, str] = {}
+    files: dict[str, str | bytes] = {}
     after: list[str] = []
     for reader in readers:
         instrumented = reader.instrument(shell, cwd, read, place, _index_of_means(reader, means))

@@ -29,6 +29,13 @@ def store(repo: Path, tmp_path: Path) -> CloneStore:
     return CloneStore(tmp_path / "clone.git", repo)
 
 
+def work(store: CloneStore, place: Path) -> tuple[str, Path]:
+    """The head, and a folder that is at it."""
+    head, folder = store.fetch(), place / "work"
+    store.check_out(folder, head)
+    return head, folder
+
+
 def commit(store: CloneStore, folder: Path, parent: str, *paths: str) -> str:
     return store.commit(folder, paths, parents=(parent,), message="m\n", author=WHO, at=AT)
 
@@ -38,10 +45,8 @@ def test_a_folder_is_at_the_head_and_the_checkout_stays_as_it_is(
 ) -> None:
     (repo / "b.txt").write_text("edited\n")
     before = sorted(path.name for path in (repo / ".git").rglob("*"))
-    head = store.fetch()
+    head, folder = work(store, tmp_path)
     assert head == git(repo, "rev-parse", "HEAD").strip()
-    folder = tmp_path / "work"
-    store.check_out(folder, head)
     assert (folder / "b.txt").read_text() == "b\n"
     assert git(folder, "status", "--porcelain") == ""
     assert git(folder, "log", "--format=%s") == "first\n"
@@ -66,8 +71,7 @@ def test_what_is_not_committed_can_be_taken_along(
     (repo / "new" / "c.txt").write_text("c")
     (repo / "new" / "c.txt").chmod(0o755)
     (repo / "link").symlink_to("/etc/passwd")
-    folder = tmp_path / "work"
-    store.check_out(folder, store.fetch())
+    _, folder = work(store, tmp_path)
     store.carry_over(folder, ["a.txt", "new/c.txt", "link"])
     assert not (folder / "a.txt").exists()
     assert (folder / "new" / "c.txt").stat().st_mode & 0o111
@@ -85,8 +89,7 @@ def test_a_link_in_the_commit_is_not_written_through(
     (repo / "dir").unlink()
     (repo / "dir").mkdir()
     (repo / "dir" / "x").write_text("x")
-    folder = tmp_path / "work"
-    store.check_out(folder, store.fetch())
+    _, folder = work(store, tmp_path)
     store.carry_over(folder, ["dir", "dir/x"])
     assert list(outside.iterdir()) == []
     assert (folder / "dir" / "x").read_text() == "x"
@@ -95,9 +98,7 @@ def test_a_link_in_the_commit_is_not_written_through(
 def test_a_commit_holds_the_named_files_and_nothing_behind_a_link(
     store: CloneStore, tmp_path: Path
 ) -> None:
-    head = store.fetch()
-    folder = tmp_path / "work"
-    store.check_out(folder, head)
+    head, folder = work(store, tmp_path)
     (folder / "a.txt").write_text("changed\n")
     (folder / "b.txt").unlink()
     write(folder, {"tool": "#!/bin/sh\n"})
@@ -115,9 +116,7 @@ def test_a_commit_holds_the_named_files_and_nothing_behind_a_link(
 
 def test_nothing_that_a_worker_planted_is_run(store: CloneStore, tmp_path: Path) -> None:
     canary = tmp_path / "canary"
-    head = store.fetch()
-    folder = tmp_path / "work"
-    store.check_out(folder, head)
+    head, folder = work(store, tmp_path)
     (folder / ".gitattributes").write_text("* filter=evil diff=evil merge=evil\n")
     run = f"touch {canary}"
     evil = f'[filter "evil"]\n clean = {run}\n smudge = {run}\n[core]\n fsmonitor = {run}\n'
@@ -163,9 +162,7 @@ def test_merges_name_what_both_changed(store: CloneStore, tmp_path: Path) -> Non
 def test_a_branch_is_put_into_the_repository_and_never_over_anothers(
     store: CloneStore, repo: Path, tmp_path: Path
 ) -> None:
-    head = store.fetch()
-    folder = tmp_path / "work"
-    store.check_out(folder, head)
+    head, folder = work(store, tmp_path)
     (folder / "a.txt").write_text("changed\n")
     made = commit(store, folder, head, "a.txt")
     store.publish(made, "agentrunner/shop")
@@ -232,8 +229,7 @@ def test_no_setting_of_the_repository_that_names_a_command_is_obeyed(
     write(hooks, {"reference-transaction": f"#!/bin/sh\ntouch {mark}\n"})
     with (repo / ".git" / "config").open("a") as config:
         config.write(settings.format(mark=mark, hooks=hooks))
-    head, folder = store.fetch(), tmp_path / "work"
-    store.check_out(folder, head)
+    head, folder = work(store, tmp_path)
     (folder / "a.txt").write_text("done\n")
     made = commit(store, folder, head, "a.txt")
     store.publish(made, "result")
@@ -246,8 +242,7 @@ def test_what_is_given_is_readable_for_whom_the_repository_is(
     store: CloneStore, repo: Path, tmp_path: Path
 ) -> None:
     git(repo, "config", "core.sharedRepository", "group")
-    head, folder = store.fetch(), tmp_path / "work"
-    store.check_out(folder, head)
+    head, folder = work(store, tmp_path)
     (folder / "a.txt").write_text("done\n")
     made = commit(store, folder, head, "a.txt")
     store.publish(made, "result")
@@ -263,8 +258,7 @@ def test_a_commit_has_the_line_ends_and_encodings_that_attributes_say(
     (repo / "x.bat").write_bytes(b"one\r\ntwo\r\n")
     git(repo, "add", "-A")
     git(repo, "commit", "-qm", "attributes")
-    head, folder = store.fetch(), tmp_path / "work"
-    store.check_out(folder, head)
+    head, folder = work(store, tmp_path)
     (folder / "x.bat").write_bytes((folder / "x.bat").read_bytes() + b"three\r\n")
     (folder / "sub").mkdir()
     (folder / "sub" / ".gitattributes").write_text("*.u text working-tree-encoding=UTF-16\n")
@@ -282,8 +276,7 @@ def test_what_is_taken_along_is_not_all_in_memory_at_once(
     names = [f"{number}.bin" for number in range(8)]
     for name in names:
         (repo / name).write_bytes(bytes(4 << 20))
-    folder = tmp_path / "work"
-    store.check_out(folder, store.fetch())
+    _, folder = work(store, tmp_path)
     tracemalloc.start()
     try:
         store.carry_over(folder, names)
@@ -301,8 +294,7 @@ def test_no_file_takes_the_place_of_a_submodule(
     head = git(repo, "rev-parse", "HEAD").strip()
     git(repo, "update-index", "--add", "--cacheinfo", f"160000,{head},lib")
     git(repo, "commit", "-qm", "with a submodule")
-    folder = tmp_path / "work"
-    store.check_out(folder, store.fetch())
+    _, folder = work(store, tmp_path)
     (folder / "lib").rmdir()
     (folder / path).parent.mkdir(exist_ok=True)
     (folder / path).write_text("new\n")
@@ -343,8 +335,7 @@ def test_a_repository_whose_hash_is_sha256_is_worked_on_as_any(tmp_path: Path) -
     git(place, "add", "-A")
     git(place, "commit", "-qm", "first")
     store = CloneStore(tmp_path / "clone.git", place)
-    head, folder = store.fetch(), tmp_path / "work"
-    store.check_out(folder, head)
+    head, folder = work(store, tmp_path)
     (folder / "a.txt").write_text("two\n")
     (folder / "b.txt").unlink()
     made = commit(store, folder, head, "a.txt", "b.txt")

@@ -47,20 +47,6 @@ def test_its_lines_as_facts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stream", "outcome"),
-    [
-        ("aider-401.txt", "auth"),
-        ("aider-404.txt", "model"),
-        ("aider-context.txt", "context"),
-    ],
-)
-def test_an_error_exits_with_0_and_is_no_success(stream: str, outcome: str) -> None:
-    reading, came = read(KIND, stream, 0)
-    assert not reading.completed
-    assert came.outcome == outcome, came.error
-
-
-@pytest.mark.parametrize(
     ("stream", "outcome"), [("aider-429.txt", "rate_limit"), ("aider-500.txt", "server")]
 )
 def test_a_storm_is_of_what_it_says(stream: str, outcome: str) -> None:

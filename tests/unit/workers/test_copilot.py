@@ -5,12 +5,10 @@ from __future__ import annotations
 import platform
 from pathlib import Path
 
-import pytest
-
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.workers.base import CommandRun
 from agentrunner.workers.copilot import CopilotWorker
-from tests.kit.readings import HOME, STREAMS, adapter, command, cut, read
+from tests.kit.readings import HOME, STREAMS, adapter, command, read
 
 KIND = "copilot-cli"
 
@@ -71,22 +69,6 @@ def test_the_live_view() -> None:
     assert events[1].fields == {"path": "/task/repo/hello.py", "change": "add"}
 
 
-@pytest.mark.parametrize(
-    ("stream", "outcome"),
-    [
-        ("copilot-401.jsonl", "auth"),
-        ("copilot-404.jsonl", "model"),
-        ("copilot-context.jsonl", "context"),
-        ("copilot-500.jsonl", "server"),
-        ("copilot-garbage.jsonl", "protocol"),
-    ],
-)
-def test_what_went_wrong(stream: str, outcome: str) -> None:
-    reading, came = read(KIND, stream, 1)
-    assert not reading.completed
-    assert came.outcome == outcome, came.error
-
-
 def test_a_spent_quota_that_it_sleeps_for() -> None:
     reading, came = read(KIND, "copilot-429.jsonl", None, outcome="retry_storm")
     assert came.outcome == "rate_limit"
@@ -97,19 +79,3 @@ def test_denied_tools_end_with_exit_0_and_are_no_success() -> None:
     reading, came = read(KIND, "copilot-denied.jsonl", 0)
     assert reading.denied == ("create", "bash")
     assert came.outcome == "denied"
-
-
-def test_interrupted_it_writes_a_good_result_and_is_no_success() -> None:
-    reading, came = read(KIND, "copilot-stream.jsonl", 0, outcome="interrupted", changed=1)
-    assert not reading.completed and came.outcome == "interrupted"
-
-
-def test_without_its_last_event_it_was_interrupted(tmp_path: Path) -> None:
-    stream = cut(tmp_path, "copilot-stream.jsonl", 1)
-    assert read(KIND, stream, changed=1)[1].outcome == "interrupted"
-
-
-def test_a_lost_session(tmp_path: Path) -> None:
-    said = tmp_path / "stderr"
-    said.write_text("Error: No session, task, or name matched 'bb250360'.\n")
-    assert read(KIND, "none", 1, stderr=str(said))[0].session_lost

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
-
-import pytest
 
 from agentrunner.workers.base import CommandRun
-from tests.kit.readings import HOME, STREAMS, adapter, command, cut, read
+from tests.kit.readings import HOME, STREAMS, adapter, command, read
 
 KIND = "gemini-cli"
 
@@ -67,38 +64,9 @@ def test_the_live_view() -> None:
     assert events[1].fields == {"path": "hello.py", "change": "update"}
 
 
-@pytest.mark.parametrize(
-    ("stream", "exit_code", "outcome"),
-    [
-        ("gemini-401.jsonl", 145, "auth"),
-        ("gemini-404.jsonl", 1, "model"),
-        ("gemini-context.jsonl", 144, "context"),
-        ("gemini-cut.jsonl", 1, "network"),
-        ("gemini-garbage.jsonl", 1, "protocol"),
-    ],
-)
-def test_what_went_wrong(stream: str, exit_code: int, outcome: str) -> None:
-    reading, came = read(KIND, stream, exit_code)
-    assert not reading.completed
-    assert came.outcome == outcome, came.error
-
-
-def test_stopped_it_exits_with_0_and_is_no_success(tmp_path: Path) -> None:
-    stream = cut(tmp_path, "gemini-stream.jsonl", 1)
-    assert read(KIND, stream, changed=1)[1].outcome == "interrupted"
-    assert read(KIND, stream, outcome="interrupted", changed=1)[1].outcome == "interrupted"
-
-
 def test_a_retry_storm_is_of_what_its_log_says() -> None:
     watch = command(KIND).watch
     lines = (STREAMS / "gemini-429.err").read_text().splitlines()
     assert [bool(re.search(watch.retry, line)) for line in lines] == [False, True, True, True, True]
     _, came = read(KIND, "gemini-429.jsonl", None, stderr="gemini-429.err", outcome="retry_storm")
     assert came.outcome == "rate_limit"
-
-
-def test_a_lost_session(tmp_path: Path) -> None:
-    said = tmp_path / "stderr"
-    said.write_text('Error resuming session: Invalid session identifier "s-1".\n')
-    reading, _ = read(KIND, "none", 42, stderr=str(said))
-    assert reading.session_lost

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from agentrunner.workers.base import CommandRun
-from tests.kit.readings import HOME, command, cut, read
+from tests.kit.readings import HOME, command, read
 
 KIND = "qwen-code"
 
@@ -47,33 +45,12 @@ def test_a_run_that_ends_well() -> None:
     assert reading.commands[-1] == CommandRun("echo oops >&2; exit 3", None, "completed")
 
 
-@pytest.mark.parametrize(
-    ("stream", "outcome"),
-    [
-        ("qwen-401.jsonl", "auth"),
-        ("qwen-404.jsonl", "model"),
-        ("qwen-context.jsonl", "context"),
-        ("qwen-cut.jsonl", "network"),
-        ("qwen-garbage.jsonl", "protocol"),
-    ],
-)
-def test_an_error_of_the_api_is_no_success(stream: str, outcome: str) -> None:
-    reading, came = read(KIND, stream, 0)
-    assert not reading.completed
-    assert came.outcome == outcome, came.error
-
-
 def test_a_text_that_tells_of_such_an_error_is_none(tmp_path: Path) -> None:
     text = "The log says `[API Error: 401 bad key]`, which I repaired."
     end = {"type": "result", "subtype": "success", "is_error": False, "result": text}
     stream = tmp_path / "stdout"
     stream.write_text(json.dumps(end) + "\n")
     assert read(KIND, str(stream), changed=1)[1].outcome == "completed"
-
-
-def test_without_its_last_event_it_was_interrupted(tmp_path: Path) -> None:
-    stream = cut(tmp_path, "qwen-stream.jsonl", 1)
-    assert read(KIND, stream, changed=1)[1].outcome == "interrupted"
 
 
 def test_a_command_that_it_would_not_run_has_failed() -> None:
@@ -89,9 +66,3 @@ def test_denied_tools_are_told(tmp_path: Path) -> None:
     stream = tmp_path / "stdout"
     stream.write_text(json.dumps(end) + "\n")
     assert read(KIND, str(stream))[1].outcome == "denied"
-
-
-def test_a_lost_session(tmp_path: Path) -> None:
-    said = tmp_path / "stderr"
-    said.write_text("No saved session found with ID c5cf9c1a. Run `qwen --resume` without an ID.\n")
-    assert read(KIND, "none", 1, stderr=str(said))[0].session_lost

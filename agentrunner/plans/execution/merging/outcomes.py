@@ -8,18 +8,12 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
-
 from agentrunner.config.spec import TaskSpec
 from agentrunner.plans.execution.merging.merge_verdict import CheckOutput, CommitFindings
 from agentrunner.state.run_state import TestOutcome
 from agentrunner.storage.run_folder import make_private, write_private
 from agentrunner.text.unicode import clean
 from agentrunner.verification.measure import results_as_lines, results_of_lines
-
-
-class _SavedCheck(BaseModel):
-    red: bool
 
 
 class OutcomeBook:
@@ -45,11 +39,9 @@ class OutcomeBook:
             test = outcome
         seen = {}
         for check in checks:
-            with contextlib.suppress(FileNotFoundError, ValidationError):
-                kept = _SavedCheck.model_validate_json(
-                    self._file(tree, sandbox, check).read_bytes()
-                )
-                seen[check] = CheckOutput(kept.red)
+            with contextlib.suppress(FileNotFoundError, ValueError, TypeError, KeyError):
+                kept = json.loads(self._file(tree, sandbox, check).read_bytes())
+                seen[check] = CheckOutput(bool(kept["red"]))
         return CommitFindings(test, seen, results=results)
 
     def keep(self, tree: str, sandbox: tuple[str, str], look: CommitFindings) -> None:
@@ -64,9 +56,8 @@ class OutcomeBook:
                 write_private(file.with_suffix(".jsonl"), lines, sync=False)
             write_private(file, text.encode(), sync=False)
         for check, seen in look.seen.items():
-            kept = _SavedCheck(red=seen.red)
             file = self._file(tree, sandbox, check)
-            write_private(file, kept.model_dump_json().encode(), sync=False)
+            write_private(file, json.dumps({"red": seen.red}).encode(), sync=False)
 
     def _file(self, tree: str, sandbox: tuple[str, str], *check: str) -> Path:
         task = self._spec.task

@@ -9,6 +9,8 @@ import os
 import sys
 
 PLACE = globals().get("PLACE", "")
+CODE = globals().get("CODE")
+"""Returns the code of a file of ours."""
 BUILTIN = globals().get("BUILTIN", {})
 """The builtins as they were when Python started."""
 PATH = globals().get("PATH", ())
@@ -132,10 +134,8 @@ def watch():
 
 def new_look():
     """What compares the tool's functions, from a file of its own; None where it cannot."""
-    with open(os.path.join(PLACE, "agentrunner_look.py"), "rb") as source:
-        code = compile(source.read(), "<agentrunner>", "exec")
     space = {"__name__": "agentrunner_look"}
-    exec(code, space)
+    exec(CODE("agentrunner_look.py"), space)
     return space["Look"](BUILTIN, PATH)
 
 

@@ -7,6 +7,19 @@ _PLACE = os.path.dirname(os.path.abspath(__file__))
 _TOOLS = ("_pytest", "_pytest.config", "unittest", "unittest.result", "behave.configuration")
 
 
+def _code(name):
+    """The code of another of our files: as the host compiled it, where it has this Python."""
+    path = os.path.join(_PLACE, name)
+    try:
+        magic = sys.modules["_frozen_importlib_external"].MAGIC_NUMBER
+        with open("%s.%s-%s" % (path, sys.implementation.cache_tag, magic.hex()), "rb") as compiled:
+            return __import__("marshal").loads(compiled.read())
+    except Exception:
+        with open(path, "rb") as source:
+            # The name keeps it out of measured coverage and of tracebacks' source lines.
+            return compile(source.read(), "<agentrunner>", "exec")
+
+
 class _Late(object):
     """Loads what watches the tools when the first of them is imported: most processes have none."""
 
@@ -18,12 +31,9 @@ class _Late(object):
             return None
         try:
             sys.meta_path.remove(self)
-            with open(os.path.join(_PLACE, "agentrunner_python.py"), "rb") as source:
-                # The name keeps it out of measured coverage and of tracebacks' source lines.
-                code = compile(source.read(), "<agentrunner>", "exec")
-            space = {"__name__": "agentrunner_python", "PLACE": _PLACE}
+            space = {"__name__": "agentrunner_python", "PLACE": _PLACE, "CODE": _code}
             space.update(BUILTIN=self.builtin, PATH=self.path)
-            exec(code, space)
+            exec(_code("agentrunner_python.py"), space)
             return space["watch"]().find_spec(name, path, target)
         except Exception:
             return None

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import marshal
+import sys
+from collections.abc import Mapping
+from importlib.util import MAGIC_NUMBER
+
 from agentrunner.verification.results.model import Instrumented
 from agentrunner.verification.results.reporters import text_of
 from agentrunner.verification.results.shell import put_first
@@ -13,4 +19,19 @@ def hooked(shell: str, place: str) -> Instrumented:
     """The command with our files on Python's path, also where it sets PYTHONPATH itself."""
     here = f"{place}/py"
     files = {f"py/{name}": text_of(name) for name in NAMES}
-    return Instrumented(put_first(shell, "PYTHONPATH", here), {"PYTHONPATH": here}, files)
+    return Instrumented(
+        put_first(shell, "PYTHONPATH", here), {"PYTHONPATH": here}, {**files, **_compiled()}
+    )
+
+
+@functools.cache
+def _compiled() -> Mapping[str, bytes]:
+    """Our files as this Python compiles them, for projects whose Python is of the same kind.
+
+    Others compile the text, which takes 15 ms of CPU each time that a test tool starts.
+    """
+    kind = f"{sys.implementation.cache_tag}-{MAGIC_NUMBER.hex()}"
+    return {
+        f"py/{name}.{kind}": marshal.dumps(compile(text_of(name), "<agentrunner>", "exec"))
+        for name in NAMES[1:]
+    }

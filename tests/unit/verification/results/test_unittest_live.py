@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.verification.results.registry import select
+from agentrunner.verification.results.tools import python
 from tests.kit.files import write
 from tests.kit.reporting import plain, reading, reported
 
@@ -247,3 +248,12 @@ def test_a_selection_by_a_pattern_is_narrowed_to_the_names(tree: Path, shell: st
     narrowed = select(f"{PY} {shell}", names, ".", reading(tree))
     assert narrowed is not None
     assert [name for name, _ in reported(tree, narrowed).outcomes] == names
+
+
+def test_a_python_of_another_kind_than_ours_compiles_our_files_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = write(tmp_path / "tree", SUITE)
+    usual = reported(tree, f"{PY} -m unittest").outcomes
+    monkeypatch.setattr(python, "_compiled", dict)
+    assert reported(tree, f"{PY} -m unittest").outcomes == usual
