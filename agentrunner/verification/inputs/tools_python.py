@@ -88,7 +88,7 @@ def _module(
     name = module.partition(".")[0]
     if module == "doctest":
         for word in rest:
-            if (path := context.existing(step.folder, word)) and path in context.tree.paths:
+            if path := context.file(step.folder, word):
                 context.add(path, f"{by} runs its examples", "test", region=True)
         return
     found = module.replace(".", "/")
