@@ -19,22 +19,9 @@ from agentrunner.verification.target import TEST, Target
 from agentrunner.verification.world import InputChange
 
 EXAMINED = frozenset(
-    {
-        "tests_changed",
-        "tests_gone",
-        "flaky",
-        "inputs_written",
-        "tool_changed",
-        "tool_exchanged",
-        "editable_install",
-        "packages_changed",
-        "work_unasked",
-        "work_beside",
-        "only_in_tests",
-        "work_not_lasting",
-        "work_pinned",
-        "not_built_again",
-    }
+    """tests_changed tests_gone flaky inputs_written tool_changed tool_exchanged editable_install
+    packages_changed work_unasked work_beside only_in_tests work_not_lasting work_pinned
+    not_built_again""".split()
 )
 """Codes of findings that an examination makes; each examination makes them anew."""
 MOST_PATHS = 50

@@ -32,23 +32,12 @@ WRAPPERS = frozenset(
     """env exec time nice timeout npx bunx pnpx command sudo xvfb-run nohup ionice stdbuf setsid
     cross-env dotenv xargs faketime catchsegv valgrind strace unbuffer chronic busybox""".split()
 )
-RUNNERS: Mapping[str, frozenset[str]] = {
-    "uv": frozenset({"run"}),
-    "poetry": frozenset({"run"}),
-    "pdm": frozenset({"run"}),
-    "pipenv": frozenset({"run"}),
-    "hatch": frozenset({"run"}),
-    "rye": frozenset({"run"}),
-    "bundle": frozenset({"exec"}),
-    "npm": frozenset({"exec", "x"}),
-    "pnpm": frozenset({"exec", "dlx"}),
-    "yarn": frozenset({"exec", "dlx"}),
-    "bun": frozenset({"x"}),
-    "coverage": frozenset({"run"}),
-    "direnv": frozenset({"exec"}),
-    "conda": frozenset({"run"}),
-    "pixi": frozenset({"run"}),
-    "mise": frozenset({"exec", "x"}),
+RUNNERS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys("uv poetry pdm pipenv hatch rye coverage conda pixi".split(), ("run",)),
+    **dict.fromkeys(("bundle", "direnv"), ("exec",)),
+    **dict.fromkeys(("npm", "mise"), ("exec", "x")),
+    **dict.fromkeys(("pnpm", "yarn"), ("exec", "dlx")),
+    "bun": ("x",),
 }
 """Programs that run another one after one of their subcommands."""
 SHELLS = lazy_regex(r"^(sh|bash|dash|zsh|ksh|ash|source|\.)$")

@@ -30,16 +30,7 @@ INSTALLS = (
 """Where JavaScript projects say what is installed and how sources are translated."""
 LOADED = lazy_regex(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
 NAMED = lazy_regex(r"[\w./@<>-]{1,200}")
-LIST_KEYS = (
-    "testMatch",
-    "testRegex",
-    "include",
-    "spec",
-    "files",
-    "roots",
-    "testDir",
-    "test-ignore",
-)
+LIST_KEYS = "testMatch testRegex include spec files roots testDir test-ignore".split()
 
 
 def installs(context: Context, folder: str) -> None:
