@@ -4,7 +4,7 @@
 set -eu
 
 cd "$(dirname "$0")/.."
-version=$(sed -n 's/^TESTED = "\(.*\)"$/\1/p' tests/kit/claude.py)
+version=$(sed -n 's/^TESTED = "\(.*\)"$/\1/p' agentrunner/workers/claude.py)
 package=.tools/claude/node_modules/@anthropic-ai/claude-code/package.json
 
 if grep -qs "\"version\": \"$version\"" "$package" && .tools/claude/node_modules/.bin/claude --version >/dev/null 2>&1; then

@@ -24,7 +24,7 @@ from agentrunner.text.times import moment
 
 if TYPE_CHECKING:
     from agentrunner.api import PanelPlanner
-    from agentrunner.planners.base import Written
+    from agentrunner.planners.base import PartialAnswer
     from agentrunner.state.worker_runs import Wait
 
 TICK_SEC = 0.5
@@ -69,12 +69,12 @@ class _Line:
         self._target = target
         self._redact = redact
         self._begun = time.monotonic()
-        self._partial_answer: Written | None = None
+        self._partial_answer: PartialAnswer | None = None
         self._until: datetime | None = None
         """When a planner that is away is asked again."""
         self._cells = 0
 
-    def written(self, so_far: Written) -> None:
+    def written(self, so_far: PartialAnswer) -> None:
         """Take the partial answer; it is shown with the next tick."""
         if so_far.reading or so_far.text or so_far.thoughts:  # else only a sign of life
             self._partial_answer = so_far
@@ -93,7 +93,7 @@ class _Line:
 
     async def tick(self) -> None:
         """Rewrite the line twice a second."""
-        from agentrunner.execution.written import facts_of
+        from agentrunner.execution.partial_answer import facts_of
 
         while True:
             facts = facts_of(self._partial_answer, self._redact) if self._partial_answer else None

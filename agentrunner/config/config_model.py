@@ -6,8 +6,9 @@ import ast
 import inspect
 import re
 from textwrap import dedent
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
+from pydantic import BaseModel, BeforeValidator, ConfigDict, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -47,6 +48,15 @@ class ConfigModel(BaseModel):
             if shown is not None:
                 shown.setdefault("description", text)
         return schema
+
+
+def from_text(written: Any, key: str, **more: str) -> BeforeValidator:
+    """Let a text stand for settings with this key, and `more`; `written` is what may be written."""
+
+    def settings(value: Any) -> Any:
+        return {**more, key: value} if isinstance(value, str) else value
+
+    return BeforeValidator(settings, json_schema_input_type=written)
 
 
 def _texts_below_fields(cls: type[ConfigModel]) -> dict[str, str]:

@@ -184,7 +184,7 @@ def _assemble(
     runner = file.runner.model_copy(update={"meta": with_environment(file.runner.meta, environ)})
     return TaskSpec(
         task_id=task_id,
-        title=_one_line(task.title or (heading if from_words else "") or task_id),
+        title=" ".join((task.title or (heading if from_words else "") or task_id).split()),
         repo=str(repo),
         prd_text=prd_text,
         criteria=criteria,
@@ -322,10 +322,6 @@ def _places(tree: YamlTree) -> dict[str, str]:
 
 def _language(wanted: str, prd_text: str) -> str:
     return detect_language(prd_text) if wanted == "auto" else wanted
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _named_files(runner: RunnerSection) -> Iterator[tuple[str, tuple[str, ...], str]]:

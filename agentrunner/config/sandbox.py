@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from agentrunner.config.config_model import ConfigModel
+from agentrunner.config.config_model import ConfigModel, from_text
 from agentrunner.config.hosts import checked_host
 from agentrunner.config.kinds import sandbox_kind
 from agentrunner.registry import ECOSYSTEMS, SANDBOXES
@@ -69,14 +69,6 @@ def _caches_from_text(value: Any) -> Any:
     return [value] if isinstance(value, str) and value not in ("auto", "none") else value
 
 
-def _network_from_text(value: Any) -> Any:
-    return {"policy": value} if isinstance(value, str) else value
-
-
-NO_SANDBOX = "none"
-"""The kind of sandbox that isolates nothing."""
-
-
 class SandboxSpec(ConfigModel):
     """Where workers, tests and checks run."""
 
@@ -85,10 +77,7 @@ class SandboxSpec(ConfigModel):
         description=f"`auto` (the first that works here), or {SANDBOXES.named()} (no isolation).",
     )
     network: Annotated[
-        NetworkSpec | None,
-        BeforeValidator(
-            _network_from_text, json_schema_input_type=NetworkSpec | NetworkPolicy | None
-        ),
+        NetworkSpec | None, from_text(NetworkSpec | NetworkPolicy | None, "policy")
     ] = None
     """For workers. Left out, `allowlist` with no host for one that calls a model, else `none`."""
     pull: Literal["never", "missing", "always"] | None = None
@@ -119,8 +108,8 @@ class SandboxSpec(ConfigModel):
 
     @property
     def isolates(self) -> bool:
-        """Whether commands are isolated from this machine, as with every kind but `none`."""
-        return self.kind != NO_SANDBOX
+        """Whether commands are isolated from this machine. Raises UsageError as `sandbox_kind`."""
+        return sandbox_kind(self.kind).isolates
 
     @property
     def has_image(self) -> bool:

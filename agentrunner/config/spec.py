@@ -29,7 +29,7 @@ from agentrunner.config.agents import (
     named_workers,
 )
 from agentrunner.config.budget import BudgetSpec
-from agentrunner.config.config_model import ConfigModel
+from agentrunner.config.config_model import ConfigModel, from_text
 from agentrunner.config.markdown import Language
 from agentrunner.config.naming import is_safe_id
 from agentrunner.config.sandbox import Hosts, SandboxSpec
@@ -93,10 +93,6 @@ def _text(value: str) -> str:
 Variables = dict[Annotated[str, AfterValidator(_variable)], Annotated[str, AfterValidator(_text)]]
 
 
-def _check_from_text(value: Any) -> Any:
-    return {"kind": "command", "run": value} if isinstance(value, str) else value
-
-
 class CriterionSpec(ConfigModel):
     """One acceptance criterion as written in the task file or the PRD."""
 
@@ -106,9 +102,7 @@ class CriterionSpec(ConfigModel):
     """What must be true when the task is done."""
     critical: bool = True
     """Whether the task is incomplete without it."""
-    check: Annotated[
-        Check | None, BeforeValidator(_check_from_text, json_schema_input_type=Check | str | None)
-    ] = None
+    check: Annotated[Check | None, from_text(Check | str | None, "run", kind="command")] = None
     """How it is decided; a text is a shell command. Without one it rests on a judgement."""
     detail: str = ""
     """Further lines that explain it."""
@@ -188,14 +182,6 @@ class TestSpec(ConfigModel):
     """Hosts that tests and checks may reach, written as in `runner.sandbox.network`."""
 
 
-def _test_from_text(value: Any) -> Any:
-    return {"command": value} if isinstance(value, str) else value
-
-
-def _criterion_from_text(value: Any) -> Any:
-    return {"description": value} if isinstance(value, str) else value
-
-
 class TaskSection(ConfigModel):
     """What is to be done, and where."""
 
@@ -211,16 +197,10 @@ class TaskSection(ConfigModel):
     """Variables for set-up, tests and checks, as texts."""
     setup: SetupSpec | None = None
     """What makes the repository ready in a fresh sandbox."""
-    test: Annotated[
-        TestSpec | None,
-        BeforeValidator(_test_from_text, json_schema_input_type=TestSpec | str | None),
-    ] = None
+    test: Annotated[TestSpec | None, from_text(TestSpec | str | None, "command")] = None
     """The test command, as a text or with settings. Without one no tests are run."""
     acceptance_criteria: list[
-        Annotated[
-            CriterionSpec,
-            BeforeValidator(_criterion_from_text, json_schema_input_type=CriterionSpec | str),
-        ]
+        Annotated[CriterionSpec, from_text(CriterionSpec | str, "description")]
     ] = []
     """Criteria beside those of the PRD; a text is read like a list item of the PRD."""
     protect: list[str] = []

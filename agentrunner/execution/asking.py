@@ -12,19 +12,19 @@ from typing import Any
 from agentrunner.errors import TaskFailed
 from agentrunner.execution.budget_questions import FOR_CALL, BudgetSpent, check_budget, limits_for
 from agentrunner.execution.deps import Deps, Update
+from agentrunner.execution.partial_answer import facts_of
 from agentrunner.execution.planner_candidates import ask_candidates, asks
 from agentrunner.execution.quota import MustWait
 from agentrunner.execution.seeing import Seeing, ids_in, red_ids_in, seeing
 from agentrunner.execution.silence import Silence, silence_of
-from agentrunner.execution.written import facts_of
 from agentrunner.money.counters import Accounting, allowance
 from agentrunner.planners.asking import Asker
 from agentrunner.planners.base import (
+    PartialAnswer,
     PlannerCall,
     PlannerClient,
     PlannerUnavailable,
     PlannerUnusable,
-    Written,
     costs_nothing,
 )
 from agentrunner.planners.cut import CODE, cut_in_call
@@ -180,7 +180,7 @@ class _Progress:
         self._type = type_
         self._next = 0.0
 
-    def written(self, so_far: Written) -> None:
+    def written(self, so_far: PartialAnswer) -> None:
         """Emit how much is written so far; only its end is shown, without secrets."""
         now = self._deps.clock.monotonic()
         if now < self._next and not so_far.reading:

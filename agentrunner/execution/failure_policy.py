@@ -92,7 +92,7 @@ class StartAfresh(Struct, frozen=True):
     """Give the same order in a new session: the old one is gone."""
 
 
-class FailOver(Struct, frozen=True):
+class UseAnother(Struct, frozen=True):
     """Give the same order to another candidate, in a session of its own."""
 
     member: str
@@ -114,7 +114,7 @@ class AskPerson(Struct, frozen=True):
     """One sentence."""
 
 
-NextStep = Continue | StartAfresh | FailOver | WaitUntil | AskPerson
+NextStep = Continue | StartAfresh | UseAnother | WaitUntil | AskPerson
 
 
 def next_step(facts: FailureFacts) -> NextStep:
@@ -158,7 +158,7 @@ def _after_no_work(facts: FailureFacts) -> NextStep:
     """Let the next candidate try the order; a person hears of all that cannot work."""
     free = _free_candidates(facts)
     if free:
-        return FailOver(free[0], stamp(facts.now + timedelta(seconds=UNFIXED_SEC)))
+        return UseAnother(free[0], stamp(facts.now + timedelta(seconds=UNFIXED_SEC)))
     unable = [name for name in facts.candidates if _is_unable(facts, name)]
     others = [_why_unable(name, facts.latest.get(name)) for name in unable]
     return AskPerson("; ".join([*others, _why(facts)]))
@@ -194,7 +194,7 @@ def _after_spent_quota(facts: FailureFacts) -> NextStep:
     own = next_try(waits_in_a_row(facts), facts.run.reset_at, facts.now)
     if facts.profile.fallback_on_rate_limit:
         if free := _free_candidates(facts):
-            return FailOver(free[0], stamp(cool_until(facts)))
+            return UseAnother(free[0], stamp(cool_until(facts)))
         others = [
             name
             for name in facts.candidates

@@ -13,9 +13,9 @@ from agentrunner.execution.failure_policy import (
     TROUBLES,
     AskPerson,
     Continue,
-    FailOver,
     FailureFacts,
     StartAfresh,
+    UseAnother,
     WaitUntil,
     cool_until,
     next_step,
@@ -55,7 +55,7 @@ def recovered(
             deps.warn(state, "session-lost", "The worker's session is gone; it starts afresh.")
             working["order"] = again.model_copy(update={"mode": "exec"})
             return Command(update=working, goto="run_worker")
-        case FailOver():
+        case UseAnother():
             message = f"{run.member}: {trouble_of(run)}. {step.member} takes over."
             deps.warn(state, "fail-over", message)
             again = _for_member(again, deps.member(step.member), update)

@@ -250,12 +250,12 @@ def proof(reading: NoteSources, item: CriterionResult, criterion: Criterion | No
     if kind in ("checked", "tested") and outcome is not None:
         key = "proof_ran_red_before" if outcome.before == "red" else "proof_ran"
         detail = outcome.detail if outcome.exit_code is None else str(outcome.exit_code)
-        return line(key, what=outcome.what, came=detail or outcome.outcome)
+        return line(key, what=outcome.what, found=detail or outcome.outcome)
     mapped = criterion if criterion and is_mapped_by_planner(criterion) else None
     if kind == "tested" and mapped is not None and mapped.tests:
         return line("proof_mapped", text=mapped.proof)
     if kind == "tested" and evidence is not None and evidence.test is not None:
-        return line("proof_ran", what=evidence.test.command, came=str(evidence.test.exit_code))
+        return line("proof_ran", what=evidence.test.command, found=str(evidence.test.exit_code))
     if kind == "judged":
         return _judged(reading, item, criterion.proof if criterion else "")
     if kind == "none" and outcome is not None and outcome.outcome == "passed":

@@ -18,13 +18,13 @@ from agentrunner.errors.replies import ReplyEmpty, ReplyInvalid, ReplyQuestioned
 from agentrunner.gateway.order import Allowance
 from agentrunner.planners.base import (
     ChatMessage,
+    PartialAnswer,
     PlannerCall,
     PlannerClient,
     PlannerRequest,
     PlannerUnavailable,
     PlannerUnusable,
     Reply,
-    Written,
 )
 from agentrunner.planners.retry import capped, wait_before_retry
 from agentrunner.prompts import Looked, PromptInput, Repair, assemble
@@ -80,7 +80,7 @@ class Asker:
         redact: Callable[[str], str],
         allowance: Callable[[], Allowance] = Allowance,
         look: Look_ | None = None,
-        progress: Callable[[Written], None] | None = None,
+        progress: Callable[[PartialAnswer], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Set up the asker; nothing is sent.

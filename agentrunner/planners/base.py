@@ -39,7 +39,7 @@ def in_turns(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
     ]
 
 
-class Written(Struct, frozen=True):
+class PartialAnswer(Struct, frozen=True):
     """A partial answer, from a planner that streams."""
 
     text: str
@@ -73,7 +73,7 @@ class PlannerRequest:
     """One schema for all messages of the run, for providers that cache the schema with the prompt.
     None unless the answer is one of those messages and was not asked for before.
     """
-    progress: Callable[[Written], None] | None = None
+    progress: Callable[[PartialAnswer], None] | None = None
     """Called with the partial answer by clients that stream."""
     stable: int = 0
     """How many of the first messages the next request begins with, too."""

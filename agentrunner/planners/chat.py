@@ -20,7 +20,13 @@ from agentrunner.environment import how_to_add, quiet_libraries
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.planners import BadChatModel, ChatPackagesMissing, NoPlannerKey
 from agentrunner.launching.route import NO_CASSETTE, Cassette
-from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply, Written, in_turns
+from agentrunner.planners.base import (
+    PartialAnswer,
+    PlannerRequest,
+    PlannerUnavailable,
+    Reply,
+    in_turns,
+)
 from agentrunner.planners.cache_marks import marked_turns
 from agentrunner.planners.chat_reply import reply_of
 from agentrunner.planners.chat_schema import schema_options
@@ -168,7 +174,7 @@ class ChatPlanner:
             yield piece
             text, wait = text + str(piece.text), self._limits.between
             if progress is not None:
-                progress(Written(text, 0, time.monotonic() - begun))
+                progress(PartialAnswer(text, 0, time.monotonic() - begun))
 
     async def close(self) -> None:
         """LangChain's models have nothing to close."""

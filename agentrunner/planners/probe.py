@@ -12,11 +12,11 @@ from msgspec import Struct
 
 from agentrunner.planners.base import (
     ChatMessage,
+    PartialAnswer,
     PlannerClient,
     PlannerRequest,
     PlannerUnavailable,
     Reply,
-    Written,
 )
 from agentrunner.planners.cut import Cut, cut_of
 from agentrunner.protocol.schema_parts import closed, one_of
@@ -81,7 +81,7 @@ async def try_once(client: PlannerClient) -> ProbedCall:
     for number in range(MOST_TRIES):
         begun, first = time.monotonic(), list[float]()
 
-        def report(so_far: Written, begun: float = begun, first: list[float] = first) -> None:
+        def report(so_far: PartialAnswer, begun: float = begun, first: list[float] = first) -> None:
             if so_far.text or so_far.thoughts:
                 first[:] = first or [time.monotonic() - begun]
 

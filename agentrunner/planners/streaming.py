@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Written
+from agentrunner.planners.base import PartialAnswer, PlannerRequest, PlannerUnavailable
 from agentrunner.planners.retry import http_failure, network_failure
 from agentrunner.planners.timeouts import TimeLimits
 from agentrunner.text.tokens import tokens
@@ -29,7 +29,7 @@ MOST_TOKENS = 100_000_000
 REASONING = ("reasoning_content", "reasoning")
 """Keys of a delta that hold reasoning, as far as seen."""
 
-Progress = Callable[[Written], None]
+Progress = Callable[[PartialAnswer], None]
 
 
 class CompletionStream:
@@ -209,7 +209,7 @@ async def read_stream(
             async for piece in chunks:
                 stream.feed(piece)
                 if progress is not None:
-                    progress(Written(stream.text, stream.thoughts, time.monotonic() - begun))
+                    progress(PartialAnswer(stream.text, stream.thoughts, time.monotonic() - begun))
                 if stream.caught:
                     break
                 if stream.done:
@@ -228,7 +228,7 @@ def tell_reading(request: PlannerRequest) -> None:
     """Report that the server first has a prompt to read before it writes anything."""
     if request.progress is not None:
         size = sum(tokens(message.content) for message in request.messages)
-        request.progress(Written("", reading=size))
+        request.progress(PartialAnswer("", reading=size))
 
 
 def silent(host: str, seconds: float, characters: int) -> PlannerUnavailable:

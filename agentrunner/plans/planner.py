@@ -34,7 +34,7 @@ from agentrunner.gateway.prices import Prices, load_prices
 from agentrunner.money.bill import MadeCalls
 from agentrunner.money.counters import allowance, caught_up, cost_of
 from agentrunner.planners.asking import Asker
-from agentrunner.planners.base import NeedsWorkplace, PlannerCall, PlannerClient, Written
+from agentrunner.planners.base import NeedsWorkplace, PartialAnswer, PlannerCall, PlannerClient
 from agentrunner.planners.cut import CODE, cut_in_call
 from agentrunner.planners.panel import Panel, make_panel
 from agentrunner.planners.workplace import Workplace
@@ -169,7 +169,7 @@ class PanelPlanner:
     ) -> None:
         self._panel = panel
         self._view = view
-        self.progress: Callable[[Written], None] | None = None
+        self.progress: Callable[[PartialAnswer], None] | None = None
         """Gets the progress of an answer, from a planner that streams it; not redacted."""
         self.waits = waits
         """Waits where no candidate answers for now; asked by the conversation."""

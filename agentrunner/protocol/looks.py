@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from agentrunner.protocol.wire import Remark, Warnings, Wire, fault, is_blank
+from agentrunner.protocol.wire import Remark, Warnings, Wire, fault, is_unset
 
 AT_ONCE = 8
 """Maximum number of looks per reply that are answered; the rest is ignored."""
@@ -20,7 +20,7 @@ _WORDS = {"from": "first", "to": "last", "in": "folder"}
 def has_form(look: Any, form: str) -> bool:
     """Whether a raw look has this form; it may have others as well."""
     value = look.get(form) if isinstance(look, dict) else None
-    return value is not None and not is_blank(value)
+    return not is_unset(value)
 
 
 class Look(Wire):
@@ -44,7 +44,7 @@ class Look(Wire):
     def reshape(cls, data: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any]:
         """Rename the wire keys; drop empty texts and null."""
         named = {_WORDS.get(key, key): value for key, value in data.items()}
-        return {k: v for k, v in named.items() if v is not None and not is_blank(v)}
+        return {k: v for k, v in named.items() if not is_unset(v)}
 
     @model_validator(mode="after")
     def _one_form(self) -> Look:

@@ -26,6 +26,7 @@ from agentrunner.protocol.wire import (
     Wire,
     fault,
     is_blank,
+    is_unset,
     shown,
     tidy,
 )
@@ -135,7 +136,7 @@ class CriterionDraft(Wire):
     def reshape(cls, data: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any]:
         """Make a text check a command; treat an empty check or a blank new test as none."""
         new = data.get("new_test")
-        if is_blank(new) or (isinstance(new, dict) and all(_is_empty(v) for v in new.values())):
+        if is_blank(new) or (isinstance(new, dict) and all(is_unset(v) for v in new.values())):
             data["new_test"] = None
         tests = data.get("tests")
         tests = [tests] if isinstance(tests, str) and tests.strip() else tests or []
@@ -169,10 +170,6 @@ class PlanTask(Wire):
         return data
 
 
-def _is_empty(value: Any) -> bool:
-    return value is None or is_blank(value)
-
-
 def _is_text(value: Any) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool)
 
@@ -184,7 +181,7 @@ def _with_ids(items: list[Any], path: str, warnings: Warnings) -> list[Any]:
     seen: set[str] = set()
     result: list[Any] = []
     for number, (item, own) in enumerate(zip(items, given, strict=True)):
-        if not isinstance(item, dict) or (own is None and not _lacks_id(item)):
+        if not isinstance(item, dict) or (own is None and not is_unset(item.get("id"))):
             result.append(item)  # no criterion, or an id of a wrong type: the model refuses it
             continue
         if own is None or own in seen:
@@ -201,10 +198,6 @@ def _with_ids(items: list[Any], path: str, warnings: Warnings) -> list[Any]:
 def _given_id(item: Any) -> str | None:
     value = item.get("id") if isinstance(item, dict) else None
     return str(value).strip() or None if _is_text(value) else None
-
-
-def _lacks_id(item: dict[str, Any]) -> bool:
-    return item.get("id") is None or is_blank(item["id"])
 
 
 def _free_id(number: int, taken: set[str]) -> str:
@@ -289,7 +282,7 @@ class NextAction(Wire):
     def reshape(cls, data: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any]:
         """Treat a worker_call without content and a blank question as none."""
         call = data.get("worker_call")
-        if isinstance(call, dict) and all(_is_nothing(value) for value in call.values()):
+        if isinstance(call, dict) and all(is_unset(v) or v in ([], {}) for v in call.values()):
             data["worker_call"] = None
         if is_blank(data.get("question")):
             data["question"] = None
@@ -303,10 +296,6 @@ class NextAction(Wire):
         if action != "run_worker" and self.worker_call is not None:
             raise fault("invalid", "worker_call", f"a worker_call contradicts {action}")
         return self
-
-
-def _is_nothing(value: Any) -> bool:
-    return value is None or is_blank(value) or value in ([], {})
 
 
 class CriterionVerdict(Wire):

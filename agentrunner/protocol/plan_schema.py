@@ -142,7 +142,12 @@ def _schemas_for(plan: PlanIds, anchors: Schema | None) -> Schema:
     beside = anchors or ids(*targets, *made)
     place = {
         "parent_id": nullable(ids(*plan.parents, *made)),
-        "position": _position(beside),
+        "position": {
+            "anyOf": [
+                *(closed(index=WHOLE), closed(before=beside), closed(after=beside)),
+                {"type": "null"},
+            ]
+        },
     }
     facets = {
         "title": LINE,
@@ -167,10 +172,6 @@ def _schemas_for(plan: PlanIds, anchors: Schema | None) -> Schema:
         "operations": list_of({"anyOf": forms}, MAX_ITEMS),
         "potential_conflicts": _conflicts(task_ids),
     }
-
-
-def _position(ids: Schema) -> Schema:
-    return {"anyOf": [closed(index=WHOLE), closed(before=ids), closed(after=ids), {"type": "null"}]}
 
 
 def _temp_ids(count: int) -> list[str]:

@@ -62,10 +62,6 @@ work, with which it is red for good once the work is done.
 """
 
 
-def _check_of(kind: str) -> Schema:
-    return _BY_KIND.get(kind) or closed(kind=one_of(kind), file=LINE, test_name=MAYBE_LINE)
-
-
 KINDS = tuple(kind for kind in CHECK_KINDS if kind != "diff")
 _CHECK = closed(
     kind=one_of(*KINDS),
@@ -312,7 +308,12 @@ def _narrow_plan(payload: Schema, choices: Choices) -> None:
 def _checks_of(choices: Choices) -> Schema:
     """Return the schema of a check of a kind that can be executed here, or null."""
     kinds: Sequence[str] = [kind for kind in choices.kinds if kind in KINDS] or KINDS
-    checks = [copy.deepcopy(_check_of(kind)) for kind in kinds]
+    checks = [
+        copy.deepcopy(
+            _BY_KIND.get(kind) or closed(kind=one_of(kind), file=LINE, test_name=MAYBE_LINE)
+        )
+        for kind in kinds
+    ]
     for check in checks:
         if check["properties"]["kind"]["enum"] == ["test"]:
             _name_tests(check, choices)

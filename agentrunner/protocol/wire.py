@@ -121,6 +121,11 @@ def is_blank(value: object) -> bool:
     return isinstance(value, str) and not value.strip()
 
 
+def is_unset(value: object) -> bool:
+    """Whether a value is null, or a text of nothing but white space."""
+    return value is None or is_blank(value)
+
+
 def _int_to_text(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 

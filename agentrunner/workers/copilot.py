@@ -86,7 +86,8 @@ class CopilotWorker(CliWorker):
         if kind == "model.call_failure":
             status = data.get("statusCode")
             message = text_of(data.get("errorMessage")) or "a model call failed"
-            yield fact.Retrying(f"{_digits(status)}{message}", kind_of_status(status))
+            number = f"{status} " if isinstance(status, int) else ""
+            yield fact.Retrying(f"{number}{message}", kind_of_status(status))
         elif record.get("ephemeral") is True:
             return
         elif kind == "user.message":
@@ -138,7 +139,3 @@ def _permissions(sandboxed: bool) -> tuple[str, ...]:
         return ("--allow-all-tools", "--allow-all-paths")
     # It may change files in the folder; anything else is denied and reported.
     return ("--allow-tool", "write")
-
-
-def _digits(status: object) -> str:
-    return f"{status} " if isinstance(status, int) else ""

@@ -40,7 +40,8 @@ def check_call(call: WorkerCall, members: Sequence[Member]) -> Member:
     member = _ordered(call, members)
     if call.mode not in _MODES:
         raise _refused("mode", f"the modes are {' and '.join(_MODES)}")
-    if not model_of(call, member) and _models(member) and not _is_nothing(call.model):
+    named = (call.model or "").strip().lower() not in NOTHING
+    if named and not model_of(call, member) and _models(member):
         allowed = ", ".join(_models(member))
         raise _refused("model", f"the task allows only {allowed} for {member.name}; leave it out")
     check_prompt(call.prompt)
@@ -76,11 +77,6 @@ def _ordered(call: WorkerCall, members: Sequence[Member]) -> Member:
         what = "this task's worker is" if len(members) == 1 else "this task's workers are"
         raise _refused("worker_type", f"{what} {known}")
     return next((member for member in found if call.model in _models(member)), found[0])
-
-
-def _is_nothing(model: str | None) -> bool:
-    """Whether it is no model, or a word that small models write for that."""
-    return model is None or model.strip().lower() in NOTHING
 
 
 def _models(member: Member) -> list[str]:

@@ -15,7 +15,6 @@ from tests.kit.gateway import Handler
 from tests.kit.missing import missing
 from tests.kit.wire import chunks, new_id
 
-TESTED = "2.1.197"
 INSTALLED = Path(__file__).parents[2] / ".tools" / "claude" / "node_modules" / ".bin" / "claude"
 USAGE = {
     "input_tokens": 1000, "cache_read_input_tokens": 200, "cache_creation_input_tokens": 0,

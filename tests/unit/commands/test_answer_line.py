@@ -12,7 +12,7 @@ import pytest
 from agentrunner.commands import answer_line as lines
 from agentrunner.commands.answer_line import answer_line
 from agentrunner.commands.talking import _warned_of
-from agentrunner.planners.base import Written
+from agentrunner.planners.base import PartialAnswer
 
 KEY = "sk-secret-0123456789"
 
@@ -38,11 +38,11 @@ async def test_it_reads_then_writes_and_nothing_stays(monkeypatch: pytest.Monkey
     async with answer_line(planner, lambda text: text.replace(KEY, "[key]"), terminal):
         await turns()
         assert "planner: thinking, " in terminal.shown()
-        planner.progress(Written("", reading=2_900))
-        planner.progress(Written(""))  # a keep-alive says nothing new
+        planner.progress(PartialAnswer("", reading=2_900))
+        planner.progress(PartialAnswer(""))  # a keep-alive says nothing new
         await turns()
         assert "planner: reading 3k tokens" in terminal.shown()
-        planner.progress(Written(f'{{"understanding": "{KEY}\x1b[2J"'))
+        planner.progress(PartialAnswer(f'{{"understanding": "{KEY}\x1b[2J"'))
         await turns()
         assert "planner: writing, " in terminal.shown()
     assert planner.progress is None

@@ -13,9 +13,9 @@ from agentrunner.execution.failure_policy import (
     UNFIXED_SEC,
     AskPerson,
     Continue,
-    FailOver,
     FailureFacts,
     StartAfresh,
+    UseAnother,
     WaitUntil,
     next_step,
 )
@@ -136,14 +136,14 @@ def test_another_trouble_starts_the_count_anew() -> None:
 def test_the_next_candidate_takes_over() -> None:
     three = ("codex", "claude", "gemini")
     run = ended("rate_limit", reset_at=at(600))
-    assert next_step(facts(run, candidates=three)) == FailOver("claude", at(600))
+    assert next_step(facts(run, candidates=three)) == UseAnother("claude", at(600))
     untold = next_step(facts(ended("rate_limit"), candidates=three))
-    assert untold == FailOver("claude", at(300))
+    assert untold == UseAnother("claude", at(300))
     cooling = {"worker:claude": at(60), "meta:gemini": at(60)}
     step = next_step(facts(run, candidates=three, cooling=cooling))
-    assert step == FailOver("gemini", at(600))
+    assert step == UseAnother("gemini", at(600))
     last = ended("rate_limit", member="gemini")
-    assert next_step(facts(last, candidates=three)) == FailOver("codex", at(300))
+    assert next_step(facts(last, candidates=three)) == UseAnother("codex", at(300))
 
 
 def test_no_candidate_takes_over_where_the_task_says_so() -> None:
@@ -229,10 +229,10 @@ def test_a_command_that_cannot_be_started_is_asked_about_at_once() -> None:
 def test_the_next_candidate_takes_over_from_one_that_cannot_work() -> None:
     run, three = ended("failed", exit_code=127, error=NOT_THERE), ("codex", "claude", "gemini")
     left_alone = at(UNFIXED_SEC)
-    assert next_step(facts(run, candidates=three)) == FailOver("claude", left_alone)
+    assert next_step(facts(run, candidates=three)) == UseAnother("claude", left_alone)
     cooling = {"worker:claude": at(60)}
     step = next_step(facts(run, candidates=three, cooling=cooling))
-    assert step == FailOver("gemini", left_alone)
+    assert step == UseAnother("gemini", left_alone)
 
 
 def test_a_person_hears_of_all_that_cannot_work_also_of_those_that_failed_for_earlier_orders() -> (

@@ -11,7 +11,7 @@ import pytest
 from agentrunner.config.agents import PlannerSpec
 from agentrunner.config.load import with_environment
 from agentrunner.planners import timeouts
-from agentrunner.planners.base import PlannerUnavailable, Written
+from agentrunner.planners.base import PartialAnswer, PlannerUnavailable
 from agentrunner.planners.cut import cut_of
 from agentrunner.planners.factory import make_planner
 from agentrunner.planners.streaming import BLANKS, CompletionStream
@@ -67,7 +67,7 @@ async def test_what_has_come_is_told_and_the_answer_is_the_same_as_in_one_piece(
 ) -> None:
     unnamed = Fault(body=WHOLE.decode())  # a stream that says that it is JSON
     server.script = [completion(TEXT), Fault(body=completion(TEXT).body), unnamed]
-    told: list[Written] = []
+    told: list[PartialAnswer] = []
     streamed = await ask(make_spec, server, request(progress=told.append))
     assert streamed == await ask(make_spec, server) == await ask(make_spec, server)
     assert streamed.text == TEXT and streamed.known == "counted"
@@ -81,7 +81,7 @@ async def test_the_chat_of_any_provider_is_streamed_as_well(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     server.script = [completion(TEXT), Fault(body=completion(TEXT).body)]
-    told: list[Written] = []
+    told: list[PartialAnswer] = []
     reply = await ask(make_spec, server, request(progress=told.append), kind="chat", model=MODEL)
     assert (reply.text, reply.input_tokens, reply.model) == (TEXT, 3, "some-model-0613")
     assert [one.text for one in told][-1] == TEXT and len(told) > 3

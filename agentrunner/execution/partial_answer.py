@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from agentrunner.planners.base import Written
+from agentrunner.planners.base import PartialAnswer
 from agentrunner.text.tokens import tokens
 
 SHOWN_CHARS = 160
 """Characters shown of the end of what is written."""
 
 
-def facts_of(so_far: Written, redact: Callable[[str], str]) -> dict[str, Any] | None:
+def facts_of(so_far: PartialAnswer, redact: Callable[[str], str]) -> dict[str, Any] | None:
     """Return the progress of reading the prompt or writing the answer; None for a sign of life."""
     if so_far.reading:
         return {"prompt_tokens": so_far.reading}
