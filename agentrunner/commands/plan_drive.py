@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -223,6 +224,7 @@ def _drive(order: PlanInstructions, output: Output, begun: Callable[[], None] | 
 
 async def _execute(order: PlanInstructions, console: PlanConsole, view: PlanView | None) -> int:
     """Execute until nothing can continue; in a terminal also until the person is done answering."""
+    gc.freeze()  # as in the command of one run
     stop = asyncio.Event()
     options = replace(order.options, stop=stop, on_event=console.hear)
     order = replace(order, options=options)

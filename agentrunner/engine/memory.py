@@ -1,10 +1,9 @@
-"""Limits what a further run and round cost, as far as malloc and the collector decide it."""
+"""Limits the memory of a further run in one process, as far as the C library decides it."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-import gc
 from functools import cache
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
@@ -18,13 +17,7 @@ LARGE = 1 << 16
 
 @cache
 def be_frugal() -> None:
-    """Ask malloc for few arenas, which another C library does not know, and leave what is loaded by
-    now out of the search for cycles; once per process.
-
-    Half a million objects of modules stay to the end. Looking through them was a twelfth of a
-    round's CPU.
-    """
-    gc.freeze()
+    """Ask malloc for few arenas, once per process. With another C library this does nothing."""
     with contextlib.suppress(AttributeError, OSError):
         libc = ctypes.CDLL(None)
         settings = {M_ARENA_MAX: ARENAS, M_TRIM_THRESHOLD: LARGE, M_MMAP_THRESHOLD: LARGE}
