@@ -52,7 +52,7 @@ class Kinds(MutableMapping[str, str]):
         return ", ".join(f"`{name}`" for name in self.own)
 
     def _added(self) -> Mapping[str, str]:
-        return {**_installed()[self.group], **_in_settings(self.group)}
+        return {**_installed().get(f"agentrunner.{self.group}", {}), **_in_settings(self.group)}
 
 
 @cache
@@ -61,10 +61,10 @@ def _installed() -> Mapping[str, Mapping[str, str]]:
     from importlib.metadata import entry_points  # it loads half of `email`
 
     offered = entry_points()
-    groups = ("workers", "planners", "sandboxes")
     return {
-        group: {one.name: one.value for one in offered.select(group=f"agentrunner.{group}")}
-        for group in groups
+        group: {one.name: one.value for one in offered.select(group=group)}
+        for group in offered.groups
+        if group.startswith("agentrunner.")
     }
 
 
@@ -88,12 +88,14 @@ def _in_settings(group: str) -> Mapping[str, str]:
 
 SANDBOXES = Kinds(
     "sandboxes",
-    {  # in the order in which `auto` tries them; `none` is only used by name
+    {
         "docker": "agentrunner.sandboxes.docker:DockerSandbox",
         "bwrap": "agentrunner.sandboxes.bwrap:BwrapSandbox",
         "none": "agentrunner.sandboxes.local:LocalSandbox",
     },
 )
+AUTO_SANDBOXES = tuple(name for name in SANDBOXES.own if name != "none")
+"""What `auto` tries, in this order."""
 WORKERS = Kinds(
     "workers",
     {

@@ -106,8 +106,14 @@ def _off_images(spec: TaskSpec) -> TaskSpec:
     """The task in a sandbox without an image where `auto` may choose one: whether it does, and so
     may have what this machine lacks, is known only when the sandboxes are tried."""
     from agentrunner.config.agents import AUTO
+    from agentrunner.config.kinds import sandbox_kind
+    from agentrunner.registry import AUTO_SANDBOXES
 
-    return spec.with_sandbox(kind="bwrap") if spec.runner.sandbox.kind == AUTO else spec
+    if spec.runner.sandbox.kind != AUTO:
+        return spec
+    return spec.with_sandbox(
+        kind=next(kind for kind in AUTO_SANDBOXES if not sandbox_kind(kind).has_image)
+    )
 
 
 def _taken_item(name: str, text: str, lacks: Sequence[InfraError]) -> DoctorItem:

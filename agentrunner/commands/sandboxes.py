@@ -54,8 +54,8 @@ async def probe_sandboxes(
 ) -> list[SandboxProbe]:
     """Probe every kind that `auto` may choose, in its order."""
     from agentrunner.config.kinds import sandbox_kind
+    from agentrunner.registry import AUTO_SANDBOXES
     from agentrunner.sandboxes.base import ResourceLimit, SandboxOrder
-    from agentrunner.sandboxes.choose import AUTO
 
     looks = []
     with tempfile.TemporaryDirectory(prefix="agentrunner-") as root:
@@ -63,7 +63,7 @@ async def probe_sandboxes(
         home.mkdir()
         limits = ResourceLimit(cpus=1, memory="2g", pids=512, disk="10g")
         spec = SandboxOrder(repo=repo, home=home, limits=limits, worker_kind=worker_kind)
-        for kind in AUTO:
+        for kind in AUTO_SANDBOXES:
             look = SandboxProbe(kind)
             if sandbox_kind(kind).has_image:
                 spec = await _engine(look, spec, environ)

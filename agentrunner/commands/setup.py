@@ -331,7 +331,7 @@ def _system() -> str:
 
 async def _conformance(kind: str, environ: Mapping[str, str]) -> DoctorReport:
     """Test every promise of a sandbox from inside."""
-    from agentrunner.config.sandbox import NO_SANDBOX
+    from agentrunner.config.kinds import sandbox_kind
     from agentrunner.gateway.gateway_process import proxy_starter
     from agentrunner.sandboxes.choose import image_to_try, make_sandbox
     from agentrunner.testing.sandboxes import CHECKS, run_conformance
@@ -346,7 +346,7 @@ async def _conformance(kind: str, environ: Mapping[str, str]) -> DoctorReport:
             spec = replace(spec, image=image, read_paths=(*spec.read_paths, *read_paths))
             return make_sandbox(kind, spec, environ, home, state_root=state)
 
-        egress = egress_checks(proxy_starter(environ)) if kind != NO_SANDBOX else ()
+        egress = egress_checks(proxy_starter(environ)) if sandbox_kind(kind).isolates else ()
         if sys.stderr.isatty():
             tell(f"Trying what sandbox {kind} promises: half a minute ...", sys.stderr)
         results = await run_conformance(make, Path(root), checks=(*CHECKS, *egress))

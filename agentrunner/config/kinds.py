@@ -50,6 +50,8 @@ class SandboxKind:
 
     has_image: bool = False
     """Whether it is made from an image, which may contain programs that this machine lacks."""
+    isolates: bool = True
+    """Whether commands in it are kept from the rest of this machine."""
 
 
 def planner_kind(kind: str) -> PlannerKind:

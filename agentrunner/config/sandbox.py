@@ -69,10 +69,6 @@ def _caches_from_text(value: Any) -> Any:
     return [value] if isinstance(value, str) and value not in ("auto", "none") else value
 
 
-NO_SANDBOX = "none"
-"""The kind of sandbox that isolates nothing."""
-
-
 class SandboxSpec(ConfigModel):
     """Where workers, tests and checks run."""
 
@@ -112,8 +108,8 @@ class SandboxSpec(ConfigModel):
 
     @property
     def isolates(self) -> bool:
-        """Whether commands are isolated from this machine, as with every kind but `none`."""
-        return self.kind != NO_SANDBOX
+        """Whether commands are isolated from this machine. Raises UsageError as `sandbox_kind`."""
+        return sandbox_kind(self.kind).isolates
 
     @property
     def has_image(self) -> bool:

@@ -39,7 +39,6 @@ _OUTPUT = {
     ),
 }
 _PACKAGES = {
-    "database": (),
     "browser": ("playwright", "puppeteer", "selenium", "cypress", "webdriverio", "testcafe"),
     "docker": ("testcontainers",),
 }
@@ -68,7 +67,7 @@ def _by_files(repo: Path) -> Iterator[tuple[str, str]]:
     texts = {name: read_inside(repo, name) for name in manifests}
     for kind, packages in _PACKAGES.items():
         for name, text in texts.items():
-            hit = re.search(rf"[\"'/\s-](?:{'|'.join(packages)})\b", text) if packages else None
+            hit = re.search(rf"[\"'/\s-](?:{'|'.join(packages)})\b", text)
             if hit:
                 yield kind, f"{name} names {hit[0].strip(' /-').strip(chr(34) + chr(39))}"
                 break

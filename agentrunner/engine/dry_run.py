@@ -19,8 +19,9 @@ from agentrunner.environment import home_of
 from agentrunner.errors import InfraError
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.gateway.order import GATEWAY_PORT
+from agentrunner.registry import AUTO_SANDBOXES
 from agentrunner.sandboxes.base import Mount, SandboxOrder
-from agentrunner.sandboxes.choose import AUTO, make_sandbox
+from agentrunner.sandboxes.choose import make_sandbox
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.workers.base import WorkerRequest
 from agentrunner.workers.member import Member
@@ -83,7 +84,7 @@ def _shown(
     home, root = home_of(environ), options.state_dir
     sandbox = make_sandbox(kind, order, environ, home, state_root=root)
     state = first_state(spec, folder.run_id, options.clock)
-    name = ", else ".join(AUTO) if kind == "auto" else sandbox.describe()
+    name = ", else ".join(AUTO_SANDBOXES) if kind == "auto" else sandbox.describe()
     return {
         "header": header_of(resolved, sandbox=name, state=state),
         "criteria": [

@@ -14,7 +14,7 @@ from pathlib import Path
 from agentrunner import registry
 from agentrunner.config.kinds import sandbox_kind
 from agentrunner.config.rules import env_reference, written_workers
-from agentrunner.config.sandbox import KEPT, NO_SANDBOX, NetworkSpec, size_of
+from agentrunner.config.sandbox import KEPT, NetworkSpec, size_of
 from agentrunner.config.spec import PolicySource, TaskSpec
 from agentrunner.config.yaml_text import Place, dotted
 from agentrunner.policy.match import covered, enumeration, matches
@@ -22,8 +22,6 @@ from agentrunner.policy.narrowing import Narrowing, breach
 from agentrunner.policy.permitted_agents import hold_agents
 from agentrunner.policy.policy_file import Policy
 
-AUTO = tuple(kind for kind in registry.SANDBOXES if kind != NO_SANDBOX)
-"""What `auto` may choose."""
 _NETWORKS = ("none", "allowlist", "full")
 _MODES = ("judged", "evidence", "strict")
 _SHOWN = 4
@@ -123,7 +121,9 @@ class _Narrowing(Narrowing):
         kinds, kind = self.policy.caps.sandbox.kinds, self.value("runner.sandbox.kind")
         if kinds is None:
             return
-        allowed = [name for name in AUTO if name in kinds] if kind == "auto" else [kind]
+        allowed = [kind]
+        if kind == "auto":
+            allowed = [name for name in registry.AUTO_SANDBOXES if name in kinds]
         if not allowed or kind not in ("auto", *kinds):
             self.refuse(
                 "runner.sandbox.kind",
@@ -140,7 +140,7 @@ class _Narrowing(Narrowing):
         cap = "sandbox.network" if caps.network else "sandbox.hosts"
         key = "runner.sandbox.network"
         written = self.value(key)
-        if most != "full" and self.value("runner.sandbox.kind") == NO_SANDBOX:
+        if most != "full" and not sandbox_kind(self.value("runner.sandbox.kind")).isolates:
             self.refuse(
                 "runner.sandbox.kind",
                 f"Without a sandbox all is reachable; the policy allows {most} at most.",

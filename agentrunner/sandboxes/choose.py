@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from agentrunner.errors import SandboxUnavailable
 from agentrunner.errors.sandboxes import EngineAway
-from agentrunner.registry import SANDBOXES, load
+from agentrunner.registry import AUTO_SANDBOXES, SANDBOXES, load
 from agentrunner.sandboxes.base import Sandbox, SandboxOrder
 from agentrunner.sandboxes.deny import check_read_paths, check_repo
 
@@ -106,10 +106,6 @@ class AutoSandbox:
         self._passed_over.append(f"{self._kinds.pop(0)}: {why}")
 
 
-AUTO = tuple(name for name in SANDBOXES.own if name != "none")
-"""What `auto` tries, in this order. `none` isolates nothing and is only used when named."""
-
-
 def make_sandbox(
     kind: str,
     spec: SandboxOrder,
@@ -118,7 +114,8 @@ def make_sandbox(
     *,
     state_root: Path,
 ) -> Sandbox:
-    """Return a sandbox that is not open yet; "auto" stands for the first of AUTO that works here.
+    """Return a sandbox that is not open yet; "auto" stands for the first of AUTO_SANDBOXES that
+    works here.
 
     Raises UsageError for an unknown kind, a repository that no sandbox may hold, or a read path
     that is on the deny list.
@@ -131,7 +128,9 @@ def make_sandbox(
         sandbox: Sandbox = cls(spec, environ=environ, host_home=host_home)
         return sandbox
 
-    return cast("Sandbox", AutoSandbox(AUTO, make, spec.image)) if kind == "auto" else make(kind)
+    if kind != "auto":
+        return make(kind)
+    return cast("Sandbox", AutoSandbox(AUTO_SANDBOXES, make, spec.image))
 
 
 async def open_sandbox(

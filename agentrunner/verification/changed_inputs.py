@@ -60,6 +60,7 @@ class ChangedInputs(Struct):
     _old: str = ""
     """The trees of the latest `changes`, before and after; the next attributes are its results."""
     _new: str = ""
+    _total: Changes = field(default_factory=Changes)
     _judged: ProofChanges = field(default_factory=ProofChanges)
     """The changed inputs, also those that may change."""
     _settled: frozenset[str] = frozenset()
@@ -131,14 +132,15 @@ class ChangedInputs(Struct):
         """
         self._old, self._new = old, new
         was, now = self._was, self._now
-        total = changes_between(self.snapshots, old, new)
-        inputs = self._with_new_regions(targets, files, total)
+        total = self._total = changes_between(self.snapshots, old, new)
+        inputs = self._with_new_regions(targets, files)
         before, after = self.snapshots.list(old), self.snapshots.list(new)
         self._judged = judge_changes(inputs, before, was, after, now, total.all)
-        self._helpers = self._new_helpers(total, inputs)
+        self._helpers = self._new_helpers(inputs)
         self._added_to = frozenset(self._with_wanted_tests())
-        self._adapted = frozenset(self._changed_while_moving(total))
-        permitted = self._permitted_by_the_task(total, self._freeable_data()) - self._adapted
+        self._adapted = frozenset(self._changed_while_moving())
+        asked = self._asked(total.all, self._freeable_data())
+        permitted = (asked | (total.deleted & self._gone_by_checks())) - self._adapted
         as_they_are = permitted.union(allowed)
         follow_ups = FollowUps(self.spec.wanted, self._judged.changes, was, now, total)
         self.freed_by_kind = frozenset(follow_ups.expected_data() - permitted)
@@ -152,7 +154,7 @@ class ChangedInputs(Struct):
         permitted |= self.adapted_by_words.keys()
         self._settled = frozenset(permitted) | frozenset(allowed)
         permitted -= self._keep_old_commands(targets, permitted.difference(allowed, moved), inputs)
-        removed = self._with_wanted_removals(total)
+        removed = self._with_wanted_removals()
         permitted |= removed
         followed = ((moved | removed) & total.modified) - as_they_are
         self._without_new_tests = follow_ups.without_new_tests(followed)
@@ -166,9 +168,7 @@ class ChangedInputs(Struct):
             if one.path not in allowed and one.path not in permitted
         )
 
-    def _with_new_regions(
-        self, targets: Sequence[Target], files: Collection[str], total: Changes
-    ) -> Inputs:
+    def _with_new_regions(self, targets: Sequence[Target], files: Collection[str]) -> Inputs:
         """The inputs before, and product files that have tests inside only since the run.
 
         Where nothing decided before, as in a project that was begun in it, those of after.
@@ -176,12 +176,8 @@ class ChangedInputs(Struct):
         inputs, now = (self.inputs(tree, targets, files) for tree in (self._old, self._new))
         if not inputs.tests:
             return now
-        known = {path for path in total.modified if inputs.counts(path)}
-        added = [
-            one
-            for one in now.tests
-            if one.region and one.path in total.modified and one.path not in known
-        ]
+        changed = {path for path in self._total.modified if not inputs.counts(path)}
+        added = [one for one in now.tests if one.region and one.path in changed]
         return replace(inputs, tests=[*inputs.tests, *added]) if added else inputs
 
     def _keep_old_commands(
@@ -194,7 +190,7 @@ class ChangedInputs(Struct):
         was, now = self._was, self._now
         shells = [target.shell for target in targets]
         replacements: dict[str, bytes] = {}
-        for path in sorted({one.path for one in self._judged.changes} & set(permitted)):
+        for path in sorted(self._judged_paths().intersection(permitted)):
             before, after = was(path), now(path)
             if before is None or after is None or matches(path, self._may_change):
                 continue
@@ -221,10 +217,6 @@ class ChangedInputs(Struct):
             or (one.input.kind == "fixture" and not family_of(one.path))
         }
 
-    def _permitted_by_the_task(self, total: Changes, data: Collection[str]) -> set[str]:
-        """Changed paths that the task allows, or that the PRD or a check wants changed or gone."""
-        return self._asked(total.all, data) | (total.deleted & self._gone_by_checks())
-
     def wanted_paths(self, paths: Collection[str]) -> set[str]:
         """Those of these changed paths that the task allows, or that the PRD asks to change."""
         return self._asked(paths, [path for path in paths if not family_of(path)])
@@ -235,13 +227,13 @@ class ChangedInputs(Struct):
         found = {path for path in paths if matches(path, may) or asked_in(text, path, paths)}
         return found | {path for path in data if data_asked_in(text, path, paths)}
 
-    def _changed_while_moving(self, total: Changes) -> set[str]:
+    def _changed_while_moving(self) -> set[str]:
         """Old and new paths of inputs that were only to be moved, but whose text differs now.
 
         Product code is not among them: what it says is the work, also where it moves.
         """
-        text, paths = self.spec.wanted, [*total.all]
-        moved = {path for path in total.all if moved_in(text, path, paths)}
+        text, total, paths = self.spec.wanted, self._total, self._total.all
+        moved = {path for path in paths if moved_in(text, path, paths)}
         old_paths = sorted(moved & total.deleted & self._judged_paths())
         new_paths = sorted(moved & total.added)
         if not old_paths:
@@ -301,7 +293,7 @@ class ChangedInputs(Struct):
     def _judged_paths(self) -> set[str]:
         return {one.path for one in self._judged.changes}
 
-    def _with_wanted_removals(self, total: Changes) -> set[str]:
+    def _with_wanted_removals(self) -> set[str]:
         """Test files that only lost tests that the PRD wants removed.
 
         It names the tests, or wants code removed that they use.
@@ -310,8 +302,8 @@ class ChangedInputs(Struct):
         gone: set[tuple[str, str]] = set()
         was, now = self._was, self._now
         tests = {one.path for one in self._judged.changes if not one.input.region} | self._helpers
-        code, alive = removed_code(self.spec.wanted, total, tests, was, now)
-        for path in sorted(self._judged_paths() - total.added):
+        code, alive = removed_code(self.spec.wanted, self._total, tests, was, now)
+        for path in sorted(self._judged_paths() - self._total.added):
             before, after = was(path), now(path)
             if before is None:
                 continue
@@ -327,7 +319,7 @@ class ChangedInputs(Struct):
         """Files of tests that follow the work, and that have new tests or imports besides."""
         return self._without_new_tests.keys()
 
-    def _new_helpers(self, total: Changes, before: Inputs) -> frozenset[str]:
+    def _new_helpers(self, before: Inputs) -> frozenset[str]:
         """New files in folders that held tests and nothing else: helpers, fixtures, doubles.
 
         So is what lies beside new expected data in a folder that is new: the rest of a case.
@@ -343,21 +335,20 @@ class ChangedInputs(Struct):
         test_folders = of_tests - of_product - {""}
         cases = {
             posixpath.dirname(path)
-            for path in total.added
+            for path in self._total.added
             if (found := before.counts(path)) and found.kind == "fixture"
         }
         test_folders |= cases - of_tests - of_product - {""}
         return frozenset(
             path
-            for path in total.added
+            for path in self._total.added
             if any(str(above) in test_folders for above in PurePosixPath(path).parents)
         )
 
     def product(self) -> tuple[str, ...]:
         """Changed paths that are no inputs of the proof, or of which only a region is one."""
-        total = changes_between(self.snapshots, self._old, self._new)
         whole = {one.path for one in self._judged.changes if not one.input.region} | self._helpers
-        return tuple(path for path in total.all if path not in whole)
+        return tuple(path for path in self._total.all if path not in whole)
 
     def counts(self, path: str, target: Target) -> bool:
         """Whether a path was an input of the proof before, for this command."""
@@ -438,11 +429,10 @@ class ChangedInputs(Struct):
 
     def new_programs(self, target: Target) -> list[str]:
         """New files that decide for a command: tests, programs, recipes, expected data."""
-        added = changes_between(self.snapshots, self._old, self._new).added
         now = self.inputs(self._new, [target])
         return sorted(
             path
-            for path in added
+            for path in self._total.added
             if (one := now.counts(path)) and one.kind in ("test", "runner", "recipe", "fixture")
         )
 

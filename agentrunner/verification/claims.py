@@ -112,22 +112,14 @@ def pick(
     """
     red = {test.name: test for test in before.red}
     asked = asked_for(red, wanted, _stand_for_criteria(red, mapped, named))
-    names: list[str] = []
-    green: list[str] = []
-    unknown: list[str] = []
-    for pattern in marks:
-        meant = [name for name in red if _matches(name, pattern)]
-        names += meant
-        if not meant:
-            (
-                green if any(_matches(test.name, pattern) for test in before.tests) else unknown
-            ).append(pattern)
-    each = dict.fromkeys(names)
+    each = dict.fromkeys(name for mark in marks for name in red if _matches(name, mark))
+    others = [mark for mark in marks if not any(_matches(name, mark) for name in red)]
+    green = [mark for mark in others if any(_matches(name, mark) for name in before.names)]
     return Picked(
         tuple(name for name in each if name not in asked),
         tuple(green),
         tuple(name for name in each if name in asked),
-        tuple(unknown),
+        tuple(mark for mark in others if mark not in green),
     )
 
 

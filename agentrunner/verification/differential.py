@@ -13,7 +13,6 @@ from agentrunner.verification.rewritten_data import single_changes
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import with_regions_of
 from agentrunner.verification.target import Target
-from agentrunner.verification.trees import changes_between
 from agentrunner.verification.world import InputChange, SnapshotTrees
 
 
@@ -69,7 +68,7 @@ class Differential(ChangedInputs):
         Of a product file with tests inside only the tests are new: its code is the work.
         """
         after = self.snapshots.list(self._new)
-        names = {one.path for one in self._judged.changes} | self._helpers
+        names = self._judged_paths() | self._helpers
         made: dict[str, Entry | None] = {path: after.get(path) for path in sorted(names)}
         was, now = self._was, self._now
         for path in sorted(one.path for one in self._judged.changes if one.input.region):
@@ -86,7 +85,7 @@ class Differential(ChangedInputs):
         Programs of the command itself are as the worker left them.
         """
         programs = {*self.new_programs(target), *self._judged_paths()}
-        added = changes_between(self.snapshots, self._old, self._new).added - programs
+        added = self._total.added - programs
         if not added:
             return None
         emptied = dict.fromkeys(added, b"")
@@ -97,8 +96,7 @@ class Differential(ChangedInputs):
 
         A target that was there is not wanted by being named: "`make test` fails now".
         """
-        total = changes_between(self.snapshots, self._old, self._new)
-        was, now = self._was, self._now
+        total, was, now = self._total, self._was, self._now
         makefiles = filter(MAKEFILE.fullmatch, self.snapshots.list(self._old))
         stood = [was(path) or b"" for path in makefiles]
         if not is_wanted(self.spec.wanted, targets_of(target.shell), stood):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from shlex import quote
 from typing import Literal
 
@@ -19,22 +19,9 @@ from agentrunner.verification.target import TEST, Target
 from agentrunner.verification.world import InputChange
 
 EXAMINED = frozenset(
-    {
-        "tests_changed",
-        "tests_gone",
-        "flaky",
-        "inputs_written",
-        "tool_changed",
-        "tool_exchanged",
-        "editable_install",
-        "packages_changed",
-        "work_unasked",
-        "work_beside",
-        "only_in_tests",
-        "work_not_lasting",
-        "work_pinned",
-        "not_built_again",
-    }
+    """tests_changed tests_gone flaky inputs_written tool_changed tool_exchanged editable_install
+    packages_changed work_unasked work_beside only_in_tests work_not_lasting work_pinned
+    not_built_again""".split()
 )
 """Codes of findings that an examination makes; each examination makes them anew."""
 MOST_PATHS = 50
@@ -52,28 +39,29 @@ WAITING = Ways("agentrunner approve --reason TEXT", "agentrunner reject --reason
 """Of a run that asks."""
 ENDED = Ways("agentrunner accept --reason TEXT", "agentrunner resume -m TEXT")
 """Of one that has ended, and asks nobody any more."""
-
-Remedy = Callable[[Ways], str]
+YES, NO = "\0yes", "\0no"
+"""In a remedy: the commands of the run that it is said in. No path has such a character."""
 
 
 def _asking(
     *,
     code: str,
     message: str,
-    remedy: Remedy,
+    remedy: str,
     paths: Sequence[str] = (),
     tests: Sequence[str] = (),
     blocks: bool = True,
 ) -> Finding:
     """A finding that a person may take as it is; its remedy is said for both kinds of runs."""
+    waiting, ended = (remedy.replace(YES, by.yes).replace(NO, by.no) for by in (WAITING, ENDED))
     return Finding(
         code=code,
         message=message,
         paths=paths,
         tests=list(tests[:MOST_PATHS]),
         blocks=blocks,
-        remedy=remedy(WAITING),
-        remedy_when_ended=remedy(ENDED),
+        remedy=waiting,
+        remedy_when_ended=ended,
     )
 
 
@@ -128,10 +116,8 @@ def not_kept(paths: Sequence[str]) -> Finding:
         message="These files changed and are too large to be kept, so what they hold, or held"
         f" before, is not verified: {first_few(paths)}",
         paths=paths,
-        remedy=lambda by: (
-            f"look at them, then {by.yes};"
-            " runner.sandbox.keep_files_up_to keeps larger ones from the next run on"
-        ),
+        remedy=f"look at them, then {YES};"
+        " runner.sandbox.keep_files_up_to keeps larger ones from the next run on",
     )
 
 
@@ -146,10 +132,8 @@ def left_in_submodule(name: str, paths: Sequence[str]) -> Finding:
         " commit with what the run left, so who checks this one out does not get it:"
         f" {first_few(paths)}",
         paths=paths,
-        remedy=lambda by: (
-            f"`{settled}` where others are to get it; then, or where it is to stay in this"
-            f" checkout alone, {by.yes}"
-        ),
+        remedy=f"`{settled}` where others are to get it; then, or where it is to stay in this"
+        f" checkout alone, {YES}",
     )
 
 
@@ -194,10 +178,8 @@ def links_out(links: Sequence[tuple[str, str]]) -> Finding:
         " something else there, or nothing",
         paths=[path for path, _ in links],
         blocks=is_code,
-        remedy=lambda by: (
-            "put a copy of the file in its place, or let the link lead to a path in the repository"
-            + f"; or {by.yes}, where it is to stay so" * is_code
-        ),
+        remedy="put a copy of the file in its place, or let the link lead to a path in the"
+        " repository" + f"; or {YES}, where it is to stay so" * is_code,
     )
 
 
@@ -279,9 +261,7 @@ def looks_at_nothing(target: Target, paths: Sequence[str]) -> Finding:
         message=f"{_label(target)} passes, and looks at {listed}, which was there before this run"
         " and is gone: it may be green because it finds nothing to look at",
         paths=paths,
-        remedy=lambda by: (
-            f"name in the check where that is now; or {by.yes}, where it is wanted gone"
-        ),
+        remedy=f"name in the check where that is now; or {YES}, where it is wanted gone",
     )
 
 
@@ -299,14 +279,14 @@ def tests_gone(target: Target, names: Sequence[str], what: str) -> Finding:
     )
 
 
-_REMEDIES: dict[str, Remedy] = {
-    RAN_BEFORE: lambda by: (
-        f"{by.yes}, where they are not wanted any more; task.test.may_change"
+_REMEDIES: dict[str, str] = {
+    RAN_BEFORE: (
+        f"{YES}, where they are not wanted any more; task.test.may_change"
         " names their files in advance"
     ),
-    NOT_LOADED_BEFORE: lambda by: (
+    NOT_LOADED_BEFORE: (
         "have them put back as they were, so that they can be loaded and"
-        f" pass; {by.yes}, where agentrunner diff shows that they ask what they asked or are not"
+        f" pass; {YES}, where agentrunner diff shows that they ask what they asked or are not"
         " wanted any more"
     ),
 }
@@ -325,32 +305,20 @@ def about_work(kind: AboutWork, what: str) -> Finding:
 
 
 AboutWork = Literal["unasked", "missing", "beside", "only in tests", "not lasting"]
-_ABOUT_WORK: dict[AboutWork, tuple[str, Remedy]] = {
-    "unasked": (
-        "work_unasked",
-        lambda by: f"have a test that asks it; or {by.yes}, after looking at it",
-    ),
+_ABOUT_WORK: dict[AboutWork, tuple[str, str]] = {
+    "unasked": ("work_unasked", f"have a test that asks it; or {YES}, after looking at it"),
     "missing": (
         "work_unasked",
-        lambda by: (
-            f"have it done; or {by.yes}, where agentrunner diff shows that it is"
-            " done in another way"
-        ),
+        f"have it done; or {YES}, where agentrunner diff shows that it is done in another way",
     ),
-    "beside": (
-        "work_beside",
-        lambda by: f"agentrunner diff shows it; {by.yes}, where it is wanted",
-    ),
+    "beside": ("work_beside", f"agentrunner diff shows it; {YES}, where it is wanted"),
     "only in tests": (
         "only_in_tests",
-        lambda by: (
-            f"name it in the task, where it is wanted; or {by.yes}, after looking at"
-            " agentrunner diff"
-        ),
+        f"name it in the task, where it is wanted; or {YES}, after looking at agentrunner diff",
     ),
     "not lasting": (
         "work_not_lasting",
-        lambda by: f"change the source, too; or {by.yes}, after looking at agentrunner diff",
+        f"change the source, too; or {YES}, after looking at agentrunner diff",
     ),
 }
 
@@ -389,10 +357,8 @@ def _of_own_values(
         message=f"{where}{more}, {why}",
         paths=list(dict.fromkeys(place.rpartition(":")[0] for place, _ in places))[:MOST_PATHS],
         tests=[] if test.startswith("`") else [test],
-        remedy=lambda by: (
-            "let the code decide it for any value, or name this one in the requirements;"
-            f" {by.yes}, after a look, where it is the work"
-        ),
+        remedy="let the code decide it for any value, or name this one in the requirements;"
+        f" {YES}, after a look, where it is the work",
     )
 
 
@@ -428,7 +394,7 @@ def inputs_written(paths: Sequence[str]) -> Finding:
         message="Files that decide were changed while the tests ran, which did not happen before"
         f" the run: {', '.join(paths[:SHOWN])}",
         paths=paths,
-        remedy=lambda by: f"agentrunner show; {by.no}, or {by.yes}",
+        remedy=f"agentrunner show; {NO}, or {YES}",
     )
 
 
@@ -459,9 +425,7 @@ def set_up_fails(last: str, withheld: Sequence[str], hosts: Sequence[str]) -> Fi
         code="setup_failed",
         message=f"{message}. It was not given {', '.join(withheld)}, which task.setup.env takes"
         " from our environment, as it runs here what a worker may have written",
-        remedy=lambda by: (
-            f"run the set-up yourself after a look at agentrunner diff, then {by.yes}"
-        ),
+        remedy=f"run the set-up yourself after a look at agentrunner diff, then {YES}",
     )
 
 
@@ -474,7 +438,7 @@ def packages_changed(target: Target, paths: Sequence[str], red: Sequence[str]) -
         f" they were before the run, {', '.join(red[:SHOWN])} fails",
         paths=paths,
         tests=red,
-        remedy=lambda by: f"agentrunner diff shows what it installs from; {by.no}, or {by.yes}",
+        remedy=f"agentrunner diff shows what it installs from; {NO}, or {YES}",
     )
 
 
@@ -488,10 +452,8 @@ def not_built_again(target: Target, builds: Sequence[str], sources: Sequence[str
         " and nothing here builds it again: without it the command fails. So it says what the old"
         " sources did",
         paths=sources,
-        remedy=lambda by: (
-            "name in task.setup.command, or in the test command, what builds it, such as"
-            f" `make`; {by.yes}, where it is not built from that"
-        ),
+        remedy="name in task.setup.command, or in the test command, what builds it, such as"
+        f" `make`; {YES}, where it is not built from that",
     )
 
 
@@ -512,10 +474,8 @@ def tool_changed(target: Target, what: str) -> Finding:
     return _asking(
         code="tool_changed",
         message=f"{_label(target)} does not say no any more: {what}",
-        remedy=lambda by: (
-            "agentrunner diff shows what was changed: something in it answers for the test;"
-            f" {by.no} sends it back, {by.yes} where it is wanted"
-        ),
+        remedy="agentrunner diff shows what was changed: something in it answers for the test;"
+        f" {NO} sends it back, {YES} where it is wanted",
     )
 
 
@@ -530,7 +490,7 @@ def tool_exchanged(target: Target, found: Sequence[Exchanged]) -> Finding:
         message=f"{_label(target)}: the change exchanges functions that decide what a test says, in"
         f" the test tool's own process: {'; '.join(named)}{more}. Without the change they stay"
         " what they are",
-        remedy=lambda by: f"agentrunner diff shows what does it; {by.no}, or {by.yes}",
+        remedy=f"agentrunner diff shows what does it; {NO}, or {YES}",
     )
 
 

@@ -67,27 +67,23 @@ class FollowUps(Struct, frozen=True, dict=True):
         These are imports of modules that moved, names in code, and paths in a Makefile. Where a
         package becomes one of ES modules, files of it import what they required.
         """
-        if asks_for_es_modules(self.wanted):
-            return self._moves() | {
-                path
-                for path in {one.path for one in self.judged} & self.total.modified
-                if language_of(path) == "javascript"
-                and modules_follow(self.was(path) or b"", self.now(path) or b"")
-            }
-        return self._moves()
-
-    def _moves(self) -> set[str]:
-        """The same without ES modules."""
         deleted, added = sorted(self.total.deleted), sorted(self.total.added)
         moves = asked_moves(moves_in(self.wanted), self.wanted, deleted, added)
         names = self._names
         found = self._moved_along(moves)
         asked, code = outside_of_checks(self.wanted), self._changed_code()
+        to_es_modules = asks_for_es_modules(self.wanted)
         for path in sorted({one.path for one in self.judged} & self.total.modified):
             before, after = self.was(path), self.now(path)
             if before is None or after is None:
                 continue
-            if language_of(path) is None:
+            if (
+                to_es_modules
+                and language_of(path) == "javascript"
+                and modules_follow(before, after)
+            ):
+                found.add(path)
+            elif language_of(path) is None:
                 if not family_of(path) and places_follow(before, after, moves):
                     found.add(path)
             elif (
@@ -125,13 +121,15 @@ class FollowUps(Struct, frozen=True, dict=True):
 
     def _changed_code(self) -> dict[str, tuple[bytes, bytes]]:
         """Files of code that the run changed, before and after."""
-        total = self.total
-        paths = sorted({*total.modified, *total.added, *total.deleted})
-        return {
-            path: (self.was(path) or b"", self.now(path) or b"")
-            for path in paths[:MOST_COMPARED]
-            if language_of(path) is not None
-        }
+        return self._texts(self.total.all)
+
+    def _texts(self, paths: Sequence[str]) -> dict[str, tuple[bytes, bytes]]:
+        """The first of these files with a grammar, before and after."""
+        some = (path for path in paths[:MOST_COMPARED] if language_of(path) is not None)
+        return {path: self._both(path) for path in some}
+
+    def _both(self, path: str) -> tuple[bytes, bytes]:
+        return self.was(path) or b"", self.now(path) or b""
 
     def _moved_along(self, moves: Sequence[tuple[str, str]]) -> set[str]:
         """Old and new paths of tests that went, saying the same, where the PRD wants their place.
@@ -164,17 +162,13 @@ class FollowUps(Struct, frozen=True, dict=True):
             for path in sorted(paths)
             if heads
             and (language := language_of(path)) is not None
-            and follows_heads(self.was(path) or b"", self.now(path) or b"", language, heads, asked)
+            and follows_heads(*self._both(path), language, heads, asked)
         }
 
     def _changed_product(self) -> dict[str, tuple[bytes, bytes]]:
         """Changed files of the product with a grammar, before and after, by path."""
         paths = {one.path for one in self.judged if not one.input.region}
-        return {
-            path: (self.was(path) or b"", self.now(path) or b"")
-            for path in sorted(self.total.modified - paths)[:MOST_COMPARED]
-            if language_of(path) is not None
-        }
+        return self._texts(sorted(self.total.modified - paths))
 
     def adapted_tests(self, run: Collection[str]) -> dict[str, set[str]]:
         """Tests that were adapted as the PRD asks in ordinary words, by their file.
@@ -200,8 +194,7 @@ class FollowUps(Struct, frozen=True, dict=True):
                 stated.add(path)
         every = {own_name(name) for names in found.values() for name in names}
         snapshots = all(
-            adapts_snapshots(self.was(path) or b"", self.now(path) or b"", language_of(path) or "")
-            for path in found
+            adapts_snapshots(*self._both(path), language_of(path) or "") for path in found
         )
         if asks_to_adapt(self.wanted, every, snapshots=snapshots):
             return found
@@ -215,7 +208,7 @@ class FollowUps(Struct, frozen=True, dict=True):
         """Whether the tests of a file have new values in place of old ones just as the product has,
         and the PRD says that what they belong to becomes so."""
         language = language_of(path) or ""
-        pairs = exchanged_values(self.was(path) or b"", self.now(path) or b"", language)
+        pairs = exchanged_values(*self._both(path), language)
         gone, come = self._values_gone(), self._values_come()
         return bool(pairs) and all(
             was in gone and now in come and says_it_becomes(self.wanted, subject, now)
@@ -250,7 +243,6 @@ class FollowUps(Struct, frozen=True, dict=True):
             found |= {
                 path
                 for path, kind in kinds.items()
-                if kind == "test"
-                and differs_by_snapshots(self.was(path) or b"", self.now(path) or b"")
+                if kind == "test" and differs_by_snapshots(*self._both(path))
             }
         return found

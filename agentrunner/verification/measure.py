@@ -11,7 +11,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,26 +40,22 @@ MOST_KEPT = 200_000
 """Results of one run that are kept by name."""
 
 
+@dataclass
 class Measurer:
-    """Runs targets in rooms. `mounts`: the sandbox can mount a folder for the report."""
+    """Runs targets in rooms."""
 
-    def __init__(
-        self,
-        sandbox: DecisionSandbox,
-        folder: RunFolder,
-        hosts: Sequence[str],
-        ignored: Callable[[], Iterable[str]],
-        *,
-        mounts: bool,
-    ) -> None:
-        self._sandbox = sandbox
-        self._folder = folder
-        self._hosts = tuple(hosts)
-        self._ignored = ignored
-        self._mounts = mounts
-        self.means: dict[str, int] = {}
-        """How each target reports, by its id, where the strongest means changed its result."""
-        self._reports = folder.root / "reports"
+    sandbox: DecisionSandbox
+    folder: RunFolder
+    hosts: Sequence[str]
+    ignored: Callable[[], Iterable[str]]
+    mounts: bool
+    """Whether the sandbox can mount a folder for the report."""
+    means: dict[str, int] = field(default_factory=dict)
+    """How each target reports, by its id, where the strongest means changed its result."""
+
+    @property
+    def _reports(self) -> Path:
+        return self.folder.root / "reports"
 
     def remember(self, baseline: Baseline) -> Baseline:
         """Return a baseline that also holds what the first runs on the old tree showed."""
@@ -88,7 +84,7 @@ class Measurer:
             shell = narrowed or shell
         ran, results = await self._run_with_reporter(target, shell, room, read)
         moved = tuple((await asyncio.to_thread(room.moved))[:MOST_MOVED])
-        written = await asyncio.to_thread(lambda: room.written(list(self._ignored())))
+        written = await asyncio.to_thread(lambda: room.written(list(self.ignored())))
         results = results and replace(results, moved=moved)
         measured = Measured(target, ran, results, moved, tuple(written[:MOST_MOVED]))
         return _of_one(measured) if target.test else measured
@@ -104,7 +100,7 @@ class Measurer:
         written, too.
         """
         self.means.pop(target.id, None)
-        room = await asyncio.to_thread(lambda: room.from_now(list(self._ignored())))
+        room = await asyncio.to_thread(lambda: room.from_now(list(self.ignored())))
         measured = await self.run(target, room, read)
         if _is_consistent(measured):
             return measured
@@ -134,14 +130,12 @@ class Measurer:
             return await self._run(target, shell, room, ()), None
         token = secrets.token_hex(12)
         folder_on_host = self._reports / token
-        folder_in_sandbox = Path("/tmp") / token if self._mounts else folder_on_host
+        folder_in_sandbox = Path("/tmp") / token if self.mounts else folder_on_host
         instrumented = await asyncio.to_thread(
             instrument, shell, target.cwd, read, str(folder_in_sandbox), means
         )
         await asyncio.to_thread(_write, folder_on_host, instrumented.files)
-        mounts = (
-            (Mount(folder_on_host, folder_in_sandbox, read_only=False),) if self._mounts else ()
-        )
+        mounts = (Mount(folder_on_host, folder_in_sandbox, read_only=False),) if self.mounts else ()
         try:
             ran = await self._run(target, instrumented.shell, room, mounts)
             results = await asyncio.to_thread(
@@ -163,11 +157,11 @@ class Measurer:
     async def _run(
         self, target: Target, shell: str, room: Room, mounts: Sequence[Mount]
     ) -> CommandOutcome:
-        return await self._sandbox.run(
+        return await self.sandbox.run(
             shell,
             cwd=target.cwd,
             timeout_sec=target.timeout_sec,
-            hosts=self._hosts,
+            hosts=self.hosts,
             copy=room.copy,
             name=target.id,
             mounts=mounts,
@@ -179,13 +173,13 @@ class Measurer:
         """Write results into the run's folder. Blocks."""
         if results is None:
             return None
-        return self._folder.write(
+        return self.folder.write(
             f"results/{secrets.token_hex(6)}-{name}.jsonl", results_as_lines(results)
         )
 
     def kept(self, ref: FileRef | None) -> Results | None:
         """The results at `ref`. Blocks. Raises CheckpointCorrupt where they are gone or damaged."""
-        return kept_results(self._folder, ref)
+        return kept_results(self.folder, ref)
 
 
 def kept_results(folder: RunFolder, ref: FileRef | None) -> Results | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentrunner.verification.results.model import ReadFile, Results
-from agentrunner.verification.results.registry import instrument, read_results
+from agentrunner.verification.results.registry import instrument, read_results, select
 from tests.kit.files import write
 from tests.kit.missing import missing
 
@@ -34,6 +34,12 @@ class Seen:
         """Name and outcome of each result in order."""
         assert self.results is not None, self.stdout + self.stderr
         return [(test.name, test.outcome) for test in self.results.tests]
+
+    @property
+    def passing(self) -> list[str]:
+        """The name of each result, of a command whose tests all pass."""
+        assert {outcome for _, outcome in self.outcomes} == {"passed"}
+        return [name for name, _ in self.outcomes]
 
 
 def need(*programs: str) -> None:
@@ -88,3 +94,10 @@ def reported(
         shell, cwd, read, place, ran.stdout, ran.stderr, ran.returncode, means, paths
     )
     return Seen(results, ran.returncode, ran.stdout, ran.stderr, place)
+
+
+def narrowed(tree: Path, shell: str, *names: str, env: Mapping[str, str] | None = None) -> Seen:
+    """The command narrowed to the tests of these names, run and read."""
+    found = select(shell, names, ".", reading(tree))
+    assert found is not None
+    return reported(tree, found, env=env)

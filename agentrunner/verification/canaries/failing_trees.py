@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from agentrunner.git.restore import Entry
 from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
 from agentrunner.verification.canaries.script_canary import (
     GARBAGE,
@@ -55,13 +54,9 @@ def failing_trees(command: CommandOnTrees) -> list[FailingTree]:
     changes.append((garbage, "it is green with another text to compare with"))
     found = []
     for files, what in changes:
-        changed: dict[str, Entry | None] = {
-            path: (entries[path][0], snapshots.write_blob(text)) for path, text in files.items()
-        }
-        if changed:
-            tree = snapshots.combine(world.new, changed)
-            whole = changed.keys() >= set(programs)
-            by_program = not changed.keys() <= set(texts)
-            old = "" if by_program else snapshots.combine(world.old, changed)
+        if files:
+            by_program = not files.keys() <= set(texts)
+            old = "" if by_program else snapshots.with_texts(world.old, files)
+            tree, whole = snapshots.with_texts(world.new, files), files.keys() >= set(programs)
             found.append(FailingTree(tree, what, by_program, whole, old))
     return found

@@ -221,6 +221,16 @@ class Context(Struct):
         known = path in self.tree.folders or (is_inside(path) and self.tree.exists(path))
         return path if known else None
 
+    def file(self, folder: str, word: str) -> str | None:
+        """Return the file of the tree that a word names, None if there is none."""
+        path = self.existing(folder, word)
+        return path if path in self.tree.paths else None
+
 
 Handler = Callable[[Context, Step, list[str], str], None]
 """Handles a program with its arguments: context, step, arguments, who runs it."""
+
+
+def handlers(*rows: tuple[str, Handler]) -> dict[str, Handler]:
+    """Return handlers by program, given the names of programs for each."""
+    return {name: handler for names, handler in rows for name in names.split()}

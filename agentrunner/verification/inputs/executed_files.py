@@ -32,23 +32,12 @@ WRAPPERS = frozenset(
     """env exec time nice timeout npx bunx pnpx command sudo xvfb-run nohup ionice stdbuf setsid
     cross-env dotenv xargs faketime catchsegv valgrind strace unbuffer chronic busybox""".split()
 )
-RUNNERS: Mapping[str, frozenset[str]] = {
-    "uv": frozenset({"run"}),
-    "poetry": frozenset({"run"}),
-    "pdm": frozenset({"run"}),
-    "pipenv": frozenset({"run"}),
-    "hatch": frozenset({"run"}),
-    "rye": frozenset({"run"}),
-    "bundle": frozenset({"exec"}),
-    "npm": frozenset({"exec", "x"}),
-    "pnpm": frozenset({"exec", "dlx"}),
-    "yarn": frozenset({"exec", "dlx"}),
-    "bun": frozenset({"x"}),
-    "coverage": frozenset({"run"}),
-    "direnv": frozenset({"exec"}),
-    "conda": frozenset({"run"}),
-    "pixi": frozenset({"run"}),
-    "mise": frozenset({"exec", "x"}),
+RUNNERS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys("uv poetry pdm pipenv hatch rye coverage conda pixi".split(), ("run",)),
+    **dict.fromkeys(("bundle", "direnv"), ("exec",)),
+    **dict.fromkeys(("npm", "mise"), ("exec", "x")),
+    **dict.fromkeys(("pnpm", "yarn"), ("exec", "dlx")),
+    "bun": ("x",),
 }
 """Programs that run another one after one of their subcommands."""
 SHELLS = lazy_regex(r"^(sh|bash|dash|zsh|ksh|ash|source|\.)$")
@@ -103,8 +92,8 @@ def take(context: Context, step: Step, by: str, *, depth: int = 0) -> None:
             rest[0] = rest[0].partition("@")[0] or rest[0]
         take(context, replace(step, words=tuple(rest)), by, depth=depth + 1)
         return
-    own = context.existing(step.folder, words[0]) if "/" in words[0] else None
-    if own and own in context.tree.paths and program not in ("gradlew", "mvnw"):
+    own = context.file(step.folder, words[0]) if "/" in words[0] else None
+    if own and program not in ("gradlew", "mvnw"):
         _run_file(context, own, step, words[1:], by)
     elif SHELLS.match(program):
         _shell(context, step, words[1:], by)
@@ -138,8 +127,7 @@ def _environment(context: Context, step: Step) -> None:
     """Count files named in a command's environment, and note where Python then looks."""
     for name, value in step.env:
         for word in re.split(r"[\s:=,]+", value):
-            path = context.existing(step.folder, word) if word.strip("./") else None
-            if path and path in context.tree.paths:
+            if path := context.file(step.folder, word):
                 context.add(path, f"the command names it in {name}", "config")
         if name == "PYTHONPATH":
             places = [join(step.folder, place) for place in value.split(":") if place]
@@ -149,8 +137,7 @@ def _environment(context: Context, step: Step) -> None:
 def _case_tables(context: Context, step: Step, words: list[str], by: str) -> None:
     """Read `cat cases.txt | while read …`: the cases of a check."""
     for word in words:
-        path = None if word.startswith("-") else context.existing(step.folder, word)
-        if path and path in context.tree.paths:
+        if not word.startswith("-") and (path := context.file(step.folder, word)):
             context.add(path, f"{by} takes its cases from it", "fixture")
 
 
@@ -299,7 +286,7 @@ def _java(context: Context, step: Step, words: list[str], by: str) -> None:
     for word in positional(words, valued)[:1]:
         name = word.rpartition("/")[2].removesuffix(".java").rpartition(".")[2]
         compiled = {path for sources in context.built.values() for path in sources}
-        if (path := context.existing(step.folder, word)) and path in context.tree.paths:
+        if path := context.file(step.folder, word):
             compiled.add(path)
         for source in sorted(compiled):
             if source.rpartition("/")[2] == f"{name}.java":
@@ -323,6 +310,5 @@ def _options(context: Context, step: Step, words: list[str], by: str) -> None:
             value = word.partition("=")[2]
             if not value and re.fullmatch(r"-c|-C|--conf(ig)?(-file)?|--rcfile|--settings", word):
                 value = words[index + 1] if index + 1 < len(words) else ""
-        path = context.existing(step.folder, value) if value else None
-        if path and path in context.tree.paths:
+        if path := context.file(step.folder, value):
             context.add(path, f"{by} configures {step.words[0]} with it", "config")

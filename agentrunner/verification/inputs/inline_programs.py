@@ -37,14 +37,9 @@ STEM = "agentrunner_inline_"
 """How the names of written-out files begin; no tree keeps one."""
 _FILE = lazy_regex(rf"(?:[\w./-]+/)?{STEM}\w+\.\w+")
 TAKES: Mapping[str, tuple[str, ...]] = {
-    "python": ("c",),
-    "node": ("e", "p"),
-    "php": ("r",),
-    "ruby": ("e",),
-    "perl": ("e",),
-    "lua": ("e",),
-    "sh": ("c",),
-}
+    **dict.fromkeys(("python", "sh"), ("c",)), **dict.fromkeys(("ruby", "perl", "lua"), ("e",)),
+    "node": ("e", "p"), "php": ("r",),
+}  # fmt: skip
 """The last letters of the option that takes a program."""
 ENDINGS = {"ruby": ".rb", "perl": ".pl", "lua": ".lua", "sh": ".sh"}
 VARIABLE = "\x02"

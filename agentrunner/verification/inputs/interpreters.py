@@ -20,7 +20,7 @@ def run_interpreter(context: Context, step: Step, words: list[str], by: str) -> 
         name, equals, value = words[0].partition("=")
         if name in LOADED_FIRST or (name == "-I" and program == "perl"):
             value = value if equals else (words[1] if len(words) > 1 else "")
-            if (path := context.existing(step.folder, value)) and path in context.tree.paths:
+            if path := context.file(step.folder, value):
                 context.add(path, "it is loaded before the tests", "runner")
             words = words if equals else words[1:]
         elif name in CODE:
@@ -50,6 +50,5 @@ def hand_over(context: Context, step: Step, words: list[str], by: str) -> None:
     """Record what a program of the project gets as arguments: data, not a test."""
     for word in words:
         value = word.partition("=")[2] if word.startswith("-") else word
-        path = context.existing(step.folder, value) if value else None
-        if path and path in context.tree.paths:
+        if path := context.file(step.folder, value):
             context.data.setdefault(path, f"{by} hands it to {step.words[0]}")

@@ -7,7 +7,7 @@ import re
 import shlex
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.inputs.context import Context, Text
+from agentrunner.verification.inputs.context import Context, Text, handlers
 from agentrunner.verification.inputs.make import NAMES, read_makefile
 from agentrunner.verification.inputs.shell import Step
 from agentrunner.verification.inputs.tools_js import bun_test
@@ -330,27 +330,15 @@ def python_runner(context: Context, step: Step, words: list[str], by: str) -> No
         task(context, step, words, by)
 
 
-HANDLERS = {
-    "make": make,
-    "gmake": make,
-    "just": just,
-    "npm": package_scripts,
-    "pnpm": package_scripts,
-    "yarn": package_scripts,
-    "bun": package_scripts,
-    "npm-run-all": run_scripts_by_pattern,
-    "run-s": run_scripts_by_pattern,
-    "run-p": run_scripts_by_pattern,
-    "concurrently": run_scripts_by_pattern,
-    "turbo": workspaces,
-    "nx": workspaces,
-    "lerna": workspaces,
-    "tox": tox,
-    "nox": nox,
-    "invoke": nox,
-    "inv": nox,
-    "task": python_runner,
-    "poe": python_runner,
-    "composer": composer,
-    "rake": rake,
-}
+HANDLERS = handlers(
+    ("make gmake", make),
+    ("just", just),
+    ("npm pnpm yarn bun", package_scripts),
+    ("npm-run-all run-s run-p concurrently", run_scripts_by_pattern),
+    ("turbo nx lerna", workspaces),
+    ("tox", tox),
+    ("nox invoke inv", nox),
+    ("task poe", python_runner),
+    ("composer", composer),
+    ("rake", rake),
+)

@@ -7,53 +7,24 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-EXECUTABLE_CONFIG = (
-    ".gitmodules",
-    ".gitattributes",
-    ".gitconfig",
-    ".claude/**",
-    ".codex/**",
-    ".cursor/**",
-    ".gemini/**",
-    ".mcp.json",
-    ".vscode/**",
-    ".idea/**",
-    ".devcontainer/**",
-    ".github/workflows/**",
-    ".github/actions/**",
-    ".gitlab-ci.yml",
-    "**/.husky/**",
-    ".pre-commit-config.yaml",
-    ".envrc",
-    "lefthook.yml",
-)
+from agentrunner.text.lazy_regex import lazy_regex
+
+EXECUTABLE_CONFIG = """.gitmodules .gitattributes .gitconfig .claude/** .codex/** .cursor/**
+    .gemini/** .mcp.json .vscode/** .idea/** .devcontainer/** .github/workflows/**
+    .github/actions/** .gitlab-ci.yml **/.husky/** .pre-commit-config.yaml .envrc
+    lefthook.yml""".split()
 """What a person's editor, agent, CI or git runs without being asked (threat T2)."""
+
+PART = lazy_regex(r"\*\*/?|[*?]|[^*?]+")
+SIGNS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 @lru_cache(maxsize=512)
 def _glob(pattern: str) -> re.Pattern[str]:
     """Translate a .gitignore-style glob: `**` crosses folders, a bare name matches anywhere."""
-    anchored = "/" in pattern.strip("/")
-    body = pattern.strip("/")
-    out = "" if anchored else "(?:.*/)?"
-    position = 0
-    while position < len(body):
-        if body.startswith("**/", position):
-            out += "(?:.*/)?"
-            position += 3
-        elif body.startswith("**", position):
-            out += ".*"
-            position += 2
-        elif body[position] == "*":
-            out += "[^/]*"
-            position += 1
-        elif body[position] == "?":
-            out += "[^/]"
-            position += 1
-        else:
-            out += re.escape(body[position])
-            position += 1
-    return re.compile(rf"^{out}(?:/.*)?$", re.DOTALL)
+    start = "" if "/" in pattern.strip("/") else "(?:.*/)?"
+    body = PART.sub(lambda hit: SIGNS.get(hit[0]) or re.escape(hit[0]), pattern.strip("/"))
+    return re.compile(rf"^{start}{body}(?:/.*)?$", re.DOTALL)
 
 
 def matches(path: str, patterns: Iterable[str]) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from agentrunner.registry import GRADLE_FILES
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.cmake import calls_of
-from agentrunner.verification.inputs.context import Context, Handler, Text, positional
+from agentrunner.verification.inputs.context import Context, Handler, Text, handlers, positional
 from agentrunner.verification.inputs.globs import inside
 from agentrunner.verification.inputs.shell import Step
 from agentrunner.verification.inputs.tree import Tree, above, folder_of, join
@@ -177,8 +177,7 @@ def _only_tested(tree: Tree, sources: Sequence[str], others: Collection[str]) ->
 
 
 def _test_argument(context: Context, place: str, word: str, by: str) -> None:
-    path = context.existing(place, word)
-    if path and path in context.tree.paths:
+    if path := context.file(place, word):
         context.data.setdefault(path, f"{by} hands it to a test")
 
 
@@ -213,7 +212,7 @@ def meson(context: Context, step: Step, words: list[str], by: str) -> None:
                     for source in sources:
                         context.execute(source, Step((name,), place), path)
             for word in re.findall(r"'([^']+)'", found[1])[1:]:
-                if (named := context.existing(place, word)) and named in tree.paths:
+                if named := context.file(place, word):
                     context.add(named, f"{path} runs it", "test")
 
 
@@ -268,25 +267,18 @@ def _tool_with_test_folder(*globs: str, config: tuple[str, ...] = ()) -> Handler
     return handler
 
 
-HANDLERS: dict[str, Handler] = {
-    "go": go,
-    "gotestsum": lambda context, step, words, by: go(context, step, ["test", *words], by),
-    "cargo": cargo,
-    "ctest": ctest,
-    "cmake": ctest,
-    "meson": meson,
-    "ninja": meson,
-    "mvn": java,
-    "mvnw": java,
-    "gradle": java,
-    "gradlew": java,
-    "ant": java,
-    "dotnet": dotnet,
-    "swift": _tool_with_test_folder("Tests/**", config=("Package.swift", "Package.resolved")),
-    "mix": _tool_with_test_folder("test/**", config=("mix.exs", "mix.lock", ".formatter.exs")),
-    "sbt": _tool_with_test_folder("**/src/test/**", config=("build.sbt",)),
-    "dart": _tool_with_test_folder("test/**", config=("pubspec.yaml", "pubspec.lock")),
-    "flutter": _tool_with_test_folder("test/**", config=("pubspec.yaml", "pubspec.lock")),
-    "stack": _tool_with_test_folder("test/**", config=("stack.yaml", "package.yaml")),
-    "cabal": _tool_with_test_folder("test/**", "tests/**"),
-}
+HANDLERS = handlers(
+    ("go", go),
+    ("gotestsum", lambda context, step, words, by: go(context, step, ["test", *words], by)),
+    ("cargo", cargo),
+    ("ctest cmake", ctest),
+    ("meson ninja", meson),
+    ("mvn mvnw gradle gradlew ant", java),
+    ("dotnet", dotnet),
+    ("swift", _tool_with_test_folder("Tests/**", config=("Package.swift", "Package.resolved"))),
+    ("mix", _tool_with_test_folder("test/**", config=("mix.exs", "mix.lock", ".formatter.exs"))),
+    ("sbt", _tool_with_test_folder("**/src/test/**", config=("build.sbt",))),
+    ("dart flutter", _tool_with_test_folder("test/**", config=("pubspec.yaml", "pubspec.lock"))),
+    ("stack", _tool_with_test_folder("test/**", config=("stack.yaml", "package.yaml"))),
+    ("cabal", _tool_with_test_folder("test/**", "tests/**")),
+)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.inputs.context import Context, Handler, Text, positional
+from agentrunner.verification.inputs.context import Context, Handler, Text, handlers, positional
 from agentrunner.verification.inputs.globs import inside, is_glob
 from agentrunner.verification.inputs.interpreters import run_interpreter
 from agentrunner.verification.inputs.shell import Step
@@ -30,16 +30,7 @@ INSTALLS = (
 """Where JavaScript projects say what is installed and how sources are translated."""
 LOADED = lazy_regex(r"[\"'`]([^\"'`\n]{1,200})[\"'`]")
 NAMED = lazy_regex(r"[\w./@<>-]{1,200}")
-LIST_KEYS = (
-    "testMatch",
-    "testRegex",
-    "include",
-    "spec",
-    "files",
-    "roots",
-    "testDir",
-    "test-ignore",
-)
+LIST_KEYS = "testMatch testRegex include spec files roots testDir test-ignore".split()
 
 
 def installs(context: Context, folder: str) -> None:
@@ -306,30 +297,25 @@ def tsc(context: Context, step: Step, words: list[str], by: str) -> None:
         context.add(path, f"{by} names it", "config")
 
 
-HANDLERS: dict[str, Handler] = {
-    "node": _node,
-    "nodejs": _node,
-    "tsx": _node,
-    "ts-node": _node,
-    "deno": deno,
-    "jest": jest,
-    "react-scripts": jest,
-    "vitest": vitest,
-    "mocha": mocha,
-    "_mocha": mocha,
-    "ava": _simple("ava", "test.?(c|m)js", "{src,source}/test.?(c|m)js",
-                   "**/__tests__/**/*.?(c|m)js", "**/*.test.?(c|m)[jt]s",
-                   "**/test-*.?(c|m)[jt]s", "**/{test,tests}/**/*.?(c|m)[jt]s"),
-    "tap": _simple("tap", f"**/{{test,tests,__tests__}}/**/*.{ANY_JS}",
-                   f"**/*.{{test,spec}}.{ANY_JS}", f"**/test.{ANY_JS}"),
-    "tape": _simple("tape", "test/**/*.js"),
-    "jasmine": _simple("jasmine", "spec/**/*[sS]pec.?(m)js", "spec/support/**", "spec/helpers/**"),
-    "playwright": _simple("playwright", f"**/*.@(spec|test).{ANY_JS}"),
-    "cypress": _simple("cypress", "cypress/**"),
-    "uvu": _simple("uvu", "tests/**", "test/**"),
-    "cucumber-js": _simple("cucumber", "features/**"),
-    "tsc": tsc,
-    "eslint": tsc,
-}  # fmt: skip
+HANDLERS = handlers(
+    ("node nodejs tsx ts-node", _node),
+    ("deno", deno),
+    ("jest react-scripts", jest),
+    ("vitest", vitest),
+    ("mocha _mocha", mocha),
+    ("ava", _simple("ava", "test.?(c|m)js", "{src,source}/test.?(c|m)js",
+                    "**/__tests__/**/*.?(c|m)js", "**/*.test.?(c|m)[jt]s",
+                    "**/test-*.?(c|m)[jt]s", "**/{test,tests}/**/*.?(c|m)[jt]s")),
+    ("tap", _simple("tap", f"**/{{test,tests,__tests__}}/**/*.{ANY_JS}",
+                    f"**/*.{{test,spec}}.{ANY_JS}", f"**/test.{ANY_JS}")),
+    ("tape", _simple("tape", "test/**/*.js")),
+    ("jasmine", _simple("jasmine", "spec/**/*[sS]pec.?(m)js", "spec/support/**",
+                        "spec/helpers/**")),
+    ("playwright", _simple("playwright", f"**/*.@(spec|test).{ANY_JS}")),
+    ("cypress", _simple("cypress", "cypress/**")),
+    ("uvu", _simple("uvu", "tests/**", "test/**")),
+    ("cucumber-js", _simple("cucumber", "features/**")),
+    ("tsc eslint", tsc),
+)  # fmt: skip
 TEST_TOOLS = HANDLERS.keys() - {"node", "nodejs", "tsx", "ts-node", "deno"}
 """Tools that Node may be told to run by their file."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.inputs.context import Context, Handler, Text, positional
+from agentrunner.verification.inputs.context import Context, Text, handlers, positional
 from agentrunner.verification.inputs.globs import inside
 from agentrunner.verification.inputs.interpreters import run_interpreter
 from agentrunner.verification.inputs.references import family_by_first_line, family_of
@@ -214,15 +214,12 @@ def shellspec(context: Context, step: Step, words: list[str], by: str) -> None:
         context.collect(inside(path, "**/*_spec.*"), f"{program} collects *_spec")
 
 
-HANDLERS: dict[str, Handler] = {
-    "rspec": rspec,
-    "ruby": ruby,
-    "phpunit": phpunit,
-    "pest": phpunit,
-    "paratest": phpunit,
-    "prove": prove,
-    "bats": bats,
-    "cucumber": cucumber,
-    "shellspec": shellspec,
-    "busted": shellspec,
-}
+HANDLERS = handlers(
+    ("rspec", rspec),
+    ("ruby", ruby),
+    ("phpunit pest paratest", phpunit),
+    ("prove", prove),
+    ("bats", bats),
+    ("cucumber", cucumber),
+    ("shellspec busted", shellspec),
+)

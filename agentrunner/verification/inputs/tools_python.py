@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from agentrunner.verification.inputs.context import Context, Handler, positional
+from agentrunner.verification.inputs.context import Context, Handler, handlers, positional
 from agentrunner.verification.inputs.globs import inside
 from agentrunner.verification.inputs.interpreters import hand_over
 from agentrunner.verification.inputs.runner_scripts import tools_started
@@ -88,7 +88,7 @@ def _module(
     name = module.partition(".")[0]
     if module == "doctest":
         for word in rest:
-            if (path := context.existing(step.folder, word)) and path in context.tree.paths:
+            if path := context.file(step.folder, word):
                 context.add(path, f"{by} runs its examples", "test", region=True)
         return
     found = module.replace(".", "/")
@@ -334,15 +334,11 @@ def _tool_with_pyproject(program: str) -> Handler:
     return handler
 
 
-HANDLERS: dict[str, Handler] = {
-    "pytest": pytest,
-    "py.test": pytest,
-    "pytest-3": pytest,
-    "unittest": unittest,
-    "behave": behave,
-    **{
-        name: _tool_with_pyproject(name)
-        for name in ("ruff", "mypy", "flake8", "pylint", "black", "isort", "pyright", "nose2",
-                     "ward", "bandit", "ty", "import-linter", "lint-imports", "coverage")
-    },
-}  # fmt: skip
+HANDLERS = handlers(
+    ("pytest py.test pytest-3", pytest),
+    ("unittest", unittest),
+    ("behave", behave),
+    *((name, _tool_with_pyproject(name)) for name in
+      """ruff mypy flake8 pylint black isort pyright nose2 ward bandit ty import-linter lint-imports
+      coverage""".split()),
+)  # fmt: skip

@@ -29,13 +29,11 @@ from agentrunner.verification.inputs.words_of_change import (
     CLAUSE,
     DENIED,
     HABIT,
-    JA_BECOMES,
-    JA_HABIT,
     JA_NOT,
     JA_OBJECT,
-    JA_ORDER,
     NEGATED,
     VERB,
+    becomes_in_japanese,
 )
 
 TOKEN = lazy_regex(r"[\w@+*~-]*(?:[./][\w@+*~-]+)+/?|[\w@+-]+/", re.ASCII)
@@ -233,12 +231,7 @@ def _is_to_change(text: str, tokens: list[re.Match[str]], index: int) -> bool:
     if found := BECOMES.match(behind):
         clause = CLAUSE.split(before)[-1] if last == index else before
         return not any((HABIT.search(before), DENIED.search(clause), HABIT.search(found[1])))
-    if found := JA_ORDER.match(behind):
-        return not (JA_NOT.search(found[1]) or JA_HABIT.search(before + found[1]))
-    if found := JA_BECOMES.match(behind):
-        ending = found[1] + found[2]
-        return not (JA_NOT.search(ending) or JA_HABIT.search(before + ending))
-    return False
+    return becomes_in_japanese(before, behind)
 
 
 def as_path(token: str, paths: Collection[str]) -> str:

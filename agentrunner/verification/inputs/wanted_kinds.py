@@ -18,13 +18,11 @@ from agentrunner.verification.inputs.words_of_change import (
     CLAUSE,
     DENIED,
     HABIT,
-    JA_BECOMES,
-    JA_HABIT,
     JA_NOT,
     JA_OBJECT,
-    JA_ORDER,
     NEGATED,
-    VERB,
+    becomes_in_japanese,
+    last_verb,
 )
 
 KIND = lazy_regex(
@@ -86,18 +84,14 @@ def is_wanted(text: str, hit: re.Match[str]) -> bool:
         behind = re.sub(r"^(?:ファイル|データ)", "", behind)
         if found := JA_OBJECT.match(behind):
             return not JA_NOT.search(found[2])
-        if found := JA_ORDER.match(behind):
-            return not (JA_NOT.search(found[1]) or JA_HABIT.search(before + found[1]))
-        found = JA_BECOMES.match(behind)
-        ending = found[1] + found[2] if found else ""
-        return bool(found) and not (JA_NOT.search(ending) or JA_HABIT.search(before + ending))
+        return becomes_in_japanese(before, behind)
     rest = sentence_behind(text, hit.end(), 300)
     return _is_object(before, behind) or _is_to_change(before, rest)
 
 
 def _is_object(before: str, behind: str) -> bool:
     """Whether it is like "Fix it and update the snapshots"."""
-    verb = next(iter(reversed(list(VERB.finditer(before)))), None)
+    verb = last_verb(before)
     if verb is None or NEGATED.search(before[: verb.start()]) or not AFTER_OBJECT.match(behind):
         return False
     between = before[verb.end() :]

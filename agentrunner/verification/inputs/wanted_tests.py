@@ -13,7 +13,7 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentence_before, sentences
 from agentrunner.verification.inputs.prd_checks import MOST, outside_of_checks
 from agentrunner.verification.inputs.wanted_kinds import MOST_HITS, is_wanted
-from agentrunner.verification.inputs.words_of_change import ADDS, DENIED, NEGATED, VERB
+from agentrunner.verification.inputs.words_of_change import ADDS, DENIED, NEGATED, VERB, last_verb
 
 _OF_TESTS = r"(?:\s+(?:cases?|code|files?|functions?|methods?|tables?))?"
 _TABLE = r"(?:(?:tables?|lists?|sets?|rows?|cases)\s+(?:of|in)\s+(?:(?:the|our|existing)\s+)*)?"
@@ -153,6 +153,5 @@ def _without_noun(text: str, hit: re.Match[str]) -> str:
 
 def _adapts(text: str, place: int) -> bool:
     """Whether the last verb of change before a place, if there is one, does not remove."""
-    before = sentence_before(text, place, 300)
-    verb = next(iter(reversed(list(VERB.finditer(before)))), None)
+    verb = last_verb(sentence_before(text, place, 300))
     return verb is None or not REMOVES.match(verb[0])

@@ -90,3 +90,15 @@ UNSURE = lazy_regex(
     r"|separate\w*|later|already|e\.g|for example)\b|任意|場合|不要|ない"
 )
 """What makes of an order one that need not be carried out."""
+
+
+def becomes_in_japanese(before: str, behind: str) -> bool:
+    """Whether the words around a noun order it to be changed, or say that it is to become so."""
+    found = JA_ORDER.match(behind) or JA_BECOMES.match(behind)
+    ending = "".join(found.groups()) if found else ""
+    return bool(found) and not (JA_NOT.search(ending) or JA_HABIT.search(before + ending))
+
+
+def last_verb(text: str) -> re.Match[str] | None:
+    """The last verb of change in a text."""
+    return next(reversed(list(VERB.finditer(text))), None)

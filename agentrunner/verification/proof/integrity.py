@@ -44,26 +44,26 @@ async def exchanged(
     product runs once more with them. `trees` makes a tree whose inherited methods are as they were:
     where all passes there as well, they decide nothing. Raises what running in rooms raises.
     """
-    here = _Here(target, world, decides)
+    asked = _Asked(run, target, before, now, held, world, decides, trees)
     found = newly_exchanged(held, before) if held is not None and held is not now else []
-    found = list(filter(here.counts, found))
+    found = list(filter(asked.counts, found))
     of_product = {one.key for one in found}
     others = [
         one
         for one in newly_exchanged(now, before)
-        if one.key not in of_product and here.counts(one)
+        if one.key not in of_product and asked.counts(one)
     ]
     if others:
         without = await run(target, world.mixed, ())
         found += [one for one in others if one.key not in _keys(without.results)]
-    if found and trees is not None:
-        asked = _Asked(run, target, before, now, held, world, here, trees)
-        found = [] if await asked.decide_nothing(found) else found
-    return tool_exchanged(target, found) if found else None
+    if not found or await asked.decide_nothing(found):
+        return None
+    return tool_exchanged(target, found)
 
 
 class _Asked(Struct, frozen=True):
-    """Asks tests what they say where methods that they inherit are as they were before."""
+    """Tells what matters of the things that were exchanged, by their files and by what tests say
+    where methods that they inherit are as they were before."""
 
     run: Run
     target: Target
@@ -71,15 +71,15 @@ class _Asked(Struct, frozen=True):
     now: Results
     held: Results | None
     world: SnapshotTrees
-    here: _Here
-    trees: TreesWithoutWork
+    decides: Callable[[str], bool]
+    trees: TreesWithoutWork | None
 
     async def decide_nothing(self, found: Sequence[Exchanged]) -> bool:
         """Whether all that passes now passes as well without what these methods say anew.
 
         A new test may ask for such a method itself. It has to pass where no test inherits it.
         """
-        if not all(one.member and one.place and one.files for one in found):
+        if not all(one.member and one.place and one.files for one in found) or not self.trees:
             return False
         members, heirs = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
         for one in found:
@@ -106,6 +106,7 @@ class _Asked(Struct, frozen=True):
         self, members: Mapping[str, set[str]], tree: str, results: Results
     ) -> list[str] | None:
         """What no longer passes of the results of a tree, where the methods are as they were."""
+        assert self.trees is not None
         former = await self.trees.with_former(tree, members)
         if former is None:
             return None
@@ -124,20 +125,12 @@ class _Asked(Struct, frozen=True):
         found = newly_exchanged(results, self.before)
         if by_new:
             found = [replace(one, place="") if one.member else one for one in found]
-        if any(map(self.here.counts, found)):
+        if any(map(self.counts, found)):
             return None
         return [name for name in names if not results.passed(name)]
 
-
-class _Here(Struct, frozen=True):
-    """Tells what matters of the things that were exchanged, by the files that they are from."""
-
-    target: Target
-    world: SnapshotTrees
-    decides: Callable[[str], bool]
-
     def counts(self, one: Exchanged) -> bool:
-        """Whether it is the product's, and of tests that were there before."""
+        """Whether what was exchanged is the product's, and of tests that were there before."""
         if one.member:
             return self._is_old(one) and any(map(self._may_be_product, one.files))
         if one.place and not self.decides(one.place):

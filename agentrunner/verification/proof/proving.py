@@ -89,17 +89,10 @@ class Prover(Struct):
                 if report.stopped_by(finding, TEST):
                     cases = []
             wanted = outside_of_checks(self.verifier.spec.wanted)
-            checked = "\n".join(
-                one.check.run
-                for one in criteria
-                if one.check is not None
-                and one.check.kind == "command"
-                and one.check_origin == "task"
-            )
-            snapshots = self.verifier.snapshots
-            by_people = [
-                one.description for one in self.verifier.spec.criteria if one.check is None
-            ]
+            of_task = (one.check for one in criteria if one.check and one.check_origin == "task")
+            checked = "\n".join(check.run for check in of_task if check.kind == "command")
+            snapshots, listed = self.verifier.snapshots, self.verifier.spec.criteria
+            by_people = [one.description for one in listed if one.check is None]
             missing = await asyncio.to_thread(
                 missing_names, snapshots, old, new, wanted, checked, by_people
             )

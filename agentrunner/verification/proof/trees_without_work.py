@@ -51,19 +51,18 @@ class TreesWithoutWork(Struct, frozen=True):
         """
         world = self.world
 
-        def change() -> str | None:
+        def emptied() -> str | None:
             old = world.snapshots.list(world.old)
-            changed: dict[str, bytes] = {}
-            for path, entry in world.snapshots.list(world.new).items():
-                known = old.get(path) == entry and language_of(path) is not None
-                if not known or not _is_named(asked, posixpath.basename(path)):
-                    continue
-                made = _with_empty_functions(path, None, world.now(path) or b"")
-                if made is not None:
-                    changed[path] = made
-            return world.snapshots.with_texts(world.new, changed) if changed else None
+            stood = [
+                path
+                for path, entry in world.snapshots.list(world.new).items()
+                if old.get(path) == entry
+                and language_of(path) is not None
+                and _is_named(asked, posixpath.basename(path))
+            ]
+            return self._changed(lambda path, _, now: _with_empty_functions(path, None, now), stood)
 
-        return await asyncio.to_thread(change)
+        return await asyncio.to_thread(emptied)
 
     async def with_former(self, tree: str, members: Mapping[str, Collection[str]]) -> str | None:
         """This tree with these methods (`Cart.total`) of Python files as they were before the run.
@@ -125,12 +124,13 @@ class TreesWithoutWork(Struct, frozen=True):
         tree = await asyncio.to_thread(self._changed, change)
         return tree if found else None
 
-    def _changed(self, change: Change) -> str | None:
-        """The new tree with a change in each file of the product; None where there is none."""
+    def _changed(self, change: Change, paths: Sequence[str] | None = None) -> str | None:
+        """The new tree with a change in each of these files, by default those of the product; None
+        where there is none."""
         world = self.world
         entries = world.snapshots.list(world.new)
         changed: dict[str, bytes] = {}
-        for path in world.product:
+        for path in world.product if paths is None else paths:
             after = world.now(path)
             if after is None or path not in entries:
                 continue

@@ -113,109 +113,60 @@ WORDS = {
 RUNNERS = {
     "pytest": _Runner(
         (r"^(?:=+ )?(?P<words>(?:no tests ran|\d+ [a-z]+)[a-z0-9, ]*) in [\d.]+s.*$",),
-        (r"^(?:FAILED|ERROR) (\S+)",),
-    ),
+        (r"^(?:FAILED|ERROR) (\S+)",)),
     "unittest": _Runner(
-        (
-            (
-                r"^Ran (?P<ran>\d+) tests? in [\d.]+s\n+"
-                r"(?:OK|FAILED|NO TESTS RAN)(?: \((?P<words>.*)\))?$"
-            ),
-        ),
+        ((r"^Ran (?P<ran>\d+) tests? in [\d.]+s\n+"
+         r"(?:OK|FAILED|NO TESTS RAN)(?: \((?P<words>.*)\))?$"),),
         # Since Python 3.11 the whole name of a test stands in the brackets behind its own.
-        (
-            (
-                r"^(?:FAIL|ERROR): (?:(\S+) \((?:unittest\.loader\._FailedTest\.)?"
-                r"((?:\S+\.)?\1)\)|(\S+ \(\S+\)|\S+))"
-            ),
-        ),
-    ),
+        ((r"^(?:FAIL|ERROR): (?:(\S+) \((?:unittest\.loader\._FailedTest\.)?"
+         r"((?:\S+\.)?\1)\)|(\S+ \(\S+\)|\S+))"),)),
     "jest, vitest": _Runner(
         (r"^\s*Tests:?[ \t]+(?P<words>(?:\d+ \w+(?:, | \| )?)+)(?: ?\(\d+\))?\s*$",),
-        (r"^\s+● (.+)$", r"^\s*(?:FAIL|×)\s+(.+)$"),
-    ),
+        (r"^\s+● (.+)$", r"^\s*(?:FAIL|×)\s+(.+)$")),
     "mocha": _Runner(
-        (
-            r"^\s+(?P<passed>\d+) passing\b",
-            r"^\s+(?P<failed>\d+) failing\b",
-            r"^\s+(?P<skipped>\d+) pending\b",
-        ),
-        needs=(r"^\s+\d+ passing\b",),
-    ),
+        (r"^\s+(?P<passed>\d+) passing\b", r"^\s+(?P<failed>\d+) failing\b",
+         r"^\s+(?P<skipped>\d+) pending\b"),
+        needs=(r"^\s+\d+ passing\b",)),
     "node": _Runner(
-        (
-            r"^(?:#|ℹ) pass (?P<passed>\d+)$",
-            r"^(?:#|ℹ) fail (?P<failed>\d+)$",
-            r"^(?:#|ℹ) skipped (?P<skipped>\d+)$",
-        ),
+        (r"^(?:#|ℹ) pass (?P<passed>\d+)$", r"^(?:#|ℹ) fail (?P<failed>\d+)$",
+         r"^(?:#|ℹ) skipped (?P<skipped>\d+)$"),
         (r"^\s*not ok \d+ - (.+)$",),
-        needs=(r"^(?:#|ℹ) pass \d+$", r"^(?:#|ℹ) fail \d+$"),
-    ),
+        needs=(r"^(?:#|ℹ) pass \d+$", r"^(?:#|ℹ) fail \d+$")),
     "bun": _Runner(
-        (
-            r"^Ran \d+ tests? across \d+ files?\.",
-            r"^\s*(?P<passed>\d+) pass$",
-            r"^\s*(?P<failed>\d+) fail$",
-            r"^\s*(?P<skipped>\d+) (?:skip|todo)$",
-        ),
+        (r"^Ran \d+ tests? across \d+ files?\.", r"^\s*(?P<passed>\d+) pass$",
+         r"^\s*(?P<failed>\d+) fail$", r"^\s*(?P<skipped>\d+) (?:skip|todo)$"),
         (r"^\(fail\) (.+?)(?: \[.*)?$",),
-        needs=(r"^Ran \d+ tests? across \d+ files?\.",),
-    ),
+        needs=(r"^Ran \d+ tests? across \d+ files?\.",)),
     "deno": _Runner(
-        (r"^(?:ok|FAILED) \| (?P<words>\d+ passed.*?) \(\d+\w+\)$",), (r"^(.+) \.\.\. FAILED",)
-    ),
+        (r"^(?:ok|FAILED) \| (?P<words>\d+ passed.*?) \(\d+\w+\)$",), (r"^(.+) \.\.\. FAILED",)),
     "cargo": _Runner(
         (r"^test result: \w+\. (?P<words>\d+ passed; \d+ failed; \d+ ignored)",),
-        (r"^test (\S+) \.\.\. FAILED$",),
-    ),
+        (r"^test (\S+) \.\.\. FAILED$",)),
     "nextest": _Runner(
-        (r"^\s+Summary \[.*?\] .*? tests? run: (?P<words>.*)$",), (r"^\s+FAIL \[.*?\] (.+)$",)
-    ),
+        (r"^\s+Summary \[.*?\] .*? tests? run: (?P<words>.*)$",), (r"^\s+FAIL \[.*?\] (.+)$",)),
     # Surefire's totals of each module. `mvn -q` prints them only where something failed.
     "maven": _Runner(
-        (
-            (
-                r"^\[\w+\] Tests run: (?P<ran>\d+), (?P<words>Failures: \d+, Errors: \d+"
-                r", Skipped: \d+)\s*$"
-            ),
-        ),
+        ((r"^\[\w+\] Tests run: (?P<ran>\d+), (?P<words>Failures: \d+, Errors: \d+"
+         r", Skipped: \d+)\s*$"),),
         (r"^\[ERROR\]\s+(\w+\.\w+):\d+",),
-        needs=(r"\[INFO\]",),
-    ),
+        needs=(r"\[INFO\]",)),
     "dotnet": _Runner(
-        (
-            (
-                r"^(?:Passed|Failed|Skipped)! +- Failed: +(?P<failed>\d+), Passed: +(?P<passed>\d+)"
-                r", Skipped: +(?P<skipped>\d+)"
-            ),
-            (
-                r"^Test summary: total: \d+, failed: (?P<failed>\d+), succeeded: (?P<passed>\d+)"
-                r", skipped: (?P<skipped>\d+)"
-            ),
-        ),
-        (r"^\s+Failed (\S+) \[",),
-    ),
+        ((r"^(?:Passed|Failed|Skipped)! +- Failed: +(?P<failed>\d+), Passed: +(?P<passed>\d+)"
+         r", Skipped: +(?P<skipped>\d+)"),
+         (r"^Test summary: total: \d+, failed: (?P<failed>\d+), succeeded: (?P<passed>\d+)"
+         r", skipped: (?P<skipped>\d+)")),
+        (r"^\s+Failed (\S+) \[",)),
     "rspec": _Runner(
-        (
-            (
-                r"^(?P<ran>\d+) examples?, (?P<failed>\d+) failures?"
-                r"(?:, (?P<skipped>\d+) pending)?"
-            ),
-        ),
-        (r"^rspec (\S+)",),
-    ),
+        (r"^(?P<ran>\d+) examples?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending)?",),
+        (r"^rspec (\S+)",)),
     "phpunit": _Runner(
-        (
-            r"^OK \((?P<ran>\d+) tests?, \d+ assertions?\)$",
-            r"^Tests: (?P<ran>\d+), Assertions: \d+(?P<words>.*)\.$",
-        ),
-        (r"^\d+\) (\S+::\S+)",),
-    ),
+        (r"^OK \((?P<ran>\d+) tests?, \d+ assertions?\)$",
+         r"^Tests: (?P<ran>\d+), Assertions: \d+(?P<words>.*)\.$"),
+        (r"^\d+\) (\S+::\S+)",)),
     "ctest": _Runner(
         (r"^\d+% tests passed, (?P<failed>\d+) tests? failed out of (?P<ran>\d+)$",),
-        (r"^\s+\d+ - (\S+) \(",),
-    ),
-}
+        (r"^\s+\d+ - (\S+) \(",)),
+}  # fmt: skip
 
 
 def _read(text: str) -> Iterator[Counts]:

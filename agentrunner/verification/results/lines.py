@@ -157,9 +157,5 @@ def _text(event: dict[str, object], name: str) -> str:
 
 def _fields(event: dict[str, object]) -> tuple[object, str, str, int | None]:
     line = event.get("l")
-    return (
-        event.get("k"),
-        str(event.get("n") or ""),
-        str(event.get("f") or ""),
-        line if isinstance(line, int) and not isinstance(line, bool) and 0 <= line < 1e9 else None,
-    )
+    number = line if type(line) is int and 0 <= line < 1e9 else None
+    return event.get("k"), str(event.get("n") or ""), str(event.get("f") or ""), number

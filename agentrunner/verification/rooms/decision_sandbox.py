@@ -114,7 +114,6 @@ class DecisionSandbox:
         self._repo = repo
         self._folder = folder
         self._redact = redact
-        self._environ = environ
         self._byte_code = folder.root / "bytecode"
         self._programs = folder.root / "python"
         self._warming = False
@@ -287,7 +286,7 @@ class DecisionSandbox:
             setting=f"task.{'setup' if name == 'setup' else 'test'}.network",
         )
         route = route_of(order)
-        async with running(order, self._environ):
+        async with running(order, self.environ):
             yield replace(request, door=route.door, env={**request.env, **route.environment})
 
     async def _not_run(self, name: str, note: str, exit_code: int) -> CommandOutcome:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.config.kinds import PlannerKind, planner_kind, sandbox_kind, worker_kind
+from agentrunner.config.sandbox import SandboxSpec
 from agentrunner.errors import UsageError
 from agentrunner.registry import PLANNERS, SANDBOXES
 
@@ -31,11 +32,20 @@ def test_kinds_of_ours() -> None:
     assert [kinds[n].url_variable for n in ("chat", "claude-code")] == ["", "ANTHROPIC_BASE_URL"]
     assert not worker_kind("command").needs_model and worker_kind("codex-cli").needs_model
     assert {name for name in SANDBOXES.own if sandbox_kind(name).has_image} == {"docker"}
+    assert {name for name in SANDBOXES.own if not sandbox_kind(name).isolates} == {"none"}
+
+
+class Open:
+    """A sandbox from outside that keeps nothing from this machine."""
+
+    isolates = False
 
 
 def test_one_from_outside_is_asked_as_ours_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PLANNERS.own, "oracle", f"{__name__}:Oracle")
+    monkeypatch.setitem(SANDBOXES.own, "open", f"{__name__}:Open")
     assert planner_kind("oracle") == PlannerKind(calls_model=False, is_program=True)
+    assert not SandboxSpec(kind="open").isolates
 
 
 def test_what_is_not_chosen_yet_may_be_anything() -> None:

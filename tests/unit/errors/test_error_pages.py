@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agentrunner import cli, registry
+from agentrunner.commands.manual import EXIT_CODES
 from agentrunner.errors.error import AgentRunnerError
 from agentrunner.errors.reference import (
     by_code,
@@ -33,6 +34,10 @@ def test_a_code_is_one_word_of_one_class() -> None:
     )
     assert [code for code in KINDS if not re.fullmatch(r"[a-z]+(-[a-z]+)*", code)] == []
     assert set(old_codes()).isdisjoint(KINDS)
+
+
+def test_every_exit_code_is_explained() -> None:
+    assert {kind.exit_code for kind in with_own_code()} <= set(EXIT_CODES)
 
 
 OF_REPLIES = """ambiguous duplicate_key empty forbidden_yaml incomplete invalid missing not_found

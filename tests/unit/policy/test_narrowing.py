@@ -13,6 +13,7 @@ from agentrunner.policy.check import check_loops, narrowed
 from agentrunner.policy.match import covered, is_below, matches, may_reach
 from agentrunner.registry import SANDBOXES
 from agentrunner.sandboxes.docker import DockerSandbox
+from agentrunner.sandboxes.local import LocalSandbox
 from tests.kit.policies import Desk
 from tests.kit.task_files import ENVIRON
 
@@ -152,6 +153,20 @@ def test_the_image_of_a_sandbox_from_outside_is_held_too(
     held = desk.held({"sandbox": {"images": ["team/worker"]}}, sandbox)
     assert held.runner.worker.docker_image == "team/worker"
     assert held.runner.sandbox.has_image
+
+
+class PlainUser(LocalSandbox):
+    """A sandbox from outside that isolates nothing."""
+
+    kind = "plain-user"
+
+
+def test_a_sandbox_from_outside_that_isolates_nothing_is_no_way_out(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SANDBOXES.own, PlainUser.kind, f"{__name__}:PlainUser")
+    sandbox = {"sandbox": {"kind": PlainUser.kind}}
+    assert "network" in desk.refused({"sandbox": {"network": "none"}}, sandbox).details[0][1]
 
 
 def test_both_lines_are_named(desk: Desk) -> None:

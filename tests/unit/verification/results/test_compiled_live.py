@@ -6,7 +6,7 @@ from pathlib import Path
 from agentrunner.verification.results.registry import select
 from tests.kit.files import write
 from tests.kit.missing import missing
-from tests.kit.reporting import need, plain, reading, reported
+from tests.kit.reporting import narrowed, need, plain, reading, reported
 
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For a Java program that ends soon: half of its CPU is spent on compiling well."""
@@ -61,9 +61,9 @@ def test_go(tree: Path) -> None:
     text = reported(tree, "make test", means=1)
     assert text.results is not None and text.results.weak
     assert expected <= set(text.outcomes)
-    narrowed = select("go test ./...", [f"{S}/cart.TestGood"], ".", reading(tree))
-    assert narrowed is not None
-    assert reported(tree, narrowed, env=env).outcomes == [(f"{S}/cart.TestGood", "passed")]
+    assert narrowed(tree, "go test ./...", f"{S}/cart.TestGood", env=env).passing == [
+        f"{S}/cart.TestGood"
+    ]
 
 
 def test_a_fuzz_test_of_go_has_its_file_and_a_package_is_no_test(tree: Path) -> None:
@@ -161,9 +161,7 @@ def test_cargo(tree: Path) -> None:
     files = {test.name: test.file for test in quiet.results.tests}
     assert files["shop tests/api.rs good"] == "tests/api.rs"
     assert files["shop src/lib.rs tests::bad"] == "src/lib.rs"
-    narrowed = select("cargo test", ["shop src/main.rs tests::good"], ".", reading(tree))
-    assert narrowed is not None
-    ran = reported(tree, narrowed)
+    ran = narrowed(tree, "cargo test", "shop src/main.rs tests::good")
     assert ran.exit_code == 0 and ("shop src/main.rs tests::good", "passed") in ran.outcomes
 
 
@@ -224,9 +222,7 @@ def test_ctest(tree: Path) -> None:
         text = reported(tree, shell, means=means)
         assert text.results is not None and text.results.weak
         assert set(text.outcomes) == expected
-    narrowed = select("ctest --test-dir build", ["two words"], ".", reading(tree))
-    assert narrowed is not None
-    assert reported(tree, narrowed).outcomes == [("two words", "passed")]
+    assert narrowed(tree, "ctest --test-dir build", "two words").passing == ["two words"]
 
 
 GTEST = {
@@ -281,9 +277,7 @@ def test_gtest(tree: Path) -> None:
     assert text.results is not None and text.results.weak and text.results.complete
     assert set(text.outcomes) == expected - {("CartTest.DISABLED_Off", "skipped")}
     shell = "cmake --build build >make.log && build/tests/cart-test"
-    narrowed = select(shell, ["CartTest.Sums", "Few/Many.IsPositive/1"], ".", reading(tree))
-    assert narrowed is not None
-    assert reported(tree, narrowed).outcomes == [
+    assert narrowed(tree, shell, "CartTest.Sums", "Few/Many.IsPositive/1").outcomes == [
         ("CartTest.Sums", "passed"), ("Few/Many.IsPositive/1", "passed"),
     ]  # fmt: skip
     died = reported(tree, shell, env={"ENDS": "1"})

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.verification.results.registry import select
 from tests.kit.files import write
 from tests.kit.missing import missing
-from tests.kit.reporting import TOOLS, need, plain, reading, reported
+from tests.kit.reporting import TOOLS, narrowed, need, plain, reported
 
 JEST = """
 test('good', () => {});
@@ -112,9 +111,7 @@ def test_a_file_that_cannot_be_loaded(tree: Path, tool: str) -> None:
 @pytest.mark.parametrize("tool", SUITES)
 def test_it_can_be_narrowed(tree: Path, tool: str) -> None:
     file = project(tree, tool)
-    narrowed = select("npm test", [f"{file} > box > opens"], ".", reading(tree))
-    assert narrowed is not None
-    seen = reported(tree, narrowed)
+    seen = narrowed(tree, "npm test", f"{file} > box > opens")
     assert seen.exit_code == 0, seen.stderr
     assert [name for name, outcome in seen.outcomes if outcome == "passed"] == [
         f"{file} > box > opens"

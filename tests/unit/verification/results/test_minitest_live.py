@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.verification.results.registry import select
 from agentrunner.verification.results.reporters import text_of
 from tests.kit.files import write
-from tests.kit.reporting import need, plain, reading, reported
+from tests.kit.reporting import narrowed, need, plain, reported
 
 CART = """
 require 'minitest/autorun'
@@ -43,13 +42,11 @@ def test_minitest(tmp_path: Path) -> None:
     assert seen.results is not None and seen.results.complete and not seen.results.weak
     bad = next(test for test in seen.results.tests if test.name == "CartTest#test_bad")
     assert bad.file == "test/cart_test.rb" and "sums differ" in bad.message
-    narrowed = select("ruby test/cart_test.rb", ["CartTest#test_good"], ".", reading(tmp_path))
-    assert narrowed is not None
-    assert reported(tmp_path, narrowed).outcomes == [("CartTest#test_good", "passed")]
+    assert narrowed(tmp_path, "ruby test/cart_test.rb", "CartTest#test_good").passing == [
+        "CartTest#test_good"
+    ]
     by_script = """ruby -e 'Dir["./test/*_test.rb"].each { |one| require one }'"""
-    narrowed = select(by_script, ["CartTest#test_good"], ".", reading(tmp_path))
-    assert narrowed is not None
-    assert reported(tmp_path, narrowed).outcomes == [("CartTest#test_good", "passed")]
+    assert narrowed(tmp_path, by_script, "CartTest#test_good").passing == ["CartTest#test_good"]
 
 
 def test_minitest_behind_rake(tmp_path: Path) -> None:
@@ -85,9 +82,7 @@ def test_test_unit(tmp_path: Path) -> None:
     bad = next(test for test in seen.results.tests if test.name == "CartTest#test_bad")
     assert bad.file == "test/cart_test.rb" and bad.line == 5 and "sums differ" in bad.message
     by_script = """ruby -e 'Dir["./test/*_test.rb"].each { |one| require one }'"""
-    narrowed = select(by_script, ["CartTest#test_good"], ".", reading(tmp_path))
-    assert narrowed is not None
-    assert reported(tmp_path, narrowed).outcomes == [("CartTest#test_good", "passed")]
+    assert narrowed(tmp_path, by_script, "CartTest#test_good").passing == ["CartTest#test_good"]
 
 
 def test_a_run_that_ends_in_the_middle(tmp_path: Path) -> None:

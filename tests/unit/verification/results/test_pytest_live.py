@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.verification.results.registry import select
 from tests.kit.files import write
 from tests.kit.missing import missing
-from tests.kit.reporting import plain, reading, reported
+from tests.kit.reporting import narrowed, plain, reported
 
 PY = sys.executable
 SUITE = {
@@ -273,8 +272,6 @@ class TestA(unittest.TestCase):
         missing("this pytest reports no sub-tests")
     name = "test_a.py::TestA::test_many"
     assert seen[f"{name} [half] (n=2)"] == seen[f"{name} (<subtest>)"] == "failed"
-    narrowed = select(f"{PY} -m pytest -q", [f"{name} [half] (n=2)"], ".", reading(tree))
-    assert narrowed is not None
-    again = dict(reported(tree, narrowed).outcomes)
+    again = dict(narrowed(tree, f"{PY} -m pytest -q", f"{name} [half] (n=2)").outcomes)
     assert "test_a.py::TestA::test_other" not in again
     assert again[f"{name} [half] (n=2)"] == "failed"

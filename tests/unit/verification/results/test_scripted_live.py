@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from agentrunner.verification.results.registry import select
 from tests.kit.files import write
-from tests.kit.reporting import need, plain, reading, reported
+from tests.kit.reporting import narrowed, need, plain, reported
 
 SPEC = """
 RSpec.describe 'Cart' do
@@ -41,9 +40,7 @@ def test_rspec(tree: Path) -> None:
     assert seen.results is not None and seen.results.complete and not seen.results.weak
     assert seen.results.names[f"{S} is the same"] == 2
     assert seen.stdout.splitlines()[:4] == before.stdout.splitlines()[:4]
-    narrowed = select("rspec", [f"{S} is good"], ".", reading(tree))
-    assert narrowed is not None
-    assert reported(tree, narrowed).outcomes == [(f"{S} is good", "passed")]
+    assert narrowed(tree, "rspec", f"{S} is good").passing == [f"{S} is good"]
     cut = reported(tree, "rspec --fail-fast")
     assert cut.results is not None and not cut.results.complete
     write(tree, {"spec/b_spec.rb": "require 'nothing_of_that_name'\n"})
@@ -93,9 +90,7 @@ def test_phpunit(tree: Path) -> None:
     assert bad.file == "tests/CartTest.php" and "sums differ" in bad.message
     option = reported(tree, "phpunit tests", means=1)
     assert set(option.outcomes) - PHPS == {(f"{CLASS}testSeesNoTrace", "passed")} - PHPS
-    narrowed = select("phpunit tests", [f"{CLASS}testGood"], ".", reading(tree))
-    assert narrowed is not None
-    assert reported(tree, narrowed).outcomes == [(f"{CLASS}testGood", "passed")]
+    assert narrowed(tree, "phpunit tests", f"{CLASS}testGood").passing == [f"{CLASS}testGood"]
     write(tree, {"tests/CartTest.php": PHP.replace("$this->assertTrue(true);", "exit(0);")})
     ended = reported(tree, "phpunit tests")
     assert ended.results is None or not ended.results.complete
@@ -161,9 +156,9 @@ def test_behave(tree: Path) -> None:
     )
     junit = reported(tree, shell, means=1)
     assert {name for name, _ in junit.outcomes} >= {f"{F} > good", f"{F} > bad"}
-    narrowed = select("behave", [f"{F} > good"], ".", reading(tree))
-    assert narrowed is not None
-    assert [n for n, o in reported(tree, narrowed).outcomes if o == "passed"] == [f"{F} > good"]
+    assert [n for n, o in narrowed(tree, "behave", f"{F} > good").outcomes if o == "passed"] == [
+        f"{F} > good"
+    ]
     write(tree, {"features/steps/steps.py": "import os\nos._exit(0)\n"})
     ended = reported(tree, "behave")
     assert ended.results is None or not ended.results.complete

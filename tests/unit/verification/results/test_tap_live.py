@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.verification.results.registry import select
 from tests.kit.files import write
-from tests.kit.reporting import need, plain, reading, reported
+from tests.kit.reporting import narrowed, need, plain, reported
 
 SUITE = {
     "t/good.t": "use Test::More tests => 4;\nok(1, 'adds');\nok(1);\nsubtest 'inner' => sub {\n"
@@ -56,9 +55,10 @@ def test_every_outcome_by_name(tree: Path) -> None:
 
 def test_it_can_be_narrowed_to_a_program(tree: Path) -> None:
     write(tree, SUITE)
-    narrowed = select("prove -j2 t/", ["t/good.t > adds"], ".", reading(tree))
-    assert narrowed is not None
-    assert {name.split(" > ")[0] for name, _ in reported(tree, narrowed).outcomes} == {"t/good.t"}
+    assert {
+        name.split(" > ")[0]
+        for name, _ in narrowed(tree, "prove -j2 t/", "t/good.t > adds").outcomes
+    } == {"t/good.t"}
 
 
 def test_a_failure_below_a_title_makes_its_program_red(tree: Path) -> None:

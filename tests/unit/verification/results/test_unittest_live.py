@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.verification.results.registry import select
 from agentrunner.verification.results.tools import python
 from tests.kit.files import write
-from tests.kit.reporting import plain, reading, reported
+from tests.kit.reporting import narrowed, plain, reported
 
 PY = sys.executable
 SUITE = {
@@ -245,9 +244,7 @@ def test_what_is_not_written_yet_is_told_from_what_cannot_be_loaded(
 def test_a_selection_by_a_pattern_is_narrowed_to_the_names(tree: Path, shell: str) -> None:
     write(tree, SUITE)
     names = [f"{PATH}.TestA.test_good", f"{PATH}.TestA.test_mended"]
-    narrowed = select(f"{PY} {shell}", names, ".", reading(tree))
-    assert narrowed is not None
-    assert [name for name, _ in reported(tree, narrowed).outcomes] == names
+    assert [name for name, _ in narrowed(tree, f"{PY} {shell}", *names).outcomes] == names
 
 
 def test_a_python_of_another_kind_than_ours_compiles_our_files_itself(

@@ -12,7 +12,7 @@ from agentrunner.verification.syntax.edits import combined
 from agentrunner.verification.syntax.emptied_functions import empty_functions
 from agentrunner.verification.syntax.mutants import mutants
 from agentrunner.verification.syntax.random_tests import random_tests
-from tests.unit.verification.syntax.live import canaries, need, ran
+from tests.unit.verification.syntax.live import canaries, halves, need, ran
 
 PRODUCT = b"""import java.util.ArrayList;
 import java.util.List;
@@ -101,11 +101,9 @@ def test_each_canary_fails_under_its_own_name(tmp_path: Path) -> None:
     assert results(tmp_path) == {}
     made = canaries(TESTS, "java")
     assert len(made) == 10
-    for kind in ("end", "changed"):
-        for rest in (0, 1):
-            half = [one for one in made if (one.kind == "end") == (kind == "end")][rest::2]
-            after = results(tmp_path, tests=combined(TESTS, half))
-            assert after.keys() == {one.name for one in half}, after
+    for half in halves(made):
+        after = results(tmp_path, tests=combined(TESTS, half))
+        assert after.keys() == {one.name for one in half}, after
 
 
 def test_random_tests_fail_beside_the_others(tmp_path: Path) -> None:

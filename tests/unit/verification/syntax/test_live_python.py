@@ -10,7 +10,7 @@ from agentrunner.verification.syntax.emptied_functions import empty_functions
 from agentrunner.verification.syntax.mutants import mutants
 from agentrunner.verification.syntax.random_tests import random_tests
 from agentrunner.verification.syntax.regions import with_regions_of
-from tests.unit.verification.syntax.live import canaries, pytest_results, ran
+from tests.unit.verification.syntax.live import canaries, halves, pytest_results, ran, red
 
 PRODUCT = b'''"""A shop."""
 
@@ -155,14 +155,11 @@ def test_each_canary_fails_under_its_own_name_and_changes_no_other(tmp_path: Pat
     assert set(before.values()) == {"passed"}
     made = canaries(TESTS, "python")
     assert len(made) >= 26
-    for kind in ("end", "changed"):
-        for rest in (0, 1):  # every other test, so that the others are seen to stay as they were
-            half = [one for one in made if (one.kind == "end") == (kind == "end")][rest::2]
-            source = combined(TESTS, half)
-            after = pytest_results(prepared(tmp_path, tests=source), "test_shop.py")
-            assert after.keys() == before.keys()
-            red = {name.partition("[")[0] for name, outcome in after.items() if outcome != "passed"}
-            assert red == {last(canary.name) for canary in half}
+    for half in halves(made):
+        source = combined(TESTS, half)
+        after = pytest_results(prepared(tmp_path, tests=source), "test_shop.py")
+        assert after.keys() == before.keys()
+        assert {one.partition("[")[0] for one in red(after)} == {last(one.name) for one in half}
 
 
 def test_random_tests_fail_beside_the_others(tmp_path: Path) -> None:
@@ -172,8 +169,7 @@ def test_random_tests_fail_beside_the_others(tmp_path: Path) -> None:
         assert [one.kind for one in made] == ["assert", "equality", "exception"]
         source = combined(tests, made)
         after = pytest_results(prepared(tmp_path, tests=source), "test_shop.py")
-        red = {name for name, outcome in after.items() if outcome != "passed"}
-        assert red == {last(one.name) for one in made}
+        assert red(after) == {last(one.name) for one in made}
 
 
 def test_emptied_functions_turn_honest_tests_red(tmp_path: Path) -> None:
@@ -193,13 +189,13 @@ def test_emptied_functions_turn_honest_tests_red(tmp_path: Path) -> None:
 
 def test_mutants_can_be_imported_and_most_turn_a_test_red(tmp_path: Path) -> None:
     made = mutants(None, PRODUCT, "python", 30)
-    red = 0
+    seen = 0
     for mutant in made:
         compile(mutant.source, "shop.py", "exec")
     for mutant in made[:6]:
         prepared(tmp_path, product=mutant.source)
-        red += "failed" in pytest_results(tmp_path, "test_shop.py").values()
-    assert red >= 4
+        seen += "failed" in pytest_results(tmp_path, "test_shop.py").values()
+    assert seen >= 4
 
 
 def test_old_examples_are_run_in_the_new_file(tmp_path: Path) -> None:
