@@ -174,11 +174,11 @@ class ChangedInputs(Struct):
         Where nothing decided before, as in a project that was begun in it, those of after.
         """
         inputs, now = (self.inputs(tree, targets, files) for tree in (self._old, self._new))
-        if not inputs.tests:
+        if not inputs.deciding:
             return now
-        changed = {path for path in self._total.modified if not inputs.counts(path)}
-        added = [one for one in now.tests if one.region and one.path in changed]
-        return replace(inputs, tests=[*inputs.tests, *added]) if added else inputs
+        changed = {path for path in self._total.modified if not inputs.input_at(path)}
+        added = [one for one in now.deciding if one.region and one.path in changed]
+        return replace(inputs, deciding=[*inputs.deciding, *added]) if added else inputs
 
     def _keep_old_commands(
         self, targets: Sequence[Target], permitted: Collection[str], inputs: Inputs
@@ -278,7 +278,7 @@ class ChangedInputs(Struct):
         there = world.old_paths & self.snapshots.list(world.new).keys()
         permitted = self.permitted(() if person else world.allowed)
         data = [path for path in sorted(permitted) if not family_of(path)]
-        return [path for path in data if path in there and inputs.counts(path)]
+        return [path for path in data if path in there and inputs.input_at(path)]
 
     def changed_beside(self, world: SnapshotTrees, target: Target) -> list[str]:
         """Changed code that only tests use, where the task names other code as the work."""
@@ -329,14 +329,14 @@ class ChangedInputs(Struct):
         for path in self.snapshots.list(self._old):
             if path.endswith(LOCK_OF_VENDOR):
                 continue  # it lies above modules of product and tests alike
-            counted = before.counts(path)
+            counted = before.input_at(path)
             folders = of_tests if counted is not None and not counted.region else of_product
             folders.add(posixpath.dirname(path))
         test_folders = of_tests - of_product - {""}
         cases = {
             posixpath.dirname(path)
             for path in self._total.added
-            if (found := before.counts(path)) and found.kind == "fixture"
+            if (found := before.input_at(path)) and found.kind == "fixture"
         }
         test_folders |= cases - of_tests - of_product - {""}
         return frozenset(
@@ -352,12 +352,12 @@ class ChangedInputs(Struct):
 
     def counts(self, path: str, target: Target) -> bool:
         """Whether a path was an input of the proof before, for this command."""
-        return self.inputs(self._old, [target]).counts(path) is not None
+        return self.inputs(self._old, [target]).input_at(path) is not None
 
     def runs_old_files(self, target: Target) -> bool:
         """Whether a command could decide something before: a test or program of it exists."""
         inputs = self.inputs(self._old, [target])
-        return any(one.exists and one.kind in ("test", "runner") for one in inputs.tests)
+        return any(one.exists and one.kind in ("test", "runner") for one in inputs.deciding)
 
     def may_be_gone(self) -> frozenset[str]:
         """Paths that the PRD, a check or a person wants gone, moved or changed."""
@@ -433,7 +433,7 @@ class ChangedInputs(Struct):
         return sorted(
             path
             for path in self._total.added
-            if (one := now.counts(path)) and one.kind in ("test", "runner", "recipe", "fixture")
+            if (one := now.input_at(path)) and one.kind in ("test", "runner", "recipe", "fixture")
         )
 
     def decided_by_the_worker(self, target: Target) -> list[str]:

@@ -16,7 +16,7 @@ def with_links(inputs: Inputs, tree: str, snapshots: Snapshots) -> Inputs:
     folders = folders_of(listed) if links else set()
     found: list[Input] = []
     for path in links:
-        counted, target = inputs.counts(path), snapshots.leads_to(tree, path)
+        counted, target = inputs.input_at(path), snapshots.leads_to(tree, path)
         if counted is None or target is None:
             continue
         why = f"{path} leads to it; {counted.why}"
@@ -24,4 +24,4 @@ def with_links(inputs: Inputs, tree: str, snapshots: Snapshots) -> Inputs:
             found.append(Input(target, why, counted.kind))
         elif target in folders:
             found.append(Input(f"{literal(target)}/**", why, counted.kind, old_only=True))
-    return replace(inputs, tests=[*inputs.tests, *found]) if found else inputs
+    return replace(inputs, deciding=[*inputs.deciding, *found]) if found else inputs

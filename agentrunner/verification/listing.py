@@ -37,7 +37,7 @@ def listed(inputs: Inputs, most: int | None = None) -> dict[str, Any]:
 
     `most` bounds each list; the number left out follows as `tests_more` and so on.
     """
-    ordered = sorted(inputs.tests, key=lambda entry: (entry.region, ORDER.index(entry.kind)))
+    ordered = sorted(inputs.deciding, key=lambda entry: (entry.region, ORDER.index(entry.kind)))
     lists: Mapping[str, Sequence[Input]] = {
         "tests": [entry for entry in ordered if entry.exists],
         "product": inputs.product,

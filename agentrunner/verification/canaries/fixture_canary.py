@@ -130,7 +130,7 @@ def _copies(command: CommandOnTrees) -> dict[str, str]:
     known = {
         entry: path
         for path, entry in before.items()
-        if not family_of(path) and (one := command.inputs.counts(path)) and one.kind == "fixture"
+        if not family_of(path) and (one := command.inputs.input_at(path)) and one.kind == "fixture"
     }
     return {
         path: known[entry]
@@ -188,7 +188,7 @@ def _data_read_by_work(command: CommandOnTrees, asked: str) -> list[str]:
     )
     found = []
     for path in sorted(world.old_paths):
-        if family_of(path) or not command.inputs.counts(path) or naming(path, asked).in_full:
+        if family_of(path) or not command.inputs.input_at(path) or naming(path, asked).in_full:
             continue
         reads = best(path, now)
         if (reads.in_full or reads.ending) and reads.much > best(path, was).much:
@@ -236,7 +236,7 @@ def _data_by_test_file(
     command: CommandOnTrees, places: Mapping[str, Sequence[str]]
 ) -> dict[str, list[str]]:
     """Data files that existed before and that a test file names, by test file. Blocks."""
-    read, counts = command.read, command.inputs.counts
+    read, counts = command.read, command.inputs.input_at
     data = [path for path in sorted(command.world.old_paths) if not family_of(path)]
     found = {}
     for path in places:

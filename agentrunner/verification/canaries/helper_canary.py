@@ -86,7 +86,7 @@ def _asked_with(command: CommandOnTrees, places: Mapping[str, Sequence[str]]) ->
 
 
 def _files_of_tests(command: CommandOnTrees) -> dict[str, Parsed]:
-    read, counts = command.read, command.inputs.counts
+    read, counts = command.read, command.inputs.input_at
     entries = command.snapshots.list(command.world.new)
     paths = [path for path in sorted(entries) if language_of(path) in THROWS]
     counted = [path for path in paths if (one := counts(path)) and not one.region]

@@ -145,7 +145,7 @@ class _Programs(Struct, frozen=True):
         entries = self.command.snapshots.list(self.command.world.new)
         found: list[_Group] = []
         known = some_program = False
-        for input_ in self.command.inputs.tests:
+        for input_ in self.command.inputs.deciding:
             if input_.path not in entries or input_.kind not in ("test", "runner") or input_.region:
                 continue
             source = read(input_.path) or b""

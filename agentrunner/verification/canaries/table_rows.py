@@ -105,7 +105,7 @@ def _tables_of_programs(command: CommandOnTrees) -> Tables:
     read, entries = command.read, command.snapshots.list(command.world.new)
     found: list[tuple[str, Table]] = []
     reads_lines = bool(READS.search(command.target.shell))
-    there = [one for one in command.inputs.tests if one.path in entries]
+    there = [one for one in command.inputs.deciding if one.path in entries]
     for one in there:
         if one.region:
             continue

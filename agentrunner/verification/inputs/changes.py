@@ -108,7 +108,7 @@ def judge_changes(
         kind = kinds[path]
         if doubt := inputs.is_unsure(path):
             unsure.append((path, doubt.why))
-        entry = inputs.counts(path)
+        entry = inputs.input_at(path)
         if entry is None or _is_beside(entry, kind, path, read_before, read_after):
             continue
         around = Surrounding(path, inputs, entry, lambda one: one in after_paths)

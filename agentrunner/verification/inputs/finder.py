@@ -95,10 +95,10 @@ def _without_files(files: Collection[str], found: Inputs) -> Inputs:
 
     return replace(
         found,
-        tests=kept(found.tests),
+        deciding=kept(found.deciding),
         product=kept(found.product),
         unsure=kept([one for one in found.unsure if STEM not in one.why]),
-        places=kept(found.places),
+        possible=kept(found.possible),
         before=frozenset(found.before).difference(files),
         beside=found.beside.difference(files),
     )
@@ -152,7 +152,7 @@ def _assemble(
     ]  # fmt: skip
     declared = [Input(one, f"task.test.paths says so ({one})", "test") for one in declared_tests]
     return Inputs(
-        tests=declared + listed,
+        deciding=declared + listed,
         product=[
             *(Input(one, f"task.test.product says so ({one})", "test") for one in declared_product),
             *(Input(path, why, "test") for path, why in sorted(product.items())),
@@ -163,7 +163,7 @@ def _assemble(
             if not matches(path, [*declared_product, *declared_tests])
         ],
         programs=frozenset(context.programs),
-        places=list(context.places.values()),
+        possible=list(context.places.values()),
         import_folders=folders,
         provided_names=names,
         declared_tests=tuple(declared_tests),

@@ -35,7 +35,7 @@ class Surrounding(Struct, frozen=True):
 
     def is_product(self, path: str) -> bool:
         """Whether a path exists after the run and is not an input of the proof."""
-        return self.exists(path) and self.inputs.counts(path) is None
+        return self.exists(path) and self.inputs.input_at(path) is None
 
 
 Keep = Callable[[str, str, Surrounding], Kept]

@@ -55,7 +55,7 @@ class Input:
 class Inputs:
     """What counts as tests, what as product, and what is unclear."""
 
-    tests: list[Input]
+    deciding: list[Input]
     """All inputs of the proof, of every kind."""
     product: list[Input]
     """What could be mistaken for a test but is product, with the reason; also declared globs."""
@@ -63,7 +63,7 @@ class Inputs:
     """Taken as product. If one of these changed, the evidence counts as shown, not as proven."""
     programs: frozenset[str] = frozenset()
     """Base names of the programs that the commands run, whose configuration counts."""
-    places: list[Input] = field(default_factory=list)
+    possible: list[Input] = field(default_factory=list)
     """Where tools look for files that do not exist yet, such as a new `pytest.ini`."""
     import_folders: frozenset[str] = frozenset()
     """Folders that Python searches first for modules."""
@@ -82,14 +82,18 @@ class Inputs:
 
     def __post_init__(self) -> None:
         self._exact: Mapping[str, Input] = {
-            one.path: one for one in reversed([*self.tests, *self.places]) if not is_glob(one.path)
+            one.path: one
+            for one in reversed([*self.deciding, *self.possible])
+            if not is_glob(one.path)
         }
         self._globs: list[tuple[re.Pattern[str], Input]] = [
-            (glob_regex(one.path), one) for one in [*self.tests, *self.places] if is_glob(one.path)
+            (glob_regex(one.path), one)
+            for one in [*self.deciding, *self.possible]
+            if is_glob(one.path)
         ]
         self._product = {one.path for one in [*self.product, *self.unsure]}
 
-    def counts(self, path: str) -> Input | None:
+    def input_at(self, path: str) -> Input | None:
         """Return why a path of the tree is an input of the proof, None if it is product.
 
         A path that does not exist yet counts only if a tool would collect or read it.
@@ -123,7 +127,7 @@ class Inputs:
     def _takes_the_place(self, path: str) -> Input | None:
         """Return an input if imports would find this new file instead of an existing input."""
         for twin in twins(path):
-            if twin in self.before and (old := self.counts(twin)):
+            if twin in self.before and (old := self.input_at(twin)):
                 return Input(path, f"it would stand before {twin}: {old.why}", "runner")
         return None
 

@@ -79,7 +79,7 @@ def _places(exam: Examination, case: Case, asked: str) -> list[_Place]:
     modules = {PurePosixPath(path).stem for path in paths if language_of(path)}
     modules |= {PurePosixPath(path).parent.name for path in paths if language_of(path)}
     inputs = exam.differential.inputs(world.new, [case.target])
-    of_tests = path_words(one.path for one in inputs.tests)
+    of_tests = path_words(one.path for one in inputs.deciding)
     named = {word.lower() for word in WORD.findall(asked)} - of_tests
     return [
         _Place(path, one)

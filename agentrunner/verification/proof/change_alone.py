@@ -31,7 +31,7 @@ def shown_by_the_change(exam: Examination, cases: Sequence[Case], wanted: str) -
     world = exam.world
     targets = [case.target for case in cases]
     inputs = exam.differential.inputs(world.old, targets)
-    product = [path for path in sorted(world.old_paths) if inputs.counts(path) is None]
+    product = [path for path in sorted(world.old_paths) if inputs.input_at(path) is None]
     trees = BothTrees.of(world.snapshots, world.old, world.new, product, world.product)
     what = (
         left_as_it_was(trees, wanted)

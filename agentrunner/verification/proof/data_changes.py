@@ -108,7 +108,7 @@ def _compared_code(exam: Examination, target: Target) -> list[str]:
     paths = [path for path in world.product if path in world.old_paths and family_of(path)]
     paths = [path for path in paths if family_of(path) in COMMENTS]
     inputs = exam.differential.inputs(world.old, [target])
-    tests = [path for path in sorted(world.old_paths) if paths and inputs.counts(path)]
+    tests = [path for path in sorted(world.old_paths) if paths and inputs.input_at(path)]
     raw = world.snapshots.read_many(world.old, tests[:MOST_TESTS])
     texts = [(one or b"").decode("utf-8", "replace") for one in raw.values()]
     for pattern in IMPORTS:

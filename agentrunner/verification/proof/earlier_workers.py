@@ -51,5 +51,5 @@ def programs_of_earlier_workers(exam: Examination, target: Target) -> list[str]:
     if earlier is None:
         return []
     inputs = exam.differential.inputs(exam.world.old, [target])
-    found = ((path, inputs.counts(path)) for path in [*earlier.files, *earlier.tests])
+    found = ((path, inputs.input_at(path)) for path in [*earlier.files, *earlier.tests])
     return [path for path, one in found if one is not None and one.kind in DECIDES]

@@ -107,11 +107,11 @@ class _Programs:
             return CanaryReport(notes=[NOT_READ], shows_only=True)
         written = replace(target, shell=self.command.shell)
         inputs = await asyncio.to_thread(exam.differential.inputs, tree, [written])
-        seen = {one.path for one in inputs.tests}
+        seen = {one.path for one in inputs.deciding}
         own_programs = [
             Input(path, "the command holds it", "runner") for path in files if path not in seen
         ]
-        inputs = replace(inputs, tests=[*inputs.tests, *own_programs])
+        inputs = replace(inputs, deciding=[*inputs.deciding, *own_programs])
         world = replace(exam.world, new=tree, old=await self._tree({}, exam.world.old))
         command = CommandOnTrees(self.run, target, exam.verifier.snapshots, world, inputs)
         return await Canaries(command, exam.unknown).program_is_dead()
@@ -177,7 +177,7 @@ class _Programs:
 
 def _carriers(exam: Examination, inputs: Inputs, stem: str) -> list[Carrier]:
     found = []
-    for number, one in enumerate(inputs.tests):
+    for number, one in enumerate(inputs.deciding):
         source = exam.world.now(one.path) if not one.region else None
         carrier = carrier_of(one.path, source, f"{stem}{number}_") if source else None
         if carrier is not None:

@@ -78,7 +78,7 @@ def _settings_of_tests(exam: Examination, case: Case, asked: str) -> list[_Setti
     if not changed:
         return []
     inputs = exam.differential.inputs(world.new, [case.target])
-    of_tests = path_words(one.path for one in inputs.tests if one.kind in ("test", "runner"))
+    of_tests = path_words(one.path for one in inputs.deciding if one.kind in ("test", "runner"))
     paths = sorted(world.snapshots.list(world.new).keys() - set(world.product))
     found = []
     for path in changed:

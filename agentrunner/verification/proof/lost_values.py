@@ -47,7 +47,7 @@ def _lost(exam: Examination, case: Case, asked: str) -> tuple[str, str, str] | N
     if not claimed:
         return None
     inputs = exam.differential.inputs(world.new, [case.target])
-    counted = ((path, inputs.counts(path)) for path in world.snapshots.list(world.new))
+    counted = ((path, inputs.input_at(path)) for path in world.snapshots.list(world.new))
     tests = {path for path, one in counted if one and one.kind in ("test", "fixture")}
     asked_now = set(
         _values((path, now(path) or b"") for path in sorted({*tests, *claimed.values()}))

@@ -182,7 +182,7 @@ def _test_sources(
     work left alone and that name a file of it: a runner of the project's own may find them.
     """
     inputs = exam.differential.inputs(exam.world.new, [target])
-    paths = test_files | {one.path for one in inputs.tests if one.kind == "fixture"}
+    paths = test_files | {one.path for one in inputs.deciding if one.kind == "fixture"}
     if not test_files or "" in test_files:
         paths = frozenset(_files_that_may_decide(exam, target))
     for path in sorted(paths):
@@ -200,7 +200,7 @@ def _files_that_may_decide(exam: Examination, target: Target) -> set[str]:
     stems = {PurePosixPath(path).stem for path in world.product}
     named = re.compile(to_bytes("|".join(rf"\b{re.escape(one)}\b" for one in sorted(stems))))
     paths = set(world.snapshots.list(world.new))
-    found = {path for path in paths if inputs.counts(path) is not None}
+    found = {path for path in paths if inputs.input_at(path) is not None}
     for path in sorted(paths - found - set(world.product))[:MOST_FILES]:
         source = world.now(path) if lexical_family(path) is not None else None
         if source is not None and len(source) <= LARGEST and named.search(source):
@@ -213,7 +213,7 @@ def _compared_before(exam: Examination, target: Target, strings: Collection[Valu
     seen: set[Value] = set()
     inputs = exam.differential.inputs(exam.world.old, [target])
     for path in sorted(exam.world.old_paths)[:MOST_FILES]:
-        if inputs.counts(path) is not None or (source := exam.world.was(path)) is None:
+        if inputs.input_at(path) is not None or (source := exam.world.was(path)) is None:
             continue
         if any(to_bytes(text) in source for _, text in strings):
             seen |= compared_values(path, source).intersection(strings)

@@ -50,7 +50,7 @@ def _imported_names(exam: Examination, target: Target) -> tuple[set[str], set[st
     """Names that the product imported before the run, its own included; and those of tools."""
     inputs = exam.differential.inputs(exam.world.old, [target])
     paths = [path for path in exam.world.old_paths if path.endswith(SOURCES)]
-    sources = sorted((p for p in paths if inputs.counts(p) is None), key=lambda p: p.count("/"))
+    sources = sorted((p for p in paths if inputs.input_at(p) is None), key=lambda p: p.count("/"))
     texts = exam.world.snapshots.read_many(exam.world.old, sources[:MOST_READ])
     found = set()
     for path, data in texts.items():

@@ -244,12 +244,12 @@ def _texts(exam: Examination, case: Case, data: Sequence[str]) -> _Texts:
     old = [path for path in sorted(world.old_paths) if path not in data]
     if len(old) > MOST_READ:
         old = [path for path in world.product if path in world.old_paths and path not in data]
-        old += [one.path for one in inputs.tests if one.path in world.old_paths]
+        old += [one.path for one in inputs.deciding if one.path in world.old_paths]
     product: dict[str, str] = {}
     of_data: dict[str, str] = {}
     deciding = {"": case.target.shell}
     for path, raw in snapshots.read_many(world.old, old).items():
-        counted = inputs.counts(path)
+        counted = inputs.input_at(path)
         is_code = family_of(path) or family_by_first_line(_head(raw))
         texts = (product if is_code else of_data) if counted is None or counted.region else deciding
         texts[path] = _code(path, raw)

@@ -96,7 +96,7 @@ def _marks(exam: Examination, case: Case, asked: str) -> _Marks:
     if not any(lines.values()):
         return _Marks({})
     inputs = exam.differential.inputs(world.old, [case.target])
-    counted = {path: inputs.counts(path) for path in sorted(world.old_paths)}
+    counted = {path: inputs.input_at(path) for path in sorted(world.old_paths)}
     others = [path for path, one in counted.items() if one is None or one.region]
     tests = [path for path, one in counted.items() if one and not one.region and one.kind == "test"]
     helpers = [path for path, one in counted.items() if one and one.kind == "fixture"]

@@ -57,4 +57,4 @@ def test_go_files_of_one_package_are_told_apart() -> None:
         b"\tif differs(Total(1), 2) {\n\t\tt.Fatal()\n\t}\n}\n",
     }
     found = find_inputs([("go test ./...", ".")], files, files.get, wanted="Total counts.")
-    assert found.counts("same.go") and not found.counts("cart.go")
+    assert found.input_at("same.go") and not found.input_at("cart.go")

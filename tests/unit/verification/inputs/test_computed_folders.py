@@ -21,5 +21,5 @@ def test_a_table_behind_a_computed_folder_counts(test: str, text: str, shell: st
     files = {"cart.js": b"exports.total = 1\n", "cart.py": b"def total(): ...\n",
              "spec/a.json": b"{}", test: text.encode()}  # fmt: skip
     found = find_inputs([(shell, ".")], list(files), files.get)
-    assert found.counts("spec/a.json") is not None
-    assert found.counts("cart.js") is None
+    assert found.input_at("spec/a.json") is not None
+    assert found.input_at("cart.js") is None

@@ -749,23 +749,23 @@ def inputs_of(repo: Repo) -> Inputs:
 def test_what_counts_in_a_repository(name: str) -> None:
     repo = REPOS[name]
     inputs = inputs_of(repo)
-    assert [path for path in repo.counts if not inputs.counts(path)] == []
-    assert [(path, inputs.counts(path)) for path in repo.product if inputs.counts(path)] == []
+    assert [path for path in repo.counts if not inputs.input_at(path)] == []
+    assert [(path, inputs.input_at(path)) for path in repo.product if inputs.input_at(path)] == []
     assert [one.path for one in inputs.unsure] == repo.unsure
 
 
 @pytest.mark.parametrize("name", REPOS)
 def test_every_input_says_why(name: str) -> None:
     inputs = inputs_of(REPOS[name])
-    assert all(one.why and "\n" not in one.why for one in [*inputs.tests, *inputs.unsure])
+    assert all(one.why and "\n" not in one.why for one in [*inputs.deciding, *inputs.unsure])
 
 
 def test_what_a_report_named_is_a_test_whatever_it_is_called() -> None:
     files = {"quality/shop.py": b"", "shop.py": b""}
     inputs = find_inputs([("./run", ".")], files, files.get, results_files=["quality/shop.py"])
-    found = inputs.counts("quality/shop.py")
+    found = inputs.input_at("quality/shop.py")
     assert found and found.why == "tests of it were run before"
-    assert not inputs.counts("shop.py")
+    assert not inputs.input_at("shop.py")
 
 
 def test_what_a_person_declares_wins() -> None:
@@ -782,15 +782,15 @@ def test_what_a_person_declares_wins() -> None:
         declared_tests=["x/**"],
         declared_product=["tests/kit"],
     )
-    assert inputs.counts("x/y.c") and inputs.counts("x/new.c")
-    assert inputs.counts("tests/test_a.py") and not inputs.counts("tests/kit/big.py")
-    assert not inputs.counts("tests/kit/test_new.py")
+    assert inputs.input_at("x/y.c") and inputs.input_at("x/new.c")
+    assert inputs.input_at("tests/test_a.py") and not inputs.input_at("tests/kit/big.py")
+    assert not inputs.input_at("tests/kit/test_new.py")
 
 
 def test_a_script_in_an_ignored_folder_counts() -> None:
     hidden = {"target/check.sh": b"cmp a b"}
     inputs = find_inputs([("sh target/check.sh", ".")], ["a.py"], hidden.get)
-    assert inputs.counts("target/check.sh")
+    assert inputs.input_at("target/check.sh")
 
 
 WORDS = st.text(alphabet="ab.*/${}()[]|&;<>\"'\\ \n\t=-@!:%`#0", max_size=80)
@@ -813,7 +813,7 @@ COMMANDS = ["make", "npm test", "pytest", "tox", "sh a.sh", "node b.js", "cargo 
 def test_it_never_raises(files: dict[str, bytes], command: str, cwd: str) -> None:
     inputs = find_inputs([(command, cwd)], files, files.get)
     for path in [*files, "new.py", "tests/test_new.py"]:
-        inputs.counts(path)
+        inputs.input_at(path)
 
 
 @pytest.mark.parametrize(
@@ -838,7 +838,7 @@ def test_large_trees_are_read_within_bounds(command: str, size: int, seconds: fl
     started = time.process_time()
     inputs = find_inputs([(command, ".")], files, read)
     spent = time.process_time() - started
-    assert inputs.tests
+    assert inputs.deciding
     assert reads < 5_000
     assert spent < seconds
 
@@ -857,7 +857,7 @@ def test_a_reader_of_many_files_saves_single_reads() -> None:
         read,
         read_many=lambda paths: {path: files[path] for path in paths},
     )
-    assert inputs.counts("tests/test_1.py")
+    assert inputs.input_at("tests/test_1.py")
     assert not [path for path in single if path.startswith("tests/test_")]
 
 

@@ -21,7 +21,7 @@ WANTED = "total multiplies price by count."
 
 def inputs(files: dict[str, bytes], wanted: str = WANTED) -> set[str]:
     found = find_inputs([("pytest", ".")], files, files.get, wanted=wanted)
-    return {path for path in files if found.counts(path)}
+    return {path for path in files if found.input_at(path)}
 
 
 def test_a_helper_that_nobody_speaks_of_is_an_input_and_so_is_what_it_uses() -> None:
@@ -136,7 +136,7 @@ def test_a_program_behind_the_code_in_a_pipe_is_an_input_where_nobody_speaks_of_
 
     def found(command: str, wanted: str = WANTED) -> set[str]:
         inputs = find_inputs([(command, ".")], files, files.get, wanted=wanted)
-        return {path for path in files if inputs.counts(path)}
+        return {path for path in files if inputs.input_at(path)}
 
     command = "python3 report.py | sh strip.sh | diff - want.txt"
     assert found(command) == {"strip.sh", "want.txt"}
@@ -154,7 +154,7 @@ def test_a_file_that_compares_for_a_program_counts_though_it_is_built_into_that(
         b"    assert(near(total(5), 15));\n    return 0;\n}\n",
     }
     inputs = find_inputs([("make test", ".")], files, files.get, wanted=WANTED)
-    assert {path for path in files if inputs.counts(path)} == {"Makefile", "near.c"}
+    assert {path for path in files if inputs.input_at(path)} == {"Makefile", "near.c"}
 
 
 DECORATOR = b"""\
@@ -214,7 +214,7 @@ def test_a_comparing_method_that_a_test_inherits_counts_in_its_namesake_too() ->
     }
     assert "cart.py" in inputs(further)
     found = find_inputs([("pytest", ".")], files, files.get, wanted=WANTED)
-    assert [one.compares for one in found.tests if one.path == "cart.py"] == [("same",)]
+    assert [one.compares for one in found.deciding if one.path == "cart.py"] == [("same",)]
 
 
 def test_a_method_of_that_name_that_a_test_does_not_inherit_is_product() -> None:

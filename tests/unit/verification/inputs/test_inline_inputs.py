@@ -12,7 +12,7 @@ CART = "def total(items):\n    return sum(p for p, c in items)\n"
 def _counted(shell: str, files: dict[str, str]) -> dict[str, str]:
     contents = {path: text.encode() for path, text in files.items()}
     found = find_inputs([(shell, ".")], list(contents), contents.get)
-    return {one.path: one.why for one in found.tests + found.unsure}
+    return {one.path: one.why for one in found.deciding + found.unsure}
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,6 @@ def test_a_document_of_node_is_read_too() -> None:
 def test_a_file_that_is_compared_with_its_own_copy_is_known(shell: str, itself: bool) -> None:
     tree = {"a.csv": b"1", "m.py": b"print(1)\n"}
     found = find_inputs([(shell, ".")], list(tree), tree.get)
-    assert [(one.kind, one.itself) for one in found.tests if one.path == "a.csv"] == [
+    assert [(one.kind, one.itself) for one in found.deciding if one.path == "a.csv"] == [
         ("fixture", itself)
     ]
