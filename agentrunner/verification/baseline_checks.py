@@ -344,7 +344,7 @@ async def _collected(
         return found
     tree = await asyncio.to_thread(verifier.snapshots.with_texts, baseline.tree, trial)
     async with verifier.room_for(tree) as (_, run):
-        verifier.awaits(target := test_target(verifier.test), "with a test where it is proposed")
+        verifier.announce(target := test_target(verifier.test), "with a test where it is proposed")
         trial_run = await run(target)
     if trial_run.results is None or not _still_runs(before, trial_run.results):
         return found  # the copies keep the suite from running, which shows nothing

@@ -134,7 +134,7 @@ class CheckRunner(Struct, frozen=True):
         awaited: bool,
         known: Collection[str],
     ) -> CheckOutcome:
-        self.awaits(target)
+        self.announce(target)
         run = self.measurer.find_reporter if first else self.measurer.run
         measured = await run(target, room, read)
         why = await asyncio.to_thread(self._not_started, target, measured, read)
@@ -155,7 +155,7 @@ class CheckRunner(Struct, frozen=True):
         outcome = check_outcome(measured, what, why, before, ref, unsure=unsure, excused=excused)
         return with_writes(outcome, measured) if first else outcome
 
-    def awaits(self, target: Target, why: str = "") -> None:
+    def announce(self, target: Target, why: str = "") -> None:
         """Emit `awaiting`: a command begins, with its time limit; `why` is why it runs again."""
         who = "tests" if target.id == TEST else "check"
         facts = {"why": why} if why else {}

@@ -102,7 +102,7 @@ class Verifier:
         self.builds = IgnoredBuilds(self.rooms)
         self.check_runner = CheckRunner(self.spec, self.sandbox, self.measurer, self.emit)
         self.set_up = TaskSetUp(self.spec, self.sandbox, self.rooms, self.emit)
-        self.awaits = self.check_runner.awaits
+        self.announce = self.check_runner.announce
 
     def clear(self) -> None:
         """Remove rooms and reports that a killed process has left. Blocks."""
@@ -199,7 +199,7 @@ class Verifier:
         if self.test is None or not self.test.baseline:
             return None, []
         target = test_target(self.test)
-        self.awaits(target)
+        self.announce(target)
         measured = await self.measurer.find_reporter(target, room, read)
         wanted = f"{self.spec.title}\n{self.spec.wanted}"
         why = why_no_test_says_anything(
@@ -537,7 +537,7 @@ class Verifier:
         if self.test is None:
             return None
         target = test_target(self.test)
-        self.awaits(target)
+        self.announce(target)
         measured = await self.measurer.run(target, room, read)
 
         def summarise(one: Measured) -> TestOutcome:
@@ -579,7 +579,7 @@ class Verifier:
 
         Flaky are those that were red first and pass now, known reds left out.
         """
-        self.awaits(target, ONCE_MORE)
+        self.announce(target, ONCE_MORE)
         async with self.room_for(tree, total) as (_, run):
             again = await run(target)
         if again.results is None or first.results is None:

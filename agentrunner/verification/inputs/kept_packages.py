@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -249,7 +249,7 @@ def _is_free_table(name: str, around: Surrounding) -> bool:
     )
 
 
-def _spliced(before: str, after: str, is_free: Any) -> str:
+def _spliced(before: str, after: str, is_free: Callable[[str], bool]) -> str:
     """Return the old text with those tables of the new one that do not affect the proof."""
     one, two = _tables(before), _tables(after)
     out = [two.get(name, "") if is_free(name) else text for name, text in one.items()]

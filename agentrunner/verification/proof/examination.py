@@ -84,7 +84,7 @@ class Examination:
         return CommandOnTrees(self.run, target, self.world.snapshots, self.world, inputs)
 
     async def _run(self, target: Target, tree: str, only: Sequence[str]) -> Measured:
-        self.verifier.awaits(target, _why_run_on(tree, self.world))
+        self.verifier.announce(target, _why_run_on(tree, self.world))
         total = self.total if tree != self.world.old else None
         async with self.verifier.room_for(tree, total) as (_, run):
             return await run(target, only=only)

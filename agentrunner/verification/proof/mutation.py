@@ -173,7 +173,7 @@ class MutantRuns(Struct):
             self.cut = True
             return None
         verifier = self.verifier
-        verifier.awaits(target, "on a mutant of the work")
+        verifier.announce(target, "on a mutant of the work")
         async with verifier.room_for(tree, self.total) as (_, run):
             left = max(self.deadline - monotonic(), 0.1)
             bounded = replace(target, timeout_sec=min(limit, left))

@@ -34,7 +34,7 @@ async def holds_with_old_packages(exam: Examination, case: Case, names: Sequence
         replaced = await asyncio.to_thread(_put_back, exam, room, imported, tools)
         if not replaced:
             return True
-        verifier.awaits(target, "with the packages of before the run")
+        verifier.announce(target, "with the packages of before the run")
         again = await run(target, only=names)
     if again.results is None:
         red = [] if again.passed else [f"`{target.shell}`"]

@@ -61,7 +61,7 @@ async def _run(
         before.update(_states(room, builds))
 
     why = "without builds of before the run" if remove else "once more"
-    exam.verifier.awaits(case.target, why)
+    exam.verifier.announce(case.target, why)
     async with exam.verifier.room_for(exam.world.new, exam.total, prepare) as (room, run):
         ran = await run(case.target)
         after = await asyncio.to_thread(_states, room, builds)
