@@ -86,6 +86,8 @@ class _Search:
         self._roots: set[Path] = set()
         self._links: dict[Path, str] = {}
         self._shimmed: dict[Path, list[Path]] = {}
+        # Debian's /usr/bin/java leads through /etc/alternatives, which every sandbox has.
+        self._shown = (*SYSTEM_ROOTS, Path("/etc/alternatives"), repo)
         venvs = environments_of(repo)
         if environ.get("VIRTUAL_ENV"):
             venvs.append(Path(environ["VIRTUAL_ENV"]))
@@ -117,7 +119,8 @@ class _Search:
         real = self._follow(path)
         self._programs[real] = None
         for place in (path, real):
-            self._add(self._root(place))
+            if not self._in_sandbox(place):
+                self._add(self._root(place))
         for base in _venv_bases(path):
             self.take(base)
         interpreter = _shebang(real)
@@ -187,9 +190,7 @@ class _Search:
         return here
 
     def _in_sandbox(self, path: Path) -> bool:
-        # Debian's /usr/bin/java leads through /etc/alternatives, which every sandbox has.
-        shown = (*SYSTEM_ROOTS, Path("/etc/alternatives"), self._repo)
-        return any(holds(place, path) for place in shown)
+        return any(holds(place, path) for place in self._shown)
 
     def _add(self, root: Path | None) -> None:
         if root is not None and not self._in_sandbox(root):

@@ -36,7 +36,8 @@ def compiled() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="byte-code-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     prefix = f"pycache_prefix={folder}"
-    subprocess.run([sys.executable, "-I", "-X", prefix, "-c", EVERYTHING], env={}, check=True)
+    argv = [sys.executable, "-I", "-X", prefix, "-c", EVERYTHING]
+    subprocess.run(argv, env={}, check=True, umask=0o077)  # as private as a run's folder
     return folder
 
 
