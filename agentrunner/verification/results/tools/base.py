@@ -52,11 +52,11 @@ class Tool:
         None where these means need no other command, for example where its text is read. Exit code,
         selection and order of the tests must not change. `means` is an index into `self.means`.
         """
-        raise NotImplementedError
+        return None
 
     def read(self, ran: Ran, means: int) -> Results | None:
         """The reported results; None where the report cannot be used."""
-        raise NotImplementedError
+        return None
 
     def select(self, command: Command, names: Sequence[str]) -> str | None:
         """The command narrowed to these tests; None unless the command has exactly one such run."""
@@ -68,8 +68,9 @@ class Tool:
         return self.narrowed(command.shell, run, there) if there is not None else None
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """The command whose only run of this tool is narrowed to these tests; else None."""
-        raise NotImplementedError
+        """The command whose only run of this tool is narrowed to these tests; None where the tool
+        cannot be."""
+        return None
 
     def is_narrow(self, run: Run) -> bool:
         """Whether a command chooses tests by name itself: a second pattern beside it finds none."""

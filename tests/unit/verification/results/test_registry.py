@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.verification.results import registry
-from agentrunner.verification.results.model import Instrumented, Ran, Results, TestResult
+from agentrunner.verification.results.model import Command, Instrumented, Ran, Results, TestResult
 from agentrunner.verification.results.registry import (
     instrument,
     read_results,
@@ -15,6 +15,7 @@ from agentrunner.verification.results.registry import (
     weaker,
 )
 from agentrunner.verification.results.shell import simple_commands
+from agentrunner.verification.results.tools.base import Tool
 from agentrunner.verification.results.tools.pytest import Pytest
 from tests.kit.files import write
 from tests.kit.reporting import need, plain, reported
@@ -40,6 +41,19 @@ def read(path: str) -> bytes | None:
 
 def names(shell: str, cwd: str = ".") -> list[str]:
     return [reader.name for reader in readers_of(shell, cwd, read)]
+
+
+@pytest.mark.parametrize("tool", registry.READERS, ids=lambda tool: tool.name)
+def test_every_tool_can_be_asked_to_report_and_for_some_of_its_tests(
+    tool: Tool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(tool), "matches", lambda *_: True)
+    command = Command("tool --all", ".", read)
+    for means, _ in enumerate(tool.means):
+        made = tool.instrument(command, "/place", means)
+        assert made is None or made.shell
+    narrow = tool.select(command, ["tests/a.test"])
+    assert narrow is None or narrow.startswith("tool")
 
 
 @pytest.mark.parametrize(
