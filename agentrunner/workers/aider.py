@@ -56,6 +56,7 @@ class AiderWorker(CliWorker):
     kind = "aider"
     title = "aider"
     binary = "aider"
+    binary_env = "AGENTRUNNER_AIDER"
     tested = TESTED
     verified = f"aider {TESTED}, real"
     cure = f"pipx install aider-chat=={TESTED}"

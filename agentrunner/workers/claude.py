@@ -45,6 +45,7 @@ class ClaudeWorker(CliWorker):
     kind = "claude-code"
     title = "Claude Code"
     binary = "claude"
+    binary_env = "AGENTRUNNER_CLAUDE"
     tested = TESTED
     verified = f"claude {TESTED}, real"
     cure = f"npm install -g @anthropic-ai/claude-code@{TESTED}"

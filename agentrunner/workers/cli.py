@@ -80,6 +80,8 @@ class CliWorker(ABC):
     """The CLI at the beginning of a sentence: "The Codex CLI"."""
     binary: str
     """Its name on PATH, and in an image."""
+    binary_env: str
+    """The variable that names another binary: AGENTRUNNER_CODEX."""
     package: str = ""
     """The npm package whose script starts a native program; used with `native`."""
     native: str = ""
@@ -120,11 +122,6 @@ class CliWorker(ABC):
                 "A base URL begins with http:// or https:// and has no blanks.",
                 path="runner.worker.base_url",
             )
-
-    @property
-    def binary_env(self) -> str:
-        """The variable that names another binary: AGENTRUNNER_CODEX, AGENTRUNNER_CURSOR."""
-        return f"AGENTRUNNER_{self.binary.partition('-')[0].upper()}"
 
     @abstractmethod
     def command(self, call: WorkerRequest) -> WorkerCommand:

@@ -44,6 +44,7 @@ class CodexWorker(CliWorker):
     kind = "codex-cli"
     title = "The Codex CLI"
     binary = "codex"
+    binary_env = "AGENTRUNNER_CODEX"
     package = "@openai/codex"
     native = "vendor/*/bin/codex"
     tested = TESTED

@@ -37,6 +37,7 @@ class CopilotWorker(CliWorker):
     kind = "copilot-cli"
     title = "The Copilot CLI"
     binary = "copilot"
+    binary_env = "AGENTRUNNER_COPILOT"
     # A signal to npm's loader ends only the loader.
     package = "@github/copilot"
     native = "copilot"

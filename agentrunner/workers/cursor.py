@@ -25,6 +25,7 @@ class CursorWorker(CliWorker):
     kind = "cursor-cli"
     title = "Cursor's CLI"
     binary = "cursor-agent"  # its newer name, `agent`, may be any program's
+    binary_env = "AGENTRUNNER_CURSOR"
     tested = ""
     verified = "built from its documentation; not run against the real binary"
     cure = "curl https://cursor.com/install -fsS | bash"

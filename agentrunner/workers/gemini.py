@@ -37,6 +37,7 @@ class GeminiWorker(CliWorker):
     kind = "gemini-cli"
     title = "The Gemini CLI"
     binary = "gemini"
+    binary_env = "AGENTRUNNER_GEMINI"
     tested = TESTED
     verified = f"gemini {TESTED}, real"
     cure = f"npm install -g @google/gemini-cli@{TESTED}"

@@ -43,6 +43,7 @@ class MiniWorker(CliWorker):
     kind = "mini-swe-agent"
     title = "mini-swe-agent"
     binary = "mini"
+    binary_env = "AGENTRUNNER_MINI"
     tested = TESTED
     verified = f"mini-swe-agent {TESTED}, real"
     # litellm, by which it calls the model, fails forever without mcp.

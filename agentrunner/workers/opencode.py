@@ -34,6 +34,7 @@ class OpencodeWorker(CliWorker):
     kind = "opencode"
     title = "opencode"
     binary = "opencode"
+    binary_env = "AGENTRUNNER_OPENCODE"
     tested = TESTED
     verified = f"opencode {TESTED}, real"
     cure = f"npm install -g opencode-ai@{TESTED}"

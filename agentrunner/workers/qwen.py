@@ -40,6 +40,7 @@ class QwenWorker(CliWorker):
     kind = "qwen-code"
     title = "Qwen Code"
     binary = "qwen"
+    binary_env = "AGENTRUNNER_QWEN"
     tested = TESTED
     verified = f"qwen {TESTED}, real"
     cure = f"npm install -g @qwen-code/qwen-code@{TESTED}"
