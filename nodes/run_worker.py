@@ -270,5 +270,4 @@ def _ended(
         asking = updated(state, update)
         if asked := host_question(asking, deps, run, supervised.error):
             return Command(update={**update, "question": asked}, goto="approve")
-    deps.left_tree = run.tree_after
     return Command(update=update, goto="validate")

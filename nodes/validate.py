@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from operator import itemgetter
 from pathlib import Path
 from typing import cast
 
@@ -221,7 +220,9 @@ async def _evidence(state: TaskContext, deps: Deps) -> Evidence:
 
     Red results are measured again when completion is requested: they may have been flaky.
     """
-    tree, suspicions = await asyncio.to_thread(_look, deps)
+    tree, suspicions = await asyncio.to_thread(
+        lambda: (deps.snapshots.take().tree, _suspicions(deps))
+    )
     known = state.get("evidence")
     careful = bool(state.get("wants_completion"))
     same = known is not None and not known.stale and tree in (known.tree, known.tree_after)
@@ -254,22 +255,15 @@ async def _evidence(state: TaskContext, deps: Deps) -> Evidence:
     return evidence
 
 
-def _look(deps: Deps) -> tuple[str, list[Finding]]:
-    """Return the present tree, and what no tree shows. Blocks."""
-    tree, deps.left_tree = deps.left_tree or deps.snapshots.take().tree, ""
-    return tree, _suspicions(deps)
-
-
 def worker_changes(log: RunLog) -> list[WorkerChange]:
     """Return the trees around every worker run, over all attempts.
 
     Earlier versions also ran rounds of checks in the repository, which changed it as workers do.
     """
-    runs = ((one.at, "tree_before", one) for one in log.records("worker_run"))
-    rounds = ((one.at, "tree", one) for one in log.records("evidence"))
+    fields = {"worker_run": ("tree_before", "tree_after"), "evidence": ("tree", "tree_after")}
     found = []
-    for _, began, record in sorted([*runs, *rounds], key=itemgetter(0)):
-        before, after = record.data.get(began), record.data.get("tree_after")
+    for record in log.records(*fields):
+        before, after = (record.data.get(key) for key in fields[record.kind])
         if before and after and (before != after or record.kind == "worker_run"):
             found.append(WorkerChange(str(before), str(after)))
     return found

@@ -92,9 +92,6 @@ class Deps:
     cooled: dict[str, str] = field(default_factory=dict)
     """What the present node adds to the channel `cooling`; the wrapper around the nodes saves
     it."""
-    left_tree: str = ""
-    """The tree that a worker has left a moment ago: the step after it need not look again. What is
-    edited in this moment is seen by the next look, before anything is ordered or completed."""
     calls: MadeCalls = field(init=False)
     """The calls of the planner, as the log has them."""
     rounds: SavedRounds = field(init=False)

@@ -329,15 +329,19 @@ class Snapshots:
             return written.decode().strip()
 
     def with_texts(self, tree: str, texts: Mapping[str, bytes]) -> str:
-        """Return a tree like `tree` with other contents at some paths; new ones are plain files."""
+        """Return a tree like `tree` with other contents at some paths.
+
+        New ones, and those that were links, are plain files.
+        """
         if not texts:
             return tree
         entries = self.list(tree)
-        plain = ("100644", "")
+        modes = {path: entries[path][0] for path in texts if path in entries}
+        files = {path: mode for path, mode in modes.items() if mode.startswith("100")}
         return self.combine(
             tree,
             {
-                path: (entries.get(path, plain)[0], self.write_blob(text))
+                path: (files.get(path, "100644"), self.write_blob(text))
                 for path, text in texts.items()
             },
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from msgspec import Struct, field
 
@@ -260,7 +260,7 @@ class Asker:
     ) -> None:
         await self._record(
             PlannerCall(
-                **vars(reply),
+                **{one.name: getattr(reply, one.name) for one in fields(Reply)},
                 number=request.call_number,
                 type=request.type,
                 messages=request.messages,

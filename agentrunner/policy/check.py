@@ -123,7 +123,9 @@ class _Narrowing(Narrowing):
             return
         allowed = [kind]
         if kind == "auto":
-            allowed = [name for name in registry.AUTO_SANDBOXES if name in kinds]
+            allowed = [
+                name for name in registry.SANDBOXES if name in kinds and sandbox_kind(name).isolates
+            ]
         if not allowed or kind not in ("auto", *kinds):
             self.refuse(
                 "runner.sandbox.kind",

@@ -40,6 +40,8 @@ class AutoSandbox:
         return self._sandbox.kind if self._sandbox else self._kinds[0]
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # a copy that is being made has nothing yet
+            raise AttributeError(name)
         return getattr(self._current, name)
 
     @property

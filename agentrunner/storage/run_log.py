@@ -73,9 +73,9 @@ def append_line(path: Path, value: Mapping[str, Any], *, sync: bool) -> tuple[in
     """
     try:
         line = msgspec.json.encode(value) + b"\n"
-    except (UnicodeEncodeError, OverflowError):
+    except (UnicodeEncodeError, OverflowError, TypeError):
         # A lone surrogate becomes its JSON escape, so that no text can stop the log.
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         line = text.encode("utf-8", "backslashreplace") + b"\n"
     fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
@@ -231,13 +231,17 @@ class RunLog:
         finally:
             os.close(fd)
 
-    def records(self, kind: str | None = None) -> list[Record]:
-        """Return all records, or those of one kind; repeated ones once, as last written."""
+    def records(self, *kinds: str) -> list[Record]:
+        """Return all records, or those of these kinds; repeated ones once, as last written."""
         self._catch_up()
         with self._lock:
-            if kind is not None:
-                return list(self._known.get(kind, {}).values())
-            return [self._known[kind][attempt, key] for attempt, kind, key in self._order]
+            if len(kinds) == 1:
+                return list(self._known.get(kinds[0], {}).values())
+            return [
+                self._known[kind][attempt, key]
+                for attempt, kind, key in self._order
+                if not kinds or kind in kinds
+            ]
 
     def written(self, since: int = 0) -> list[Record]:
         """Return every record as it was written, after the first `since`; repeated ones each time.

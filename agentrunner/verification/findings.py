@@ -115,7 +115,7 @@ def not_kept(paths: Sequence[str]) -> Finding:
         code="unkept",
         message="These files changed and are too large to be kept, so what they hold, or held"
         f" before, is not verified: {first_few(paths)}",
-        paths=paths,
+        paths=paths[:MOST_PATHS],
         remedy=f"look at them, then {YES};"
         " runner.sandbox.keep_files_up_to keeps larger ones from the next run on",
     )
@@ -131,7 +131,7 @@ def left_in_submodule(name: str, paths: Sequence[str]) -> Finding:
         " of a commit. The run changed files there, and no remote of it was known before to have a"
         " commit with what the run left, so who checks this one out does not get it:"
         f" {first_few(paths)}",
-        paths=paths,
+        paths=paths[:MOST_PATHS],
         remedy=f"`{settled}` where others are to get it; then, or where it is to stay in this"
         f" checkout alone, {YES}",
     )
@@ -176,7 +176,7 @@ def links_out(links: Sequence[tuple[str, str]]) -> Finding:
         code="links_out",
         message=f"{verb} out of what is handed over: {named}. Another machine may have"
         " something else there, or nothing",
-        paths=[path for path, _ in links],
+        paths=[path for path, _ in links[:MOST_PATHS]],
         blocks=is_code,
         remedy="put a copy of the file in its place, or let the link lead to a path in the"
         " repository" + f"; or {YES}, where it is to stay so" * is_code,
@@ -260,7 +260,7 @@ def looks_at_nothing(target: Target, paths: Sequence[str]) -> Finding:
         code="tests_changed",
         message=f"{_label(target)} passes, and looks at {listed}, which was there before this run"
         " and is gone: it may be green because it finds nothing to look at",
-        paths=paths,
+        paths=paths[:MOST_PATHS],
         remedy=f"name in the check where that is now; or {YES}, where it is wanted gone",
     )
 
@@ -393,7 +393,7 @@ def inputs_written(paths: Sequence[str]) -> Finding:
         code="inputs_written",
         message="Files that decide were changed while the tests ran, which did not happen before"
         f" the run: {', '.join(paths[:SHOWN])}",
-        paths=paths,
+        paths=paths[:MOST_PATHS],
         remedy=f"agentrunner show; {NO}, or {YES}",
     )
 
@@ -436,7 +436,7 @@ def packages_changed(target: Target, paths: Sequence[str], red: Sequence[str]) -
         message=f"{_label(target)} passes only with what the set-up, run again on the worker's"
         f" changes, installs for tests and tools: {first_few(paths)}. With these as"
         f" they were before the run, {', '.join(red[:SHOWN])} fails",
-        paths=paths,
+        paths=paths[:MOST_PATHS],
         tests=red,
         remedy=f"agentrunner diff shows what it installs from; {NO}, or {YES}",
     )
@@ -451,7 +451,7 @@ def not_built_again(target: Target, builds: Sequence[str], sources: Sequence[str
         f" {made} before the run. {first_few(sources)} changed, from which that seems to be built,"
         " and nothing here builds it again: without it the command fails. So it says what the old"
         " sources did",
-        paths=sources,
+        paths=sources[:MOST_PATHS],
         remedy="name in task.setup.command, or in the test command, what builds it, such as"
         f" `make`; {YES}, where it is not built from that",
     )

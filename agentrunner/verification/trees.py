@@ -161,7 +161,7 @@ class Trees:
         """Whether the task names this `.gitattributes` and no new line of it starts a program."""
         if path != ".gitattributes" or not (wanted_new(wanted, path) or asked_in(wanted, path)):
             return False
-        was, now = (self.snapshots.read(tree, path) or b"" for tree in (before, after))
+        was, now = (self.snapshots.reader(tree)(path) or b"" for tree in (before, after))
         known = set(was.splitlines())
         return not any(DRIVER.search(line) for line in now.splitlines() if line not in known)
 

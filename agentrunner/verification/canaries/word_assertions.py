@@ -89,8 +89,9 @@ def _php(text: str) -> Iterator[Failing]:
     edits: tuple[Edit, ...]
     kill: tuple[Edit, ...]
     for hit in re.finditer(r"(?<![\w>:$\\])\\?assert\s*\(", text):
-        first = end_of_arguments(text, hit.end())
-        if first < len(text) and not re.search(r"\bfunction\s+$", text[: hit.start()][-20:]):
+        first, last = (end_of_arguments(text, hit.end(), *most) for most in ((), (0,)))
+        is_call = not re.search(r"\bfunction\s+$", text[: hit.start()][-20:])
+        if is_call and last < len(text):
             edits = _negated(hit.end(), first)
             kill = (_inserted(hit.start(), f"{PHP_KILL} and "),)
             yield Failing("assert", True, _line(text, hit.start()), edits, kill)

@@ -163,10 +163,14 @@ class Context(Struct):
     def place_above(
         self, folder: str, names: Iterable[str], why: str, kind: Kind = "config"
     ) -> None:
-        """Count files that a tool reads in a folder, or in one above it, if they exist there."""
+        """Count files that a tool reads in a folder, or in one above it, if they exist there.
+
+        A folder that is none of the tree is a glob, as a loop over folders has it.
+        """
         for place in above(folder):
+            below = inside if place in self.tree.folders else join
             for name in names:
-                self.place(inside(place, name), why, kind)
+                self.place(below(place, name), why, kind)
 
     def collect_named(self, path: str, tool: str, by: str, *globs: str) -> None:
         """Count a file that a command names; of a folder what the tool collects in it by globs."""

@@ -41,7 +41,8 @@ class Case(Struct, frozen=True, dict=True):
         return self.now
 
     def _files_of(self, results: Results) -> Mapping[str, str]:
-        return {test.name: in_repo(test.file, self.target.cwd) for test in results.tests}
+        known_last = sorted(results.tests, key=lambda test: bool(test.file))
+        return {test.name: in_repo(test.file, self.target.cwd) for test in known_last}
 
 
 class Report(Struct):

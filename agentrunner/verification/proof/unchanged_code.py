@@ -33,8 +33,8 @@ def is_only_text(world: SnapshotTrees, asked: str) -> bool:
 
 
 def _all_same(world: SnapshotTrees, *, docstrings: bool) -> bool:
-    same = [
+    sources = [*world.sources()]
+    return len(sources) == len(world.product) and all(
         before is not None and is_same_code(before, after, language, docstrings=docstrings)
-        for _, language, before, after in world.sources()
-    ]
-    return all(same) and len(same) == len(world.product)
+        for _, language, before, after in sources
+    )

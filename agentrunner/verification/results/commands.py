@@ -341,7 +341,7 @@ def _tox_commands(folder: str, read: ReadFile) -> Iterator[str]:
     own, project = (toml_of(_text(read, folder, name)) for name in ("tox.toml", "pyproject.toml"))
     for tool in (own, table(project, "tool")):
         settings = table(tool, "tox") if "tox" in tool else tool
-        for legacy in texts(settings.get("legacy_tox_ini")):
+        if isinstance(legacy := settings.get("legacy_tox_ini"), str):
             yield from _tox_ini(legacy)
         yield from _tox_toml(settings, 0)
 

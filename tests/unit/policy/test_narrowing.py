@@ -294,9 +294,12 @@ def test_a_narrower_task_is_left_as_it_is(desk: Desk) -> None:
     assert [Path(source.path).name for source in after.policies] == ["policy.yaml"]
 
 
-def test_auto_chooses_among_the_allowed(desk: Desk) -> None:
+def test_auto_chooses_among_the_allowed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     assert desk.held({"sandbox": {"kinds": ["docker", "bwrap"]}}).runner.sandbox.kind == "auto"
     assert desk.held({"sandbox": {"kinds": ["docker"]}}).runner.sandbox.kind == "docker"
+    monkeypatch.setitem(SANDBOXES.own, TeamContainers.kind, f"{__name__}:TeamContainers")
+    held = desk.held({"sandbox": {"kinds": [TeamContainers.kind]}})
+    assert held.runner.sandbox.kind == TeamContainers.kind
 
 
 def test_the_first_image_without_a_star_is_taken(desk: Desk) -> None:

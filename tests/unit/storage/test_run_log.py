@@ -30,6 +30,7 @@ def test_a_repeated_record_counts_once_where_it_first_stood_with_its_last_words(
         ("decision", 2, {"action": "mark_complete"}),
     ]
     assert [r.attempt for r in log.records("decision")] == [1, 2]
+    assert [r.kind for r in log.records("state", "decision")] == ["decision", "state", "decision"]
     assert [r.data["action"] for r in log.history(2).decisions] == ["mark_complete"]
     assert log.history().of("state")[0].key == "1" and not log.history().warnings
 

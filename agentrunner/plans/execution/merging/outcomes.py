@@ -40,8 +40,9 @@ class OutcomeBook:
         seen = {}
         for check in checks:
             with contextlib.suppress(FileNotFoundError, ValueError, TypeError, KeyError):
-                kept = json.loads(self._file(tree, sandbox, check).read_bytes())
-                seen[check] = CheckOutput(bool(kept["red"]))
+                red = json.loads(self._file(tree, sandbox, check).read_bytes())["red"]
+                if isinstance(red, bool):
+                    seen[check] = CheckOutput(red)
         return CommitFindings(test, seen, results=results)
 
     def keep(self, tree: str, sandbox: tuple[str, str], look: CommitFindings) -> None:

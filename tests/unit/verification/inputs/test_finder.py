@@ -737,6 +737,19 @@ REPOS = {
         counts=["tests/t.c", "tests/check.h"],
         product=["src/a.c", "src/a.h"],
     ),
+    "configuration in each of the folders that a glob names": Repo(
+        {f"services/{one}/tests/test_a.py": "def test_a(): assert True\n" for one in "ab"}
+        | {"services/a/pyproject.toml": "", "services/b/setup.cfg": "", "services/a/code.py": ""},
+        ["pytest services/*/tests"],
+        counts=["services/a/pyproject.toml", "services/b/setup.cfg", "services/a/pytest.ini"],
+        product=["services/a/code.py"],
+    ),
+    "configuration in each of the folders that a loop goes through": Repo(
+        {"services/a/go.mod": "module a\n", "services/a/a_test.go": "package a\n"},
+        ["for d in services/*; do (cd $d && go test ./...); done"],
+        counts=["services/a/go.mod"],
+        product=[],
+    ),
 }  # fmt: skip
 
 
