@@ -69,6 +69,15 @@ def test_a_killed_runner_goes_on_where_it_was(
         drill.nothing_runs()
 
 
+def test_what_a_person_writes_before_a_killed_run_goes_on_stays_theirs(tmp_path: Path) -> None:
+    with Drill.open(tmp_path, sandbox="none") as drill:
+        assert drill.crash(**at_point("after_finish")).code == -signal.SIGKILL
+        (drill.repo / "mine.txt").write_text("by hand\n")
+        assert drill.resume()["state"] == "COMPLETE"
+        (edit,) = drill.logged("human_edit")
+        assert edit.data["paths"] == ["mine.txt"]
+
+
 @pytest.mark.series(3)
 @pytest.mark.parametrize("sandbox", ["bwrap", "none"])
 @pytest.mark.parametrize("point", IN_SUPERVISOR)
