@@ -50,22 +50,15 @@ class CanaryTrees(Struct, frozen=True):
             source, language = read(path), language_of(path)
             if source is None:
                 continue
-            if language is None:
-                token = f"agentrunner_{self.unknown.make()}"
-                if text := unequal_test(source, path, token):
-                    made[path] = text
-                    random[token] = path
-                continue
-            edits, failing = _edits(
-                source, language, wanted, lambda found, _: failing_end(found), {}
-            )
-            names += failing
+            edits: list[Edit] = []
+            if language is not None:
+                edits, failing = _edits(
+                    source, language, wanted, lambda found, _: failing_end(found), {}
+                )
+                names += failing
             # The ends first: a test beside the last one begins where that one ends.
-            text = applied(source, edits)
-            token = f"agentrunner_{self.unknown.make()}"
-            beside = random_tests(text, language, path, token)
-            random |= {own_name(canary.name): path for canary in beside}
-            text = combined(text, beside)
+            text, beside = self._with_random_tests(applied(source, edits), path)
+            random |= dict.fromkeys(beside, path)
             if text != source:
                 made[path] = text
         return self._made(made, names, random)
@@ -112,14 +105,22 @@ class CanaryTrees(Struct, frozen=True):
         random: dict[str, str] = {}
         for path in places:
             source = read(path) if path in entries else None
-            token = f"agentrunner_{self.unknown.make()}"
-            made = _with_random_test(source, path, token) if source is not None else None
-            if made is not None:
-                changed[path] = made
-                random[token] = path
-        if not changed:
+            if source is None:
+                continue
+            changed[path], beside = self._with_random_tests(source, path)
+            random |= dict.fromkeys(beside, path)
+        if not random:
             return None
         return CanaryTree(snapshots.with_texts(old, changed), (), random)
+
+    def _with_random_tests(self, source: bytes, path: str) -> tuple[bytes, list[str]]:
+        """A test file with failing tests of a random name, and their names; none if none fits."""
+        token, language = f"agentrunner_{self.unknown.make()}", language_of(path)
+        if language is None:
+            text = unequal_test(source, path, token)
+            return (text, [token]) if text else (source, [])
+        beside = random_tests(source, language, path, token)
+        return combined(source, beside), [own_name(canary.name) for canary in beside]
 
 
 def _edits(
@@ -141,12 +142,3 @@ def _edits(
             edits += canary.edits
             kinds[name] = canary.kind
     return edits, kinds
-
-
-def _with_random_test(source: bytes, path: str, name: str) -> bytes | None:
-    """A test file with failing tests of a random name; None where none can be added."""
-    language = language_of(path)
-    if language is None:
-        return unequal_test(source, path, name)
-    made = random_tests(source, language, path, name)
-    return combined(source, made) if made else None
