@@ -94,12 +94,12 @@ class CanaryTrees(Struct, frozen=True):
     ) -> CanaryTree | None:
         if not made:
             return None
-        tree = self.command.snapshots.with_texts(self.command.world.new, made)
+        tree = self.command.world.snapshots.with_texts(self.command.world.new, made)
         return CanaryTree(tree, tuple(names), random, tuple(may_be_red))
 
     def random_on_old(self, places: Places) -> CanaryTree | None:
         """The old tree with tests of a random name in these files."""
-        snapshots, old = self.command.snapshots, self.command.world.old
+        snapshots, old = self.command.world.snapshots, self.command.world.old
         read, entries = snapshots.reader(old), snapshots.list(old)
         changed: dict[str, bytes] = {}
         random: dict[str, str] = {}

@@ -94,7 +94,7 @@ class Canaries(Struct, frozen=True):
         `before` are the results on the old tree: what was red there, and where, is changed first.
         """
         command, places, ends = self.command, self._places(names, now), failing.runs
-        old = await asyncio.to_thread(command.snapshots.reader, command.world.old)
+        old = await asyncio.to_thread(command.world.snapshots.reader, command.world.old)
         red = await asyncio.to_thread(red_lines, before, places, old)
         if ends and await self._is_failure_lost(ends, places):
             return self._report("a test that has to fail is not reported so")

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from agentrunner.git.snapshots import Snapshots
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.edits import Edit
@@ -21,7 +20,6 @@ class CommandOnTrees(Struct, frozen=True):
 
     run: Run
     target: Target
-    snapshots: Snapshots
     world: SnapshotTrees
     inputs: Inputs
     """What decides what the command says."""
@@ -36,9 +34,9 @@ class CommandOnTrees(Struct, frozen=True):
 
     async def edited(self, edits: Mapping[str, Iterable[Edit]]) -> str:
         """The new tree with edits in its files, by path."""
-        return await asyncio.to_thread(with_edits, self.snapshots, self.world.new, edits)
+        return await asyncio.to_thread(with_edits, self.world.snapshots, self.world.new, edits)
 
     @property
     def read(self) -> ReadFile:
         """Reads files of the new tree. Blocks."""
-        return self.snapshots.reader(self.world.new)
+        return self.world.now

@@ -40,7 +40,7 @@ class FailingTree(Struct, frozen=True):
 
 def failing_trees(command: CommandOnTrees) -> list[FailingTree]:
     """The new tree with what decides made to fail, in each possible way."""
-    snapshots, world, read = command.snapshots, command.world, command.read
+    snapshots, world, read = command.world.snapshots, command.world, command.read
     entries = snapshots.list(world.new)
     there = [one for one in command.inputs.deciding if one.path in entries]
     programs = [one.path for one in there if one.kind in ("test", "runner") and not one.region]

@@ -42,7 +42,7 @@ async def not_read(command: CommandOnTrees, places: Mapping[str, Sequence[str]])
     names = [name for path in files for name in places[path]]
     if not names:
         return ""
-    combine, world = command.snapshots.combine, command.world
+    combine, world = command.world.snapshots.combine, command.world
     removed = {path: None for data_files in files.values() for path in data_files}
     without = await command.on(await asyncio.to_thread(combine, world.new, removed), names)
     if without.results is None:
@@ -125,7 +125,7 @@ async def _copied(command: CommandOnTrees, names: Sequence[str]) -> str:
 
 def _copies(command: CommandOnTrees) -> dict[str, str]:
     """Data of the work that is a copy of data of the tests, by path. Blocks."""
-    snapshots, world = command.snapshots, command.world
+    snapshots, world = command.world.snapshots, command.world
     before, after = snapshots.list(world.old), snapshots.list(world.new)
     known = {
         entry: path
@@ -170,7 +170,7 @@ def _messages(results: Results, name: str) -> list[str]:
 
 def _data_read_by_work(command: CommandOnTrees, asked: str) -> list[str]:
     """Data of the tests that the changed code leads to, and did not lead to before. Blocks."""
-    snapshots, world = command.snapshots, command.world
+    snapshots, world = command.world.snapshots, command.world
     first = snapshots.read_many(world.new, list(world.product))
     # A program often has no ending; its first line says that it is one.
     code = [
@@ -226,7 +226,7 @@ def _with_other(
     other: Callable[[bytes], bytes], command: CommandOnTrees, tree: str, files: Sequence[str]
 ) -> str:
     """The tree with other contents of these files. Blocks."""
-    snapshots = command.snapshots
+    snapshots = command.world.snapshots
     read, entries = snapshots.reader(tree), snapshots.list(tree)
     changed = {path: other(read(path) or b"") for path in files if path in entries}
     return snapshots.with_texts(tree, changed)

@@ -87,7 +87,7 @@ def _asked_with(command: CommandOnTrees, places: Mapping[str, Sequence[str]]) ->
 
 def _files_of_tests(command: CommandOnTrees) -> dict[str, Parsed]:
     read, counts = command.read, command.inputs.input_at
-    entries = command.snapshots.list(command.world.new)
+    entries = command.world.snapshots.list(command.world.new)
     paths = [path for path in sorted(entries) if language_of(path) in THROWS]
     counted = [path for path in paths if (one := counts(path)) and not one.region]
     made = {path: _parsed(path, read(path)) for path in counted[:MOST_FILES]}
@@ -187,4 +187,4 @@ def _failing(
             failing.add((path, name))
         if edits:
             changed[path] = applied(parsed.source, edits)
-    return command.snapshots.with_texts(command.world.new, changed), failing
+    return command.world.snapshots.with_texts(command.world.new, changed), failing

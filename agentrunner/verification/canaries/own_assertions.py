@@ -142,7 +142,7 @@ class _Programs(Struct, frozen=True):
     def groups(self) -> tuple[list[_Group], bool]:
         """Assertions that can fail, and whether a program cannot be made to fail in another way."""
         read = self.command.read
-        entries = self.command.snapshots.list(self.command.world.new)
+        entries = self.command.world.snapshots.list(self.command.world.new)
         found: list[_Group] = []
         known = some_program = False
         for input_ in self.command.inputs.deciding:

@@ -102,7 +102,7 @@ def _tables_of_test(command: CommandOnTrees, path: str) -> Tables:
 
 
 def _tables_of_programs(command: CommandOnTrees) -> Tables:
-    read, entries = command.read, command.snapshots.list(command.world.new)
+    read, entries = command.read, command.world.snapshots.list(command.world.new)
     found: list[tuple[str, Table]] = []
     reads_lines = bool(READS.search(command.target.shell))
     there = [one for one in command.inputs.deciding if one.path in entries]

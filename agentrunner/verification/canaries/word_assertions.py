@@ -89,9 +89,8 @@ def _php(text: str) -> Iterator[Failing]:
     edits: tuple[Edit, ...]
     kill: tuple[Edit, ...]
     for hit in re.finditer(r"(?<![\w>:$\\])\\?assert\s*\(", text):
-        first, last = (end_of_arguments(text, hit.end(), *most) for most in ((), (0,)))
-        is_call = not re.search(r"\bfunction\s+$", text[: hit.start()][-20:])
-        if is_call and last < len(text):
+        first, closes = end_of_arguments(text, hit.end()), end_of_arguments(text, hit.end(), 0)
+        if closes < len(text) and not re.search(r"\bfunction\s+$", text[: hit.start()][-20:]):
             edits = _negated(hit.end(), first)
             kill = (_inserted(hit.start(), f"{PHP_KILL} and "),)
             yield Failing("assert", True, _line(text, hit.start()), edits, kill)

@@ -81,7 +81,7 @@ class Examination:
 
     def on_trees(self, target: Target, inputs: Inputs) -> CommandOnTrees:
         """A command on the trees, of which canaries are made; `inputs` are those of one of them."""
-        return CommandOnTrees(self.run, target, self.world.snapshots, self.world, inputs)
+        return CommandOnTrees(self.run, target, self.world, inputs)
 
     async def _run(self, target: Target, tree: str, only: Sequence[str]) -> Measured:
         self.verifier.announce(target, _why_run_on(tree, self.world))

@@ -113,7 +113,7 @@ class _Programs:
         ]
         inputs = replace(inputs, deciding=[*inputs.deciding, *own_programs])
         world = replace(exam.world, new=tree, old=await self._tree({}, exam.world.old))
-        command = CommandOnTrees(self.run, target, exam.verifier.snapshots, world, inputs)
+        command = CommandOnTrees(self.run, target, world, inputs)
         return await Canaries(command, exam.unknown).program_is_dead()
 
     async def run(self, _: Target, tree: str, only: Sequence[str]) -> Measured:

@@ -32,7 +32,7 @@ def test_the_file_declares_the_names_that_are_looked_for(tmp_path: Path, path: s
     tree = snapshots.take().tree
     world = replace(trees(), snapshots=snapshots, old=tree, new=tree)
     unused = cast("Any", None)
-    command = CommandOnTrees(unused, unused, snapshots, world, unused)
+    command = CommandOnTrees(unused, unused, world, unused)
     made = CanaryTrees(command, UnknownNames()).random_on_old({path: ()})
     assert made is not None and set(made.random.values()) == {path}
     text = (snapshots.read(made.tree, path) or b"").decode()
