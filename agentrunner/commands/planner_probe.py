@@ -177,13 +177,11 @@ async def _try_call(client: PlannerClient, settled: TaskSpec, environ: Mapping[s
 def _address(settled: TaskSpec, environ: Mapping[str, str]) -> tuple[str, bool]:
     from urllib.parse import urlsplit
 
-    from agentrunner.planners.endpoint import DEFAULT_BASE_URL
     from agentrunner.planners.timeouts import is_near
 
     meta = settled.runner.meta
-    url = meta.base_url or ""
-    if meta.kind == "openai-chat":
-        url = url or environ.get("OPENAI_BASE_URL") or DEFAULT_BASE_URL
+    traits = planner_kind(meta.kind)
+    url = meta.base_url or environ.get(traits.url_variable) or traits.default_url
     return url, is_near(urlsplit(url).hostname or "")
 
 

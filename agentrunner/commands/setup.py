@@ -296,15 +296,15 @@ def _sandboxes(trial: SandboxTrial, looks: list[SandboxProbe]) -> list[DoctorIte
 
 
 def _model(taken: Taken, environ: Mapping[str, str]) -> list[DoctorItem]:
-    """Report the planner's model from the environment, if it matters."""
-    from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
+    """Report the planner's model where no setting names one."""
+    from agentrunner.config.agents import AUTO
+    from agentrunner.config.kinds import planner_kind
 
-    if taken.kinds.get("meta") != "openai-chat":
+    traits = planner_kind(taken.kinds.get("meta") or AUTO)
+    name = traits.model_variable(environ) or "the default"
+    if not traits.default_model:
         return []
-    for name in ("AGENTRUNNER_META_MODEL", "OPENAI_MODEL"):
-        if environ.get(name):
-            return [DoctorItem("ok", "model", f"{environ[name]} ({name})")]
-    return [DoctorItem("ok", "model", f"{DEFAULT_PLANNER_MODEL} (the default)")]
+    return [DoctorItem("ok", "model", f"{traits.usual_model(environ)} ({name})")]
 
 
 def _names() -> list[DoctorItem]:

@@ -12,6 +12,8 @@ from agentrunner.registry import PLANNERS, WORKERS, canonical_worker_type
 
 DEFAULT_PLANNER_MODEL = "gpt-5.5"
 """Default model if neither task file nor environment names one; shown by `agentrunner doctor`."""
+MODEL_VARIABLES = ("AGENTRUNNER_META_MODEL", "OPENAI_MODEL")
+"""Variables of the environment that name the model of such a planner, the first one first."""
 
 AUTO = "auto"
 """The kind that is decided before a run starts, by what this machine has."""

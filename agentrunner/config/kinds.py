@@ -5,6 +5,7 @@ Classes are looked up by name in the registry, so that no other list of kinds is
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
@@ -34,6 +35,21 @@ class PlannerKind:
     """How a schema constrains its answers, as the end of "a schema …"; "" for not at all."""
     url_variable: str = ""
     """The environment variable that names its endpoint."""
+    default_url: str = ""
+    """The endpoint where no setting and no variable names one."""
+    model_variables: tuple[str, ...] = ()
+    """Environment variables that name its model; the first that is set does."""
+    default_model: str = ""
+    """The model where no setting and no variable names one."""
+
+    def model_variable(self, environ: Mapping[str, str]) -> str:
+        """Return the variable that names its model; "" if there is none."""
+        return next((name for name in self.model_variables if environ.get(name)), "")
+
+    def usual_model(self, environ: Mapping[str, str]) -> str:
+        """Return its model where no setting names one; "" leaves it to the planner."""
+        name = self.model_variable(environ)
+        return environ[name] if name else self.default_model
 
 
 @dataclass(frozen=True)
@@ -55,13 +71,13 @@ class SandboxKind:
 
 
 def planner_kind(kind: str) -> PlannerKind:
-    """Return the traits of a planner kind; `auto` can be any, with the usual kind's endpoint.
+    """Return the traits of a planner kind; `auto` can be any, with the usual kind's variables.
 
     Raises UsageError for an unknown kind, and for one that cannot be imported.
     """
     if kind == AUTO:
         usual = planner_kind(PlannerSpec.model_fields["kind"].default)
-        return PlannerKind(url_variable=usual.url_variable)
+        return PlannerKind(url_variable=usual.url_variable, model_variables=usual.model_variables)
     return _read_traits(PlannerKind, PLANNERS, kind, "the planner")
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agentrunner.config.agents import DEFAULT_PLANNER_MODEL, PlannerSpec, WorkerSpec
+from agentrunner.config.agents import AUTO, PlannerSpec, WorkerSpec
 from agentrunner.config.config_files import lay_under, read_layers
 from agentrunner.config.document import Document, body, read_document
 from agentrunner.config.document import TaskSource as TaskSource
@@ -60,7 +60,6 @@ from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import BadCheck, BadValue, EmptyPrd, FileOutside, NoTestCommand
 
 DetectTest = Callable[[Path], str | None]
-MODEL_VARIABLES = ("AGENTRUNNER_META_MODEL", "OPENAI_MODEL")
 
 
 def load_task(
@@ -286,15 +285,9 @@ def with_environment(planner: PlannerSpec, environ: Mapping[str, str]) -> Planne
         seconds = _timeout(environ["META_TIMEOUT_SEC"])
         if planner_kind(planner.kind).is_chat_model:
             update["timeout_sec"] = seconds
-    if planner.kind == "openai-chat" and not planner.model:
-        name = model_variable(environ)
-        update["model"] = environ[name] if name else DEFAULT_PLANNER_MODEL
+    if planner.kind != AUTO and not planner.model:
+        update["model"] = planner_kind(planner.kind).usual_model(environ) or planner.model
     return planner.model_copy(update=update)
-
-
-def model_variable(environ: Mapping[str, str]) -> str:
-    """Return the variable that names the planner's model; "" if there is none."""
-    return next((name for name in MODEL_VARIABLES if environ.get(name)), "")
 
 
 def _timeout(text: str) -> float:

@@ -8,7 +8,6 @@ from typing import Any
 
 from agentrunner.config.agents import AUTO, DEFAULT_PLANNER_MODEL
 from agentrunner.config.kinds import planner_kind
-from agentrunner.config.load import model_variable
 from agentrunner.config.spec import RunnerSection
 
 DEFAULT = "default"
@@ -64,9 +63,10 @@ def _from_environment(
     """Return what the environment sets if nothing is written: variable and value, by setting."""
     kind = runner.meta.kind
     variables = {"runner.meta.timeout_sec": "META_TIMEOUT_SEC"}
-    if kind in ("openai-chat", AUTO):
-        variables["runner.meta.model"] = model_variable(environ)
-    if variable := planner_kind(kind).url_variable:
+    traits = planner_kind(kind)
+    if variable := traits.model_variable(environ):
+        variables["runner.meta.model"] = variable
+    if variable := traits.url_variable:
         variables["runner.meta.base_url"] = variable
     return {
         name: (variable, environ[variable])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from agentrunner.config.kinds import planner_kind
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors.runs import BudgetNotHeld
 from agentrunner.gateway.prices import Prices
@@ -67,7 +68,7 @@ def _planner(
     spec: TaskSpec, prices: Prices, environ: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     planner = spec.runner.meta
-    if spec.runner.budget.usd is None or planner.kind != "openai-chat":
+    if spec.runner.budget.usd is None or not planner_kind(planner.kind).default_model:
         return
     where = endpoint(planner, environ)
     model = where.model

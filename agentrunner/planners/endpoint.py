@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from agentrunner.config.agents import DEFAULT_PLANNER_MODEL, PlannerSpec
+from agentrunner.config.agents import PlannerSpec
 from agentrunner.config.hosts import is_loopback
 from agentrunner.config.kinds import planner_kind
 from agentrunner.errors import AgentRunnerError
@@ -56,12 +56,7 @@ def endpoint(meta: PlannerSpec, environ: Mapping[str, str]) -> Endpoint:
     Raises UsageError for a base URL of the task file and InfraError for one of the environment that
     must not be used, and InfraError for a META_TIMEOUT_SEC that is no number.
     """
-    model = (
-        meta.model
-        or environ.get("AGENTRUNNER_META_MODEL")
-        or environ.get("OPENAI_MODEL")
-        or DEFAULT_PLANNER_MODEL
-    )
+    model = meta.model or planner_kind(meta.kind).usual_model(environ)
     from_file = meta.base_url
     base_url = from_file or environ.get("OPENAI_BASE_URL") or DEFAULT_BASE_URL
     place = "runner.meta.base_url" if from_file else "OPENAI_BASE_URL"
@@ -80,13 +75,13 @@ def near_server(
 
     None for any other: a provider documents the length of its contexts.
     """
-    variable = planner_kind(kind).url_variable
-    url = base_url or (environ.get(variable) if variable else None) or ""
+    traits = planner_kind(kind)
+    url = base_url or environ.get(traits.url_variable) or ""
     try:
         near = is_near(urlsplit(url).hostname or "")
     except ValueError:
         return None
-    name = model or environ.get("AGENTRUNNER_META_MODEL") or environ.get("OPENAI_MODEL") or ""
+    name = model or environ.get(traits.model_variable(environ)) or ""
     return (url, name) if near else None
 
 

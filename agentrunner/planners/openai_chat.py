@@ -19,6 +19,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
+from agentrunner.config.agents import DEFAULT_PLANNER_MODEL, MODEL_VARIABLES
 from agentrunner.config.spec import TaskSpec
 from agentrunner.environment import quiet_libraries
 from agentrunner.errors.planners import NoPlannerKey
@@ -28,7 +29,7 @@ from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply,
 from agentrunner.planners.chat_reply import reply_of
 from agentrunner.planners.completions import causes, checked_completion, whole_body
 from agentrunner.planners.constraint import AskedSchema, Constraint, schema_of
-from agentrunner.planners.endpoint import endpoint
+from agentrunner.planners.endpoint import DEFAULT_BASE_URL, endpoint
 from agentrunner.planners.factory import reply_format
 from agentrunner.planners.retry import capped, http_failure, network_failure, parse_retry_after
 from agentrunner.planners.streaming import CompletionStream, read_stream, silent, tell_reading
@@ -62,6 +63,9 @@ class OpenAIChatPlanner:
     kind = "openai-chat"
     is_chat_model = True
     url_variable = "OPENAI_BASE_URL"
+    default_url = DEFAULT_BASE_URL
+    model_variables = MODEL_VARIABLES
+    default_model = DEFAULT_PLANNER_MODEL
     recordable = True
     takes_schema = "that its server holds answers to, where it can"
     key_name = KEY_NAME

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from agentrunner.config.load import MODEL_VARIABLES
+from agentrunner.config.agents import MODEL_VARIABLES
 from agentrunner.execution.credentials import FORGE_TOKENS
 from agentrunner.gateway.dial import PROXY_VARIABLES
 from agentrunner.plans.execution.forge import remote

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.config.agents import PlannerSpec
 from agentrunner.config.kinds import PlannerKind, planner_kind, sandbox_kind, worker_kind
+from agentrunner.config.load import with_environment
 from agentrunner.config.sandbox import SandboxSpec
 from agentrunner.errors import UsageError
 from agentrunner.registry import PLANNERS, SANDBOXES
@@ -48,8 +50,23 @@ def test_one_from_outside_is_asked_as_ours_are(monkeypatch: pytest.MonkeyPatch) 
     assert not SandboxSpec(kind="open").isolates
 
 
+def test_a_planner_names_the_variables_of_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Oracle, "model_variables", ("DELPHI_MODEL", "OPENAI_MODEL"), raising=False)
+    monkeypatch.setattr(Oracle, "default_model", "pythia", raising=False)
+    monkeypatch.setitem(PLANNERS.own, "oracle", f"{__name__}:Oracle")
+    oracle = PlannerSpec(kind="oracle")
+    assert with_environment(oracle, {}).model == "pythia"
+    both = {"OPENAI_MODEL": "gpt", "DELPHI_MODEL": "dodona"}
+    assert with_environment(oracle, both).model == "dodona"
+    assert with_environment(PlannerSpec(kind="oracle", model="own"), both).model == "own"
+    assert with_environment(PlannerSpec(kind="auto"), both).model is None, "not chosen yet"
+    assert with_environment(PlannerSpec(kind="checklist"), both).model is None
+
+
 def test_what_is_not_chosen_yet_may_be_anything() -> None:
-    assert planner_kind("auto") == PlannerKind(url_variable="OPENAI_BASE_URL")
+    usual = planner_kind("openai-chat")
+    unknown = PlannerKind(url_variable="OPENAI_BASE_URL", model_variables=usual.model_variables)
+    assert planner_kind("auto") == unknown
     assert worker_kind("auto").needs_model and sandbox_kind("auto").has_image
     with pytest.raises(UsageError, match="is not known"):
         planner_kind("nobody")
