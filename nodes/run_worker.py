@@ -47,7 +47,7 @@ from agentrunner.state.run_state import RECENT, Counters, TaskContext, updated
 from agentrunner.state.worker_runs import Outcome, WorkerOrder, WorkerRun
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.locks import me
-from agentrunner.storage.worker_ledger import Absent, NotExecuted
+from agentrunner.storage.worker_ledger import NotExecuted, Unclaimed
 from agentrunner.supervisor.client import (
     SupervisedResult,
     wait,
@@ -102,7 +102,7 @@ def _with_time(command: Command[str], state: TaskContext, seconds: float) -> Com
 
 
 def _never_ran(deps: Deps, order: WorkerOrder) -> bool:
-    return isinstance(deps.ledger.look(order.worker_run_id), Absent | NotExecuted)
+    return isinstance(deps.ledger.look(order.worker_run_id), Unclaimed | NotExecuted)
 
 
 # -- waiting ------------------------------------------------------------------------------------

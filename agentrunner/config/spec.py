@@ -348,7 +348,7 @@ class Reading(BaseModel):
     auto: bool = False
 
 
-class Change(BaseModel):
+class PlannerChange(BaseModel):
     """A planner, or a model, that a person named while the run was going: in force from then on."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -439,7 +439,7 @@ class TaskSpec(BaseModel):
     """Why the kinds of `meta` and `worker` were chosen, where they were left to this machine."""
     reading: Reading | None = None
     """How it was read; None in runs of versions that did not keep it."""
-    changes: list[Change] = []
+    changes: list[PlannerChange] = []
     """What people named since, in this order."""
     policies: list[PolicySource] = []
     """The policy files that the task was held against."""

@@ -56,7 +56,7 @@ from agentrunner.storage.locks import Holder, repository_lock, run_lock
 from agentrunner.storage.process_time import start_time
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
-from agentrunner.storage.worker_ledger import Absent, Ledger, NotExecuted
+from agentrunner.storage.worker_ledger import Ledger, NotExecuted, Unclaimed
 from agentrunner.supervisor.client import request_stop
 from agentrunner.text.times import stamp
 
@@ -142,7 +142,7 @@ def has_worker(folder: RunFolder, state: TaskContext) -> bool:
     order = state.get("order")
     if order is None or state["state"] in TERMINAL:
         return False
-    return not isinstance(Ledger(folder).look(order.worker_run_id), Absent | NotExecuted)
+    return not isinstance(Ledger(folder).look(order.worker_run_id), Unclaimed | NotExecuted)
 
 
 async def read(folder: RunFolder) -> tuple[TaskContext, Question | None]:

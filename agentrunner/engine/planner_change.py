@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agentrunner.config.agents import AssessSpec, PlannerCandidate, RoleSpec
-from agentrunner.config.spec import Change, TaskSpec
+from agentrunner.config.spec import PlannerChange, TaskSpec
 from agentrunner.engine.policies import capped_again
 from agentrunner.errors import UsageError
 from agentrunner.execution.deps import Deps
@@ -36,11 +36,11 @@ def with_planner(
             remedy="--planner openai-chat, codex-cli, claude-code or checklist",
         )
     owner = kind or _first(spec, role).kind
-    change = Change(role=role, kind=kind, model=model, owner=owner)
+    change = PlannerChange(role=role, kind=kind, model=model, owner=owner)
     return _changed(spec, change).model_copy(update={"changes": [*spec.changes, change]})
 
 
-def changed_planner(spec: TaskSpec, change: Change) -> TaskSpec:
+def changed_planner(spec: TaskSpec, change: PlannerChange) -> TaskSpec:
     """Return a task that was read again with what `with_planner` changed in it before.
 
     It is unchanged where its files now force a candidate by name, and where the model is one of
@@ -80,7 +80,7 @@ def _first(spec: TaskSpec, role: str) -> PlannerCandidate:
     )
 
 
-def _changed(spec: TaskSpec, change: Change) -> TaskSpec:
+def _changed(spec: TaskSpec, change: PlannerChange) -> TaskSpec:
     runner, profiles = spec.runner, spec.runner.profiles
     kind, model = change.kind, change.model
     changes: dict[str, object] = {"completion": spec.completion}

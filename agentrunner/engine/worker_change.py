@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentrunner.config.spec import Change, TaskSpec
+from agentrunner.config.spec import PlannerChange, TaskSpec
 from agentrunner.engine import attempts
 from agentrunner.errors import UsageError
 from agentrunner.execution.recover import tries_model
@@ -20,11 +20,11 @@ def with_worker_model(spec: TaskSpec, model: str, state: TaskContext) -> TaskSpe
         raise UsageError("A model's name is one word.", path="--model", remedy="--model NAME")
     order, names = state.get("order"), _names(spec)
     owner = order.member if order and order.member in names else names[0]
-    change = Change(role="worker", model=model, owner=owner)
+    change = PlannerChange(role="worker", model=model, owner=owner)
     return changed_worker(spec, change).model_copy(update={"changes": [*spec.changes, change]})
 
 
-def changed_worker(spec: TaskSpec, change: Change) -> TaskSpec:
+def changed_worker(spec: TaskSpec, change: PlannerChange) -> TaskSpec:
     """Return the task with that model of a worker; unchanged where it has no such worker now."""
     names = _names(spec)
     if change.owner not in names:

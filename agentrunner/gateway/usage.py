@@ -27,7 +27,7 @@ recorded one.
 
 
 @dataclass(frozen=True)
-class Call:
+class ModelCall:
     """One call of a worker's model."""
 
     ts: str
@@ -66,7 +66,7 @@ class Call:
         return self.error not in ("budget", "replay")
 
 
-def read_calls(path: Path) -> list[Call]:
+def read_calls(path: Path) -> list[ModelCall]:
     """Return every call of a usage log in the order of their ends, then those without an end.
 
     Lines cut by a crash are left out.
@@ -75,14 +75,14 @@ def read_calls(path: Path) -> list[Call]:
     return [*ended, *lost]
 
 
-def read_log(path: Path) -> tuple[list[Call], list[Call]]:
+def read_log(path: Path) -> tuple[list[ModelCall], list[ModelCall]]:
     """Return the calls that ended, and those that began and are unfinished or lost."""
     try:
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:
         return [], []
-    ended: list[Call] = []
-    begun: dict[tuple[str, int], Call] = {}
+    ended: list[ModelCall] = []
+    begun: dict[tuple[str, int], ModelCall] = {}
     for line in lines:
         call, begins = _call(line)
         if call is None:
@@ -106,7 +106,7 @@ class UsageLog:
         if size and os.pread(self._file, 1, size - 1) != b"\n":
             os.write(self._file, b"\n")
 
-    def append(self, call: Call, *, begins: bool = False) -> None:
+    def append(self, call: ModelCall, *, begins: bool = False) -> None:
         """Write one line: a call that ended, or one that `begins`.
 
         Raises OSError if the disk is full.
@@ -118,11 +118,11 @@ class UsageLog:
         os.close(self._file)
 
 
-def _call(line: bytes) -> tuple[Call | None, bool]:
+def _call(line: bytes) -> tuple[ModelCall | None, bool]:
     """Return the call of a line, and whether it only begins there."""
     try:
         fields: Any = json.loads(line)
         begins = "begun" in fields
-        return Call(**(fields["begun"] if begins else fields)), begins
+        return ModelCall(**(fields["begun"] if begins else fields)), begins
     except (ValueError, TypeError):
         return None, False

@@ -14,7 +14,7 @@ from agentrunner.gateway.metering import Meter
 from agentrunner.gateway.order import Allowance, GatewayOrder
 from agentrunner.gateway.prices import Prices
 from agentrunner.gateway.upstream_errors import UpstreamError
-from agentrunner.gateway.usage import Call, UsageLog, read_log
+from agentrunner.gateway.usage import ModelCall, UsageLog, read_log
 from agentrunner.text.redaction import Redactor
 from agentrunner.text.times import stamp
 
@@ -113,10 +113,10 @@ class UsageRecorder:
         with contextlib.suppress(OSError):
             self._log.append(line)
 
-    def _line(self, call: OpenCall, at: datetime) -> Call:
+    def _line(self, call: OpenCall, at: datetime) -> ModelCall:
         """Return a call of which nothing is known but that it was made."""
         assert call.number is not None
-        return Call(
+        return ModelCall(
             ts=stamp(at), label=self._label, n=call.number, path=call.request.path,
             model=self._redactor.redact(call.request.model[:200]), status=0, duration_ms=0,
             input_tokens=None, cached_tokens=None, output_tokens=None, usd=None,

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:  # screens that add up start without these
-    from agentrunner.gateway.usage import Call
+    from agentrunner.gateway.usage import ModelCall
     from agentrunner.results import BillEntry
 
 Known = Literal["counted", "reported", "unknown"]
@@ -103,7 +103,7 @@ def least_usd(amounts: Iterable[Amount]) -> float | None:
     return round(sum(known), 6) if known else None
 
 
-def amount_of_call(call: Call) -> Amount:
+def amount_of_call(call: ModelCall) -> Amount:
     """Return what one call through a gateway used."""
     return Amount(
         model=call.model,

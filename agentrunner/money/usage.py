@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agentrunner.gateway.usage import Call, read_calls
+from agentrunner.gateway.usage import ModelCall, read_calls
 from agentrunner.money.amount import Amount, amount_of_call, total
 
 
@@ -15,7 +15,7 @@ class Usage:
     """The sums over the calls that were sent, by model. Free calls are left out."""
 
     by_model: Mapping[str, Amount] = field(default_factory=dict)
-    last_error: Call | None = None
+    last_error: ModelCall | None = None
     """The last call, if it failed: the likely reason why a worker then gave up."""
 
     @property
@@ -29,7 +29,7 @@ def read_usage(path: Path) -> Usage:
     return usage_of_calls(read_calls(path))
 
 
-def usage_of_calls(calls: Iterable[Call]) -> Usage:
+def usage_of_calls(calls: Iterable[ModelCall]) -> Usage:
     """Return the sums over calls."""
     metered = [call for call in calls if call.metered]
     sent = [amount_of_call(call) for call in metered if call.sent]

@@ -22,7 +22,7 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.command_line import ReplayMismatch
 from agentrunner.errors.planners import PlannerMissing
-from agentrunner.gateway.usage import Call
+from agentrunner.gateway.usage import ModelCall
 from agentrunner.launching.access import CliCredential
 from agentrunner.launching.launch import CliLaunch
 from agentrunner.launching.route import NO_CASSETTE, Cassette
@@ -241,7 +241,7 @@ class CliPlanner(ABC):
             known="counted",
         )
 
-    def _failure(self, answer: CliAnswer, stderr: bytes, last: Call | None) -> Failure:
+    def _failure(self, answer: CliAnswer, stderr: bytes, last: ModelCall | None) -> Failure:
         """Return why there is no answer: the gateway knows best, then the CLI's own message."""
         if last is not None and last.error is not None:
             detail = last.detail or f"its model calls failed ({last.error})"

@@ -27,7 +27,7 @@ from agentrunner.storage.run_folder import RUN_ID, RunFolder
 
 
 @dataclass(frozen=True)
-class Absent:
+class Unclaimed:
     """This worker run was never claimed."""
 
 
@@ -49,7 +49,7 @@ class Lost(Struct, frozen=True):
     """The worker was started, and no process is alive that could record how it ended."""
 
 
-Standing = Absent | StillRunning | RecordedEnd | NotExecuted | Lost
+Standing = Unclaimed | StillRunning | RecordedEnd | NotExecuted | Lost
 
 
 class Claim:
@@ -106,7 +106,7 @@ class Ledger:
         """Return what became of a worker run. Call it only while holding the run lock."""
         folder = self.dir(worker_run_id)
         if not folder.is_dir():
-            return Absent()
+            return Unclaimed()
         # The lock first and the result after it: the other way round a run that ends in between
         # would look lost.
         if FileLock(folder / "lock").taken():

@@ -26,7 +26,6 @@ from agentrunner.storage.failpoints import reach
 from agentrunner.storage.locks import FileLock, boot_id
 from agentrunner.storage.process_time import start_time
 from agentrunner.storage.worker_ledger import (
-    Absent,
     Claim,
     Ledger,
     Lost,
@@ -34,6 +33,7 @@ from agentrunner.storage.worker_ledger import (
     RecordedEnd,
     Standing,
     StillRunning,
+    Unclaimed,
 )
 from agentrunner.supervisor.streams import Tail
 from agentrunner.supervisor.watching import OutputWatch, ProcessOutcome
@@ -325,7 +325,7 @@ def read_result(ledger: Ledger, worker_run_id: str, standing: Standing) -> Super
             output = log.read_text("utf-8", "replace")[-2000:].strip() if log.exists() else ""
             error = f"the supervisor ended before the worker started. {output}".strip()
             return SupervisedResult(worker_run_id, "infra", *files, error=error)
-        case Absent():
+        case Unclaimed():
             raise ValueError(f"worker run {worker_run_id} was never claimed")
     return SupervisedResult(
         worker_run_id,

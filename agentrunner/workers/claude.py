@@ -134,13 +134,13 @@ def _of_assistant(record: Mapping[str, object]) -> Iterator[fact.Fact]:
             yield fact.ToolBegan(text_of(part.get("id")), _tool(name, given))
 
 
-def _tool(name: str, given: Mapping[str, object]) -> fact.Tool:
+def _tool(name: str, given: Mapping[str, object]) -> fact.ToolUse:
     if name == "Bash":
-        return fact.Tool(name, command=text_of(given.get("command")))
+        return fact.ToolUse(name, command=text_of(given.get("command")))
     if name in ("Write", "Edit", "MultiEdit", "NotebookEdit"):
         path = text_of(given.get("file_path")) or text_of(given.get("notebook_path"))
-        return fact.Tool(name, path=path)
-    return fact.Tool(name)
+        return fact.ToolUse(name, path=path)
+    return fact.ToolUse(name)
 
 
 def _result(part: Mapping[str, object]) -> fact.ToolEnded:

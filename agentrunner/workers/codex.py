@@ -135,7 +135,7 @@ def _of_item(item: Mapping[str, object], *, done: bool) -> Iterator[fact.Fact]:
     kind = item.get("type")
     name = text_of(item.get("id"))
     if kind == "command_execution":
-        tool = fact.Tool("shell", command=_command(item))
+        tool = fact.ToolUse("shell", command=_command(item))
         code, status = code_of(item.get("exit_code")), text_of(item.get("status"))
         yield (
             fact.ToolEnded(name, False, code, status, tool) if done else fact.ToolBegan(name, tool)
@@ -148,7 +148,7 @@ def _of_item(item: Mapping[str, object], *, done: bool) -> Iterator[fact.Fact]:
         for change in map(dict_of, list_of(item.get("changes"))):
             yield fact.FileChanged(text_of(change.get("path")), fact.change_of(change.get("kind")))
     elif done and kind in ("mcp_tool_call", "web_search", "todo_list"):
-        yield fact.ToolEnded(name, tool=fact.Tool(str(kind)))
+        yield fact.ToolEnded(name, tool=fact.ToolUse(str(kind)))
 
 
 def _trouble(record: Mapping[str, object]) -> fact.Fact:

@@ -90,7 +90,7 @@ def _named(record: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:
     return name.removesuffix("ToolCall"), dict_of(calls.get(name))
 
 
-def _of_tool_end(name: str, tool: fact.Tool, use: Mapping[str, object]) -> Iterator[fact.Fact]:
+def _of_tool_end(name: str, tool: fact.ToolUse, use: Mapping[str, object]) -> Iterator[fact.Fact]:
     """Yield the end of a tool. Its result has one key, such as `success`, with the details."""
     result = dict_of(use.get("result"))
     failed = "success" not in result

@@ -22,7 +22,7 @@ class WorkerMessage(Struct, frozen=True):
     """A piece, which continues the previous piece if nothing came between."""
 
 
-class Tool(Struct, frozen=True):
+class ToolUse(Struct, frozen=True):
     """What a tool is used for: a command, a file to change, or anything else by its name."""
 
     name: str = ""
@@ -36,7 +36,7 @@ class ToolBegan(Struct, frozen=True):
     """A tool is being used."""
 
     id: str
-    tool: Tool
+    tool: ToolUse
 
 
 class ToolEnded(Struct, frozen=True):
@@ -47,7 +47,7 @@ class ToolEnded(Struct, frozen=True):
     exit_code: int | None = None
     """The exit code of a command."""
     status: str = ""
-    tool: Tool | None = None
+    tool: ToolUse | None = None
     """None if `ToolBegan` had it; an end without either is ignored."""
 
 
@@ -149,21 +149,21 @@ def tool_of(
     shell: str,
     changes: Mapping[str, Change],
     path: str = "file_path",
-) -> Tool:
+) -> ToolUse:
     """Return what a tool is used for, by its name and what it is `given`.
 
     `shell` is the name of the tool that runs commands, `changes` are those that change a file, each
     with the kind of its change, and `path` is the key of that file.
     """
     if name == shell:
-        return Tool(name, command=text_of(given.get("command")))
+        return ToolUse(name, command=text_of(given.get("command")))
     if name in changes:
-        return Tool(name, path=text_of(given.get(path)), change=changes[name])
-    return Tool(name)
+        return ToolUse(name, path=text_of(given.get(path)), change=changes[name])
+    return ToolUse(name)
 
 
 def tool_ended(
-    name: str, *, failed: bool, code: int | None = None, tool: Tool | None = None
+    name: str, *, failed: bool, code: int | None = None, tool: ToolUse | None = None
 ) -> ToolEnded:
     """Return the end of a tool of which a CLI says only whether it failed, and its exit code."""
     return ToolEnded(name, failed, code, "failed" if failed or code else "completed", tool)

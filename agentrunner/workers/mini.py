@@ -100,7 +100,7 @@ class MiniWorker(CliWorker):
 def _of_round(message: Mapping[str, object], extra: Mapping[str, object]) -> Iterator[fact.Fact]:
     yield fact.WorkerMessage(text_of(message.get("content")))
     for action in map(dict_of, list_of(extra.get("actions"))):
-        tool = fact.Tool("bash", command=text_of(action.get("command")))
+        tool = fact.ToolUse("bash", command=text_of(action.get("command")))
         yield fact.ToolBegan(text_of(action.get("tool_call_id")), tool)
     response = dict_of(extra.get("response"))
     usage = dict_of(response.get("usage"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, cast
 
-from agentrunner.gateway.usage import Call, ErrorClass
+from agentrunner.gateway.usage import ErrorClass, ModelCall
 from agentrunner.state.worker_runs import Outcome
 from agentrunner.workers.base import Ended, FailureKind, Reports, WorkerReading
 from agentrunner.workers.streams import clip, ended_by
@@ -46,7 +46,7 @@ def outcome_of(
     ended: Ended,
     reading: WorkerReading,
     *,
-    gateway_error: Call | None,
+    gateway_error: ModelCall | None,
     changed: int,
     reports: Reports,
 ) -> WorkerOutcome:
@@ -76,7 +76,9 @@ def outcome_of(
     return WorkerOutcome("completed")
 
 
-def _stopped(ended: Ended, reading: WorkerReading, gateway_error: Call | None) -> WorkerOutcome:
+def _stopped(
+    ended: Ended, reading: WorkerReading, gateway_error: ModelCall | None
+) -> WorkerOutcome:
     how = ended_by(ended.outcome)
     if ended.outcome == "login_prompt":
         return WorkerOutcome("auth", how)
@@ -94,7 +96,7 @@ def _stopped(ended: Ended, reading: WorkerReading, gateway_error: Call | None) -
     return WorkerOutcome(cast("Outcome", ended.outcome), error)
 
 
-def _failed_call(call: Call, reading: WorkerReading) -> WorkerOutcome:
+def _failed_call(call: ModelCall, reading: WorkerReading) -> WorkerOutcome:
     """Return the outcome of a failed model call; the gateway overrides the CLI's own words."""
     assert call.error is not None
     kind, error, reset_at = GATEWAY_KINDS[call.error], _words(call), ""
@@ -104,5 +106,5 @@ def _failed_call(call: Call, reading: WorkerReading) -> WorkerOutcome:
     return WorkerOutcome(kind, clip(error), reset_at)
 
 
-def _words(call: Call) -> str:
+def _words(call: ModelCall) -> str:
     return f"its model calls failed ({call.error}): {call.detail}"

@@ -32,10 +32,10 @@ from agentrunner.workers.fact import (
     Retrying,
     Session,
     Tokens,
-    Tool,
     ToolBegan,
     ToolDenied,
     ToolEnded,
+    ToolUse,
     Translate,
     Trouble,
     TurnBegan,
@@ -81,7 +81,7 @@ class TranscriptFacts(Struct):
     trouble: Trouble | Retrying | None = None
     """The last thing that went wrong; remarks are left out."""
     retries: int = 0
-    _tools: dict[str, Tool] = field(default_factory=dict)
+    _tools: dict[str, ToolUse] = field(default_factory=dict)
     _joining: bool = False
 
     def add(self, fact: Fact) -> None:
@@ -114,7 +114,7 @@ class TranscriptFacts(Struct):
             case Finished(clean, text):
                 self.clean, self.words = clean, self.words if text is None else text
 
-    def tool(self, fact: ToolEnded) -> Tool | None:
+    def tool(self, fact: ToolEnded) -> ToolUse | None:
         """Return what the tool that ended was used for."""
         return fact.tool or self._tools.get(fact.id)
 

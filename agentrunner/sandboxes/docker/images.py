@@ -79,7 +79,7 @@ class Image:
         return self.name if exact in self.name else f"{self.name} ({exact[:19]})"
 
 
-class Wanted(Struct, frozen=True):
+class WantedImage(Struct, frozen=True):
     """The name of a requested image, and how to get it."""
 
     name: str
@@ -119,7 +119,7 @@ def _quiet(line: str) -> None:
     pass
 
 
-def wanted_image(spec: SandboxOrder) -> Wanted:
+def wanted_image(spec: SandboxOrder) -> WantedImage:
     """Return the image that a sandbox asks for; may read the repository's files for that.
 
     Raises UsageError (`image-name`, `image-source`).
@@ -134,23 +134,23 @@ def wanted_image(spec: SandboxOrder) -> Wanted:
         context, name = pack(found, spec.repo)
         command = f"agentrunner image build --from {shlex.quote(str(spec.image_from))}"
         order = order_repository(found, context, name)
-        return Wanted(name, f"made from {shown}", order, command)
+        return WantedImage(name, f"made from {shown}", order, command)
     recipe = default_recipe(spec.worker_kind)
     return _wanted_by_name(recipe.image, f"the default for {spec.worker_kind or 'every worker'}")
 
 
-def _wanted_by_name(name: str, source: str) -> Wanted:
+def _wanted_by_name(name: str, source: str) -> WantedImage:
     if not _NAME.fullmatch(name):
         raise _bad_name(name)
     if recipe := recipe_of(name):
         # Nobody owns these names in a registry, so anybody could take them: never ask one.
         command = f"agentrunner image build {recipe.kind}"
-        return Wanted(name, source, order_recipe(recipe), command)
+        return WantedImage(name, source, order_recipe(recipe), command)
     if name == HOST_IMAGE:
-        return Wanted(name, source, command="agentrunner image build host")
+        return WantedImage(name, source, command="agentrunner image build host")
     if name.startswith(OURS):  # an older version's image, or a typo
-        return Wanted(name, source, command="agentrunner image build")
-    return Wanted(name, source)
+        return WantedImage(name, source, command="agentrunner image build")
+    return WantedImage(name, source)
 
 
 def _bad_name(name: str) -> UsageError:
@@ -213,7 +213,7 @@ def _same_repository(place: str, name: str) -> bool:
     return place == head + slash + last.partition(":")[0]
 
 
-async def _obtain(engine: Engine, wanted: Wanted, on_progress: OnProgress) -> None:
+async def _obtain(engine: Engine, wanted: WantedImage, on_progress: OnProgress) -> None:
     if wanted.order is not None:
         await build(engine, wanted.order, on_progress)
     elif wanted.name == HOST_IMAGE:
@@ -222,7 +222,7 @@ async def _obtain(engine: Engine, wanted: Wanted, on_progress: OnProgress) -> No
         await _pull(engine, wanted, on_progress)
 
 
-async def _pull(engine: Engine, wanted: Wanted, on_progress: OnProgress) -> None:
+async def _pull(engine: Engine, wanted: WantedImage, on_progress: OnProgress) -> None:
     """Download it from its registry; raises SandboxUnavailable (`image-pull-failed`)."""
     from docker.utils import parse_repository_tag
 
@@ -241,7 +241,7 @@ async def _pull(engine: Engine, wanted: Wanted, on_progress: OnProgress) -> None
         )
 
 
-def _missing(engine: Engine, wanted: Wanted) -> SandboxUnavailable:
+def _missing(engine: Engine, wanted: WantedImage) -> SandboxUnavailable:
     message = f"the image {wanted.name} ({wanted.source}) is not on the engine"
     if wanted.order is not None and wanted.order.foreign:
         message += "; building it runs the repository's own commands in a container"
@@ -252,7 +252,7 @@ def _missing(engine: Engine, wanted: Wanted) -> SandboxUnavailable:
     )
 
 
-def _obtainable(wanted: Wanted) -> bool:
+def _obtainable(wanted: WantedImage) -> bool:
     """Whether `pull: missing` would get it."""
     return wanted.name == HOST_IMAGE or wanted.order is not None or not wanted.command
 

@@ -16,7 +16,7 @@ from aiohttp import web
 from yarl import URL
 
 from agentrunner.gateway.order import Wire
-from agentrunner.gateway.usage import Call, read_calls
+from agentrunner.gateway.usage import ModelCall, read_calls
 from agentrunner.money.usage import read_usage
 from tests.kit.gateway import BEARER, PLACEHOLDER, REAL_KEY, Handler, gateway, order_for, provider
 
@@ -439,6 +439,6 @@ async def test_many_calls_at_once_are_each_booked_once(
     assert sorted(call.n for call in calls) == list(range(1, 21))
 
 
-def _only(place: Path) -> Call:
+def _only(place: Path) -> ModelCall:
     (call,) = read_calls(place / "usage.jsonl")
     return call

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from agentrunner.errors import UsageError
 from agentrunner.gateway.cassette import read_cassette
-from agentrunner.gateway.usage import Call, read_calls
+from agentrunner.gateway.usage import ModelCall, read_calls
 from agentrunner.money.usage import read_usage
 from tests.kit.gateway import BEARER, REAL_KEY, gateway, order_for, provider
 
@@ -50,7 +50,7 @@ async def _ask(box: str, what: str) -> tuple[int, bytes | None]:
                 return reply.status, None
 
 
-def _facts(calls: list[Call]) -> list[Call]:
+def _facts(calls: list[ModelCall]) -> list[ModelCall]:
     """Calls without what depends on the clock."""
     return [
         replace(call, ts="", duration_ms=0, reset_at=call.reset_at and "then") for call in calls

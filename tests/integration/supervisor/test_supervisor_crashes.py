@@ -10,7 +10,7 @@ import pytest
 
 from agentrunner.storage.failpoints import IN_SUPERVISOR
 from agentrunner.storage.locks import FileLock
-from agentrunner.storage.worker_ledger import Absent, Lost, NotExecuted, StillRunning
+from agentrunner.storage.worker_ledger import Lost, NotExecuted, StillRunning, Unclaimed
 from agentrunner.supervisor.client import wait
 from tests.kit.stage import Stage
 
@@ -109,7 +109,7 @@ async def test_of_two_runners_one_starts_the_worker(stage: Stage) -> None:
 async def test_a_claim_dies_with_the_runner_but_not_with_its_supervisor_alive(
     stage: Stage,
 ) -> None:
-    assert stage.ledger.look("w1") == Absent()
+    assert stage.ledger.look("w1") == Unclaimed()
     process = stage.start("w1", "echo ready; sleep 600")
     lock = FileLock(stage.ledger.dir("w1") / "lock")
     assert lock.probe() is not None

@@ -10,10 +10,10 @@ from typing import Any, cast
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.egress import USAGE_LOG
 from agentrunner.execution.live_usage import EVERY_SEC, LiveUsage
-from agentrunner.gateway.usage import Call, UsageLog
+from agentrunner.gateway.usage import ModelCall, UsageLog
 from agentrunner.state.worker_runs import WorkerOrder
 
-CALL = Call(
+CALL = ModelCall(
     "2026-11-21T05:00:00.000Z", "1-001", 1, "/v1/responses", "m", 200, 900, 1000, 0, 50, 0.5
 )
 
@@ -34,7 +34,7 @@ class Stand:
         order = SimpleNamespace(worker_run_id="1-001", member="codex")
         self.usage = LiveUsage(cast(Deps, means), cast(WorkerOrder, order))
 
-    def counted(self, *calls: Call) -> None:
+    def counted(self, *calls: ModelCall) -> None:
         """Write calls as the gateway does, and look."""
         log = UsageLog(self.log)
         for call in calls:

@@ -10,11 +10,11 @@ import pytest
 
 from agentrunner.errors import UsageError
 from agentrunner.gateway.prices import load_prices
-from agentrunner.gateway.usage import Call, UsageLog, read_calls
+from agentrunner.gateway.usage import ModelCall, UsageLog, read_calls
 from agentrunner.gateway.wires import CallTokens
 from agentrunner.money.usage import Usage, read_usage
 
-CALL = Call(
+CALL = ModelCall(
     ts="2026-11-21T10:00:00.000Z", label="1-001", n=1, path="/responses", model="gpt-5.5",
     status=200, duration_ms=900, input_tokens=1200, cached_tokens=200, output_tokens=34, usd=0.5,
 )  # fmt: skip
@@ -22,7 +22,7 @@ UNKNOWN = replace(CALL, input_tokens=None, cached_tokens=None, output_tokens=Non
 FAILED = replace(UNKNOWN, status=429, usd=0.0, error="quota", reset_at="2026-11-21T11:00:00.000Z")
 
 
-def written(path: Path, *calls: Call) -> Usage:
+def written(path: Path, *calls: ModelCall) -> Usage:
     log = UsageLog(path)
     for call in calls:
         log.append(call)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentrunner.gateway.prices import Prices, load_prices
-from agentrunner.gateway.usage import Call
+from agentrunner.gateway.usage import ModelCall
 from agentrunner.money.bill import MadeCalls, bill, bill_of
 from agentrunner.money.counters import Accounting, amounts_of, caught_up, with_worker
 from agentrunner.money.usage import Usage, usage_of_calls
@@ -19,12 +19,12 @@ from agentrunner.storage.run_log import RunLog
 from agentrunner.workers.base import WorkerReading
 
 NOTHING = WorkerReading(completed=False)
-SENT = Call(
+SENT = ModelCall(
     ts="2026-11-21T10:00:00.000Z", label="1-001", n=1, path="/responses", model="gpt-5.5",
     status=200, duration_ms=900, input_tokens=1200, cached_tokens=200, output_tokens=34, usd=0.5,
 )  # fmt: skip
-BROKEN = Call(**{**vars(SENT), "input_tokens": None, "output_tokens": None, "usd": None})
-REFUSED = Call(**{**vars(BROKEN), "status": 400, "usd": 0.0, "error": "budget"})
+BROKEN = ModelCall(**{**vars(SENT), "input_tokens": None, "output_tokens": None, "usd": None})
+REFUSED = ModelCall(**{**vars(BROKEN), "status": 400, "usd": 0.0, "error": "budget"})
 
 
 def call(**how: Any) -> PlannerCall:

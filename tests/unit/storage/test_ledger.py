@@ -7,13 +7,13 @@ import pytest
 
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.worker_ledger import (
-    Absent,
     Claim,
     Ledger,
     Lost,
     NotExecuted,
     RecordedEnd,
     StillRunning,
+    Unclaimed,
 )
 
 
@@ -23,7 +23,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 def test_what_became_of_a_worker_run_can_always_be_told(ledger: Ledger) -> None:
-    assert ledger.look("w1") == Absent()
+    assert ledger.look("w1") == Unclaimed()
     claim = ledger.claim("w1")
     assert ledger.look("w1") == StillRunning()
     claim.close()

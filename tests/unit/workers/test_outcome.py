@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from agentrunner.gateway.usage import Call, ErrorClass
+from agentrunner.gateway.usage import ErrorClass, ModelCall
 from agentrunner.state.worker_runs import Outcome
 from agentrunner.workers.base import (
     CommandRun,
@@ -39,8 +39,8 @@ def failed(kind: FailureKind, reset_at: str = "") -> WorkerReading:
     return WorkerReading(completed=False, actions=0, failure=failure, error="it said no")
 
 
-def refused_call(error: ErrorClass, reset_at: str | None = None) -> Call:
-    return Call(
+def refused_call(error: ErrorClass, reset_at: str | None = None) -> ModelCall:
+    return ModelCall(
         ts=RESET, label="w1", n=1, path="/v1/responses", model="m", status=400, duration_ms=1,
         input_tokens=None, cached_tokens=None, output_tokens=None, usd=0, error=error,
         reset_at=reset_at, detail="said the provider",
@@ -50,7 +50,7 @@ def refused_call(error: ErrorClass, reset_at: str | None = None) -> Call:
 def came(
     end: Ended,
     reading: WorkerReading,
-    gateway: Call | None = None,
+    gateway: ModelCall | None = None,
     changed: int = 0,
     reports: Reports = TELLS_ALL,
 ) -> WorkerOutcome:
@@ -97,7 +97,7 @@ def came(
     ],
 )
 def test_what_a_run_came_to(
-    end: Ended, reading: WorkerReading, gateway: Call | None, changed: int, outcome: Outcome
+    end: Ended, reading: WorkerReading, gateway: ModelCall | None, changed: int, outcome: Outcome
 ) -> None:
     result = came(end, reading, gateway, changed)
     assert result.outcome == outcome

@@ -19,10 +19,10 @@ from agentrunner.workers.fact import (
     Retrying,
     Session,
     Tokens,
-    Tool,
     ToolBegan,
     ToolDenied,
     ToolEnded,
+    ToolUse,
     Trouble,
     TurnBegan,
     WorkerMessage,
@@ -35,7 +35,7 @@ from agentrunner.workers.transcript import (
 )
 
 DONE = Finished(clean=True)
-LS = Tool("shell", command="ls")
+LS = ToolUse("shell", command="ls")
 
 
 class Stream:
@@ -148,7 +148,7 @@ def test_endless_pieces_stay_small(tmp_path: Path) -> None:
 
 
 def test_a_tool_is_one_action_however_often_it_is_told(tmp_path: Path) -> None:
-    write = Tool("write", path="a.py", change="add")
+    write = ToolUse("write", path="a.py", change="add")
     stream = Stream(
         tmp_path,
         ToolBegan("1", LS), ToolEnded("1", exit_code=2, status="failed"),
