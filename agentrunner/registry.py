@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import difflib
 import os
+import sys
 from collections.abc import Iterator, Mapping, MutableMapping
 from functools import cache
 from importlib import import_module
+from traceback import walk_tb
+from types import ModuleType
 from typing import Any
 
 from agentrunner.environment import user_file
+from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.command_line import BadExtension, UnknownKind
 from agentrunner.text.lazy_regex import lazy_regex
 
-PLACE = lazy_regex(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
-"""`module:Class`, as entry points and settings name a class."""
+PLACE = lazy_regex(r"([A-Za-z_]\w*(\.[A-Za-z_]\w*)*|~?/[^\0]+\.py):[A-Za-z_]\w*")
+"""`module:Class`, as entry points and settings name a class; settings also `/FILE.py:Class`."""
 
 
 class Kinds(MutableMapping[str, str]):
@@ -32,7 +36,7 @@ class Kinds(MutableMapping[str, str]):
         """The kinds that come with AgentRunner."""
 
     def __getitem__(self, name: str) -> str:
-        return self.own[name] if name in self.own else self._added()[name]
+        return self.own[name] if name in self.own else self.added()[name]
 
     def __setitem__(self, name: str, place: str) -> None:
         self.own[name] = place
@@ -42,7 +46,7 @@ class Kinds(MutableMapping[str, str]):
 
     def __iter__(self) -> Iterator[str]:
         yield from self.own
-        yield from (name for name in self._added() if name not in self.own)
+        yield from (name for name in self.added() if name not in self.own)
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -51,7 +55,8 @@ class Kinds(MutableMapping[str, str]):
         """Return our own kinds, for the description of a setting."""
         return ", ".join(f"`{name}`" for name in self.own)
 
-    def _added(self) -> Mapping[str, str]:
+    def added(self) -> Mapping[str, str]:
+        """Return the kinds that others add, also those that have a name of ours."""
         return {**_installed().get(f"agentrunner.{self.group}", {}), **_in_settings(self.group)}
 
 
@@ -174,8 +179,8 @@ def load(table: Mapping[str, str], name: str, what: str) -> Any:
         )
     place = table[name]
     try:
-        module, _, attribute = place.partition(":")
-        return getattr(import_module(module), attribute)
+        module, _, attribute = place.rpartition(":")
+        return getattr(_imported(module), attribute)
     except Exception as error:
         if not isinstance(table, Kinds) or name in table.own:
             raise
@@ -185,3 +190,58 @@ def load(table: Mapping[str, str], name: str, what: str) -> Any:
             path=f"extensions.{table.group}.{name}",
             remedy="install the package that has it beside agentrunner, or correct its place",
         ) from error
+
+
+def make(table: Kinds, name: str, what: str, *args: Any, **settings: Any) -> Any:
+    """Return an instance of the class registered under `name`.
+
+    Raises UsageError like `load`, and with the place if the code of an added one fails.
+    """
+    cls = load(table, name, what)
+    try:
+        return cls(*args, **settings)
+    except AgentRunnerError:
+        raise
+    except Exception as error:
+        if name in table.own:
+            raise
+        raise BadExtension(
+            f'{what} "{name}" is {table[name]}, which can\'t be made: '
+            f"{type(error).__name__}: {error}",
+            path=f"extensions.{table.group}.{name}",
+            remedy="correct its class: agentrunner explain how-to/extend.md",
+        ) from error
+
+
+def extension_of(error: BaseException) -> str:
+    """Return the place of the added class whose code raised the error; "" if none did."""
+    files = {frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)}
+    for table in (WORKERS, PLANNERS, SANDBOXES):
+        for place in table.added().values():
+            module = sys.modules.get(_module_name(place.rpartition(":")[0]))
+            if getattr(module, "__file__", None) in files:
+                return place
+    return ""
+
+
+def _module_name(module: str) -> str:
+    return os.path.expanduser(module) if module.endswith(".py") else module  # noqa: PTH111
+
+
+def _imported(module: str) -> ModuleType:
+    name = _module_name(module)
+    if name == module and not module.endswith(".py"):
+        return import_module(name)
+    if name not in sys.modules:
+        from importlib.util import module_from_spec, spec_from_file_location
+
+        spec = spec_from_file_location(name, name)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{name} is no Python file")
+        sys.modules[name] = made = module_from_spec(spec)
+        try:
+            spec.loader.exec_module(made)
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]

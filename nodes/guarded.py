@@ -33,6 +33,7 @@ from agentrunner.execution.own_loop import on_own_loop
 from agentrunner.execution.quota import MustWait
 from agentrunner.execution.silence import planner_question
 from agentrunner.money.counters import caught_up
+from agentrunner.registry import extension_of
 from agentrunner.sandboxes.base import SandboxError
 from agentrunner.state.lifecycle import TERMINAL, move
 from agentrunner.state.run_state import Counters, TaskContext, Verdict, updated
@@ -169,7 +170,7 @@ def _kept_traceback(error: Exception, deps: Deps) -> str:
     file = deps.folder.traceback_file
     with contextlib.suppress(OSError):
         write_private(file, text.encode("utf-8", "backslashreplace"))
-        return f". This is a bug of AgentRunner; its traceback: {file}"
+        return f". This is a bug of {extension_of(error) or 'AgentRunner'}; its traceback: {file}"
     return ""
 
 

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agentrunner import environment
+from agentrunner import environment, registry
 from agentrunner.commands.console import Console, Output, show_error, show_json
 from agentrunner.errors import AgentRunnerError, InfraError, LockHeld
+from agentrunner.errors.command_line import BadExtension
 from agentrunner.errors.runs import DiskFull, StateUnwritable
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.redaction import Redactor
@@ -32,12 +33,14 @@ def named(
     folder = environment.state_dir(state_dir, environ)
     if trouble := _as_machine_error(error, folder):
         return trouble
-    summary = f"{type(error).__name__} in AgentRunner itself; this is a bug"
+    kind, summary = AgentRunnerError, f"{type(error).__name__} in AgentRunner itself; this is a bug"
+    if place := registry.extension_of(error):
+        kind, summary = BadExtension, f"{type(error).__name__} in {place}: {error}"
     try:
         file = _write_traceback(error, folder, environ)
     except OSError:
-        return AgentRunnerError(summary)
-    return AgentRunnerError(summary, details=(("traceback", str(file)),))
+        return kind(summary)
+    return kind(summary, details=(("traceback", str(file)),))
 
 
 def _as_machine_error(error: Exception, folder: Path) -> InfraError | None:

@@ -216,15 +216,17 @@ def is_own_clone(repo: Path) -> bool:
 
 
 def _workers(probes: Mapping[str, Probe]) -> list[DoctorItem]:
-    """Report the installed CLIs one by one, the others in a line."""
+    """Report the installed CLIs one by one, and kinds of others that fail; the rest in a line."""
+    from agentrunner.registry import WORKERS
+
+    absent = [kind for kind, one in probes.items() if not one.path and kind in WORKERS.own]
     found = [
         DoctorItem("WARN", kind, probe.problem)
         if probe.problem
         else DoctorItem("ok", kind, f"{probe.version}; tested with {probe.tested or 'none'}")
         for kind, probe in probes.items()
-        if probe.path
+        if kind not in absent
     ]
-    absent = [kind for kind, probe in probes.items() if not probe.path]
     return found + [DoctorItem("--", "not installed", ", ".join(absent))] * bool(absent)
 
 

@@ -53,7 +53,7 @@ _RELATIVE_TO_TASK: tuple[KeyPath, ...] = (
 
 def _place(text: str) -> str:
     if not PLACE.fullmatch(text):
-        raise ValueError(f'"{text}" is not of the form package.module:Class')
+        raise ValueError(f'"{text}" is not of the form package.module:Class or /path/file.py:Class')
     return text
 
 
@@ -61,7 +61,8 @@ Places = dict[str, Annotated[str, AfterValidator(_place)]]
 
 
 class Extensions(ConfigModel):
-    """Kinds that are not part of AgentRunner, by their names, as `package.module:Class`."""
+    """Kinds that are not part of AgentRunner, by their names, as `package.module:Class` or
+    `/path/file.py:Class`."""
 
     workers: Places = {}
     planners: Places = {}

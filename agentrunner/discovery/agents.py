@@ -225,7 +225,7 @@ def planners(
 
 def adapter(kind: str, repo: Path | None) -> Worker:
     """Return a kind's adapter with default settings; it accepts no program from inside `repo`."""
-    worker: Worker = registry.load(registry.WORKERS, kind, "worker")(WorkerSpec(kind=kind), repo)
+    worker: Worker = registry.make(registry.WORKERS, kind, "worker", WorkerSpec(kind=kind), repo)
     return worker
 
 

@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from agentrunner import registry
 from agentrunner.discovery.agents import NO_CLIS, adapter, planners
-from agentrunner.errors import UsageError
 from agentrunner.workers.base import Probe
 
 
@@ -27,8 +26,10 @@ def available_workers(repo: Path | None = None) -> dict[str, Probe]:
         if kind not in NO_CLIS:
             try:
                 probes[kind] = adapter(kind, repo).probe()
-            except UsageError as error:  # an outside worker failed to load
-                probes[kind] = Probe(path=None, problem=error.message)
+            except Exception as error:  # code of others may raise anything
+                if kind in registry.WORKERS.own:
+                    raise
+                probes[kind] = Probe(path=None, problem=str(error) or type(error).__name__)
     return probes
 
 

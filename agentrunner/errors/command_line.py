@@ -67,11 +67,12 @@ class UnknownKind(UsageError):
 
 
 class BadExtension(UsageError):
-    """A worker, planner or sandbox that is no part of AgentRunner cannot be imported. The
-    message names the kind and the place of its class.
+    """A worker, planner or sandbox that is no part of AgentRunner cannot be imported, or its own
+    code fails. The message names the kind or the place of its class.
 
     Install the package that has it into the environment of `agentrunner`, or correct
-    `extensions` in your `config.yaml`.
+    `extensions` in your `config.yaml`. The suites of `agentrunner.testing` find what is wrong in
+    a class: docs/how-to/extend.md.
     """
 
     code = "extension"

@@ -8,7 +8,7 @@ from typing import Literal
 from agentrunner.config.spec import TaskSpec
 from agentrunner.launching.route import NO_CASSETTE, Cassette
 from agentrunner.planners.base import PlannerClient
-from agentrunner.registry import PLANNERS, load
+from agentrunner.registry import PLANNERS, load, make
 
 
 def make_planner(
@@ -20,9 +20,9 @@ def make_planner(
     that cannot work or a cassette that cannot be used, InfraError where a key is missing. `environ`
     is the environment of the process, never of a file in the repository.
     """
-    kind = load(PLANNERS, spec.runner.meta.kind, "the planner")
-    recorded = [cassette] if getattr(kind, "recordable", False) else []
-    client: PlannerClient = kind(spec, environ, *recorded)
+    kind, what = spec.runner.meta.kind, "the planner"
+    recorded = [cassette] if getattr(load(PLANNERS, kind, what), "recordable", False) else []
+    client: PlannerClient = make(PLANNERS, kind, what, spec, environ, *recorded)
     return client
 
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 from agentrunner.errors import SandboxUnavailable
 from agentrunner.errors.sandboxes import EngineAway
 from agentrunner.registry import AUTO_SANDBOXES, SANDBOXES, load
+from agentrunner.registry import make as make_kind
 from agentrunner.sandboxes.base import Sandbox, SandboxOrder
 from agentrunner.sandboxes.deny import check_read_paths, check_repo
 
@@ -126,8 +127,9 @@ def make_sandbox(
     check_read_paths(spec.read_paths, host_home=host_home, state_root=state_root)
 
     def make(name: str) -> Sandbox:
-        cls = load(SANDBOXES, name, "sandbox")
-        sandbox: Sandbox = cls(spec, environ=environ, host_home=host_home)
+        sandbox: Sandbox = make_kind(
+            SANDBOXES, name, "sandbox", spec, environ=environ, host_home=host_home
+        )
         return sandbox
 
     if kind != "auto":

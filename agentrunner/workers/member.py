@@ -10,7 +10,7 @@ from typing import cast
 from agentrunner.config.agents import WorkerSpec
 from agentrunner.config.sandbox import NetworkSpec
 from agentrunner.config.spec import TaskSpec
-from agentrunner.registry import WORKERS, canonical_worker_type, load
+from agentrunner.registry import WORKERS, canonical_worker_type, make
 from agentrunner.workers.base import Probe, Worker
 from agentrunner.workers.mock import MockWorker
 
@@ -22,8 +22,8 @@ def make_worker(spec: TaskSpec | WorkerSpec) -> Worker:
     """
     repo = Path(spec.repo) if isinstance(spec, TaskSpec) else None
     written = spec.runner.worker if isinstance(spec, TaskSpec) else spec
-    adapter = load(WORKERS, canonical_worker_type(written.kind), "Worker kind")
-    return cast("Worker", adapter(written, repo))
+    kind = canonical_worker_type(written.kind)
+    return cast("Worker", make(WORKERS, kind, "Worker kind", written, repo))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
+from agentrunner.config.agents import WorkerSpec
+from agentrunner.errors.task_files import BadValue
 from agentrunner.workers.base import Ended, EventReader, Reports, WireName, WorkerReading
 from agentrunner.workers.streams import (
     TextEvents,
@@ -18,6 +21,8 @@ from agentrunner.workers.streams import (
 class PlainWorker:
     """A worker about which nothing is known: no key, model or flags. A subclass says what runs."""
 
+    kind = ""
+    verified = ""
     needs_model = False
     key_names: tuple[str, ...] = ()
     wire: WireName = ""
@@ -28,6 +33,10 @@ class PlainWorker:
     hosts: tuple[str, ...] = ()
     flag_rules: Mapping[str, str] = {}
     tool_rules: Mapping[str, str] = {}
+
+    def __init__(self, spec: WorkerSpec, repo: Path | None = None) -> None:
+        if spec.flags:
+            raise BadValue(f"The worker kind `{self.kind}` takes no flags.")
 
     def events(self) -> EventReader:
         return TextEvents()

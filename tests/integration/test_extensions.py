@@ -140,6 +140,67 @@ def test_a_class_that_cannot_be_imported_is_named_with_its_place(
     assert not (tmp_path / "state" / "runs").exists()
 
 
+PLAIN = """
+from pathlib import Path
+from agentrunner.workers.base import Probe, WorkerCommand
+from agentrunner.workers.plain import PlainWorker
+
+
+class Plain(PlainWorker):
+    kind = "mine"
+
+    def probe(self):
+        return Probe(Path("/bin/sh"))
+
+    def program(self):
+        return "sh"
+
+    def command(self, call):
+        return WorkerCommand(("sed", "-i", "s/a - b/a + b/", "calc.py"))
+"""
+
+
+def test_a_file_by_its_path_is_a_kind(tmp_path: Path) -> None:
+    file = task(tmp_path, worker={"kind": "mine"}, sandbox={"kind": "none"})
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "own.py").write_text(PLAIN)
+    config = {"extensions": {"workers": {"mine": "~/own.py:Plain"}}}
+    ran = agentrunner(tmp_path, "run", str(file), "--json", site=None, config=config)
+    assert result_of(ran)["state"] == "COMPLETE", ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        ("    def __init__(self): pass\n", ",whichcan'tbemade:TypeError"),
+        ("    def probe(self): raise ValueError('no idea')\n", ":noidea"),
+    ],
+)
+def test_what_fails_in_the_code_of_others_is_not_called_a_bug_of_ours(
+    tmp_path: Path, fault: str, told: str
+) -> None:
+    file = task(tmp_path, worker={"kind": "mine"}, sandbox={"kind": "none"})
+    own = tmp_path / "own.py"
+    own.write_text(f"{PLAIN}\n{fault}")
+    config = {"extensions": {"workers": {"mine": f"{own}:Plain"}}}
+    ran = agentrunner(tmp_path, "run", str(file), site=None, config=config)
+    assert ran.returncode == 2
+    assert f"{own}:Plain{told}" in "".join(ran.stderr.split()), ran.stderr
+    assert "AgentRunner itself" not in ran.stderr
+    looked = agentrunner(tmp_path, "doctor", "--no-try", "--json", site=None, config=config)
+    assert '"name": "mine", "text": ' in looked.stdout, looked.stdout + looked.stderr
+
+
+def test_a_worker_of_others_that_fails_in_mid_run_is_named(tmp_path: Path) -> None:
+    file = task(tmp_path, worker={"kind": "mine"}, sandbox={"kind": "none"})
+    own = tmp_path / "own.py"
+    own.write_text(f"{PLAIN}\n    def command(self, call): raise ValueError('no idea')\n")
+    config = {"extensions": {"workers": {"mine": f"{own}:Plain"}}}
+    ran = agentrunner(tmp_path, "run", str(file), "--json", site=None, config=config)
+    assert result_of(ran)["state"] == "FAILED"
+    assert f"no idea. This is a bug of {own}:Plain" in ran.stdout
+
+
 def test_what_is_no_place_of_a_class_is_refused_with_its_line(tmp_path: Path) -> None:
     file = task(tmp_path)
     config = {"extensions": {"workers": {"mine": "import os; os.system('x')"}}}

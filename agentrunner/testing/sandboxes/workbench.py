@@ -65,8 +65,10 @@ def outcome_of(check: Callable[..., Any], results: list[CheckResult]) -> Iterato
     """Add to the results what comes of a check that is tried meanwhile."""
     try:
         yield
+    except Broken as error:
+        results.append(CheckResult(check.__name__, "failed", str(error)))
     except Exception as error:  # noqa: BLE001 - whatever goes wrong is this check's result
-        detail = str(error) or type(error).__name__
+        detail = f"{type(error).__name__}: {error}"
         results.append(CheckResult(check.__name__, "failed", detail))
     else:
         results.append(CheckResult(check.__name__, "passed", str(check.__doc__)))

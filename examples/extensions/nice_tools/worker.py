@@ -10,8 +10,6 @@ import re
 import shutil
 from pathlib import Path
 
-from agentrunner.config.agents import WorkerSpec
-from agentrunner.errors import UsageError
 from agentrunner.workers.base import Probe, WorkerCommand, WorkerRequest
 from agentrunner.workers.plain import PlainWorker
 
@@ -24,10 +22,6 @@ class SedWorker(PlainWorker):
 
     kind = "sed-script"
     verified = "GNU sed 4.9"
-
-    def __init__(self, spec: WorkerSpec, repo: Path | None = None) -> None:
-        if spec.flags:
-            raise UsageError("The worker kind `sed-script` takes no flags.", code="bad-value")
 
     def probe(self) -> Probe:
         """Where sed is on this machine."""
