@@ -183,7 +183,7 @@ async def _verified(
     mutants_sec: float,
 ) -> Verification:
     criteria, tree = state["criteria"], known.tree
-    fresh = await verifier.look_again(
+    fresh = await verifier.look_afresh(
         Baseline(tree=baseline.tree, origin=baseline.origin), criteria
     )
     total = await asyncio.to_thread(verifier.trees.between, baseline.tree, tree)

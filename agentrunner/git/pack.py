@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 import struct
 import tempfile
 import zlib
@@ -230,7 +229,7 @@ def _write_loose(objects: Path, name: str, data: bytes) -> None:
     if target.exists():
         return
     folder.mkdir(mode=0o700, exist_ok=True)
-    temporary = folder / f"tmp_obj_{secrets.token_hex(6)}"
+    temporary = folder / f"tmp_obj_{os.urandom(6).hex()}"
     try:
         with open(temporary, "xb", opener=_private) as file:
             file.write(zlib.compress(data, 1))

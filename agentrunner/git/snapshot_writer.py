@@ -25,9 +25,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from agentrunner.environment import is_out_of_room
 from agentrunner.errors.repositories import GitDiskFull, GitFailed
@@ -89,8 +88,7 @@ main(sys.argv[2:])
 """
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """A folder at one moment. `tree` names its whole content; the lists have at most 200 paths."""
 
     tree: str
@@ -104,19 +102,18 @@ class Snapshot:
     """Folders that were left out, by the ignore rules as they were at the first snapshot."""
     large: list[str]
     """Files of which only size and times are kept: changes to them cannot be undone."""
-    unkept: list[str] = field(default_factory=list)
+    unkept: list[str]
     """Files that were made or changed since the last snapshot and whose content, before or
     after, is not kept: too large to be copied, or gone from the user's repository."""
-    seen: list[str] = field(default_factory=list)
+    seen: list[str]
     """Ignored files whose content is not kept; `Snapshots.ignored_seen` has the facts of all."""
-    borrowed: int = 0
+    borrowed: int
     """How many files were not read because the user's repository has their content."""
-    empty: list[str] = field(default_factory=list)
+    empty: list[str]
     """Folders with nothing in them; after the first snapshot only those that it did not have."""
 
 
-@dataclass(frozen=True)
-class TakeOptions:
+class TakeOptions(NamedTuple):
     """How snapshots of a folder are taken."""
 
     note_dir: str = ".agent-runner"
@@ -486,4 +483,4 @@ def main(arguments: list[str]) -> None:
     if options.worked is not None:
         note_worker(options.worked)
     snapshot = take(Git(Path(git_dir), binary), Path(work_tree), note_dir, options)
-    sys.stdout.write(json.dumps(asdict(snapshot)) + "\n")
+    sys.stdout.write(json.dumps(snapshot._asdict()) + "\n")

@@ -9,9 +9,9 @@ import hashlib
 import os
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from agentrunner.git.process import replaced
 
@@ -78,12 +78,11 @@ def flags_of(seen: Seen) -> int:
     return seen[-1]
 
 
-@dataclass
-class StatCache:
+class StatCache(NamedTuple):
     """The files and trees of the last snapshot."""
 
-    files: dict[bytes, Seen] = field(default_factory=dict)
-    trees: list[bytes] = field(default_factory=list)
+    files: dict[bytes, Seen]
+    trees: list[bytes]
 
     @classmethod
     def load(cls, path: Path) -> StatCache:
@@ -91,10 +90,10 @@ class StatCache:
         try:
             data = path.read_bytes()
         except OSError:
-            return cls()
+            return cls({}, [])
         body = data[:-CHECKSUM]
         if not body.startswith(MAGIC) or hashlib.sha256(body).digest() != data[-CHECKSUM:]:
-            return cls()
+            return cls({}, [])
         files, trees = HEAD.unpack_from(body, len(MAGIC))
         at = len(MAGIC) + HEAD.size
         middle = at + trees * NAME

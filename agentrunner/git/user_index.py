@@ -10,7 +10,7 @@ import os
 import stat
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from agentrunner.git.stat_cache import KEY
 
@@ -25,16 +25,15 @@ class IndexDamaged(ValueError):
     """An index that cannot be read, or needs another file to be read with it."""
 
 
-@dataclass
-class UserIndex:
+class UserIndex(NamedTuple):
     """An index as it was at one moment."""
 
-    entries: dict[bytes, bytes] = field(default_factory=dict)
+    entries: dict[bytes, bytes]
     """By path: the key as far as an index has it (32 bits of size and inode), then the blob.
 
     Only for entries without a flag or a conflict, and only if blobs are named by SHA-1.
     """
-    tracked: dict[bytes, int] = field(default_factory=dict)
+    tracked: dict[bytes, int]
     """The mode by path: all of them, also of conflicts, submodules and flagged entries."""
     written_ns: int = 0
     """The time of the last write, or of any other change if that was earlier."""
@@ -51,9 +50,8 @@ def read_index(path: bytes, *, sha256: bool = False) -> UserIndex | None:
         if not stat.S_ISREG(facts.st_mode) or facts.st_size > MOST_INDEX:
             return None
         data = file.read(facts.st_size)  # `read` holds room for as much as it is asked for
-    index = parse(data, 32 if sha256 else 20)
-    index.written_ns = min(facts.st_mtime_ns, facts.st_ctime_ns)
-    return index
+    written = min(facts.st_mtime_ns, facts.st_ctime_ns)
+    return parse(data, 32 if sha256 else 20)._replace(written_ns=written)
 
 
 def parse(data: bytes, name_bytes: int = 20) -> UserIndex:
@@ -82,7 +80,7 @@ def _parse(data: bytes, end: int, name_bytes: int) -> UserIndex:
     version, count = struct.unpack_from(">II", data, 4)
     if version not in (2, 3, 4):
         raise IndexDamaged(f"version {version} is unknown")
-    found = UserIndex()
+    found = UserIndex({}, {})
     fixed = struct.Struct(f">10I{name_bytes}sH")
     at, name = 12, b""
     for _ in range(count):

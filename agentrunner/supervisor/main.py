@@ -346,3 +346,5 @@ def main() -> None:
         Supervisor(order, stdin).run()
     except (OSError, ValueError) as error:
         sys.exit(f"supervisor: {error}")
+    # All is written. To take apart what it has loaded takes Python a sixth of a supervisor's CPU.
+    os._exit(0)

@@ -129,6 +129,26 @@ def test_a_criterion_is_called_as_show_calls_it(
     assert max(map(len, said.splitlines())) <= 80
 
 
+COMPILES = """\
+code=$PYTHONPYCACHEPREFIX
+grep -q 'a + b' calc.py || { python3 -c 'import colorsys'; exit 1; }
+find $code -name 'colorsys*' | grep -q . && [ ! -e $code/by-a-check ] && ! touch $code/by-a-test
+"""
+
+
+def test_libraries_are_compiled_once_and_on_the_tree_before_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Run(Project.make(tmp_path, {**SMALL, "tests/run.sh": COMPILES}))
+    writes = "touch $PYTHONPYCACHEPREFIX/by-a-check; grep -q 'a + b' calc.py"
+    check = {"kind": "command", "run": writes}
+    asked = plan({"id": "AC-1", "description": "It adds.", "check": check})
+    run.start([asked, work(), finish(), assess()], FIX, test=TEST)
+    assert run.ending == ("COMPLETE", "complete", 0)
+    capsys.readouterr()
+    assert verify(run) == 0, capsys.readouterr().out
+
+
 SUMS = {
     "calc.py": "def four(n):\n    return None\n",
     "tests/__init__.py": "",

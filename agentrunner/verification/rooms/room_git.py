@@ -121,7 +121,7 @@ class RoomGit:
                 found = read_index(os.fsencode(self.sealed / "index"))
             except IndexDamaged:
                 return None
-            self._index = found or UserIndex()
+            self._index = found or UserIndex({}, {})
         return self._index
 
     def _is_usual(self) -> bool:

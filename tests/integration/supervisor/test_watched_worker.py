@@ -70,9 +70,18 @@ async def test_the_stop_is_int_then_term_then_the_whole_box(stage: Stage) -> Non
     assert 7.4 <= result.duration_sec < 10  # 0.4 of grace, 2 after INT, 5 after TERM
 
 
-def test_the_supervisor_loads_nothing_heavy_for_it() -> None:
-    command = own_process("agentrunner.supervisor.main", packages=False)
-    words = [word.replace("main()", "print(*sys.modules)") for word in command]
+@pytest.mark.parametrize(
+    ("module", "heavy"),
+    [
+        ("agentrunner.supervisor.main", {"dataclasses", "asyncio", "subprocess", "pydantic"}),
+        ("agentrunner.git.snapshot_writer", {"dataclasses", "asyncio", "secrets", "pydantic"}),
+    ],
+)
+def test_a_supervisor_loads_nothing_heavy_for_it(module: str, heavy: set[str]) -> None:
+    words = [
+        word.replace("main()", "print(*sys.modules)")
+        for word in own_process(module, packages=False)
+    ]
     loaded = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
-    assert "agentrunner.supervisor.watching" in loaded
-    assert not {"dataclasses", "asyncio", "subprocess", "pydantic"} & set(loaded)
+    assert module in loaded
+    assert not heavy & set(loaded)

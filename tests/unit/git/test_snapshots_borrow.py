@@ -43,9 +43,9 @@ def only_mtime(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def by_mtime(path: bytes, *, sha256: bool = False) -> user_index.UserIndex | None:
         found = read(path, sha256=sha256)
-        if found is not None:
-            found.written_ns = Path(os.fsdecode(path)).stat().st_mtime_ns
-        return found
+        if found is None:
+            return None
+        return found._replace(written_ns=Path(os.fsdecode(path)).stat().st_mtime_ns)
 
     monkeypatch.setattr("agentrunner.git.ignore.read_index", by_mtime)
 
