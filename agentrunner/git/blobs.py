@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from typing import IO
 
@@ -27,10 +28,12 @@ def blobs(
     """Yield each blob by its name, in their order; None for one that is gone or damaged.
 
     `kind` is for objects of another kind. A returned file is closed when the next blob is
-    requested. Raises GitFailed, OSError.
+    requested. Raises OSError, and GitFailed where git does not come to the last of them: it ends
+    at some objects that are damaged, and at a pipe it never would.
     """
+    wanted = list(names)
     with tempfile.TemporaryFile(dir=git.git_dir) as asked:
-        asked.writelines(f"{name}\n".encode() for name in names)
+        asked.writelines(f"{name}\n".encode() for name in wanted)
         asked.seek(0)
         guard = ("-c", "safe.bareRepository=explicit", f"--git-dir={git.git_dir}")
         with subprocess.Popen(
@@ -41,36 +44,49 @@ def blobs(
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         ) as process:
+            limit = threading.Timer(git.most_sec, process.kill)
+            limit.daemon = True
+            limit.start()
             try:
                 assert process.stdout is not None
-                yield from _read(git, process.stdout, kind)
+                yield from _read(git, process.stdout, wanted, kind)
             finally:
+                limit.cancel()
                 process.kill()
 
 
-def _read(git: Git, out: IO[bytes], kind: str) -> Iterator[tuple[str, Content | None]]:
-    while line := out.readline():
-        name, _, facts = line.decode("ascii", "replace").strip().partition(" ")
-        if facts in ("missing", "ambiguous"):
+def _read(
+    git: Git, out: IO[bytes], names: Iterable[str], kind: str
+) -> Iterator[tuple[str, Content | None]]:
+    for name in names:
+        line = out.readline()
+        found, _, facts = line.decode("ascii", "replace").strip().partition(" ")
+        size = facts.rpartition(" ")[2]
+        if found == name and facts in ("missing", "ambiguous"):
             yield name, None
-            continue
-        try:
-            size = int(facts.rpartition(" ")[2])
-        except ValueError as error:
-            raise GitFailed(f"git cat-file said something else than objects: {line!r}") from error
-        digest = hashlib.sha1(f"{kind} {size}\0".encode())
-        if size <= IN_MEMORY:
-            data = out.read(size)
-            digest.update(data)
-            out.read(1)
-            yield name, data if digest.hexdigest() == name else None
-            continue
-        with tempfile.TemporaryFile(dir=git.git_dir) as file:
-            remaining = size
-            while remaining and (piece := out.read(min(CHUNK, remaining))):
-                remaining -= len(piece)
-                digest.update(piece)
-                file.write(piece)
-            out.read(1)
-            file.seek(0)
-            yield name, file if digest.hexdigest() == name else None
+        elif found != name or not size.isdigit():
+            why = f"said {line!r} in place of" if line else "ended before"
+            raise GitFailed(f"git cat-file {why} the object {name}")
+        else:
+            yield from _content(git, out, name, kind, int(size))
+
+
+def _content(
+    git: Git, out: IO[bytes], name: str, kind: str, size: int
+) -> Iterator[tuple[str, Content | None]]:
+    digest = hashlib.sha1(f"{kind} {size}\0".encode())
+    if size <= IN_MEMORY:
+        data = out.read(size)
+        digest.update(data)
+        out.read(1)
+        yield name, data if digest.hexdigest() == name else None
+        return
+    with tempfile.TemporaryFile(dir=git.git_dir) as file:
+        remaining = size
+        while remaining and (piece := out.read(min(CHUNK, remaining))):
+            remaining -= len(piece)
+            digest.update(piece)
+            file.write(piece)
+        out.read(1)
+        file.seek(0)
+        yield name, file if digest.hexdigest() == name else None

@@ -18,7 +18,7 @@ from difflib import SequenceMatcher
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.adapted_values import Wanted, follows_a_text, renamed_arguments
+from agentrunner.verification.adapted_values import WantedValues, follows_a_text, renamed_arguments
 from agentrunner.verification.inputs.wanted_kinds import differs_by_snapshots
 from agentrunner.verification.reworded_values import reworded
 from agentrunner.verification.syntax.definitions import definitions
@@ -51,7 +51,7 @@ WORD = lazy_regex(r"[\"']?[^\W\d]\w*[\"']?")
 """A name in code, or one that is quoted as a key is."""
 
 
-def adapted_in(before: bytes, after: bytes, language: str, wanted: Wanted) -> set[str]:
+def adapted_in(before: bytes, after: bytes, language: str, wanted: WantedValues) -> set[str]:
     """Names of the tests of a file that were adapted to what is wanted.
 
     The empty set where none was, and where anything else changed that `wanted` does not explain.
@@ -60,7 +60,7 @@ def adapted_in(before: bytes, after: bytes, language: str, wanted: Wanted) -> se
     return set() if any(_unstated(*pair, wanted) for pair in pairs.values()) else set(pairs)
 
 
-def reworded_in(before: bytes, after: bytes, language: str, wanted: Wanted) -> set[str]:
+def reworded_in(before: bytes, after: bytes, language: str, wanted: WantedValues) -> set[str]:
     """Names of the tests of a file whose texts changed just as is stated, with no word of tests.
 
     The empty set where none was, and where anything else changed.
@@ -169,7 +169,7 @@ def _beside_tests(source: bytes, language: str) -> list[str]:
     return [word for word in text.decode("utf-8", "replace").split() if word not in (";", ",")]
 
 
-def _unstated(before: str, after: str, asked: Wanted) -> bool:
+def _unstated(before: str, after: str, asked: WantedValues) -> bool:
     """Whether a test lost or got a value that is not stated in what is wanted.
 
     "5 retries" explains what `"retries": 3` lost when it became `"retries": 5`.
@@ -210,7 +210,7 @@ def _meaning(value: str) -> str:
         return FORMATTED.sub("", bare) if FORMATTED.search(bare) else value
 
 
-def _following(before: str, after: str, asked: Wanted) -> tuple[Counter[str], Counter[str]]:
+def _following(before: str, after: str, asked: WantedValues) -> tuple[Counter[str], Counter[str]]:
     """Count values in whose place one is that follows the product's own text, and these."""
     old, new = (TOKEN.findall(text) for text in (before, after))
     lost, got = Counter[str](), Counter[str]()

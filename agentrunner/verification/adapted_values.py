@@ -27,7 +27,7 @@ MOST_GAPS = 3
 MOST_TEXTS = 200
 
 
-class Wanted(Struct, frozen=True):
+class WantedValues(Struct, frozen=True):
     """What people ask for, and what the product has otherwise than before."""
 
     text: str
@@ -39,7 +39,7 @@ class Wanted(Struct, frozen=True):
     """The names of its new files, without their endings."""
 
 
-def follows_a_text(was: str, now: str, wanted: Wanted) -> bool:
+def follows_a_text(was: str, now: str, wanted: WantedValues) -> bool:
     """Whether a value follows a text that the product gave up for another one.
 
     What the product puts into the text has to be the same in both, and the new text may have no

@@ -27,7 +27,7 @@ NODE_TEST = lazy_regex(r"\bnode\b[^;&|\n]*?\s--test(?=\s|$)")
 
 
 @dataclass(frozen=True)
-class Command:
+class CommandCheck:
     """A check that is decided by an exit code."""
 
     shell: str
@@ -36,7 +36,7 @@ class Command:
     expect_exit: int = 0
 
 
-class Reading(Struct, frozen=True):
+class CheckReading(Struct, frozen=True):
     """The result of a check that is decided by looking at the tree; `detail` is what was seen."""
 
     passed: bool | None
@@ -44,7 +44,9 @@ class Reading(Struct, frozen=True):
     detail: str
 
 
-def command_of(check: Check, test: TestSpec | None, read: ReadFile | None = None) -> Command | None:
+def command_of(
+    check: Check, test: TestSpec | None, read: ReadFile | None = None
+) -> CommandCheck | None:
     """The command that decides `check`; None where none can be executed.
 
     A `test` check with a name becomes the test command narrowed to that test, where it is known
@@ -52,10 +54,10 @@ def command_of(check: Check, test: TestSpec | None, read: ReadFile | None = None
     """
     match check.kind:
         case "command" if check.run.strip():
-            return Command(check.run, check.cwd, check.timeout_sec, check.expect_exit)
+            return CommandCheck(check.run, check.cwd, check.timeout_sec, check.expect_exit)
         case "test" if check.name and test is not None:
             shell = _narrowed(*_behind_npm_test(test, read), test_name(check))
-            return Command(shell, test.cwd, test.timeout_sec) if shell else None
+            return CommandCheck(shell, test.cwd, test.timeout_sec) if shell else None
         case "pytest" if check.file or check.test_name:
             shell = _pytest_command(check, test)
         case "playwright" if check.file:
@@ -69,7 +71,7 @@ def command_of(check: Check, test: TestSpec | None, read: ReadFile | None = None
             shell = _with_option("npm run --silent", check.test_name or check.file)
         case _:
             return None
-    return Command(shell, check.cwd, check.timeout_sec, check.expect_exit)
+    return CommandCheck(shell, check.cwd, check.timeout_sec, check.expect_exit)
 
 
 def commands_of(spec: TaskSpec, read: ReadFile) -> list[tuple[str, str]]:
@@ -112,7 +114,7 @@ def stands_in_suite(check: Check | None, test: TestSpec | None, read: ReadFile =
     return not alone and bool(readers_of(test.command, test.cwd, read))
 
 
-def read_check(check: Check, read: ReadFile, changed: Sequence[str]) -> Reading | None:
+def read_check(check: Check, read: ReadFile, changed: Sequence[str]) -> CheckReading | None:
     """Decide a `file` or `diff` check; None for every other kind.
 
     `changed` are the paths that the run changed, against the tree before it.
@@ -124,13 +126,13 @@ def read_check(check: Check, read: ReadFile, changed: Sequence[str]) -> Reading 
     return None
 
 
-def _read_file_check(check: Check, content: bytes | None) -> Reading:
+def _read_file_check(check: Check, content: bytes | None) -> CheckReading:
     if check.exists is False:
-        return Reading(
+        return CheckReading(
             content is None, f"{check.path} {'is absent' if content is None else 'exists'}"
         )
     if content is None:
-        return Reading(False, f"{check.path} does not exist")
+        return CheckReading(False, f"{check.path} does not exist")
     text = content.decode("utf-8", "replace")
     if check.contains:
         return _reading_at(check.path, text, text.find(check.contains), repr(check.contains))
@@ -138,25 +140,25 @@ def _read_file_check(check: Check, content: bytes | None) -> Reading:
         try:
             position = search(check.matches, text)
         except PatternError as error:
-            return Reading(None, str(error))
+            return CheckReading(None, str(error))
         return _reading_at(check.path, text, position, f"/{check.matches}/")
-    return Reading(True, f"{check.path} exists")
+    return CheckReading(True, f"{check.path} exists")
 
 
-def _reading_at(path: str, text: str, position: int, what: str) -> Reading:
+def _reading_at(path: str, text: str, position: int, what: str) -> CheckReading:
     if position < 0:
-        return Reading(False, f"{path} has no {what}")
-    return Reading(True, f"{path}:{text.count(chr(10), 0, position) + 1}")
+        return CheckReading(False, f"{path} has no {what}")
+    return CheckReading(True, f"{path}:{text.count(chr(10), 0, position) + 1}")
 
 
-def _read_diff_check(check: Check, changed: Sequence[str]) -> Reading:
+def _read_diff_check(check: Check, changed: Sequence[str]) -> CheckReading:
     missing = [glob for glob in check.must_change if not any(matches(p, [glob]) for p in changed)]
     forbidden = [path for path in changed if matches(path, check.must_not_change)]
     if missing:
-        return Reading(False, f"nothing changed under {', '.join(missing)}")
+        return CheckReading(False, f"nothing changed under {', '.join(missing)}")
     if forbidden:
-        return Reading(False, f"changed: {', '.join(forbidden[:5])}")
-    return Reading(True, f"{len(changed)} files changed, as asked")
+        return CheckReading(False, f"changed: {', '.join(forbidden[:5])}")
+    return CheckReading(True, f"{len(changed)} files changed, as asked")
 
 
 def _with_option(prefix: str, target: str, flag: str = "", value: str = "") -> str:

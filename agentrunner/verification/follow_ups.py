@@ -19,7 +19,7 @@ from agentrunner.verification.adapted_tests import (
     exchanged_values,
     reworded_in,
 )
-from agentrunner.verification.adapted_values import Wanted
+from agentrunner.verification.adapted_values import WantedValues
 from agentrunner.verification.added_tests import bare_tests, without_new_tests
 from agentrunner.verification.es_modules import asks_for_es_modules, modules_follow
 from agentrunner.verification.followed_signatures import changed_heads, follows_heads
@@ -186,7 +186,7 @@ class FollowUps(Struct, frozen=True, dict=True):
                 continue
             stems = {posixpath.splitext(posixpath.basename(one))[0] for one in self.total.added}
             text = outside_of_checks(self.wanted)
-            wanted = Wanted(text, self._values_gone(), self._values_come(), stems)
+            wanted = WantedValues(text, self._values_gone(), self._values_come(), stems)
             if names := adapted_in(before, after, language, wanted):
                 found[path] = names
             if names := reworded_in(before, after, language, wanted):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.adapted_values import Wanted
+from agentrunner.verification.adapted_values import WantedValues
 from agentrunner.verification.file_names import has_word
 
 TOKEN = lazy_regex(r"\"[^\"\n]*\"|'[^'\n]*'|\w+|\S")
@@ -23,7 +23,7 @@ WRAPS = lazy_regex(r"(?:[A-Z]\w*|\w+(?:::|\.)[A-Z]\w*)")
 LONGEST = 400
 
 
-def reworded(before: str, after: str, wanted: Wanted) -> bool:
+def reworded(before: str, after: str, wanted: WantedValues) -> bool:
     """Whether a test differs by nothing but texts that changed as `wanted` states."""
     old, new = TOKEN.findall(before), TOKEN.findall(after)
     changes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
@@ -44,7 +44,7 @@ def reworded(before: str, after: str, wanted: Wanted) -> bool:
     return open_wraps == 0 and any(tag != "equal" for tag, *_ in changes)
 
 
-def _exchanged(was: str, now: str, wanted: Wanted) -> bool:
+def _exchanged(was: str, now: str, wanted: WantedValues) -> bool:
     """Whether a text may stand in the place of another one."""
     if was == now:
         return True
@@ -71,7 +71,7 @@ def _wrap(tokens: Sequence[str], wanted: str) -> int:
     return 1 if bracket == "(" and named else 0
 
 
-def _grows(tokens: Sequence[str], wanted: Wanted) -> bool:
+def _grows(tokens: Sequence[str], wanted: WantedValues) -> bool:
     """Whether a list got elements that the product's got, and that somebody asked for."""
     values = [one.strip("\"'") for one in tokens if _is_text(one)]
     come = {value.strip("\"'") for value in wanted.come}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.state.evidence_words import Author
 from agentrunner.state.run_state import Criterion
-from agentrunner.verification.checks import Command, command_of, test_name
+from agentrunner.verification.checks import CommandCheck, command_of, test_name
 from agentrunner.verification.results.model import ReadFile, Results
 from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
 
@@ -81,7 +81,7 @@ def target_of(criterion: Criterion, spec: TaskSpec, read: ReadFile | None) -> Ta
     check = criterion.check
     if check is None or (check.kind == "test" and not check.name):
         return None
-    command: Command | None = command_of(check, spec.task.test, read)
+    command: CommandCheck | None = command_of(check, spec.task.test, read)
     if command is None:
         return None
     author: Author = "planner" if criterion.check_origin == "model" else "person"

@@ -37,7 +37,7 @@ NOT_EACH = "it has more assertions than are made to fail one by one; so this sho
 NOT_REACHED = "an assertion of this program is not reached, or not seen; so this shows, and no more"
 
 
-class Asked(Struct, frozen=True):
+class AssertionsAsked(Struct, frozen=True):
     """What happened when assertions were made to fail."""
 
     dead: str = ""
@@ -64,7 +64,7 @@ class _Group(Struct, frozen=True):
         return any(one.sure for one in self.failing)
 
 
-async def ask_assertions(command: CommandOnTrees, passes: Passes) -> Asked:
+async def ask_assertions(command: CommandOnTrees, passes: Passes) -> AssertionsAsked:
     """Run the programs behind a command with their assertions made to fail; raises what `passes`
     does.
 
@@ -86,23 +86,23 @@ async def ask_assertions(command: CommandOnTrees, passes: Passes) -> Asked:
         if not group.sure:
             continue
         if not await programs.green(group, lambda one: one.kill):
-            return Asked(dead=_why_dead(group))
+            return AssertionsAsked(dead=_why_dead(group))
         if await programs.green_without(group.path):
             not_run.add(group.path)
         else:
             unseen = True
     dead, all_asked = await _try_each_alone(programs, decisive)
     if dead:
-        return Asked(dead=dead)
+        return AssertionsAsked(dead=dead)
     if unseen:
-        return Asked(notes=(NOT_REACHED,), confirmed=confirmed)
+        return AssertionsAsked(notes=(NOT_REACHED,), confirmed=confirmed)
     if not all_asked:
-        return Asked(notes=(NOT_EACH,), confirmed=confirmed)
+        return AssertionsAsked(notes=(NOT_EACH,), confirmed=confirmed)
     if any(group.sure for group in groups[MOST_KINDS:]):
-        return Asked(notes=(NOT_ALL,), confirmed=confirmed)
+        return AssertionsAsked(notes=(NOT_ALL,), confirmed=confirmed)
     if not confirmed and other:
-        return Asked(notes=(NOT_AS_IT_FAILS,))
-    return Asked(confirmed=confirmed)
+        return AssertionsAsked(notes=(NOT_AS_IT_FAILS,))
+    return AssertionsAsked(confirmed=confirmed)
 
 
 async def _try_each_alone(programs: _Programs, groups: Sequence[_Group]) -> tuple[str, bool]:

@@ -19,6 +19,7 @@ from agentrunner.verification.inputs.inline_programs import for_people
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.programs import program_language
+from agentrunner.verification.syntax.regions import regions_of_tests
 from agentrunner.verification.syntax.tables import Row, Table, table_of_lines, tables_in
 
 Passes = Callable[[str], Awaitable[bool]]
@@ -97,7 +98,14 @@ def _shown(row: Row) -> str:
 
 def _tables_of_test(command: CommandOnTrees, path: str) -> Tables:
     language = language_of(path)
-    tables = tables_in(command.read(path) or b"", language) if language else []
+    source = command.read(path) or b""
+    tables = tables_in(source, language) if language else []
+    regions = regions_of_tests(source, language)
+    if regions and all(one.kind in OF_TESTS_ALONE for one in regions):
+        # Tests inside of a product file, whose other tables are the product's.
+        tables = [
+            table for table in tables if any(one.holds(table.rows[0].start) for one in regions)
+        ]
     return [(path, table) for table in tables]
 
 
@@ -122,5 +130,7 @@ def _tables_of_programs(command: CommandOnTrees) -> Tables:
     return found
 
 
+OF_TESTS_ALONE = ("doctest", "item", "module")
+"""Parts of a product file outside of which its tests have nothing of their own."""
 READS = lazy_regex(r"\bread\s+-?\w")
 """How a shell script loops over lines."""

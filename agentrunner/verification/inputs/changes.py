@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs import kept_lists, kept_packages
-from agentrunner.verification.inputs.kept_part import Keep, Kept, Surrounding
+from agentrunner.verification.inputs.kept_part import Keep, KeptPart, Surrounding
 from agentrunner.verification.inputs.kept_tests import NEW_TESTS, keep_region, keep_tests
 from agentrunner.verification.inputs.model import Input, Inputs
 from agentrunner.verification.results.model import ReadFile
@@ -170,15 +170,15 @@ def _judged(
     return ProofChange(path, kind, entry, back, kept.understood, partly)
 
 
-def kept_part(around: Surrounding, before: bytes, after: bytes) -> Kept:
+def kept_part(around: Surrounding, before: bytes, after: bytes) -> KeptPart:
     """Return the new file with everything that affects the proof as it was."""
     keep = _keep_function(around)
     if keep is None:
-        return Kept(before)
+        return KeptPart(before)
     try:
         return keep(before.decode("utf-8"), after.decode("utf-8"), around)
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
-        return Kept(before)
+        return KeptPart(before)
 
 
 def _keep_function(around: Surrounding) -> Keep | None:

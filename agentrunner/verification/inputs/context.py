@@ -40,7 +40,7 @@ def positional(words: Sequence[str], valued: Collection[str] = ()) -> list[str]:
     return found
 
 
-class Text(Struct, frozen=True):
+class ShellText(Struct, frozen=True):
     """A shell text that is run: where, by whom, and the folder that contains its script."""
 
     shell: str
@@ -92,8 +92,8 @@ class Context(Struct):
     """Sources of programs that the project builds for more than its tests."""
     only_tested: set[str] = field(default_factory=set)
     """Sources from which only test programs are built."""
-    _waiting: deque[Text] = field(default_factory=deque)
-    _seen: set[Text] = field(default_factory=set)
+    _waiting: deque[ShellText] = field(default_factory=deque)
+    _seen: set[ShellText] = field(default_factory=set)
 
     def add(
         self,
@@ -194,13 +194,13 @@ class Context(Struct):
         if folder and folder in self.tree.folders:
             self.named.setdefault(folder, why)
 
-    def follow(self, text: Text) -> None:
+    def follow(self, text: ShellText) -> None:
         """Queue a shell text that is run as well."""
         if text not in self._seen and len(self._seen) < MOST_TEXTS:
             self._seen.add(text)
             self._waiting.append(text)
 
-    def steps(self) -> Iterable[tuple[Step, Text]]:
+    def steps(self) -> Iterable[tuple[Step, ShellText]]:
         """Yield the simple commands of everything that is run, as long as new ones turn up."""
         while self._waiting:
             text = self._waiting.popleft()

@@ -15,7 +15,7 @@ from agentrunner.verification.inputs import (
     tools_other,
     tools_python,
 )
-from agentrunner.verification.inputs.context import Context, Handler, Text, positional
+from agentrunner.verification.inputs.context import Context, Handler, ShellText, positional
 from agentrunner.verification.inputs.file_readers import ALSO_LOOK, COMPARES, LOOKS
 from agentrunner.verification.inputs.globs import is_glob
 from agentrunner.verification.inputs.interpreters import INTERPRETERS, hand_over, run_interpreter
@@ -171,7 +171,7 @@ def _shell(context: Context, step: Step, words: list[str], by: str) -> None:
     while words and words[0].startswith("-") and words[0] != "-":
         if re.fullmatch(r"-\w*c", words[0]) and len(words) > 1:
             shell = words[1]
-            context.follow(Text(shell, step.folder, by))
+            context.follow(ShellText(shell, step.folder, by))
             return
         words = words[2:] if words[0] in ("-o", "--rcfile", "--init-file") else words[1:]
     if words and (path := context.existing(step.folder, words[0])):
@@ -183,7 +183,7 @@ def _run_shell(context: Context, path: str, step: Step, words: list[str], by: st
     hand_over(context, step, words, by)
     if not step.feeds:
         text = context.tree.text(path) or ""
-        context.follow(Text(text, step.folder, path, folder_of(path), tuple(words)))
+        context.follow(ShellText(text, step.folder, path, folder_of(path), tuple(words)))
 
 
 def _run_file(context: Context, path: str, step: Step, words: list[str], by: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from agentrunner.verification.inputs.companion_code import used_by_tests_alone
-from agentrunner.verification.inputs.context import Context, Text
+from agentrunner.verification.inputs.context import Context, ShellText
 from agentrunner.verification.inputs.executed_files import follow_all
 from agentrunner.verification.inputs.fixtures import Fixtures
 from agentrunner.verification.inputs.globs import glob_regex, is_glob
@@ -52,7 +52,7 @@ def find_inputs(
     several = len(commands) > 1
     for index, (shell, cwd) in enumerate(commands):
         by = "the test command" if not index else f"check {index}" if several else "the command"
-        context.follow(Text(shell, join("", cwd), by))
+        context.follow(ShellText(shell, join("", cwd), by))
     follow_all(context)
     reported = dict.fromkeys(sorted(results_files), "tests of it were run before")
     for path, why in {**reported, **dict.fromkeys(inline, "it stands in the command")}.items():

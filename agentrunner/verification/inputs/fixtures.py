@@ -20,7 +20,7 @@ from agentrunner.verification.inputs.called_code import (
     used_answers,
 )
 from agentrunner.verification.inputs.context import Context
-from agentrunner.verification.inputs.globs import inside, literal
+from agentrunner.verification.inputs.globs import inside, is_glob, literal
 from agentrunner.verification.inputs.helper_code import Asked
 from agentrunner.verification.inputs.model import Input
 from agentrunner.verification.inputs.named_types import used_by_type
@@ -83,6 +83,11 @@ class Fixtures:
     """By path: the functions that it defines."""
 
     def __post_init__(self) -> None:
+        runners = [path for path, one in self.context.inputs.items() if one.kind == "runner"]
+        self._by_pattern = frozenset(
+            path for one in runners if is_glob(one) for path in self.context.tree.matching(one)
+        )
+        """What a tool loads beside tests, by a pattern: `**/conftest.py`."""
         self.product = Product(
             self.context.tree,
             self.references,
@@ -93,7 +98,7 @@ class Fixtures:
         self._subjects = Subjects(self.references, self.tests)
 
     def _belongs(self, path: str) -> bool:
-        known = path in self.tests or path in self.context.inputs
+        known = path in self.tests or path in self.context.inputs or path in self._by_pattern
         return known or (
             path not in self.used
             and any(folder in self.folders for folder in above(folder_of(path)))
@@ -140,6 +145,7 @@ class Fixtures:
             if one.kind in ("fixture", "runner", "test") and not one.region
             and path in self.context.tree.paths and self.references.family(path)
         )  # fmt: skip
+        found.update(filter(self.references.family, self._by_pattern))
         return iter(sorted(found)[:MOST_TESTS])
 
     @property

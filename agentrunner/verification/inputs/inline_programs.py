@@ -52,7 +52,7 @@ BEHIND = lazy_regex(r"[\s;&|)<>]|$")
 
 
 @dataclass(frozen=True)
-class Place:
+class ProgramPlace:
     """Where a program is in a command."""
 
     path: str
@@ -77,7 +77,7 @@ class WrittenOut(Struct, frozen=True):
 
     shell: str
     files: Mapping[str, bytes]
-    places: tuple[Place, ...] = ()
+    places: tuple[ProgramPlace, ...] = ()
     unread: bool = False
     """Whether there is a program that the shell changes before it runs."""
 
@@ -120,7 +120,7 @@ def written_out(shell: str, cwd: str, stem: str) -> WrittenOut | None:
 def _extracted(shell: str, stem: str, excluded: Sequence[int]) -> WrittenOut:
     """Do the same without the programs whose numbers are in `excluded`; paths are names."""
     files: dict[str, bytes] = {}
-    places: list[Place] = []
+    places: list[ProgramPlace] = []
     parts: list[str] = []
     at, number, unread = 0, -1, False
     while found := INLINE.search(shell, at):
@@ -142,7 +142,7 @@ def _extracted(shell: str, stem: str, excluded: Sequence[int]) -> WrittenOut:
         if not long and (letters := (found["option"] or "").strip("-")[:-1]):
             options += f" -{letters}"
         call = f"{found['program']}{options} ./{name}" + "\n" * bool(found["mark"])
-        places.append(Place(name, found[0].rstrip(" \t"), found["mark"] or "", call))
+        places.append(ProgramPlace(name, found[0].rstrip(" \t"), found["mark"] or "", call))
         parts.append(call)
     return WrittenOut("".join([*parts, shell[at:]]), files, tuple(places), unread)
 

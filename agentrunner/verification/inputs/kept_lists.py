@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.inputs.kept_part import Kept, Surrounding, old, whole
+from agentrunner.verification.inputs.kept_part import KeptPart, Surrounding, old, whole
 from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.inputs.tree import folder_of, join
 
@@ -17,7 +17,7 @@ SOURCES = (".c", ".cc", ".cpp", ".cxx", ".m", ".s", ".f90", ".java", ".pas", ".a
 MOST_LINES = 5_000
 
 
-def keep_lists(before: str, after: str, around: Surrounding) -> Kept:
+def keep_lists(before: str, after: str, around: Surrounding) -> KeptPart:
     """Return the old file plus new sources in its lists and rules for their objects."""
     old_lines, new_lines = before.splitlines(keepends=True), after.splitlines(keepends=True)
     if len(old_lines) > MOST_LINES or len(new_lines) > MOST_LINES:
@@ -34,7 +34,7 @@ def keep_lists(before: str, after: str, around: Surrounding) -> Kept:
         all_fine = all_fine and fine
     if all_fine:
         return whole(after, "a new source beside others in a list of sources")
-    return Kept(to_bytes("".join(out)))
+    return KeptPart(to_bytes("".join(out)))
 
 
 def _only_sources(was: list[str], now: list[str], around: Surrounding, recipes: set[str]) -> bool:

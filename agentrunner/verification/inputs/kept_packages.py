@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.inputs.kept_part import Kept, Surrounding, old, whole
+from agentrunner.verification.inputs.kept_part import KeptPart, Surrounding, old, whole
 from agentrunner.verification.inputs.tree import folder_of, join
 from agentrunner.verification.results.manifests import table
 
@@ -73,7 +73,7 @@ def _only_adds(one: Mapping[str, Any], two: Mapping[str, Any], around: Surroundi
 # -- JavaScript ---------------------------------------------------------------------------------
 
 
-def keep_package_json(before: str, after: str, around: Surrounding) -> Kept:
+def keep_package_json(before: str, after: str, around: Surrounding) -> KeptPart:
     """package.json: accept new dependencies, scripts nothing runs, and what only readers see."""
     one, two = json.loads(before), json.loads(after)
     if not isinstance(one, dict) or not isinstance(two, dict):
@@ -97,7 +97,7 @@ def keep_package_json(before: str, after: str, around: Surrounding) -> Kept:
         kept["scripts"] = scripts
     if kept == two:
         return whole(after, reasons[0] if reasons else UNREAD)
-    return Kept(to_bytes(json.dumps(kept, indent=2, ensure_ascii=False)) + b"\n")
+    return KeptPart(to_bytes(json.dumps(kept, indent=2, ensure_ascii=False)) + b"\n")
 
 
 def _is_run(name: str, scripts: Mapping[str, Any], around: Surrounding) -> bool:
@@ -109,7 +109,7 @@ def _is_run(name: str, scripts: Mapping[str, Any], around: Surrounding) -> bool:
     return name.startswith(("pre", "post")) and plain not in scripts
 
 
-def keep_package_lock(before: str, after: str, around: Surrounding) -> Kept:
+def keep_package_lock(before: str, after: str, around: Surrounding) -> KeptPart:
     """package-lock.json: accept new packages from hosts already used, without links or scripts."""
     one, two = json.loads(before), json.loads(after)
     was, now = table(one, "packages"), table(two, "packages")
@@ -134,7 +134,7 @@ def _is_locked(path: str, entry: Any, hosts: set[str], around: Surrounding) -> b
     return bool(known) and not (entry.get("link") or entry.get("hasInstallScript"))
 
 
-def keep_text_lock(before: str, after: str, around: Surrounding) -> Kept:
+def keep_text_lock(before: str, after: str, around: Surrounding) -> KeptPart:
     """yarn.lock, pnpm-lock.yaml and the like: accept only added lines, from hosts already used."""
     was, now = set(before.split("\n")), set(after.split("\n"))
     text = "\n".join(line for line in after.split("\n") if line not in was)
@@ -149,7 +149,7 @@ def keep_text_lock(before: str, after: str, around: Surrounding) -> Kept:
 # -- Python -------------------------------------------------------------------------------------
 
 
-def keep_pyproject(before: str, after: str, around: Surrounding) -> Kept:
+def keep_pyproject(before: str, after: str, around: Surrounding) -> KeptPart:
     """pyproject.toml: accept dependencies, project data, settings of tools that nothing runs."""
     one, two = tomllib.loads(before), tomllib.loads(after)
     was, now = _requirements(one), _requirements(two)
@@ -161,7 +161,7 @@ def keep_pyproject(before: str, after: str, around: Surrounding) -> Kept:
     )
     if fine:
         return whole(after, REGISTRY if was != now else UNREAD)
-    return Kept(to_bytes(_spliced(before, after, lambda name: _is_free_table(name, around))))
+    return KeptPart(to_bytes(_spliced(before, after, lambda name: _is_free_table(name, around))))
 
 
 def _project(one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding) -> bool:
@@ -269,7 +269,7 @@ def _tables(text: str) -> dict[str, str]:
     return found
 
 
-def keep_requirements(before: str, after: str, around: Surrounding) -> Kept:
+def keep_requirements(before: str, after: str, around: Surrounding) -> KeptPart:
     """requirements.txt: accept plain lines that were added."""
     was, now = (
         [line.split(" #")[0].strip() for line in text.splitlines() if line.strip()
@@ -284,7 +284,7 @@ def keep_requirements(before: str, after: str, around: Surrounding) -> Kept:
     return old(before)
 
 
-def keep_toml_lock(before: str, after: str, around: Surrounding) -> Kept:
+def keep_toml_lock(before: str, after: str, around: Surrounding) -> KeptPart:
     """poetry.lock, uv.lock, pdm.lock, Cargo.lock: accept new packages from sources already used."""
     one, two = tomllib.loads(before), tomllib.loads(after)
 
@@ -335,7 +335,7 @@ def _source(package: Mapping[str, Any]) -> str:
 # -- Go, Rust, Java, Ruby, PHP --------------------------------------------------------------------
 
 
-def keep_go_mod(before: str, after: str, around: Surrounding) -> Kept:
+def keep_go_mod(before: str, after: str, around: Surrounding) -> KeptPart:
     """go.mod: accept requirements if everything else is unchanged."""
     need = re.compile(r"^\s*require\s*(?:\(([^)]*)\)|(.*)$)", re.MULTILINE)
 
@@ -352,7 +352,7 @@ def keep_go_mod(before: str, after: str, around: Surrounding) -> Kept:
     return whole(after, REGISTRY if one != two else "comments alone")
 
 
-def keep_go_sum(before: str, after: str, around: Surrounding) -> Kept:
+def keep_go_sum(before: str, after: str, around: Surrounding) -> KeptPart:
     """go.sum: accept hashes of further modules; a known module keeps its hash."""
     line = re.compile(r"(\S+ v\S+) (h1:\S+)")
 
@@ -366,7 +366,7 @@ def keep_go_sum(before: str, after: str, around: Surrounding) -> Kept:
     return whole(after, LOCKED)
 
 
-def keep_go_vendored(before: str, after: str, around: Surrounding) -> Kept:
+def keep_go_vendored(before: str, after: str, around: Surrounding) -> KeptPart:
     """vendor/modules.txt: accept modules by version, without `replace` or another Go version.
 
     What is below vendor/ is judged separately, and put back together with this file.
@@ -389,7 +389,7 @@ def keep_go_vendored(before: str, after: str, around: Surrounding) -> Kept:
     return whole(after, "lock entries of vendored modules")
 
 
-def keep_cargo(before: str, after: str, around: Surrounding) -> Kept:
+def keep_cargo(before: str, after: str, around: Surrounding) -> KeptPart:
     """Cargo.toml: accept registry dependencies, a new program, and data about the package."""
     one, two = tomllib.loads(before), tomllib.loads(after)
     kinds = ("dependencies", "dev-dependencies")
@@ -443,7 +443,7 @@ def _programs(one: Any, two: Any, around: Surrounding) -> bool:
     return True
 
 
-def keep_pom(before: str, after: str, around: Surrounding) -> Kept:
+def keep_pom(before: str, after: str, around: Surrounding) -> KeptPart:
     """pom.xml: accept dependencies with plain coordinates."""
     block = re.compile(r"\s*<dependency>(.*?)</dependency>", re.DOTALL)
     listing = re.compile(r"<dependencies>\s*</dependencies>")
@@ -462,7 +462,7 @@ def keep_pom(before: str, after: str, around: Surrounding) -> Kept:
     return whole(after, REGISTRY)
 
 
-def keep_gemfile(before: str, after: str, around: Surrounding) -> Kept:
+def keep_gemfile(before: str, after: str, around: Surrounding) -> KeptPart:
     """Gemfile: accept gems by name and version."""
     gem = re.compile(r"gem\s+[\"']([\w-]+)[\"'](\s*,\s*[\"'][^\"'/@:]*[\"'])*")
     was = before.splitlines()
@@ -477,7 +477,7 @@ def keep_gemfile(before: str, after: str, around: Surrounding) -> Kept:
     return whole(after, REGISTRY)
 
 
-def keep_gemfile_lock(before: str, after: str, around: Surrounding) -> Kept:
+def keep_gemfile_lock(before: str, after: str, around: Surrounding) -> KeptPart:
     """Gemfile.lock: accept gems from remotes already used."""
     was, now = before.splitlines(), after.splitlines()
     heads = [line for line in now if re.match(r"[A-Z]|\s+(remote|revision|branch|ref|glob):", line)]
@@ -489,7 +489,7 @@ def keep_gemfile_lock(before: str, after: str, around: Surrounding) -> Kept:
     return whole(after, LOCKED)
 
 
-def keep_composer(before: str, after: str, around: Surrounding) -> Kept:
+def keep_composer(before: str, after: str, around: Surrounding) -> KeptPart:
     """composer.json: accept required packages by version, and what only readers see."""
     one, two = json.loads(before), json.loads(after)
     kinds = ("require", "require-dev")
@@ -498,7 +498,7 @@ def keep_composer(before: str, after: str, around: Surrounding) -> Kept:
     return whole(after, REGISTRY) if fine else old(before)
 
 
-def keep_composer_lock(before: str, after: str, around: Surrounding) -> Kept:
+def keep_composer_lock(before: str, after: str, around: Surrounding) -> KeptPart:
     """composer.lock: accept packages from hosts already used, except composer plug-ins."""
     one, two = json.loads(before), json.loads(after)
     was = [p for key in ("packages", "packages-dev") for p in one.get(key) or []]

@@ -14,7 +14,7 @@ from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.model import Input, Inputs
 
 
-class Kept(Struct, frozen=True):
+class KeptPart(Struct, frozen=True):
     """The file to verify with."""
 
     content: bytes
@@ -38,14 +38,14 @@ class Surrounding(Struct, frozen=True):
         return self.exists(path) and self.inputs.input_at(path) is None
 
 
-Keep = Callable[[str, str, Surrounding], Kept]
+Keep = Callable[[str, str, Surrounding], KeptPart]
 
 
-def whole(after: str, why: str, restored: bytes | None = None) -> Kept:
+def whole(after: str, why: str, restored: bytes | None = None) -> KeptPart:
     """Accept the new file: everything that changed is understood."""
-    return Kept(to_bytes(after), why, restored)
+    return KeptPart(to_bytes(after), why, restored)
 
 
-def old(before: str) -> Kept:
+def old(before: str) -> KeptPart:
     """Keep the old file: nothing is understood."""
-    return Kept(to_bytes(before))
+    return KeptPart(to_bytes(before))

@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.python_source import python_tree
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.inputs.kept_part import Kept, Surrounding, old, whole
+from agentrunner.verification.inputs.kept_part import KeptPart, Surrounding, old, whole
 from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import regions_of_tests, with_regions_of
@@ -45,7 +45,7 @@ REJECTED = lazy_regex(r"\.only\b|\bfdescribe\b|\bfit\s*\(|process\.exit|os\.Exit
 MOST_LINES = 20_000
 
 
-def keep_tests(before: str, after: str, around: Surrounding) -> Kept:
+def keep_tests(before: str, after: str, around: Surrounding) -> KeptPart:
     """Return the new test file if only tests under new names were added, else the old one."""
     if around.path.endswith(".py"):
         fine = _python(before, after)
@@ -245,7 +245,7 @@ def _is_balanced(text: str) -> bool:
     return depth == 0
 
 
-def keep_region(before: str, after: str, around: Surrounding) -> Kept:
+def keep_region(before: str, after: str, around: Surrounding) -> KeptPart:
     """Return the new product with the old tests of the same file."""
     language = language_of(around.path)
     if language is None:
@@ -264,7 +264,7 @@ def keep_region(before: str, after: str, around: Surrounding) -> Kept:
               for part in (old_tests, new_tests)]  # fmt: skip
     if keep_tests(joined[0], joined[1], around).understood:
         return whole(after, NEW_TESTS, restored)
-    return Kept(restored)
+    return KeptPart(restored)
 
 
 def _tests_in(source: bytes, language: str) -> list[tuple[str, str, bytes]]:

@@ -15,7 +15,7 @@ from agentrunner.text.unicode import to_text
 from agentrunner.verification.inputs.idle_recipes import MAKEFILE
 from agentrunner.verification.inputs.inline_programs import (
     VARIABLE,
-    Place,
+    ProgramPlace,
     without_unread,
     written_out,
 )
@@ -38,7 +38,7 @@ class Carrier:
     text: str
     """The source with calls of files where its programs were."""
     files: Mapping[str, bytes]
-    places: tuple[Place, ...]
+    places: tuple[ProgramPlace, ...]
     blind: str
     """The source with `false` in place of programs that the shell changes before they run."""
 
@@ -89,7 +89,7 @@ def carrier_of(path: str, source: bytes, stem: str) -> Carrier | None:
         return None
     whole = text = blind = to_text(source)
     files: dict[str, bytes] = {}
-    places: list[Place] = []
+    places: list[ProgramPlace] = []
     for number, (piece, shell) in enumerate(_pieces(whole, kind)):
         blind = blind.replace(piece, _written(without_unread(shell), kind))
         made = written_out(shell, folder_of(path), f"{stem}{number}_")

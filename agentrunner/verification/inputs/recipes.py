@@ -7,7 +7,7 @@ import re
 import shlex
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.inputs.context import Context, Text, handlers
+from agentrunner.verification.inputs.context import Context, ShellText, handlers
 from agentrunner.verification.inputs.make import NAMES, read_makefile
 from agentrunner.verification.inputs.shell import Step
 from agentrunner.verification.inputs.tools_js import bun_test
@@ -74,9 +74,9 @@ def make(context: Context, step: Step, words: list[str], by: str) -> None:
                 context.product_programs.add(path)
     for _, recipe in built.values():
         for line in recipe:
-            context.follow(Text(line, folder, main or "make"))
+            context.follow(ShellText(line, folder, main or "make"))
     for shell in makefile.shell[:50]:
-        context.follow(Text(f": $({shell})", folder, main))
+        context.follow(ShellText(f": $({shell})", folder, main))
 
 
 def _programs(context: Context, folder: str, built: dict[str, tuple[list[str], list[str]]]) -> None:
@@ -126,7 +126,7 @@ def just(context: Context, step: Step, words: list[str], by: str) -> None:
                 waiting += [need.strip("()") for need in needs]
                 context.add(path, f"{by} runs its recipes", "recipe", part=target)
                 lines = [line.strip().lstrip("@-") for line in body.split("\n")]
-                context.follow(Text("\n".join(lines), place, path))
+                context.follow(ShellText("\n".join(lines), place, path))
             for found in re.finditer(r"^(?:import|mod)\s+['\"]([^'\"]+)", text, re.M):
                 context.add(join(place, found[1]), f"included by {path}", "recipe")
             return
@@ -167,7 +167,7 @@ def package_scripts(context: Context, step: Step, words: list[str], by: str) -> 
             scripts = table(context.tree.json(path), "scripts")
             if name not in scripts and program != "npm":
                 shell = shlex.join([name, *rest])  # yarn jest, pnpm vitest: an installed program
-                context.follow(Text(shell, folder, by))
+                context.follow(ShellText(shell, folder, by))
             _run_scripts(context, path, name, rest, by)
             break
     configs = (".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml")
@@ -200,7 +200,7 @@ def _run_scripts(context: Context, path: str, name: str, rest: list[str], by: st
         context.add(path, f"{by} runs its scripts", "recipe", part=script)
         if isinstance(text, str):
             more = " ".join(rest) if script == name else ""
-            context.follow(Text(f"{text} {more}".strip(), folder_of(path), path))
+            context.follow(ShellText(f"{text} {more}".strip(), folder_of(path), path))
 
 
 def run_scripts_by_pattern(context: Context, step: Step, words: list[str], by: str) -> None:
@@ -215,7 +215,7 @@ def run_scripts_by_pattern(context: Context, step: Step, words: list[str], by: s
         for name in wanted:
             _run_scripts(context, path, name, [], by)
         if not wanted and " " in word:
-            context.follow(Text(word, step.folder, by))
+            context.follow(ShellText(word, step.folder, by))
 
 
 def tox(context: Context, step: Step, words: list[str], by: str) -> None:
@@ -235,7 +235,7 @@ def tox(context: Context, step: Step, words: list[str], by: str) -> None:
                 for key in ("commands_pre", "commands", "commands_post"):
                     shell = re.sub(r"\{[^}]*\}", "", parser.get(section, key, fallback=""))
                     lines = [line.strip().lstrip("-") for line in shell.split("\n")]
-                    context.follow(Text("\n".join(lines), place, join(place, "tox.ini")))
+                    context.follow(ShellText("\n".join(lines), place, join(place, "tox.ini")))
         return
 
 
@@ -249,7 +249,7 @@ def nox(context: Context, step: Step, words: list[str], by: str) -> None:
     context.add(path, f"{program} runs it", "runner")
     for found in re.finditer(r"\.run(?:_always|_install)?\(([^()]*)\)", text):
         parts = re.findall(r"[\"']([^\"'\n]*)[\"']", found[1])
-        context.follow(Text(" ".join(parts), step.folder, path))
+        context.follow(ShellText(" ".join(parts), step.folder, path))
 
 
 def task(context: Context, step: Step, words: list[str], by: str) -> None:
@@ -259,7 +259,7 @@ def task(context: Context, step: Step, words: list[str], by: str) -> None:
         if text := context.tree.text(path):
             context.add(path, f"{by} runs its tasks", "recipe")
             for found in re.finditer(r"^\s*-\s*(?:cmd:\s*)?([^\n#:]+)$", text, re.M):
-                context.follow(Text(found[1].strip("'\" "), step.folder, path))
+                context.follow(ShellText(found[1].strip("'\" "), step.folder, path))
 
 
 def composer(context: Context, step: Step, words: list[str], by: str) -> None:
@@ -274,7 +274,7 @@ def composer(context: Context, step: Step, words: list[str], by: str) -> None:
                 shell = text.removeprefix("@php ")
                 if shell.startswith("@"):
                     shell = f"composer {shell[1:]}"
-                context.follow(Text(shell, step.folder, path))
+                context.follow(ShellText(shell, step.folder, path))
 
 
 def rake(context: Context, step: Step, words: list[str], by: str) -> None:
@@ -292,7 +292,7 @@ def rake(context: Context, step: Step, words: list[str], by: str) -> None:
         for glob in globs or ["test/**/*_test.rb", "test/**/test_*.rb"]:
             context.collect(join(step.folder, glob), f"{path} collects {glob}")
         if "rspec" in text.lower() or "RSpec" in text:
-            context.follow(Text("rspec", step.folder, path))
+            context.follow(ShellText("rspec", step.folder, path))
         return
 
 
@@ -318,7 +318,7 @@ def python_scripts(context: Context, step: Step, words: list[str], by: str) -> b
                 for command in commands:
                     context.add(path, f"{by} runs its scripts", "recipe", part=name)
                     context.scripts.add(name)
-                    context.follow(Text(command, place, path))
+                    context.follow(ShellText(command, place, path))
                 if commands:
                     return True
     return False

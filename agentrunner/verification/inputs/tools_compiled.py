@@ -9,7 +9,13 @@ from collections.abc import Collection, Sequence
 from agentrunner.registry import GRADLE_FILES
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.cmake import calls_of
-from agentrunner.verification.inputs.context import Context, Handler, Text, handlers, positional
+from agentrunner.verification.inputs.context import (
+    Context,
+    Handler,
+    ShellText,
+    handlers,
+    positional,
+)
 from agentrunner.verification.inputs.globs import inside
 from agentrunner.verification.inputs.shell import Step
 from agentrunner.verification.inputs.tree import Tree, above, folder_of, join
@@ -158,7 +164,7 @@ def cmake_project(context: Context, folder: str, by: str) -> None:
             for word in words[1:]:
                 _test_argument(context, place, word, path)
         elif words:
-            context.follow(Text(" ".join(words), place, path))
+            context.follow(ShellText(" ".join(words), place, path))
 
 
 def _program(word: str, programs: Collection[str]) -> str:

@@ -7,7 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.inputs.context import Context, Handler, Text, handlers, positional
+from agentrunner.verification.inputs.context import (
+    Context,
+    Handler,
+    ShellText,
+    handlers,
+    positional,
+)
 from agentrunner.verification.inputs.globs import inside, is_glob
 from agentrunner.verification.inputs.interpreters import run_interpreter
 from agentrunner.verification.inputs.shell import Step
@@ -284,7 +290,7 @@ def deno(context: Context, step: Step, words: list[str], by: str) -> None:
             )
             if isinstance(shell, str):
                 context.add(join(step.folder, name), f"{by} runs its tasks", "recipe")
-                context.follow(Text(shell, step.folder, name))
+                context.follow(ShellText(shell, step.folder, name))
     else:
         run_interpreter(context, step, words, by)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.inputs.context import Context, Text, handlers, positional
+from agentrunner.verification.inputs.context import Context, ShellText, handlers, positional
 from agentrunner.verification.inputs.globs import inside
 from agentrunner.verification.inputs.interpreters import run_interpreter
 from agentrunner.verification.inputs.references import family_by_first_line, family_of
@@ -189,7 +189,7 @@ def _follow_script(context: Context, step: Step, path: str) -> None:
     """Follow a test that is a shell script to what it runs, as if a shell were to run it."""
     text = context.tree.text(path) or ""
     if "shell" in (family_by_first_line(text), family_of(path)):
-        context.follow(Text(text, step.folder, path, folder_of(path)))
+        context.follow(ShellText(text, step.folder, path, folder_of(path)))
 
 
 def bats(context: Context, step: Step, words: list[str], by: str) -> None:

@@ -41,6 +41,11 @@ JA_REMOVES = lazy_regex(
 )
 
 
+LISTED = lazy_regex(r"\s*:[^.;!?()\n]+(?:\n(?!\s*\n)[^.;!?()\n]+)*")
+"""What "it" is: "remove it: the function `to_xml`, its module"."""
+ELSE = lazy_regex(
+    r"(?i)\b(?:but|except|keep\w*|leav\w+|not|never|without|stays?|instead)\b|n['’]t\b"
+)
 OPTION_GOES = lazy_regex(
     r"(?i)\b(?:delete|remove|drop)\s+(?:the\s+)?(?:\w+\s+){0,2}`(?P<option>--[\w-]+)`"
     r"|`(?P<unwanted>--[\w-]+)`\s+(?:is|has)\s+(?:no\s+longer\s+(?:wanted|needed|used|supported)"
@@ -76,6 +81,8 @@ def removed_names(prd_text: str) -> set[str]:
             meant = _names(sentence[: hit.start()]) or named
             if name := hit["name"] or hit["bare"]:
                 found.add(last_name(name))
+            elif listed := LISTED.match(sentence, hit.end()):
+                found |= _names(ELSE.split(listed[0])[0])
             elif len(meant) == 1:
                 found |= meant
         named = _names(sentence) or named

@@ -94,6 +94,8 @@ FOR_CODE = lazy_regex(
     r"|の(?:単体|ユニット)?テスト(?:コード|ケース)?を[^。\n]{0,10}(?:追加|書[いくき]|作成|用意)"
 )
 """Tests of some code are ordered."""
+NO_ORDER = lazy_regex(r"(?i)`[^`\n]*`|\bincluding\b|(?<!be )\bincluded\b")
+"""Code is no order, whatever verb it has, nor is what tests are to ask: "edge cases included"."""
 ORDERS = lazy_regex(
     rf"{ADDS.pattern}|{VERB.pattern}|\b(?:fix|implement|support|mak|let|allow|must|should|ha[sv]e?\s+to)\w*\b"
     r"|追加|作成|実装|対応|修正|変更",
@@ -105,7 +107,8 @@ OF_TESTS = lazy_regex(r"(?i)\btests?\b|\bcover|\bspecs?\b|テスト")
 def asks_for_tests_alone(prd_text: str) -> bool:
     """Whether the PRD wants tests of some code and nothing else: "add tests for `luhn.py`"."""
     found = False
-    for sentence in sentences(outside_of_checks(prd_text[:MOST]), semicolons=True):
+    text = NO_ORDER.sub("``", outside_of_checks(prd_text[:MOST]))
+    for sentence in sentences(text, semicolons=True):
         orders, hit = len(ORDERS.findall(sentence)), FOR_CODE.search(sentence)
         if orders == 1 and hit and not NEGATED.search(sentence[: hit.start()]):
             found = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -13,8 +13,10 @@ from agentrunner.text.sentences import sentences
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.wanted_moves import module_of, renames_in
 from agentrunner.verification.inspection.both_trees import BothTrees
-from agentrunner.verification.inspection.offered_names import Files, is_lost
+from agentrunner.verification.inspection.offered_names import Files, has_outer, is_lost
 from agentrunner.verification.results.model import ReadFile
+from agentrunner.verification.syntax.calls import names_declared
+from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.tokens import without_comments
 
 GONE = "{} is gone, and the requirements say: {}"
@@ -57,6 +59,8 @@ OLD_NAME = lazy_regex(
 """What a request to rename says of the name that is renamed."""
 MAKES = "def|class|func|function|fn|const|let|var|type|struct|sub|enum"
 DENIED = lazy_regex(r"(?i)\b(?:no|not|never|without|if|unless|nothing|nobody)\b|n['’]t\b")
+STAR = lazy_regex(rb"\bimport\s*\*|\bexport\s*\*|\brequire\b")
+"""A module that hands on all that another one has."""
 JA_DENIED = lazy_regex(r"残さ|ない|不要|ません")
 
 
@@ -82,6 +86,10 @@ def gone_though_kept(trees: BothTrees, wanted: str) -> str:
                 return GONE.format(name, shown)
             continue
         word = re.split(r"[.:]", name)[-1]
+        if modules := [path for path in trees.code if _is_module(path, name, trees.read_old)]:
+            if not any(_offers_names_of(path, modules, trees) for path in (*modules, *trees.work)):
+                return GONE.format(f"`{name}`", shown)
+            continue
         home = [path for path in trees.changed if one.place and _is_of(path, one.place)]
         if home and not is_lost(word, Files(home, trees.read_old), Files((), trees.read)):
             home = []  # it was never there
@@ -108,11 +116,29 @@ def _is_of(path: str, place: str) -> bool:
     return any(f"/{module_of(path)}".endswith(f"/{form}") for form in forms)
 
 
+def _is_module(path: str, name: str, read: ReadFile) -> bool:
+    """Whether a name is that of this module, and of nothing that the module makes itself."""
+    return _is_of(path, name) and ("." in name or not _declares(name, path, read))
+
+
+def _offers_names_of(path: str, modules: Sequence[str], trees: BothTrees) -> bool:
+    """Whether a file stands for one of these modules, and has some of its names, if it had any."""
+    if path not in trees.new or module_of(path) not in map(module_of, modules):
+        return False
+    had = {
+        name
+        for one in modules
+        for name in names_declared(trees.read_old(one) or b"", language_of(one) or "")
+    }
+    there, everything = Files([path], trees.read), without_comments(path, trees.read(path) or b"")
+    return not had or bool(STAR.search(everything)) or any(has_outer(one, there) for one in had)
+
+
 def _kept_in(wanted: str) -> Iterator[Kept]:
     """What has to stay by a text."""
     renamed = renames_in(wanted)
     for sentence in sentences(wanted, semicolons=True):
-        shown = " ".join(sentence.split())[:120]
+        shown = " ".join(sentence.split())[:120].rstrip(".")
         hits = [*NAMED_STAYS.finditer(sentence), *KEEPS_NAMED.finditer(sentence)]
         hits = [one for one in hits if not DENIED.search(sentence[: one.end()])]
         for hit in (*hits, *NOT_REMOVED.finditer(sentence), *NAMED_NOT_REMOVED.finditer(sentence)):

@@ -64,12 +64,12 @@ def is_lost(name: str, old: Files, new: Files) -> bool:
     """Whether old files offer a name or an option to others, and new ones do not."""
     if name.startswith("-"):
         return _is_option_lost(name, old, new)
-    if not _has_outer(name, old):
+    if not has_outer(name, old):
         offered = [path for path in old.paths if not _is_local(name, path, old.read)]
         return _says(name, Files(offered, old.read)) and not _says(name, new)
     # A new text that is the name makes it when it is asked for; an old one is a use, or a list.
     is_made = sum(one == name for one in new.texts) > sum(one == name for one in old.texts)
-    return not (_has_outer(name, new) or is_made or _is_in_unread(name, new))
+    return not (has_outer(name, new) or is_made or _is_in_unread(name, new))
 
 
 def _is_option_lost(name: str, old: Files, new: Files) -> bool:
@@ -91,7 +91,8 @@ def _stands_alone(name: str, files: Files) -> bool:
     return any(word.search(without_comments(one, files.read(one) or b"")) for one in files.paths)
 
 
-def _has_outer(name: str, files: Files) -> bool:
+def has_outer(name: str, files: Files) -> bool:
+    """Whether a name stands in one of these files outside of functions."""
     for path in files.paths:
         language, source = language_of(path), files.read(path)
         if language is not None and source is not None and is_outer_name(source, language, name):

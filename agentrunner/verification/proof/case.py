@@ -45,7 +45,7 @@ class Case(Struct, frozen=True, dict=True):
         return {test.name: in_repo(test.file, self.target.cwd) for test in known_last}
 
 
-class Report(Struct):
+class ProofReport(Struct):
     """The proofs, findings and doubts that examining the cases gave."""
 
     tree: str = ""

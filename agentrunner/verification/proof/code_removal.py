@@ -199,6 +199,7 @@ class _TriedTests(Struct):
         if emptied is not None:
             ran = await self._run(emptied, left)
             self.refused |= _why_not_red_where_empty(left, ran, EMPTIED)
+            await self._where_data_is_missing([one for one in left if self.refused[one]])
         elif await self.exam.without_work.is_empty():
             self.refused |= dict.fromkeys(left, EMPTIED)
         else:
@@ -213,6 +214,12 @@ class _TriedTests(Struct):
                 else _why_unrelated(self.uses[n], self.work.wanted)
                 for n in left
             }
+
+    async def _where_data_is_missing(self, left: Sequence[str]) -> None:
+        """Take those again that are about a file which people ask for beside the functions."""
+        if left and (tree := await self.exam.without_work.without_data(self.asked)) is not None:
+            ran = await self._run(tree, left)
+            self.refused |= _why_not_red_where_empty(left, ran, EMPTIED)
 
     async def where_raising(self) -> None:
         """Leave those that are red where the work raises only the exceptions that it raises."""

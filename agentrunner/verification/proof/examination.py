@@ -16,7 +16,7 @@ from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.inputs.prd_checks import is_looked_at
 from agentrunner.verification.inputs.wanted_moves import renames_in
 from agentrunner.verification.moves import renamed_modules
-from agentrunner.verification.proof.case import Case, Report
+from agentrunner.verification.proof.case import Case, ProofReport
 from agentrunner.verification.proof.kept_runs import KeptRuns
 from agentrunner.verification.proof.trees_without_work import TreesWithoutWork
 from agentrunner.verification.results.names import function_of, passes
@@ -52,7 +52,7 @@ class Examination:
     """What differs between the old tree and the one that is examined."""
     writes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Paths that a target's command also wrote before the run, by target."""
-    report: Report = field(default_factory=Report)
+    report: ProofReport = field(default_factory=ProofReport)
     same_code: bool = False
     """Whether only comments and layout were changed, which turns a test green only by chance."""
     kept: KeptRuns | None = None

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.findings import knows_just
-from agentrunner.verification.proof.pinned_answers import KnownTexts, Place, red_without
+from agentrunner.verification.proof.pinned_answers import KnownTexts, PinnedLiteral, red_without
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import CHANGING_PART
 from agentrunner.verification.syntax.edits import Edit
@@ -83,7 +83,7 @@ def _taken(texts: KnownTexts) -> list[tuple[str, TakenLiteral]]:
 
 async def _answered_alone(texts: KnownTexts, taken: Taken, names: Sequence[str]) -> str:
     """The first claimed test that the work answers for its own values alone, or ""."""
-    places = [Place(path, one.line, (one.edit,), one.text) for path, one in taken]
+    places = [PinnedLiteral(path, one.line, (one.edit,), one.text) for path, one in taken]
     if not places or not await red_without(texts.exam, texts.target, places, names):
         return ""
     values = NearValues.of({one.value for _, one in taken}, texts.tested)

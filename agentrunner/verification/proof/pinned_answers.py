@@ -81,7 +81,7 @@ class KnownTexts(Struct, frozen=True, dict=True):
 
 
 @dataclass(frozen=True)
-class Place:
+class PinnedLiteral:
     """A literal of the work that only tests know."""
 
     path: str
@@ -115,7 +115,7 @@ async def stopped_for_pinned_answers(texts: KnownTexts, names: Sequence[str] = (
 
 
 async def red_without(
-    exam: Examination, target: Target, places: Sequence[Place], names: Sequence[str]
+    exam: Examination, target: Target, places: Sequence[PinnedLiteral], names: Sequence[str]
 ) -> str:
     """The first claimed test that fails where the work has other literals, or "".
 
@@ -133,7 +133,7 @@ async def red_without(
     return next(red, "")
 
 
-def _places(exam: Examination, texts: KnownTexts) -> list[Place]:
+def _places(exam: Examination, texts: KnownTexts) -> list[PinnedLiteral]:
     """What the work compares with that only the tests know. Blocks."""
     world = exam.world
     files = [(path, world.was(path), after) for path in world.product if (after := world.now(path))]
@@ -141,7 +141,7 @@ def _places(exam: Examination, texts: KnownTexts) -> list[Place]:
     if not (fixed or any(compared_anew(*one) for one in files)):
         return []
     always = [
-        Place(path, one.line, one.edits, f"always gives {one.text} whatever it is handed")
+        PinnedLiteral(path, one.line, one.edits, f"always gives {one.text} whatever it is handed")
         for path, one in fixed
         if _is_unasked(one, texts)
     ]
@@ -153,7 +153,7 @@ def _places(exam: Examination, texts: KnownTexts) -> list[Place]:
     strings = {one.value for _, one in found if one.value[0] == "string"}
     old = _compared_before(exam, texts.target, strings) if strings else set()
     return always + [
-        Place(path, one.line, one.edits, f"compares with {one.shown}")
+        PinnedLiteral(path, one.line, one.edits, f"compares with {one.shown}")
         for path, one in found
         if one.value not in old
     ]
@@ -220,7 +220,7 @@ def _compared_before(exam: Examination, target: Target, strings: Collection[Valu
     return seen
 
 
-def _with_other_literals(exam: Examination, places: Sequence[Place]) -> str:
+def _with_other_literals(exam: Examination, places: Sequence[PinnedLiteral]) -> str:
     """The new tree in which the work compares with other literals. Blocks."""
     edits: dict[str, list[Edit]] = {}
     for one in places:

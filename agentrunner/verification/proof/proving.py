@@ -26,7 +26,7 @@ from agentrunner.verification.findings import EXAMINED, about_work, leads_out
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.inspection.missing_names import missing_names
 from agentrunner.verification.proof.adapted_wording import hold_adapted
-from agentrunner.verification.proof.case import Case, Report
+from agentrunner.verification.proof.case import Case, ProofReport
 from agentrunner.verification.proof.change_alone import shown_by_the_change
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.exit_proof import prove_by_exit
@@ -78,7 +78,7 @@ class Prover(Struct):
         """
         old = baseline.tree
         new, total = await asyncio.to_thread(self.verifier.delivered, old, evidence.tree)
-        report = Report(tree=evidence.tree, approved=frozenset(approved))
+        report = ProofReport(tree=evidence.tree, approved=frozenset(approved))
         cases: list[Case] = []
         if new == old:
             report.doubts[TEST] = NO_CHANGE
@@ -228,7 +228,7 @@ async def _examine(exam: Examination, case: Case) -> None:
     await grade_by_permission(exam, case)
 
 
-def _read_checks(criteria: Sequence[Criterion], evidence: Evidence, report: Report) -> None:
+def _read_checks(criteria: Sequence[Criterion], evidence: Evidence, report: ProofReport) -> None:
     """Add proofs or doubts for checks of kind file and diff, which are read and not run."""
     by_id = {criterion.id: criterion for criterion in criteria}
     for outcome in evidence.checks:

@@ -64,6 +64,23 @@ class TreesWithoutWork(Struct, frozen=True):
 
         return await asyncio.to_thread(emptied)
 
+    async def without_data(self, asked: str) -> str | None:
+        """The new tree with files that are no code, and that `asked` names, as before or empty.
+
+        None where the work changed none.
+        """
+        world = self.world
+        named = [
+            path
+            for path in world.product
+            if language_of(path) is None
+            and not path.endswith(ENDINGS)
+            and _is_named(asked, posixpath.basename(path))
+        ]
+        if not named:
+            return None
+        return await asyncio.to_thread(self._changed, lambda _, was, __: was or b"", named)
+
     async def with_former(self, tree: str, members: Mapping[str, Collection[str]]) -> str | None:
         """This tree with these methods (`Cart.total`) of Python files as they were before the run.
 

@@ -35,6 +35,7 @@ from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import (
     changing,
     gone,
+    has_as_many_cases,
     is_of_others,
     put_aside,
     settled,
@@ -77,7 +78,7 @@ async def find_turned_tests(
 ) -> TurnedTests | None:
     """The tests that turned green, seen once more; none where a finding or doubt ends it here."""
     target, report = case.target, exam.report
-    lost = await _lost_tests(exam, case)
+    lost = await _lost_tests(exam, case, held)
     if lost and report.stopped_by(tests_gone(target, lost, RAN_BEFORE), target.id):
         return None
     unread = await find_lost_unloaded(exam, case)
@@ -136,8 +137,11 @@ def _is_named_by_person(exam: Examination, target: Target) -> bool:
     return any(one.id == target.id and one.check_origin != "model" for one in exam.criteria)
 
 
-async def _lost_tests(exam: Examination, case: Case) -> list[str]:
+async def _lost_tests(exam: Examination, case: Case, held: Results | None) -> list[str]:
     """Tests that are gone or skipped, and neither moved nor settled.
+
+    A case that has another name is not gone where its test has as many cases as before and, as it
+    was worded before, passes with the work (`held`).
 
     Tests that were red are included, also those that a person listed as known reds: these may stay
     red, not go. Before they count as lost, the old tree runs once more: names that differ between
@@ -150,13 +154,21 @@ async def _lost_tests(exam: Examination, case: Case) -> list[str]:
     red = [name for name in sorted(failed) if not _is_still_run(name, case.results)]
     red += put_aside(case.before, case.results)
     known = changing(case.before)
-    if not (lost := await _unsettled(exam, case, [*gone(case.before, case.results, known), *red])):
+    lost = await _unsettled(exam, case, [*gone(case.before, case.results, known), *red])
+    lost = [name for name in lost if not _is_another_case(name, case.before, case.results, held)]
+    if not lost:
         return []
     again = await exam.run(case.target, exam.world.old)
     unstable = unstable_names(case.before, again.results) if again.results else set()
     if not unstable:
         return lost
-    return await _unsettled(exam, case, [*gone(case.before, case.results, known | unstable), *red])
+    lost = await _unsettled(exam, case, [*gone(case.before, case.results, known | unstable), *red])
+    return [name for name in lost if not _is_another_case(name, case.before, case.results, held)]
+
+
+def _is_another_case(name: str, before: Results, now: Results, held: Results | None) -> bool:
+    green = held is not None and before.passed(name) and held.passed(name)
+    return green and has_as_many_cases(name, before, now)
 
 
 def _is_still_run(name: str, now: Results) -> bool:

@@ -19,7 +19,7 @@ MOST_READ = 100_000
 PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class Report(Struct, frozen=True):
+class ReportFile(Struct, frozen=True):
     """One file of a report."""
 
     path: str
@@ -29,14 +29,14 @@ class Report(Struct, frozen=True):
     """Whether the file is longer than what is read of it."""
 
 
-def reports(place: Path, pattern: str) -> Iterator[Report]:
+def reports(place: Path, pattern: str) -> Iterator[ReportFile]:
     """The regular files directly in `place` whose names match, sorted by name."""
     return reports_below(place, "", pattern, deep=False)
 
 
 def reports_below(
     place: Path, folder: str, pattern: str = "*", *, deep: bool = True
-) -> Iterator[Report]:
+) -> Iterator[ReportFile]:
     """All regular files below `place/folder` whose names match, sorted by path.
 
     Their paths are relative to that folder. Without `deep` none of its folders is entered.
@@ -46,7 +46,7 @@ def reports_below(
         content = read_plain(place, posixpath.normpath(posixpath.join(folder, path)), budget + 1)
         if content is None:
             continue
-        yield Report(path, content[:budget], len(content) > budget)
+        yield ReportFile(path, content[:budget], len(content) > budget)
         budget -= min(budget, len(content))
 
 

@@ -20,7 +20,7 @@ OUTCOME_OF_STATUS: dict[str, TestOutcomeKind] = {
 }  # fmt: skip
 
 
-class Case(Struct):
+class ReportedCase(Struct):
     """One `testcase` of a report."""
 
     name: str
@@ -35,20 +35,20 @@ class Case(Struct):
     problems: list[TestOutcomeKind] = field(default_factory=list)
 
 
-def dotted(case: Case) -> str:
+def dotted(case: ReportedCase) -> str:
     """`classname#name`, as Maven accepts it."""
     return f"{case.classname}#{case.name}" if case.classname else case.name
 
 
 def read_junit(
-    content: bytes, named: Callable[[Case], TestResult | None] | None = None
+    content: bytes, named: Callable[[ReportedCase], TestResult | None] | None = None
 ) -> tuple[list[TestResult], bool]:
     """The tests of one document in their order, and whether it was complete.
 
     `named` makes a result of each test; None leaves the test out.
     """
     found: list[TestResult] = []
-    current: list[Case] = []
+    current: list[ReportedCase] = []
     totals = [0]
 
     def opened(path: list[xml.Element]) -> None:
@@ -77,11 +77,11 @@ def read_junit(
     return found, whole and totals[0] <= MOST_TESTS
 
 
-def _case(element: xml.Element, path: list[xml.Element]) -> Case:
+def _case(element: xml.Element, path: list[xml.Element]) -> ReportedCase:
     suites = [each.get("name") for each in path[:-1] if each.tag == "testsuite"]
     files = [each.get("file") for each in (*path[:-1], element) if each.get("file")]
     line = element.get("line")
-    return Case(
+    return ReportedCase(
         element.get("name"),
         element.get("classname") or element.get("class"),
         files[-1] if files else "",
@@ -91,7 +91,7 @@ def _case(element: xml.Element, path: list[xml.Element]) -> Case:
     )
 
 
-def _add_problem(case: Case, element: xml.Element) -> None:
+def _add_problem(case: ReportedCase, element: xml.Element) -> None:
     outcome = OUTCOME_OF_TAG[element.tag]
     if not element.tag.startswith("rerun"):
         case.problems.append(outcome)
@@ -111,5 +111,5 @@ def _joined_message(message: str, *more: str) -> str:
     return "\n".join(parts)[: 2 * MOST_MESSAGE]
 
 
-def _plain(case: Case) -> TestResult:
+def _plain(case: ReportedCase) -> TestResult:
     return made(dotted(case), case.outcome, case.file, case.line, case.message)

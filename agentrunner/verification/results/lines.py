@@ -16,7 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from agentrunner.verification.results.files import Report, reports
+from agentrunner.verification.results.files import ReportFile, reports
 from agentrunner.verification.results.model import Exchanged, Results, TestResult
 from agentrunner.verification.results.names import below, clean, made
 
@@ -42,7 +42,7 @@ def read_lines(
 ) -> Results | None:
     """All reports of one tool joined; None where it wrote none."""
     found: list[TestResult] = []
-    looks = Looks(started)
+    looks = Inspections(started)
     complete, any_report = True, False
     for report in reports(place, f"{tool}-*.jsonl"):
         any_report = True
@@ -60,7 +60,7 @@ def read_lines(
     )
 
 
-class Looks(Struct):
+class Inspections(Struct):
     """What inspections found replaced among the tool's own functions."""
 
     started: str
@@ -104,7 +104,7 @@ class Looks(Struct):
 
 
 def _add_report(
-    report: Report, started: str, naming: Naming, found: list[TestResult], looks: Looks
+    report: ReportFile, started: str, naming: Naming, found: list[TestResult], looks: Inspections
 ) -> bool:
     """Add what one report contains; return whether it is complete."""
     running: dict[str, tuple[str, int | None]] = {}

@@ -275,6 +275,21 @@ def stable(name: str) -> str:
     return BRACKETED.sub("(*)", name)
 
 
+def without_case(name: str) -> str:
+    """A test's name without what says which of its cases it is."""
+    return ROW.sub("", BRACKETED.sub("", PARAMETERS.sub("", name)))
+
+
+def has_as_many_cases(name: str, before: Results, now: Results) -> bool:
+    """Whether the test that a name is a case of has as many cases as before, all of them green."""
+    test = without_case(name)
+    was, there = (
+        [one for one in results.tests if without_case(one.name) == test]
+        for results in (before, now)
+    )
+    return len(there) >= len(was) and all(one.outcome == "passed" for one in there)
+
+
 def passes(name: str, results: Results) -> bool:
     """Whether a test passes, by what stays of its name if that changes from run to run."""
     kept = stable(name)

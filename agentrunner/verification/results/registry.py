@@ -25,7 +25,7 @@ from agentrunner.verification.results.tools.ctest import CTest
 from agentrunner.verification.results.tools.dotnet import Dotnet
 from agentrunner.verification.results.tools.go import Go
 from agentrunner.verification.results.tools.gtest import GTest
-from agentrunner.verification.results.tools.java import Console, Gradle, Maven
+from agentrunner.verification.results.tools.java import Gradle, JunitConsole, Maven
 from agentrunner.verification.results.tools.jest import Jest, Vitest
 from agentrunner.verification.results.tools.minitest import Minitest
 from agentrunner.verification.results.tools.mocha import Mocha
@@ -38,7 +38,7 @@ from agentrunner.verification.results.tools.unittest import Unittest
 
 READERS: list[Tool] = [
     Pytest(), Unittest(), Behave(), Jest(), Vitest(), Mocha(), Node(), Go(), Cargo(), CTest(),
-    GTest(), Maven(), Gradle(), Console(), RSpec(), Minitest(), PHPUnit(), Dotnet(), Tap(),
+    GTest(), Maven(), Gradle(), JunitConsole(), RSpec(), Minitest(), PHPUnit(), Dotnet(), Tap(),
 ]  # fmt: skip
 """In order of preference."""
 FOLDERS = frozenset({"PATH", "PYTHONPATH", "RUBYLIB"})

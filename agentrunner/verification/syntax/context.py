@@ -40,7 +40,7 @@ _MODULE_HOOKS = frozenset(
 )
 
 
-class Context:
+class FileDefinitions:
     """The definitions of one file by name, without tests and test classes."""
 
     def __init__(self, parsed: Parsed) -> None:
@@ -178,9 +178,9 @@ def _bound(parsed: Parsed, name: Node) -> Iterator[str]:
 
 
 @once_per_file
-def context_of(parsed: Parsed) -> Context:
+def context_of(parsed: Parsed) -> FileDefinitions:
     """Return the definitions of a file, read once for all its tests."""
-    return Context(parsed)
+    return FileDefinitions(parsed)
 
 
 def _is_suite(parsed: Parsed, node: Node | None) -> bool:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import zlib
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,6 +17,8 @@ from agentrunner.errors import InfraError
 from agentrunner.errors.repositories import GitFailed
 from agentrunner.git import ignore, pack, walk
 from agentrunner.git import snapshot_writer as taking
+from agentrunner.git.blobs import blobs
+from agentrunner.git.export import export_entries
 from agentrunner.git.process import Git
 from agentrunner.git.snapshots import Snapshots
 from tests.kit.files import put
@@ -188,6 +191,27 @@ class Full:
 
     def __call__(self, *_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("damage", ["of an unknown type", "longer than it says", "a pipe"])
+def test_no_content_is_left_out_where_git_ends_before_the_last(tmp_path: Path, damage: str) -> None:
+    store = Git(tmp_path / "store", "git", most_sec=20)
+    store.init()
+    names = [store.run("hash-object", "-w", "--stdin", stdin=b"%d\n" % n) for n in range(3)]
+    first, second, third = (name.decode().strip() for name in names)
+    place = store.git_dir / "objects" / second[:2] / second[2:]
+    place.unlink()
+    if damage == "a pipe":
+        os.mkfifo(place)
+        store.most_sec = 0.5
+    else:
+        kind = b"blub" if damage == "of an unknown type" else b"blob"
+        place.write_bytes(zlib.compress(kind + b" 30\0x"))
+    with pytest.raises(GitFailed, match="cat-file"):
+        list(blobs(store, [first, second, third]))
+    entries = {name: ("100644", name) for name in (first, second, third)}
+    with pytest.raises(GitFailed):
+        export_entries(store, entries, tmp_path / "out")
 
 
 def test_a_full_disk_is_said_and_leaves_nothing_behind(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import zlib
 from pathlib import Path
 
 import pytest
@@ -159,6 +160,16 @@ def test_a_folder_of_a_commit_that_is_not_what_its_name_says_is_no_remotes(
     target = objects / tree[:2] / tree[2:]
     target.chmod(0o644)
     target.write_bytes((objects / forged[:2] / forged[2:]).read_bytes())
+    assert not has(project, tmp_path / "another store", known)
+
+
+def test_an_object_at_which_git_ends_is_no_remotes(project: Project, tmp_path: Path) -> None:
+    git(project, "commit", "-q", "--allow-empty", "-m", "of its own")
+    known = [read(project, "rev-parse", "HEAD")]
+    assert has(project, tmp_path / "store", known)
+    damaged = project.repo / ".git/modules/parts/lib/objects" / known[0][:2] / known[0][2:]
+    damaged.chmod(0o644)
+    damaged.write_bytes(zlib.compress(b"committ 3\0abc"))
     assert not has(project, tmp_path / "another store", known)
 
 

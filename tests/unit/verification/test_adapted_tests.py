@@ -13,7 +13,7 @@ from agentrunner.verification.adapted_tests import (
     exchanged_values,
     with_guarded_imports,
 )
-from agentrunner.verification.adapted_values import Wanted
+from agentrunner.verification.adapted_values import WantedValues
 
 BEFORE = """\
 from bank import account
@@ -44,7 +44,7 @@ WANTED = "`account` raises `NoFunds` instead of returning False."
 def test_a_change_is_an_adaptation(old: str, new: str, expected: bool) -> None:
     adapted = BEFORE.replace("account(10) is False", "not account(10)")  # by itself it may
     after = (BEFORE if expected else adapted).replace(old, new)
-    found = adapted_in(BEFORE.encode(), after.encode(), "python", Wanted(WANTED))
+    found = adapted_in(BEFORE.encode(), after.encode(), "python", WantedValues(WANTED))
     assert bool(found) == expected
 
 
@@ -63,7 +63,9 @@ def test_a_value_that_is_not_stated_gives_way_to_one_that_is(
 ) -> None:
     before = 'def test_all():\n    assert load() == {"retries": 3, "port": 8080}\n'
     wanted = "Operations asks for 5 retries. The test of the defaults follows."
-    found = adapted_in(before.encode(), before.replace(old, new).encode(), "python", Wanted(wanted))
+    found = adapted_in(
+        before.encode(), before.replace(old, new).encode(), "python", WantedValues(wanted)
+    )
     assert bool(found) == expected
 
 
@@ -122,7 +124,7 @@ STATED = '(80, "green"), (79, "yellow")'
 def test_rows_give_way_to_rows_that_are_stated(old: str, new: str, expected: bool) -> None:
     wanted = "Green starts at 80 percent now, yellow at 60. `color(79)` is yellow, `color(59)` red."
     after = TABLE.replace(old, new).encode()
-    found = adapted_in(TABLE.encode(), after, "python", Wanted(wanted, {"90", "70"}))
+    found = adapted_in(TABLE.encode(), after, "python", WantedValues(wanted, {"90", "70"}))
     assert bool(found) == expected
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.adapted_values import Wanted, follows_a_text, renamed_arguments
+from agentrunner.verification.adapted_values import WantedValues, follows_a_text, renamed_arguments
 
 ASKED = "Greetings end with an exclamation mark instead of a full stop."
 
@@ -21,7 +21,7 @@ ASKED = "Greetings end with an exclamation mark instead of a full stop."
     ],
 )
 def test_a_value_follows_a_text(was: str, now: str, gone: str, come: str, follows: bool) -> None:
-    assert follows_a_text(was, now, Wanted(ASKED, [gone], [come])) is follows
+    assert follows_a_text(was, now, WantedValues(ASKED, [gone], [come])) is follows
 
 
 def test_a_value_that_is_handed_over_by_another_name() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.verification.adapted_tests import reworded_in
-from agentrunner.verification.adapted_values import Wanted
+from agentrunner.verification.adapted_values import WantedValues
 from agentrunner.verification.reworded_values import reworded
 
 TYPO = 'It says "Unkown option", should be "Unknown option".'
@@ -22,7 +22,7 @@ BOXES = "`list` shows done items with `[x]`, others with `[ ]`."
     ],
 )
 def test_a_test_follows_what_is_stated(was: str, now: str, wanted: str) -> None:
-    assert reworded(was, now, Wanted(wanted, ['"Unkown option: {x}"'], ["'fr'"], {"fr"}))
+    assert reworded(was, now, WantedValues(wanted, ['"Unkown option: {x}"'], ["'fr'"], {"fr"}))
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_a_test_follows_what_is_stated(was: str, now: str, wanted: str) -> None:
     ],
 )
 def test_nothing_else_may_change(was: str, now: str, wanted: str) -> None:
-    assert not reworded(was, now, Wanted(wanted, ['"Unkown option: {x}"'], ["'xx'"], {"fr"}))
+    assert not reworded(was, now, WantedValues(wanted, ['"Unkown option: {x}"'], ["'xx'"], {"fr"}))
 
 
 def test_all_tests_of_the_file_stay() -> None:
@@ -49,7 +49,7 @@ def test_all_tests_of_the_file_stay() -> None:
     wanted = 'Say "Unknown", not "Unkown".'
 
     def names(text: bytes) -> set[str]:
-        return reworded_in(before, text, "python", Wanted(wanted, ["Unkown"]))
+        return reworded_in(before, text, "python", WantedValues(wanted, ["Unkown"]))
 
     assert names(after) == {"test_a"}
     assert names(after.partition(b"\n\ndef test_b")[0] + b"\n") == set()

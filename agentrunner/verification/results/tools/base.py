@@ -6,8 +6,8 @@ import posixpath
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from agentrunner.verification.results.commands import Run, runs_of
-from agentrunner.verification.results.files import Report
-from agentrunner.verification.results.junit import Case, read_junit
+from agentrunner.verification.results.files import ReportFile
+from agentrunner.verification.results.junit import ReportedCase, read_junit
 from agentrunner.verification.results.model import (
     Command,
     Instrumented,
@@ -90,8 +90,8 @@ def printed(tool: str, tests: Sequence[TestResult], *, complete: bool) -> Result
 
 def join_junit(
     tool: str,
-    reports: Iterable[Report],
-    named: Callable[[Case], TestResult | None],
+    reports: Iterable[ReportFile],
+    named: Callable[[ReportedCase], TestResult | None],
     exit_code: int | None = 0,
 ) -> Results | None:
     """The results of all JUnit files of a run, as `join_reports` has them."""
@@ -100,8 +100,8 @@ def join_junit(
 
 def join_reports(
     tool: str,
-    reports: Iterable[Report],
-    read: Callable[[Report], tuple[list[TestResult], bool]],
+    reports: Iterable[ReportFile],
+    read: Callable[[ReportFile], tuple[list[TestResult], bool]],
     exit_code: int | None = 0,
 ) -> Results | None:
     """The results of all report files of a run; None where it wrote none.

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentrunner.verification.results.commands import Run
-from agentrunner.verification.results.files import Report, reports, reports_below
-from agentrunner.verification.results.junit import Case
+from agentrunner.verification.results.files import ReportFile, reports, reports_below
+from agentrunner.verification.results.junit import ReportedCase
 from agentrunner.verification.results.model import (
     Command,
     Instrumented,
@@ -55,7 +55,7 @@ class Behave(Tool):
         return added(shell, run, [part for title in titles for part in ("-n", f"^{title}$")])
 
 
-def _json(report: Report) -> tuple[list[TestResult], bool]:
+def _json(report: ReportFile) -> tuple[list[TestResult], bool]:
     found: list[TestResult] = []
     text = report.content.decode("utf-8", "replace").strip()
     try:
@@ -97,6 +97,6 @@ def _feature(feature: dict[str, Any]) -> list[TestResult]:
     return found
 
 
-def _case(case: Case) -> TestResult:
+def _case(case: ReportedCase) -> TestResult:
     file = f"features/{case.classname.partition('.')[0]}.feature"
     return made(f"{file} > {case.name}", case.outcome, file, message=case.message)

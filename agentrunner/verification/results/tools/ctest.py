@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import reports
-from agentrunner.verification.results.junit import Case
+from agentrunner.verification.results.junit import ReportedCase
 from agentrunner.verification.results.model import (
     Command,
     Instrumented,
@@ -64,7 +64,7 @@ class CTest(Tool):
         return added(shell, run, ["-R", f"^({'|'.join(re.escape(name) for name in names)})$"])
 
 
-def _case(case: Case) -> TestResult:
+def _case(case: ReportedCase) -> TestResult:
     # Nobody skipped a test whose program does not exist.
     gone = case.outcome == "skipped" and "Unable to find executable" in case.message + case.kind
     return made(case.name, "error" if gone else case.outcome, message=case.message)

@@ -92,7 +92,7 @@ def package_and_test(name: str) -> tuple[str, str]:
 
 def _with_files(results: Results, ran: Ran) -> Results:
     """The same, with the file of each test where it is found in the tree."""
-    sources = Sources(ran.paths, ran.source)
+    sources = GoSources(ran.paths, ran.source)
     tests = []
     for test in results.tests:
         if test.unloaded:
@@ -215,7 +215,7 @@ def _text(ran: Ran) -> Results | None:
     return printed("go", found, complete=not waiting)
 
 
-class Sources:
+class GoSources:
     """The modules and test files of one tree, read on demand."""
 
     def __init__(self, paths: Collection[str], read: ReadFile) -> None:

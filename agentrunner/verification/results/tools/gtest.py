@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
-from agentrunner.verification.results.files import Report, reports_below
-from agentrunner.verification.results.junit import Case, read_junit
+from agentrunner.verification.results.files import ReportFile, reports_below
+from agentrunner.verification.results.junit import ReportedCase, read_junit
 from agentrunner.verification.results.lines import CUT_SHORT
 from agentrunner.verification.results.model import (
     Command,
@@ -105,7 +105,7 @@ def _built(run: Run, read: ReadFile) -> Iterator[str]:
 def _xml(ran: Ran) -> Results | None:
     written = [*reports_below(ran.place, "gtest", "*.xml")]
 
-    def read_one(report: Report) -> tuple[list[TestResult], bool]:
+    def read_one(report: ReportFile) -> tuple[list[TestResult], bool]:
         return read_junit(report.content, lambda case: _case(case, ran.folder))
 
     found = join_reports("gtest", written, read_one, ran.exit_code)
@@ -113,7 +113,7 @@ def _xml(ran: Ran) -> Results | None:
     return replace(found, complete=False) if found is not None and missing else found
 
 
-def _case(case: Case, started: str) -> TestResult:
+def _case(case: ReportedCase, started: str) -> TestResult:
     name = f"{case.classname}.{case.name}" if case.classname else case.name
     file = below(case.file, started) if case.file.startswith("/") else ""
     return made(name, case.outcome, file, case.line, case.message)
@@ -143,7 +143,7 @@ def _with_files(results: Results, ran: Ran) -> Results:
 
     Older versions of the kit name none, and some builds name one from a folder of their own.
     """
-    sources = Sources(ran.paths, ran.source)
+    sources = GtestSources(ran.paths, ran.source)
     tests = []
     for test in results.tests:
         path = "" if test.file else sources.file_of(test.name)
@@ -152,7 +152,7 @@ def _with_files(results: Results, ran: Ran) -> Results:
     return replace(results, tests=tuple(tests))
 
 
-class Sources:
+class GtestSources:
     """The tests that a tree declares, read on demand."""
 
     def __init__(self, paths: Collection[str], read: ReadFile) -> None:

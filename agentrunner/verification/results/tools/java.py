@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
-from agentrunner.verification.results.files import Report, read_plain, reports_below
-from agentrunner.verification.results.junit import Case, dotted, read_junit
+from agentrunner.verification.results.files import ReportFile, read_plain, reports_below
+from agentrunner.verification.results.junit import ReportedCase, dotted, read_junit
 from agentrunner.verification.results.model import (
     Command,
     Instrumented,
@@ -55,10 +55,10 @@ class Java(Tool):
     def read(self, ran: Ran, means: int) -> Results | None:
         """Read the copies, which are named by the folders that they come from."""
         listed = (read_plain(ran.place, "junit.names", 4_000_000) or b"").decode("utf-8", "replace")
-        sources = Sources(ran.paths, ran.cwd)
+        sources = JavaSources(ran.paths, ran.cwd)
         paths = dict(line.split(" ", 1) for line in listed.splitlines() if " " in line)
 
-        def read_one(report: Report) -> tuple[list[TestResult], bool]:
+        def read_one(report: ReportFile) -> tuple[list[TestResult], bool]:
             path = posixpath.normpath(paths.get(report.path.removesuffix(".xml"), ""))
             module = STANDARD.sub("", f"/{path}").strip("/")
             return read_junit(report.content, lambda case: _case(case, module, sources))
@@ -66,7 +66,7 @@ class Java(Tool):
         return join_reports(self.name, reports_below(ran.place, "junit"), read_one, ran.exit_code)
 
 
-def _case(case: Case, module: str, sources: Sources) -> TestResult:
+def _case(case: ReportedCase, module: str, sources: JavaSources) -> TestResult:
     name = f"{module}: {dotted(case)}" if module else dotted(case)
     file = sources.file_of(case.classname, module)
     return made(name, case.outcome, file, message=case.message)
@@ -110,7 +110,7 @@ class Gradle(Java):
         return added(shell, run, options, at if at < len(run.words) else None)
 
 
-class Console(Tool):
+class JunitConsole(Tool):
     """Results by class and method, as in `shop.CartTest#sums()`."""
 
     name = "console"
@@ -129,9 +129,9 @@ class Console(Tool):
 
     def read(self, ran: Ran, means: int) -> Results | None:
         """Read one file per JUnit engine, written when that engine has run its tests."""
-        sources = Sources(ran.paths, ran.cwd)
+        sources = JavaSources(ran.paths, ran.cwd)
 
-        def named(case: Case) -> TestResult:
+        def named(case: ReportedCase) -> TestResult:
             file = sources.file_of(case.classname)
             return made(dotted(case), case.outcome, file, message=case.message)
 
@@ -140,7 +140,7 @@ class Console(Tool):
         return join_junit("console", ours, named, ran.exit_code)
 
 
-class Sources:
+class JavaSources:
     """The sources of one tree by the names of their classes."""
 
     def __init__(self, paths: Collection[str], cwd: str) -> None:

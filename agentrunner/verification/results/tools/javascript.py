@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agentrunner.verification.results.commands import Run
-from agentrunner.verification.results.files import Report, reports
+from agentrunner.verification.results.files import ReportFile, reports
 from agentrunner.verification.results.model import (
     Command,
     Instrumented,
@@ -55,7 +55,7 @@ class JavaScript(Tool):
     def read(self, ran: Ran, means: int) -> Results | None:
         """Read the JSON, which has Jest's form."""
 
-        def read_one(report: Report) -> tuple[list[TestResult], bool]:
+        def read_one(report: ReportFile) -> tuple[list[TestResult], bool]:
             try:
                 content = json.loads(report.content.decode("utf-8", "replace"))
             except (ValueError, RecursionError):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from agentrunner.verification.results.commands import Run
-from agentrunner.verification.results.files import Report, reports
+from agentrunner.verification.results.files import ReportFile, reports
 from agentrunner.verification.results.lines import read_lines
 from agentrunner.verification.results.model import Ran, Results, TestResult
 from agentrunner.verification.results.names import below, made
@@ -42,7 +42,7 @@ class Mocha(JavaScript):
         return added(shell, run, ["--grep", title_pattern(names)])
 
 
-def _json(report: Report, started: str) -> tuple[list[TestResult], bool]:
+def _json(report: ReportFile, started: str) -> tuple[list[TestResult], bool]:
     found: list[TestResult] = []
     try:
         content = json.loads(report.content.decode("utf-8", "replace"))

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from agentrunner.verification.results.commands import Run
-from agentrunner.verification.results.files import Report, read_small, reports
-from agentrunner.verification.results.junit import Case, read_junit
+from agentrunner.verification.results.files import ReportFile, read_small, reports
+from agentrunner.verification.results.junit import ReportedCase, read_junit
 from agentrunner.verification.results.model import (
     Command,
     Instrumented,
@@ -56,7 +56,7 @@ class PHPUnit(Tool):
     def read(self, ran: Ran, means: int) -> Results | None:
         """Read the XML; PHPUnit writes it at its end, so after a crash there is none."""
 
-        def read_one(report: Report) -> tuple[list[TestResult], bool]:
+        def read_one(report: ReportFile) -> tuple[list[TestResult], bool]:
             where = read_small(ran.place, report.path.replace(".xml", ".cwd"))
             folder = below(where, ran.folder)
             return read_junit(report.content, lambda case: _case(case, folder, ran.folder))
@@ -75,7 +75,7 @@ class PHPUnit(Tool):
         return added(shell, run, ["--filter", f"/^({'|'.join(methods)})$/"])
 
 
-def _case(case: Case, folder: str, started: str) -> TestResult:
+def _case(case: ReportedCase, folder: str, started: str) -> TestResult:
     where = f"{case.classname}::" if case.classname else ""
     if case.suite and "::" in case.suite and not where:
         where = f"{case.suite.partition('::')[0]}::"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import reports
-from agentrunner.verification.results.junit import Case
+from agentrunner.verification.results.junit import ReportedCase
 from agentrunner.verification.results.lines import read_lines
 from agentrunner.verification.results.model import (
     Command,
@@ -116,7 +116,7 @@ def _of_collection(test: TestResult) -> TestResult:
     return replace(test, unloaded=test.outcome == "error" and "::" not in test.name)
 
 
-def _case(case: Case) -> TestResult:
+def _case(case: ReportedCase) -> TestResult:
     """A result named as the plug-in would, as far as the XML allows."""
     outcome = case.outcome
     if outcome == "skipped" and case.kind == "pytest.xfail":

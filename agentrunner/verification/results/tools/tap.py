@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
-from agentrunner.verification.results.files import Report, reports_below
+from agentrunner.verification.results.files import ReportFile, reports_below
 from agentrunner.verification.results.model import (
     Command,
     Instrumented,
@@ -69,7 +69,7 @@ class Tap(Tool):
         return replaced_words(shell, run, given, " ".join(quoted(program) for program in programs))
 
 
-def _kept(report: Report) -> tuple[list[TestResult], bool]:
+def _kept(report: ReportFile) -> tuple[list[TestResult], bool]:
     stream = parse(report.content.decode("utf-8", "replace").splitlines(), report.path)
     if stream.complete and not report.cut:
         return [*stream.tests], True

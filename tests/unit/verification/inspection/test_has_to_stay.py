@@ -160,3 +160,25 @@ def test_a_file_that_is_emptied_has_not_stayed() -> None:
 def test_a_variable_of_a_function_need_not_stay(old: str, lost: bool) -> None:
     files, new = {"a.py": old}, {"a.py": "def known(words):\n    return words\n"}
     assert bool(gone_though_kept(both_trees(files, new), "`items` is kept sorted.")) is lost
+
+
+@pytest.mark.parametrize(
+    ("left", "gone"),
+    [
+        ("from pkg.text import slug\n", False),
+        ("from pkg.text import *\n", False),
+        ("# slug lives in pkg.text\n", True),
+        ("import warnings\n", True),
+        (None, True),
+    ],
+)
+@pytest.mark.parametrize("name", ["pkg.utils", "utils"])
+def test_a_module_that_has_to_stay_is_its_file(name: str, left: str | None, gone: bool) -> None:
+    slug = "def slug(text):\n    return text.lower()\n"
+    old = {"pkg/utils.py": slug, "pkg/report.py": "import pkg.utils\nfrom pkg import utils\n"}
+    new = {"pkg/text.py": slug, "pkg/report.py": "import pkg.text\nfrom pkg import text\n"}
+    if left is not None:
+        new["pkg/utils.py"] = left
+    asked = f"`{name}` becomes `text`. `{name}` stays as an alias."
+    expected = f"`{name}` is gone, and the requirements say: `{name}` stays as an alias"
+    assert gone_though_kept(both_trees(old, new), asked) == (expected if gone else "")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.results.tools.go import Sources
+from agentrunner.verification.results.tools.go import GoSources
 
 TREE = {
     "go.mod": b"module example.invalid/shop\n\ngo 1.19\n",
@@ -28,4 +28,4 @@ TREE = {
     ],
 )
 def test_a_test_is_found_in_its_package(package: str, test: str, file: str) -> None:
-    assert Sources(TREE, TREE.get).file_of(package, test) == file
+    assert GoSources(TREE, TREE.get).file_of(package, test) == file

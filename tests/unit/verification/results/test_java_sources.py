@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.results.tools.java import Sources
+from agentrunner.verification.results.tools.java import JavaSources
 
 TREE = [
     "core/src/test/java/shop/CartTest.java", "web/src/test/java/shop/CartTest.java",
@@ -24,4 +24,4 @@ TREE = [
     ],
 )
 def test_a_class_is_found_in_its_module(name: str, cwd: str, module: str, file: str) -> None:
-    assert Sources(TREE, cwd).file_of(name, module) == file
+    assert JavaSources(TREE, cwd).file_of(name, module) == file
