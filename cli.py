@@ -400,7 +400,8 @@ def _having(message: str, near: Sequence[str]) -> str:
     found = [name for name, command in _commands(group, "") if option in _options_of(command)]
     if len(found) == 1:
         return f"did you mean agentrunner {found[0]} {option}?"
-    return f"{option} is an option of {', '.join(found[:MOST_NAMED])}" if found else ""
+    more = " and others" * (len(found) > MOST_NAMED)
+    return f"{option} is an option of {', '.join(found[:MOST_NAMED])}{more}" if found else ""
 
 
 def _commands(group: Any, before: str) -> Iterator[tuple[str, Any]]:

@@ -44,7 +44,7 @@ __all__ = [
 
 @asynccontextmanager
 async def conversation(
-    repo: Path,
+    repo: Path | str,
     *,
     settings: Sequence[str] = (),
     policy: Path | None = None,
@@ -72,7 +72,7 @@ async def conversation(
         cwd=Path.cwd(),
         auto=True,
     )
-    refuse_inside(place, repo)
+    refuse_inside(place, Path(repo))
     spec = await aside(planning_spec, task, environ, place, policy)
     async with open_conversation(
         spec, _folder(repo, state_dir), place, environ, author=author
@@ -81,7 +81,7 @@ async def conversation(
 
 
 async def propose(
-    repo: Path,
+    repo: Path | str,
     text: str,
     *,
     settings: Sequence[str] = (),
@@ -106,7 +106,7 @@ async def propose(
 
 
 async def waiting_proposal(
-    repo: Path, proposal_id: str | None = None, *, state_dir: Path | str | None = None
+    repo: Path | str, proposal_id: str | None = None, *, state_dir: Path | str | None = None
 ) -> Proposal:
     """Return the proposal that was made last and waits, exactly as it was made.
 
@@ -125,7 +125,7 @@ async def waiting_proposal(
 
 
 async def apply_proposal(
-    repo: Path, proposal: Proposal, *, author: str = "", state_dir: Path | str | None = None
+    repo: Path | str, proposal: Proposal, *, author: str = "", state_dir: Path | str | None = None
 ) -> Plan:
     """Make a proposal part of the plan; raise PlanConflict where that changed meanwhile."""
     from agentrunner.plans.conversation import accept as accept_proposal
@@ -135,12 +135,12 @@ async def apply_proposal(
     return await aside(accept_proposal, store, proposal, at=stamp_now(), author=author)
 
 
-async def plan(repo: Path, *, state_dir: Path | str | None = None) -> Plan:
+async def plan(repo: Path | str, *, state_dir: Path | str | None = None) -> Plan:
     """Return the present plan of a repository."""
     return await aside(_store(repo, state_dir).load)
 
 
-def plan_status_sync(repo: Path, *, state_dir: Path | str | None = None) -> PlanStatus:
+def plan_status_sync(repo: Path | str, *, state_dir: Path | str | None = None) -> PlanStatus:
     """Return how the plan and each of its tasks stand, also while another process executes it."""
     from datetime import UTC, datetime
 
@@ -153,7 +153,7 @@ plan_status = in_thread(plan_status_sync)
 
 
 async def undo_plan(
-    repo: Path, *, author: str = "", force: bool = False, state_dir: Path | str | None = None
+    repo: Path | str, *, author: str = "", force: bool = False, state_dir: Path | str | None = None
 ) -> UndonePlan:
     """Undo the last change of the plan; return the plan before and after that, and the change.
 
@@ -166,7 +166,7 @@ async def undo_plan(
 
 
 def plan_instructions(
-    repo: Path,
+    repo: Path | str,
     how: Options | None = None,
     *,
     parallel: int | None = None,
@@ -194,7 +194,7 @@ def plan_instructions(
     from agentrunner.plans.execution.plan_settings import load_settings
     from agentrunner.plans.execution.task_spec import kinds_of
 
-    how = how or options()
+    how, repo = how or options(), Path(repo)
     shared = load_settings(_folder(repo, how.state_dir), Path.cwd())
     kinds = partial(kinds_of, repo=repo, environ=how.environ)
     shared = shared.with_given(named, setup, list(settings), Path.cwd(), kinds)
@@ -242,7 +242,7 @@ async def execute_plan(
 
 
 async def run_plan(
-    repo: Path,
+    repo: Path | str,
     how: Options | None = None,
     *,
     parallel: int | None = None,
@@ -262,14 +262,14 @@ async def run_plan(
     how = how or options()
     given: dict[str, Any] = {"parallel": parallel, "only": only, "settings": settings}
     given |= {"in_place": in_place, "include_uncommitted": include_uncommitted}
-    order = await aside(plan_instructions, repo.resolve(), how, **given, **more)
+    order = await aside(plan_instructions, Path(repo).resolve(), how, **given, **more)
     await aside(check_plan, order)
     await aside(save_settings, order.folder, order.settings)
     return await execute_plan(order, how.on_event)
 
 
 def answer_plan_sync(
-    repo: Path, question: int | str, text: str, *, state_dir: Path | str | None = None
+    repo: Path | str, question: int | str, text: str, *, state_dir: Path | str | None = None
 ) -> OpenQuestion:
     """Answer a question of the plan, and return it; the process that executes the plan continues by
     itself.
@@ -291,20 +291,20 @@ def answer_plan_sync(
     check_message(text)
     found = asked_by(store, str(question))
     if found.task_id == BUDGET:
-        raise_budget(folder, store.load(), text, repo=repo, state_dir=place, environ=environ)
+        raise_budget(folder, store.load(), text, repo=Path(repo), state_dir=place, environ=environ)
     return store.answer(found.id, text, stamp_now())
 
 
 answer_plan = in_thread(answer_plan_sync)
 
 
-def _folder(repo: Path, state_dir: Path | str | None) -> PlanFolder:
+def _folder(repo: Path | str, state_dir: Path | str | None) -> PlanFolder:
     from agentrunner.storage.plan_folder import plan_folder
 
-    return plan_folder(state_folder(state_dir), repo.resolve())
+    return plan_folder(state_folder(state_dir), Path(repo).resolve())
 
 
-def _store(repo: Path, state_dir: Path | str | None) -> PlanStore:
+def _store(repo: Path | str, state_dir: Path | str | None) -> PlanStore:
     from agentrunner.plans.store import PlanStore
 
     return PlanStore(_folder(repo, state_dir).plan)

@@ -64,8 +64,8 @@ def read_task(
     it.
 
     `settings` are texts like "runner.meta.max_loops=3"; `named` are the options of the command line
-    by their names: repo, test, meta, worker, model, sandbox, max_loops, approve, strict. Raises
-    UsageError with the place of what is wrong. Blocks.
+    by their names: repo, test, meta, worker, model, planner_model, sandbox, max_loops, approve,
+    strict. Raises UsageError with the place of what is wrong. Blocks.
     """
     if (file is None) == (goal is None):
         raise UsageError("Give either a file or a goal.")
@@ -191,7 +191,9 @@ async def _remembered(result: Result, how: Options) -> Result:
 # -- looking at runs ------------------------------------------------------------------------------
 
 
-async def runs(repo: Path | None = None, *, state_dir: Path | str | None = None) -> list[RunEntry]:
+async def runs(
+    repo: Path | str | None = None, *, state_dir: Path | str | None = None
+) -> list[RunEntry]:
     """Return the runs of a repository, or of all, the newest first.
 
     The end of a run that was killed before it recorded that itself is recorded.
@@ -203,12 +205,12 @@ async def runs(repo: Path | None = None, *, state_dir: Path | str | None = None)
 
 
 def listed_runs_sync(
-    repo: Path | None = None, *, state_dir: Path | str | None = None
+    repo: Path | str | None = None, *, state_dir: Path | str | None = None
 ) -> list[ListedRun]:
     """Return the same as `runs` with what else a list shows, as rounds. Blocks."""
     from agentrunner.engine.listing import listed_runs
 
-    return listed_runs(state_folder(state_dir), repo)
+    return listed_runs(state_folder(state_dir), None if repo is None else Path(repo))
 
 
 def look_sync(run_id: str, *, state_dir: Path | str | None = None) -> Result:

@@ -206,6 +206,8 @@ class Console:
         """Whether this command has begun to ask a planner or a worker."""
         self.state: str | None = None
         self._seq = 0
+        self._asks = False
+        """Whether the latest event was a question, or why its answer was not taken."""
         self._result: Event | None = None
         self._status = ""
         self._progress = sys.stdout if output.log_on_stdout else sys.stderr
@@ -242,6 +244,11 @@ class Console:
         self._record(event)
         if self._view:
             self.write(self._view.feed(event, time.monotonic()))
+        elif self._asks and event.get("event") == "warning":
+            tell(flat(str(event.get("message"))), sys.stderr)  # why what was typed was not taken
+        self._asks = event.get("event") == "question" or (
+            self._asks and event.get("event") == "warning"
+        )
         if event.get("event") == "question" and not silently:
             self._ring(f"needs you: {event.get('text')}")
             self._send("needs_you", event.get("text"), question=event.get("id"))

@@ -377,10 +377,13 @@ def _may_delete(run_ids: Sequence[str], repos: Mapping[str, str]) -> bool:
     """List the runs, each with its repository, and ask whether they may go."""
     from agentrunner.commands.command_line import is_yes
     from agentrunner.commands.question_prompt import ask_line
-    from agentrunner.screens.layout import count, flat
+    from agentrunner.screens.layout import cell, count, flat
+    from agentrunner.text.terminal import cell_width
 
+    widest = max(map(cell_width, run_ids), default=0)
     for run_id in run_ids:
-        tell(f"  {flat(run_id)}  {flat(repos.get(run_id, ''))}".rstrip(), sys.stderr)
+        row = f"  {cell(flat(run_id), widest)}  {flat(repos.get(run_id, ''))}"
+        show(row.rstrip(), sys.stderr)
     return is_yes(ask_line(f"Delete {count(len(run_ids), 'run')} for good? [y/N] "))
 
 

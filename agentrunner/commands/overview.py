@@ -21,14 +21,20 @@ def overview() -> int:
 
     state = environment.state_dir()
     aside = runs_aside(state, here())
-    found = [row for row in api.listed_runs_sync(here()) if row.run_id not in aside]
+    listed = api.listed_runs_sync(here())
+    found = [row for row in listed if row.run_id not in aside]
     width, paint = width_of(sys.stdout), paint_for(sys.stdout)
     now = datetime.now().astimezone()
     plan, asked, by_run = _plan_facts(state, here())
     rows = [{**asdict(row), "question": by_run.get(row.run_id)} for row in found]
     shown = {row["question"] for row in rows}
     others = [(number, text) for number, text in asked if number not in shown]
-    show(overview_screen(rows, now, plan=plan, asked=others, width=width, paint=paint))
+    left_out = len(listed) - len(found)
+    show(
+        overview_screen(
+            rows, now, plan=plan, asked=others, width=width, paint=paint, left_out=left_out
+        )
+    )
     return 0
 
 

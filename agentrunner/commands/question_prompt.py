@@ -22,7 +22,7 @@ from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.errors.command_line import NoEditor
 from agentrunner.results import InboxItem, Result
 from agentrunner.screens.approval import verbatim
-from agentrunner.screens.layout import flat, wrap
+from agentrunner.screens.layout import breakable, flat, wrap
 from agentrunner.screens.paused import (
     QUESTION_PROMPT,
     QUESTION_PROMPT_OF_CUT,
@@ -350,7 +350,7 @@ def at_words(prompt: str, stream: TextIO) -> str:
     """Return a prompt that breaks at words, with room for a letter behind it."""
     columns = columns_of(stream)
     if not columns:
-        return prompt
+        return breakable(prompt)
     lines = prompt.split("\n")
     broken = [part for line in lines for part in wrap(line.rstrip(), columns - 4)]
     return "\n".join(broken) + " " * (len(prompt) - len(prompt.rstrip(" ")))

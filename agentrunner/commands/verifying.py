@@ -103,5 +103,8 @@ def _mutation(mutation: Any) -> list[str]:
             f" ({mutation.made} could be made)"
         )
     ]
-    lines += [f"           {one.path}:{one.line} {one.what}" for one in mutation.survivors[:10]]
+    lines += [
+        f"           {one.path}:{one.line}:{one.column} {one.what}"
+        for one in mutation.survivors[:10]
+    ]
     return lines

@@ -73,7 +73,11 @@ def key_of(override: str) -> str:
 
 
 def apply_options(tree: YamlTree, options: Mapping[str, Any], cwd: Path) -> None:
-    """Apply the named options of `run`; None and False are skipped. `repo` is relative to `cwd`."""
+    """Apply the named options of `run`; None and False are skipped. `repo` is relative to `cwd`.
+
+    Raises UsageError (`bad-option`) for one that has no such name.
+    """
+    check_names(options)
     if _choose_from_list(tree, options.get("worker")):
         options = {**options, "worker": None}
     if options.get("test") == NO_TEST:
@@ -88,6 +92,17 @@ def apply_options(tree: YamlTree, options: Mapping[str, Any], cwd: Path) -> None
         _put(tree, ("runner", "completion"), "strict", Place("--strict"))
     for moment in _moments(options.get("approve")):
         _put(tree, ("runner", "approve", moment), get_args(Moment)[1], Place("--approve"))
+
+
+def check_names(options: Iterable[str]) -> None:
+    """Raises UsageError (`bad-option`) for the name of an option that `run` does not have."""
+    known = (*_NAMED, "strict", "approve")
+    for name in options:
+        if name not in known:
+            raise BadOption(
+                f"There is no option `{name}`.",
+                remedy=suggestion(name, known) or f"known: {', '.join(known)}",
+            )
 
 
 def given_options(options: Mapping[str, Any]) -> dict[str, bool | str | list[str]]:

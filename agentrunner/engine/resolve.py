@@ -211,6 +211,19 @@ def _key_notices(member: Member, resolved: ResolvedRun) -> Iterator[str]:
         )
 
 
+def _planner_kinds(spec: TaskSpec) -> set[str]:
+    """Return the kinds of all who plan or judge, in any role."""
+    runner, profiles = spec.runner, spec.runner.profiles
+    judge = runner.assess.kind if runner.assess else None
+    roles = filter(None, (profiles.meta, profiles.plan, profiles.assess))
+    candidates = {one.kind for role in roles for one in role.candidates}
+    return {runner.meta.kind, judge or runner.meta.kind, *candidates}
+
+
+def _calls_model(kind: str) -> bool:
+    return planner_kind(kind).calls_model
+
+
 def _tape_notices(tape: Cassette, member: Member) -> list[str]:
     """Return what is recorded or replayed; raise UsageError where a worker would bypass that."""
     if tape.record is None and tape.replay is None:
@@ -223,8 +236,9 @@ def _tape_notices(tape: Cassette, member: Member) -> list[str]:
             path="--record" if tape.record else "--replay",
             remedy="--sandbox bwrap or --sandbox docker, with the network allowlist",
         )
-    if tape.record and not (worker.wire or planner_kind(member.spec.runner.meta.kind).calls_model):
-        return [f"Nothing is recorded in {tape.record}: neither planner nor worker asks a model."]
+    if not worker.wire and not any(map(_calls_model, _planner_kinds(member.spec))):
+        what = f"recorded in {tape.record}" if tape.record else f"replayed from {tape.replay}"
+        return [f"Nothing is {what}: neither planner nor worker asks a model."]
     if tape.record:
         return [f"Every exchange with a model is recorded in {tape.record}."]
     return [f"Replayed from {tape.replay}: no model is asked, and the cost is that of then."]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from urllib.request import getproxies, proxy_bypass
@@ -81,7 +82,8 @@ class LiveProvider:
         return headers
 
     def _why(self, error: Exception) -> str:
-        host = URL(self._base).host
+        url, reason = URL(self._base), ""
+        host = f"{url.host}:{url.explicit_port}" if url.explicit_port else url.host
         if isinstance(error, aiohttp.SocketTimeoutError | TimeoutError):
             connecting = isinstance(error, aiohttp.ConnectionTimeoutError)
             limit = f"{CONNECT_SEC:g} s to connect" if connecting else f"{SILENCE_SEC:g} s"
@@ -89,7 +91,11 @@ class LiveProvider:
         if isinstance(error, aiohttp.ClientHttpProxyError):
             # Its own message contains the proxy's address, and with it the password.
             return f"The proxy of this machine's network refuses {host}: {error.status}"
-        reason = " ".join(str(error).split()) or type(error).__name__
+        if isinstance(error, aiohttp.ClientConnectorError):
+            # Its own message has words about TLS for any address, and the same reason twice.
+            error = error.os_error
+            reason = os.strerror(error.errno) if error.errno else ""
+        reason = reason or " ".join(str(error).split()) or type(error).__name__
         return f"The model provider at {host} cannot be reached: {reason}"
 
 

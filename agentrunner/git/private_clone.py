@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -442,9 +443,17 @@ class CloneStore:
         if there and there not in allowed:
             raise BranchExists(
                 f"There is a branch {branch} already.",
-                remedy="name another branch",
+                remedy=f"git branch -m {branch} {self.free_branch(branch)}",
             )
         return there
+
+    def free_branch(self, branch: str) -> str:
+        """Return a name like `branch` that no branch of the user's has."""
+        user = users_git(self.user_git_dir(), self.git.binary)
+        options = ("--format=%(refname)", f"{BRANCHES}{branch}-*")
+        taken = user.run("for-each-ref", *options).decode("utf-8", "replace").split()
+        names = (f"{branch}-{number}" for number in itertools.count(2))
+        return next(name for name in names if f"{BRANCHES}{name}" not in taken)
 
     def user_git_dir(self) -> Path:
         """Return git's folder for the user's checkout; nothing is run."""

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
+from agentrunner.errors.repositories import BranchExists
 from agentrunner.git.ignore import IgnoreRules
 from agentrunner.git.private_clone import CloneStore
 from agentrunner.git.snapshots import Snapshots
@@ -97,7 +98,11 @@ def prepare(
     store = CloneStore(place.clone, repo)
     base = store.fetch()
     if branch:
-        store.check_branch(branch)
+        try:
+            store.check_branch(branch)
+        except BranchExists as error:
+            error.remedy = f"--worktree {store.free_branch(branch)}, or {error.remedy}"
+            raise
     store.check_out(place.work, base)
     theirs = Snapshots(place.root / "theirs", repo, note_dir)
     ours = Snapshots(place.root / "ours", place.work, note_dir)

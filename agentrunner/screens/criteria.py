@@ -78,11 +78,11 @@ def _settled_rank(criterion: CriterionResult) -> int:
 
 def _cell_texts(criterion: CriterionResult) -> tuple[str, str, str, str, str]:
     status = "open" if criterion.status == "unknown" else criterion.status
-    worth = criterion.grade if criterion.grade != "none" else criterion.evidence
-    evidence = "-" if worth == "none" else worth
+    judged = criterion.grade == "none" and criterion.evidence == "judged"
+    grade = "judged" if judged else "-" if criterion.grade == "none" else criterion.grade
     text = ("" if criterion.critical else "(optional) ") + criterion.description
     detail = criterion.detail or _words(criterion)
-    return flat(criterion.id), status, evidence, flat(text), flat(detail)
+    return flat(criterion.id), status, grade, flat(text), flat(detail)
 
 
 def _colour(criterion: CriterionResult, paint: Paint) -> Callable[[str], str]:

@@ -110,6 +110,19 @@ def headed(word: str, names: str, right: str, width: int) -> list[str]:
     return [spread(word, right, width), *wrap(names, width, "  ")]
 
 
+_NO_BREAK = "\u00a0"
+
+
+def unbroken(text: str) -> str:
+    """Return words that `wrap` leaves in one line, where they fit one."""
+    return text.replace(" ", _NO_BREAK)
+
+
+def breakable(text: str) -> str:
+    """Return the text of `unbroken` words as it is shown."""
+    return text.replace(_NO_BREAK, " ")
+
+
 def wrap(text: str, width: int, indent: str = "") -> list[str]:
     """Return sanitised lines of at most `width` cells, each after `indent`.
 
@@ -127,7 +140,7 @@ def wrap(text: str, width: int, indent: str = "") -> list[str]:
             else:
                 line += piece
         lines.append(line.rstrip())
-    return [f"{indent}{line}".rstrip() for line in lines]
+    return [breakable(f"{indent}{line}").rstrip() for line in lines]
 
 
 def _pieces(paragraph: str, room: int) -> Iterable[str]:

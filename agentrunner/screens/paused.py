@@ -15,6 +15,7 @@ from agentrunner.screens.layout import (
     flat,
     headed,
     hung,
+    unbroken,
     worked_and_waited,
     wrap,
 )
@@ -85,7 +86,8 @@ def letters(kind: str) -> dict[str, str]:
 
 def approval_prompt(kind: str) -> str:
     """Return the prompt that explains the letters."""
-    return "  ".join(f"[{letter}] {what}" for letter, what in letters(kind).items()) + " > "
+    items = (unbroken(f"[{letter}] {what}") for letter, what in letters(kind).items())
+    return "  ".join(items) + " > "
 
 
 def paused_screen(

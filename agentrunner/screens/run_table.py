@@ -211,15 +211,20 @@ def overview_screen(
     asked: Sequence[tuple[int, str]] = (),
     width: int = WIDTH,
     paint: Paint = PLAIN,
+    left_out: int = 0,
 ) -> str:
     """Show what needs a person, what runs and what has ended, with the next command for each.
 
     `plan` describes the state of this repository's plan, "" if there is none. A row with a
     `question` is of a task about which the plan asks that; `asked` are number and text of its other
-    open questions.
+    open questions. `left_out` runs are of plans that are not the current one.
     """
     if not rows and not plan:
-        return "\n".join(["No runs yet in this repository.", "", *_first_steps(width)])
+        nothing = "No runs yet in this repository."
+        if left_out:
+            runs = count(left_out, "run")
+            nothing = f"Nothing but {runs} of plans that were put away: agentrunner list"
+        return "\n".join([nothing, "", *_first_steps(width)])
     words = [(row, state_word(row)) for row in rows]
     groups = (
         ("Needs you", [row for row, word in words if word in _NEEDS_YOU or row.get("question")]),

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentrunner.screens.layout import count, duration
+from agentrunner.screens.layout import count, duration, unbroken
 from agentrunner.screens.red_tests import red_entry
 from agentrunner.state.lifecycle import REFUSED_COMPLETION
 from agentrunner.state.red_tests import MOST
@@ -367,7 +367,7 @@ def _checks_line(held: list[Event], round_number: int) -> StoryLine:
             fields["tests"] = _tests(event)
         else:
             word = "pass" if good else "FAIL" if event.get("outcome") in _RED else "?"
-            parts.append(f"{target} {word}")
+            parts.append(unbroken(f"{target} {word}"))
             fields[target] = word
         if not good and (why := event.get("detail") or event.get("finding")):
             more.append(f"{target}: {why}")

@@ -194,6 +194,8 @@ def test_what_cannot_be_is_refused_before_anything_is_there(
     with pytest.raises(UsageError) as refused:
         outside(project, branch=branch).start()
     assert refused.value.code == code
+    if code == "branch-exists":
+        assert refused.value.remedy == "--worktree main-2, or git branch -m main main-2"
     assert not (project.state_dir / "runs").exists()
     assert places(project) == []
 

@@ -158,15 +158,23 @@ async def test_a_plan_is_carried_out(tmp_path: Path) -> None:
     from agentrunner.plans.execution.plan_settings import save_settings
 
     save_settings(plan.folder, shared)
-    result = await api.run_plan(plan.project.repo, how)
-    stands = await api.plan_status(plan.project.repo, state_dir=plan.project.state_dir)
+    result = await api.run_plan(str(plan.project.repo), how)
+    stands = await api.plan_status(str(plan.project.repo), state_dir=plan.project.state_dir)
     assert [task.status for task in stands.tasks.values()] == ["COMPLETE"] * 2
     assert result.exit_code == 0 and set(result.tasks.values()) == {"COMPLETE"}
     assert heard[0] == "plan_started" and heard[-1] == "plan_result"
-    known = await api.plan(plan.project.repo, state_dir=plan.project.state_dir)
+    known = await api.plan(str(plan.project.repo), state_dir=plan.project.state_dir)
     assert len(known.tasks) == 2
 
 
 def test_a_task_is_read_from_one_source() -> None:
     with pytest.raises(UsageError, match="either a file or a goal"):
         api.read_task()
+
+
+def test_an_option_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="There is no option `tset`") as refused:
+        api.read_task(goal="Add.", repo=tmp_path, tset="true")
+    assert refused.value.remedy == "did you mean test?"
+    with pytest.raises(UsageError, match="There is no option `wroker`"):
+        api.plan_instructions(str(tmp_path), wroker="mock")

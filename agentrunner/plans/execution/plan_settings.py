@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentrunner.config.agents import OF_ONE_KIND, is_other_kind
-from agentrunner.config.layers import KINDS, key_of, kind_named, option_name
+from agentrunner.config.layers import KINDS, check_names, key_of, kind_named, option_name
 from agentrunner.errors.plans import BadCommitAuthor, PlanDamaged
 from agentrunner.git.identity import identity_of
 from agentrunner.git.private_clone import CloneStore, Identity
@@ -53,8 +53,10 @@ class PlanSettings(BaseModel):
         """Return these settings, overridden by newly given ones.
 
         What was kept for another kind of planner or worker is left out. `kinds` returns the kinds
-        that a task with the kept settings has, by section, for those that no option names.
+        that a task with the kept settings has, by section, for those that no option names. Raises
+        UsageError (`bad-option`) for an option that `run` does not have.
         """
+        check_names(options)
         given = {name: value for name, value in options.items() if value is not None}
         if not (given or setup or overrides):
             return self

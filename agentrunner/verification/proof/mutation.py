@@ -32,6 +32,7 @@ class Survivor(Struct, frozen=True):
 
     path: str
     line: int
+    column: int
     what: str
 
 
@@ -96,7 +97,8 @@ async def try_mutants(
             break
         tried += 1
         killed += noticed
-        survivors += [] if noticed else [Survivor(path, mutant.line, mutant.description)]
+        if not noticed:
+            survivors.append(Survivor(path, mutant.line, mutant.column, mutant.description))
     why = NO_TIME if runs.cut or asked else NOT_GREEN
     return Mutation(len(made), tried, killed, survivors, "" if tried else why)
 

@@ -62,6 +62,8 @@ class Mutant(Struct, frozen=True):
     source: bytes
     line: int
     """The changed line, counted from 1."""
+    column: int
+    """Where the change begins in it, in characters counted from 1."""
     description: str
     """What is there now and what was there before, for messages."""
 
@@ -90,8 +92,13 @@ def mutants(before: bytes | None, after: bytes, language: str, most: int) -> lis
         changed = applied(after, edits)
         if changed not in seen and still_parses(parsed, changed):
             seen.add(changed)
-            found.append(Mutant(changed, line, f"line {line}: {description}"))
+            found.append(Mutant(changed, line, _column(after, edits), description))
     return found
+
+
+def _column(source: bytes, edits: list[Edit]) -> int:
+    at = min(edit.start for edit in edits)
+    return len(source[source.rfind(b"\n", 0, at) + 1 : at].decode(errors="replace")) + 1
 
 
 def _spread(by_line: dict[int, list[_Change]], most: int) -> Iterator[tuple[int, str, list[Edit]]]:

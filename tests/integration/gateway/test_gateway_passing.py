@@ -343,7 +343,8 @@ async def test_a_provider_that_is_not_there_is_a_bad_gateway(
     assert said["type"] == "error" and "cannot be reached" in said["error"]["message"]
     call = _only(tmp_path)
     assert (call.error, call.status) == ("network", 502)
-    assert call.detail.startswith("The model provider at 127.0.0.1 cannot be reached")
+    address = f"127.0.0.1:{unused_tcp_port}"
+    assert call.detail == f"The model provider at {address} cannot be reached: Connection refused"
 
 
 async def test_a_reply_that_breaks_off_breaks_off_in_the_box_too(ask: Ask, tmp_path: Path) -> None:

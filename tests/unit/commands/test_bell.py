@@ -115,6 +115,19 @@ def test_a_run_that_pauses_has_rung_and_a_mistake_does_not_ring(
     assert "\a" not in seen()
 
 
+def test_why_an_answer_is_not_taken_is_said_where_no_progress_is(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    console = Console(Output(quiet=True))
+    refused = {"event": "warning", "code": "wrong-answer", "message": "'q' raises no limit."}
+    console.on_event(STARTED)
+    console.on_event(refused)
+    assert capsys.readouterr().err == ""
+    console.on_event(ASKS)
+    console.on_event(refused)
+    assert capsys.readouterr().err == "'q' raises no limit.\n"
+
+
 def test_a_plan_rings_when_it_asks_and_when_it_ends(
     listen: Callable[[], Callable[[], str]],
 ) -> None:

@@ -172,7 +172,7 @@ def test_gc_asks_in_a_terminal(
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))
     assert runs("gc", "--older-than", "0", "--max-size", "1g", *options) == 0
     assert ("3 runs deleted." in runs.out) is deleted
-    assert (f"old-1111  {runs.repo}" in runs.err) is (not options)
+    assert (f"  old-1111   {runs.repo}\n" in runs.err) is (not options)
     runs("list", "--json")
     assert len(runs.lines) == (2 if deleted else 5)
 

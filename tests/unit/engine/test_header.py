@@ -12,6 +12,7 @@ from agentrunner.engine.attempts import first_state
 from agentrunner.engine.header import header_of, news_of_sight, reach_of_all
 from agentrunner.engine.resolve import resolve
 from agentrunner.execution.deps import Clock
+from agentrunner.launching.route import Cassette
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.workers.member import make_members
 from tests.kit.project import Project
@@ -154,3 +155,20 @@ def test_the_limits_are_those_of_the_task_with_the_silence_that_ends_a_worker(
         "max_loops": 2, "rounds_at_most": 3, "run_time_sec": 300, "idle_timeout_sec": 90,
         "wall_sec": 3600, "meta_calls": None, "worker_runs": None, "tokens": None, "usd": None,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("way", "judge", "told"),
+    [("record", {}, True), ("replay", {}, True), ("record", {"kind": "openai-chat"}, False)],
+)
+def test_a_recording_of_a_run_that_asks_no_model_is_said_to_be_none(
+    way: str, judge: dict[str, str], told: bool, tmp_path: Path
+) -> None:
+    runner = {"worker": {"kind": "mock", "command": None}, "meta": {"kind": "checklist"}}
+    spec = Project.make(tmp_path).spec(runner={**runner, "assess": judge})
+    file = tmp_path / "tape"
+    tape = Cassette(record=file) if way == "record" else Cassette(replay=file)
+    notices = resolve(spec, KEY, tape).notices
+    done = {"record": "recorded in", "replay": "replayed from"}[way]
+    nothing = f"Nothing is {done} {file}: neither planner nor worker asks a model."
+    assert (nothing in notices) is told

@@ -48,6 +48,11 @@ def test_wrap_measures_cells_and_breaks_words_only_where_it_must() -> None:
     assert layout.wrap("one two three", 11) == ["one two", "three"]
 
 
+def test_words_that_belong_together_stay_in_one_line() -> None:
+    text = "   ".join(layout.unbroken(f"AC-{number} FAIL") for number in (1, 2, 3))
+    assert layout.wrap(text, 26) == ["AC-1 FAIL   AC-2 FAIL", "AC-3 FAIL"]
+
+
 def test_wrap_keeps_lines_and_their_indentation() -> None:
     assert layout.wrap("a\n  b\n\nc", 40) == ["a", "  b", "", "c"]
 

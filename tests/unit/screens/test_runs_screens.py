@@ -82,6 +82,11 @@ def test_where_nothing_was_done_the_first_steps_are_shown(golden: Golden) -> Non
     golden("screens/overview-none.txt", overview_screen([], NOW) + "\n")
 
 
+def test_where_only_plans_that_were_put_away_have_runs_none_is_denied() -> None:
+    first = overview_screen([], NOW, left_out=7).split("\n")[0]
+    assert first == "Nothing but 7 runs of plans that were put away: agentrunner list"
+
+
 def test_the_overview_is_harmless() -> None:
     hostile = [{**ROWS[0], "run_id": EVIL, "title": EVIL}]
     screen = overview_screen(hostile, NOW, plan=EVIL)

@@ -165,3 +165,9 @@ def test_a_source_that_may_hide_code_has_no_tree(language: str, source: bytes) -
 )
 def test_a_source_in_its_own_encoding_has_one(language: str, source: bytes) -> None:
     assert parse(source, language) is not None
+
+
+def test_two_mutants_of_one_line_are_told_apart_by_their_columns() -> None:
+    source = "def shown(cents):\n    return f'é', cents // 100, cents % 100\n".encode()
+    made = [one for one in mutants(None, source, "python", 50) if one.description == "100 is 101"]
+    assert [(one.line, one.column) for one in made] == [(2, 27), (2, 40)]
