@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +15,10 @@ from agentrunner import api
 from agentrunner.errors import UsageError
 from agentrunner.events import CheckRun, RunEnded, RunStarted
 from agentrunner.storage.index import RunIndex
+from examples.__main__ import PAGE, examples, make_repository
 from tests.kit.plan_project import PlanProject, Work
 from tests.kit.warm import warm_run
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "python-api.md"
-EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
 SAYS = [
     ["COMPLETE proven ['calc.py']"],
     ["test passed", "+    return a + b", "['calc.py']"],
@@ -38,14 +36,8 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with a red test, and a state folder of its own."""
     monkeypatch.setenv("AGENTRUNNER_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
-    repo = tmp_path / "shop"
-    repo.mkdir()
-    (repo / "calc.py").write_text("def add(a, b):\n    return a - b\n")
-    (repo / "test_calc.py").write_text(
-        "import unittest\nfrom calc import add\n\n\nclass T(unittest.TestCase):\n"
-        "    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n"
-    )
-    return repo
+    make_repository(tmp_path / "shop")
+    return tmp_path / "shop"
 
 
 def task(shop: Path, **named: Any) -> api.TaskSpec:
@@ -60,8 +52,8 @@ def task(shop: Path, **named: Any) -> api.TaskSpec:
 
 
 def test_the_examples_of_the_page_say_what_it_says(shop: Path, tmp_path: Path) -> None:
-    assert len(EXAMPLES) == len(SAYS)
-    for code, lines in zip(EXAMPLES, SAYS, strict=True):
+    assert PAGE.read_text("utf-8").count("```python") == len(examples())
+    for (_, code), lines in zip(examples(), SAYS, strict=True):
         ran = warm_run([sys.executable, "-c", code], cwd=tmp_path, env={**os.environ})
         assert ran.returncode == 0, ran.stderr
         for line in lines:
