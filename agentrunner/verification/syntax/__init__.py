@@ -22,5 +22,5 @@ asserts, assertions   what tests assert; `native_asserts`, `script_asserts` by l
 code_equality         sources that say the same; `change_beside` what was left alone, by
                       `plain_code`
 words, stated_names   names of code in a sentence, and those that it wants to have
-silenced_warnings     code that tells tools to say nothing
+silenced_warnings     code that tells tools to say nothing; `lost_types` keep them from looking
 """
