@@ -25,6 +25,7 @@ KEY = lazy_regex(r"\s*[\"']?([A-Za-z][\w.-]*)[\"']?\s*[=:]")
 CODE = lazy_regex(r"\b(?=\w*\d)(?=\w*[A-Za-z])\w{3,}\b")
 """What a tool calls one of its rules: F401, py311."""
 SECTION = lazy_regex(r"\s*(?:\[.*\]\s*|[{}]?\s*)")
+BESIDE = "it says more than what was asked for"
 MOST_LINES = 2_000
 
 
@@ -33,34 +34,41 @@ async def find_unasked_settings(exam: Examination, case: Case, asked: str) -> Fi
 
     Raises what running in rooms raises.
     """
-    world = exam.world
-    if world.kept == world.new:
-        return None
     tree, changes = await asyncio.to_thread(_with_old_settings, exam, case, asked)
     if not changes:
         return None
     ran = await exam.run(case.target, tree)
     if ran.passed:
         return None
-    again = reports(await exam.run(case.target, world.old)) & reports(ran)
+    again = reports(await exam.run(case.target, exam.world.old)) & reports(ran)
     if not again:
         return None
     return tests_changed(case.target, changes, min(again)[:200], cut=False, lines="")
 
 
 def _with_old_settings(exam: Examination, case: Case, asked: str) -> tuple[str, list[InputChange]]:
-    """The new tree with the inputs as they were, but for settings that were asked for. Blocks."""
+    """The new tree with the inputs as they were, but for settings that were asked for. Blocks.
+
+    Also of a file that was asked for other settings are as they were.
+    """
     world = exam.world
     inputs = [exam.differential.inputs(tree, [case.target]) for tree in (world.old, world.new)]
+    permitted = exam.differential.permitted(world.allowed) & world.old_paths
     made: dict[str, bytes] = {}
     changes = []
-    for one in world.changes:
+    for one in [
+        *(one for one in world.changes if not one.understood),
+        *(InputChange(path, BESIDE, "modified") for path in sorted(permitted)),
+    ]:
         before, after = world.was(one.path) or b"", world.now(one.path)
         found = next(filter(None, (some.input_at(one.path) for some in inputs)), None)
-        if one.understood or found is None or found.kind != "config" or after == before:
+        if found is None or found.kind != "config" or after == before:
+            continue
+        if after is None and one.path in permitted:
             continue
         kept = _with_settings_of(before, after or b"", asked)
-        if kept is not None and kept != before:
+        stands = after if one.path in permitted else before
+        if kept is not None and kept != stands:
             made[one.path] = kept
         if kept != after:
             changes.append(one)
