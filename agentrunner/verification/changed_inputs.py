@@ -301,10 +301,21 @@ class ChangedInputs(Struct):
         return [path for path in data if path in there and inputs.input_at(path)]
 
     def changed_beside(self, world: SnapshotTrees, target: Target) -> list[str]:
-        """Changed code that only tests use, where the task names other code as the work."""
-        beside = self.inputs(world.old, [target]).beside
-        changed = [path for path in world.product if path in beside]
-        return sorted(set(changed) - set(world.allowed) - self._settled)
+        """Changed code that only tests use, where the task names other code as the work.
+
+        So are files that may be tests, unless the task names them.
+        """
+        inputs = self.inputs(world.old, [target])
+        changed = {path for path in world.product if path in inputs.beside}
+        if unsure := {path for path in world.product if inputs.is_unsure(path)} - changed:
+            code = (path for path in world.old_paths - unsure if family_of(path))
+            named = {path for path in (*code, *unsure) if self._is_named(path)}
+            if any(inputs.input_at(path) is None for path in named - unsure):
+                changed |= unsure - named
+        return sorted(changed - set(world.allowed) - self._settled)
+
+    def _is_named(self, path: str) -> bool:
+        return has_word(posixpath.basename(path), self.spec.wanted)
 
     def unsure(self) -> tuple[str, ...]:
         """Changed paths of the latest `changes` that are taken as product but may decide."""

@@ -121,6 +121,8 @@ def judge_changes(
         if doubt := inputs.is_unsure(path):
             unsure.append((path, doubt.why))
         entry = inputs.input_at(path)
+        if entry is None and kind == "modified" and read_before(path) == read_after(path):
+            entry = doubt  # its text is no work where it may only be run no more
         if entry is None or _is_beside(entry, kind, path, read_before, read_after):
             continue
         around = Surrounding(path, inputs, entry, lambda one: one in after_paths, takes_place)
