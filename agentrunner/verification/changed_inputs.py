@@ -23,7 +23,12 @@ from agentrunner.verification.inputs.prd_checks import wanted_gone
 from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.inputs.shell import steps_of
 from agentrunner.verification.inputs.steering_files import matches
-from agentrunner.verification.inputs.wanted_changes import asked_in, data_asked_in, wanted_new
+from agentrunner.verification.inputs.wanted_changes import (
+    asked_in,
+    data_asked_in,
+    only_gets_more,
+    wanted_new,
+)
 from agentrunner.verification.inputs.wanted_moves import moved_in
 from agentrunner.verification.inputs.wanted_tests import asks_to_add
 from agentrunner.verification.linked_inputs import with_links
@@ -36,6 +41,7 @@ from agentrunner.verification.removed_tests import (
 )
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import PARAMETERS, own_name, parts_of
+from agentrunner.verification.rewritten_data import has_all_of
 from agentrunner.verification.syntax.definitions import definitions
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import regions_of_tests
@@ -141,6 +147,7 @@ class ChangedInputs(Struct):
         self._adapted = frozenset(self._changed_while_moving())
         asked = self._asked(total.all, self._freeable_data())
         permitted = (asked | (total.deleted & self._gone_by_checks())) - self._adapted
+        permitted -= self._altered_where_more_was_asked_for(permitted)
         as_they_are = permitted.union(allowed)
         follow_ups = FollowUps(self.spec.wanted, self._judged.changes, was, now, total)
         self.freed_by_kind = frozenset(follow_ups.expected_data() - permitted)
@@ -227,6 +234,19 @@ class ChangedInputs(Struct):
         found = {path for path in paths if matches(path, may) or asked_in(text, path, paths)}
         return found | {path for path in data if data_asked_in(text, path, paths)}
 
+    def _altered_where_more_was_asked_for(self, permitted: Collection[str]) -> set[str]:
+        """Data into which the PRD wants more put, and which says something else besides."""
+        text, paths = self.spec.wanted, self._total.all
+        return {
+            one.path
+            for one in self._judged.changes
+            if one.path in permitted
+            and one.input.kind == "fixture"
+            and not matches(one.path, self._may_change)
+            and only_gets_more(text, one.path, paths)
+            and not has_all_of(self._was(one.path) or b"", self._now(one.path) or b"")
+        }
+
     def _changed_while_moving(self) -> set[str]:
         """Old and new paths of inputs that were only to be moved, but whose text differs now.
 
@@ -281,10 +301,21 @@ class ChangedInputs(Struct):
         return [path for path in data if path in there and inputs.input_at(path)]
 
     def changed_beside(self, world: SnapshotTrees, target: Target) -> list[str]:
-        """Changed code that only tests use, where the task names other code as the work."""
-        beside = self.inputs(world.old, [target]).beside
-        changed = [path for path in world.product if path in beside]
-        return sorted(set(changed) - set(world.allowed) - self._settled)
+        """Changed code that only tests use, where the task names other code as the work.
+
+        So are files that may be tests, unless the task names them.
+        """
+        inputs = self.inputs(world.old, [target])
+        changed = {path for path in world.product if path in inputs.beside}
+        if unsure := {path for path in world.product if inputs.is_unsure(path)} - changed:
+            code = (path for path in world.old_paths - unsure if family_of(path))
+            named = {path for path in (*code, *unsure) if self._is_named(path)}
+            if any(inputs.input_at(path) is None for path in named - unsure):
+                changed |= unsure - named
+        return sorted(changed - set(world.allowed) - self._settled)
+
+    def _is_named(self, path: str) -> bool:
+        return has_word(posixpath.basename(path), self.spec.wanted)
 
     def unsure(self) -> tuple[str, ...]:
         """Changed paths of the latest `changes` that are taken as product but may decide."""

@@ -7,9 +7,11 @@ is not the work.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from itertools import combinations
+from typing import Any
 
 from agentrunner.text.lazy_regex import lazy_regex
 
@@ -19,6 +21,28 @@ MOST_CHANGES = 16
 MOST_LINES = 5_000
 MOST_KINDS = 4
 """Up to so many kinds of changes every set of them is tried: ten sets beside the single kinds."""
+
+
+def has_all_of(before: bytes, after: bytes) -> bool:
+    """Whether all that a file of data said is there still, in its order; JSON in any layout."""
+    try:
+        return _holds(json.loads(before), json.loads(after))
+    except (ValueError, RecursionError):
+        old, new = ([line.strip() for line in text.splitlines()] for text in (before, after))
+        return _in_order([line for line in old if line], new)
+
+
+def _holds(before: Any, after: Any) -> bool:
+    if isinstance(before, dict) and isinstance(after, dict):
+        return all(key in after and _holds(before[key], after[key]) for key in before)
+    if isinstance(before, list) and isinstance(after, list):
+        return _in_order(before, after)
+    return bool(before == after)
+
+
+def _in_order(before: list[Any], after: list[Any]) -> bool:
+    rest = iter(after)
+    return all(any(one == other for other in rest) for one in before)
 
 
 def single_changes(before: str, after: str) -> list[str]:

@@ -16,6 +16,7 @@ from agentrunner.verification.inputs.kept_tests import NEW_TESTS, keep_region, k
 from agentrunner.verification.inputs.model import Input, Inputs
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.change_beside import is_beside
+from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, offered_in_c
 from agentrunner.verification.syntax.languages import language_of
 
 HOW: Sequence[tuple[re.Pattern[str], Keep]] = [
@@ -104,14 +105,27 @@ def judge_changes(
         else "modified" if path in after_paths else "deleted"
         for path in changed
     }  # fmt: skip
+
+    def takes_place(path: str) -> bool:
+        """A program takes a function from its own sources before it looks into a library."""
+        names = offered_in_c(read_after(path) or b"")
+        others = (one for one in after_paths if one in before_paths and one.endswith(ENDINGS))
+        return bool(names) and any(
+            not names.isdisjoint(offered_in_c(read_after(one) or b""))
+            for one in others
+            if one != path and inputs.input_at(one) is None
+        )
+
     for path in sorted(kinds, key=lambda one: (get_args(ChangeKind).index(kinds[one]), one)):
         kind = kinds[path]
         if doubt := inputs.is_unsure(path):
             unsure.append((path, doubt.why))
         entry = inputs.input_at(path)
+        if entry is None and kind == "modified" and read_before(path) == read_after(path):
+            entry = doubt  # its text is no work where it may only be run no more
         if entry is None or _is_beside(entry, kind, path, read_before, read_after):
             continue
-        around = Surrounding(path, inputs, entry, lambda one: one in after_paths)
+        around = Surrounding(path, inputs, entry, lambda one: one in after_paths, takes_place)
         found.append(_judged(around, kind, read_before, read_after, before_paths))
     return ProofChanges(_vendored_together(found), unsure)
 

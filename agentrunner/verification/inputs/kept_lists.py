@@ -87,5 +87,6 @@ def _is_source(word: str, around: Surrounding) -> bool:
         stem = OBJECT.sub("", path)
         places = [stem, join(folder, f"src/{OBJECT.sub('', word).rpartition('/')[2]}")]
         places.append(join(folder, re.sub(r"^(build|obj|out)/", "src/", OBJECT.sub("", word))))
-        return any(around.is_product(place + end) for place in places for end in SOURCES)
-    return bool(family_of(word)) and around.is_product(path)
+        found = [place + end for place in places for end in SOURCES]
+        return any(around.is_product(one) and not around.takes_place(one) for one in found)
+    return bool(family_of(word)) and around.is_product(path) and not around.takes_place(path)

@@ -32,6 +32,8 @@ class Surrounding(Struct, frozen=True):
     entry: Input
     exists: Callable[[str], bool]
     """Whether a path is in the tree after the run."""
+    takes_place: Callable[[str], bool]
+    """Whether a source defines functions that another one, which stood before, defines as well."""
 
     def is_product(self, path: str) -> bool:
         """Whether a path exists after the run and is not an input of the proof."""

@@ -133,6 +133,13 @@ def words_of_tools(
     return found
 
 
+def named_modules(lines: Collection[str], tool: str) -> set[str]:
+    """The module or class of a test tool, where these lines name it: `module Minitest`."""
+    plain = (QUOTED.sub("", line) for line in lines)
+    words = {word for line in plain for word in WORD.findall(line)}
+    return {word for word in words if word[0].isupper() and word.lower() == tool}
+
+
 def _is_everywhere(name: str, lines: Collection[str]) -> bool:
     """Whether a name, or what these lines make it, is there in every file.
 

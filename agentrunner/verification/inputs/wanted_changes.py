@@ -191,6 +191,18 @@ def data_asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool
     return any(_is_to_change(text, tokens, index) for index in mine)
 
 
+def only_gets_more(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
+    """Whether the PRD wants something put into a file, and nothing in it changed."""
+    text = prd_text[:MOST]
+    tokens = list(TOKEN.finditer(text))
+    mine = [index for index, one in enumerate(tokens) if names_path(one[0], path, paths)]
+    return (
+        any(_is_put_into(text, tokens[index]) for index in mine[:MOST_NAMED])
+        and not any(_becomes_another(text, tokens, index) for index in mine[:MOST_NAMED])
+        and not asked_in(prd_text, path, paths)
+    )
+
+
 def wanted_new(prd_text: str, path: str) -> bool:
     """Whether the PRD asks by name for a file to be added; naming it in checks alone is not enough.
 
@@ -218,9 +230,18 @@ def named_new(prd_text: str) -> list[str]:
 
 def _is_to_change(text: str, tokens: list[re.Match[str]], index: int) -> bool:
     """Whether a sentence says that a path, alone or in a list of paths, is to change."""
+    return _is_put_into(text, tokens[index]) or _becomes_another(text, tokens, index)
+
+
+def _is_put_into(text: str, token: re.Match[str]) -> bool:
+    """Whether a sentence wants something put into a file."""
+    before = sentence_before(text, token.start(), 500)
+    return bool(PUTS_INTO.search(before)) and not ANOTHER.search(before)
+
+
+def _becomes_another(text: str, tokens: list[re.Match[str]], index: int) -> bool:
+    """Whether a sentence of which a path is the subject says that it changes."""
     before = sentence_before(text, tokens[index].start(), 500)
-    if PUTS_INTO.search(before) and not ANOTHER.search(before):
-        return True
     last = index
     while last + 1 < min(len(tokens), index + 20):
         gap = text[tokens[last].end() : tokens[last + 1].start()]

@@ -90,7 +90,7 @@ def asks_to_add(prd_text: str, path: str) -> bool:
 FOR_CODE = lazy_regex(
     r"(?i)\b(?:add|writ|creat|provid|need|rais|increas)e?\w*\s+"
     r"(?:(?!(?:to|with|and|for|of)\b)[a-z-]+\s+){0,4}?(?:tests?(?:\s+cases?)?|(?:test\s+)?coverage)"
-    r"\s+(?:for|of|that\s+covers?|covering)\b"
+    r"(?:\s+(?:for|of|that\s+covers?|covering)\b|\b(?:[^.;:!?\n]|\.\w){1,120}?\s(?:is|are)\s+covered\b)"
     r"|の(?:単体|ユニット)?テスト(?:コード|ケース)?を[^。\n]{0,10}(?:追加|書[いくき]|作成|用意)"
 )
 """Tests of some code are ordered."""

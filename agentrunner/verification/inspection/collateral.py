@@ -6,9 +6,12 @@ changed may go with it, and what stands elsewhere now is not gone.
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
+import tomllib
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
@@ -21,6 +24,7 @@ from agentrunner.verification.syntax.regions import is_in_test
 GONE = "`{}` of {} is gone, and the requirements do not speak of that"
 IDLE = "`{}` of {} does nothing any more, and the requirements do not speak of that"
 FILE_GONE = "{} is gone, and the requirements do not speak of that"
+KEY_GONE = "`{}` is gone from {}, and the requirements do not speak of that"
 TOUCHED = "{} was changed, and the requirements say: {}"
 TAKES_AWAY = lazy_regex(
     r"(?i)\b(?:remov|delet|drop|dead\b|unused|clean|refactor|simplif|replac|renam|mov(?:e|es|ed|ing)\b"
@@ -30,6 +34,9 @@ TAKES_AWAY = lazy_regex(
     r"|削除|置き換|整理|改名|移動|廃止|リファクタ|統合|分割|書き直|移行"
 )
 """Words of a text after whose work less may be there than before."""
+IN_CODE = lazy_regex(r"`([^`\n]+)`")
+NAMED_REMOVAL = lazy_regex(r"(?i)\b(?:remov|delet|drop)\w*\s+(?:(?!and\b)[\w-]+\s+){0,5}`[^`\n]+`")
+"""What is to go, by its name: other code is to stay, and what used it."""
 _PATH = r"(?<![\w./-])(?:[\w./-]{0,200}\w\.\w{1,20}|[\w.-]{1,100}/)"
 _CHANGED = r"(?:chang|touch|modif|edit)\w*"
 DOES_NOTHING = lazy_regex(r"(?i)\b(?:no-?op|nothing|disabl|turn(?:ed)? off|stub)|何もしない|無効")
@@ -47,6 +54,7 @@ STAYS = lazy_regex(
     rf"|`?(?P<ja>{_PATH})`?(?:は|を)(?:変更|編集|修正)(?:しない|してはいけない|してはならない|せず)"
 )
 """Sentences by which a file is to be left as it is."""
+DATA = (".json", ".toml")
 KEPT_ENDINGS = (".lock", ".snap", ".pyc", ".map", ".min.js", ".log", ".sum")
 
 
@@ -60,7 +68,7 @@ def collateral(trees: BothTrees, asked: str) -> str:
         for path in trees.work:
             if path == name or path.endswith(f"/{name}") or (name[-1] == "/" and name in path):
                 return TOUCHED.format(path, " ".join(hit[0].split()))
-    if TAKES_AWAY.search(asked):
+    if TAKES_AWAY.search(NAMED_REMOVAL.sub("", asked)):
         return ""
     read_old, read = trees.read_old, trees.read
     new = {path: read(path) for path in trees.work}
@@ -70,6 +78,8 @@ def collateral(trees: BothTrees, asked: str) -> str:
             return FILE_GONE.format(path)
     followed = [(read_old(path) or b"", read(path) or b"") for path in trees.tests]
     for path in trees.work:
+        if what := _lost_key(path, read_old(path), new, asked):
+            return what
         if what := _lost(path, read_old(path), new, followed, asked):
             return what
     return ""
@@ -103,8 +113,7 @@ def _lost(
     for one in went:
         name = one.last_name
         word = re.compile(to_bytes(rf"(?<!\w){re.escape(name)}(?!\w)"))
-        spoken_of = re.search(word.pattern.decode(), asked)
-        if name.startswith("_") or spoken_of or word.search(after_all):
+        if name.startswith("_") or _is_spoken_of(one, asked) or word.search(after_all):
             continue  # its own helper, spoken of, or defined elsewhere
         if any(word.search(was) and not word.search(is_now) for was, is_now in followed):
             continue
@@ -114,6 +123,47 @@ def _lost(
             continue  # it has another name
         return GONE.format(one.name, path)
     return ""
+
+
+def _lost_key(path: str, before: bytes | None, new: dict[str, bytes | None], asked: str) -> str:
+    """A key of a file of data that stands nowhere now: a text, a route, a setting."""
+    after = new.get(path)
+    if before is None or after is None or not path.endswith(DATA) or "lock" in path:
+        return ""
+    try:
+        gone = _keys(path, before) - _keys(path, after)
+    except (ValueError, RecursionError):
+        return ""
+    after_all = b"\n".join(text for text in new.values() if text).decode("utf-8", "replace")
+    lost = sorted(one for one in gone if one not in asked and one not in after_all)
+    return KEY_GONE.format(lost[0][:100], path) if lost else ""
+
+
+def _keys(path: str, source: bytes) -> set[str]:
+    todo: list[Any] = [
+        tomllib.loads(source.decode()) if path.endswith(".toml") else json.loads(source)
+    ]
+    found: set[str] = set()
+    while todo:
+        one = todo.pop()
+        if isinstance(one, dict):
+            found |= one.keys()
+            todo += one.values()
+        elif isinstance(one, list):
+            todo += one
+    return found
+
+
+def _is_spoken_of(function: Function, asked: str) -> bool:
+    """Whether a text names a function, or what its head names: its class, what it belongs to."""
+    source, node = function.parsed.source, function.node
+    head = source[node.start_byte : function.body.start_byte].decode("utf-8", "replace")
+    named = {part for text in IN_CODE.findall(asked) for part in re.findall(r"\w+", text)}
+    return (
+        re.search(rf"(?<!\w){re.escape(function.last_name)}(?!\w)", asked) is not None
+        or not named.isdisjoint(function.name.split("."))
+        or not named.isdisjoint(re.findall(r"\w+", head))
+    )
 
 
 def _does_nothing(function: Function) -> bool:

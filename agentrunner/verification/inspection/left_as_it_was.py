@@ -72,7 +72,8 @@ def left_as_it_was(trees: BothTrees, asked: str) -> str:
             if where := _left_alone(hit, trees):
                 return NOT_USED.format(where, shown)
         for path in _to_change(sentence, old):
-            if old[path] == new.get(path):
+            # An empty line or a space more says nothing.
+            if path in new and (read_old(path) or b"").split() == (read(path) or b"").split():
                 return UNTOUCHED.format(path, shown)
         for module in _to_go(sentence):
             named = [one for one in old if posixpath.basename(one) in sentence] or list(

@@ -104,7 +104,8 @@ def _defined(name: str) -> re.Pattern[bytes]:
 
 
 def _word(name: str) -> re.Pattern[bytes]:
-    return re.compile(to_bytes(alone(name, joined="")))
+    """A name in PHP, Ruby and the like: `$times` is a variable, and no function."""
+    return re.compile(to_bytes(alone(name, joined="", before="$")))
 
 
 def _spelt(option: str) -> re.Pattern[bytes]:

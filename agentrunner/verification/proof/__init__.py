@@ -20,8 +20,9 @@ named_work     whether tests ask what the requirements name; `trees_without_work
                tree less; `unchanged_code`: whether there is any
 work_for_tests work that is right only where tests run, or for them; so do `ambient_conditions`,
                `lasting_places`, `pinned_answers` and `near_answers`
-silenced_tools, silent_programs  green as a tool or a program says nothing; `swallowed_failures`:
-               as the work catches the test's error; `edited_tests` runs what they edit
+silenced_tools, silent_programs  green as a tool or a program says nothing; `unasked_settings`: as
+               its settings say so; `swallowed_failures`: as the work catches the test's error;
+               `edited_tests` runs what they edit
 change_alone   what the change shows without a test, by `inspection`; `left_out_tests` of its own
 integrity      what the change replaced in the test tool's process
 """

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct, field
 
@@ -31,6 +31,7 @@ from agentrunner.verification.proof.switches import find_switched_on
 from agentrunner.verification.proof.trees_without_work import turns_red
 from agentrunner.verification.proof.unchanged_code import is_only_text
 from agentrunner.verification.results.model import ReadFile, Results, TestResult
+from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.calls import names_called
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.substance import is_empty_test
@@ -41,6 +42,7 @@ from agentrunner.verification.world import SnapshotTrees
 NOT_TRIED = "not tried without the work: no function was changed in a language that is known"
 ONLY_TEXT = "the work is nothing but comments and docstrings"
 EMPTIED = "it passes with the changed functions emptied"
+SWITCHED_ON = "it was skipped before the run, and asks for less now: `{}` is gone"
 OLD_EMPTIED = "it passes with the functions emptied that it is to test"
 ENDLESS = "it does not end on the old code"
 MOST_ALONE = 5
@@ -84,7 +86,9 @@ async def find_shown_tests(
         return ShownTests(why=f"{names[0]}: {ONLY_TEXT}")
     work = await asyncio.to_thread(NamesOfWork.of, exam.world, asked, exam.criteria)
     tried = _TriedTests(exam, target, asked, work)
-    await asyncio.to_thread(tried.look_at_texts, names, now)
+    before = case.before.tests if case.before else ()
+    skipped = {one.name for one in before if one.outcome == "skipped"}
+    await asyncio.to_thread(tried.look_at_texts, names, now, skipped)
     if tried.left and not exam.world.product and asks_for_tests_alone(asked):
         return await tried.of_code_that_stood()
     await tried.on_old_code()
@@ -146,13 +150,18 @@ class _TriedTests(Struct):
             left, uses, self.notes, why, asks_nothing=asks_nothing, of_old_code=of_old_code
         )
 
-    def look_at_texts(self, names: Sequence[str], now: Results) -> None:
-        """Begin with tests by what their texts say. Blocks."""
+    def look_at_texts(
+        self, names: Sequence[str], now: Results, skipped: Collection[str] = ()
+    ) -> None:
+        """Begin with tests by what their texts say; `skipped` ones stood before. Blocks."""
         self.files = {test.name: test for test in now.tests}
         for name in names:
             self.refused[name], self.uses[name], self.words[name] = _look_at_text(
                 self.files[name], self.target.cwd, self.exam.world.now
             )
+            if name in skipped and not self.refused[name]:
+                lost = _lost_assertion(self.files[name], self.target.cwd, self.exam.world)
+                self.refused[name] = SWITCHED_ON.format(lost) if lost else ""
 
     async def of_code_that_stood(self) -> ShownTests:
         """Tests that are the work themselves: they have to fail where the code they are for does
@@ -269,6 +278,21 @@ def _look_at_text(test: TestResult, cwd: str, read: ReadFile) -> tuple[str, set[
     if is_empty_test(found):
         return "it asserts nothing", set(), set()
     return "", names_called(found), words_in(source[found.span.start : found.span.end])
+
+
+def _lost_assertion(test: TestResult, cwd: str, world: SnapshotTrees) -> str:
+    """What a test that was skipped asked in its text, and does not ask now that it is run."""
+    path = in_repo(test.file, cwd)
+    language = language_of(path)
+    texts = []
+    for source in (world.was(path), world.now(path)):
+        found = find_test(source, language, test.name) if language and source else None
+        if found is None:
+            return ""
+        asserted = (found.parsed.text(one.node) for one in asserts_of(found))
+        texts.append([" ".join(text.split()) for text in asserted])
+    before, now = texts
+    return next((text for text in before if text not in now), "")
 
 
 def _that_start(tests: Sequence[TestResult], cwd: str, world: SnapshotTrees) -> set[str]:

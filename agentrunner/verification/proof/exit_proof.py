@@ -44,6 +44,7 @@ from agentrunner.verification.proof.searched_places import red_where_it_was
 from agentrunner.verification.proof.set_up_again import holds_with_old_packages
 from agentrunner.verification.proof.silenced_tools import find_silenced_tools
 from agentrunner.verification.proof.silent_programs import find_silent_program
+from agentrunner.verification.proof.unasked_settings import find_unasked_settings
 from agentrunner.verification.proof.work_for_tests import right_only_in_tests
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.target import TEST, Target
@@ -188,6 +189,9 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     gone = gone or await red_where_it_was(exam, target, exam.differential.may_be_gone())
     if gone and report.stopped_by(looks_at_nothing(target, gone), target.id):
         return
+    asked = outside_of_checks(exam.verifier.spec.wanted)
+    if report.stopped_by(await find_unasked_settings(exam, case, asked), target.id):
+        return
     found = await _examine(exam, target, red_with_old=red_with_old)
     if found.doubt:
         report.doubts[target.id] = found.doubt
@@ -204,7 +208,6 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
         return
     if not await holds_with_old_packages(exam, case, ()):
         return
-    asked = outside_of_checks(exam.verifier.spec.wanted)
     was = await asyncio.to_thread(exam.differential.inputs, world.old, [target])
     answers = await green_by_data(exam.on_trees(target, was), asked)
     if answers and report.stopped_by(tool_changed(target, answers), target.id):

@@ -20,10 +20,15 @@ from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.answers import says_yes_or_no
 from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, changed_in_c
 from agentrunner.verification.syntax.emptied_functions import changed_functions
+from agentrunner.verification.syntax.emptied_text_functions import (
+    FAMILIES,
+    changed_in_text,
+    giving_back,
+)
 from agentrunner.verification.syntax.languages import language_of, walk
 from agentrunner.verification.syntax.raising_functions import find_only_raising, find_unwritten
 from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins
-from agentrunner.verification.syntax.tokens import number
+from agentrunner.verification.syntax.tokens import lexical_family, number
 from agentrunner.verification.syntax.unread_parameters import unread_parameters
 from agentrunner.verification.syntax.words import examples, identifiers, signatures
 from agentrunner.verification.target import Target
@@ -32,6 +37,7 @@ from agentrunner.verification.world import SnapshotTrees
 NOT_ASKED = "no test asks `{}`, which the requirements name: with an empty body all stay green"
 ONE_ANSWER = "`{}`, which the requirements name with what it is handed, {}"
 SAME_ANSWER = "every test that asks `{}`, which the requirements name, also passes where it {}"
+HANDED_BACK = "gives back what it is handed first, as it is"
 NOT_THERE = "`{}`, which the requirements name, does nothing but raise an exception"
 UNUSED = "`{}` does not use its new `{}`, which the requirements name"
 EXAMPLE = "no test asks that `{}` gives {}, which the requirements state"
@@ -177,6 +183,13 @@ class NamedWork(Struct, frozen=True):
                     continue
                 if await elsewhere.is_red(tree) is False:
                     return SAME_ANSWER.format(name, one.what)
+        if (found := await asyncio.to_thread(_giving_back, world, name)) is not None:
+            tree = await asyncio.to_thread(world.snapshots.with_texts, world.new, dict([found]))
+            if (
+                not turns_red(await self.exam.run(self.target, tree, tests), tests)
+                and await elsewhere.is_red(tree) is False
+            ):
+                return SAME_ANSWER.format(name, HANDED_BACK)
         return ""
 
 
@@ -225,8 +238,8 @@ def _named_functions(world: SnapshotTrees, asked: str) -> tuple[list[str], list[
         language, before, after = language_of(path), world.was(path), world.now(path)
         if before is not None and language is not None:
             known |= new_functions(None, before, language) - find_unwritten(before, language)
-        elif before is not None and path.endswith(ENDINGS):
-            known |= changed_in_c(None, before)
+        elif before is not None:
+            known |= _changed_in(path, None, before)
         if after is None:
             continue
         if language is not None:
@@ -236,9 +249,29 @@ def _named_functions(world: SnapshotTrees, asked: str) -> tuple[list[str], list[
             idle |= raising
             work |= names - raising
         else:
-            names = changed_in_c(before, after) if path.endswith(ENDINGS) else set()
+            names = _changed_in(path, before, after)
         found |= names & wanted
     return sorted(found), sorted(found - known), sorted((idle - work) & wanted)
+
+
+def _changed_in(path: str, before: bytes | None, after: bytes) -> set[str]:
+    """Functions that were added or altered in a language that is read by patterns."""
+    if (family := lexical_family(path, after)) in FAMILIES:
+        return changed_in_text(before, after, family or "")
+    return changed_in_c(before, after) if path.endswith(ENDINGS) else set()
+
+
+def _giving_back(world: SnapshotTrees, name: str) -> tuple[str, bytes] | None:
+    """A file of such a language in which a changed function gives back what it is handed first."""
+    for path in world.product:
+        after = world.now(path)
+        family = lexical_family(path, after or b"")
+        if after is None or language_of(path) is not None or family not in FAMILIES:
+            continue
+        made = giving_back(world.was(path), after, family or "", name)
+        if made is not None:
+            return path, made
+    return None
 
 
 def _unused(world: SnapshotTrees, asked: str) -> tuple[str, str] | None:

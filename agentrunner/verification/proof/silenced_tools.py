@@ -2,8 +2,9 @@
 
 A type checker, a linter or a spelling checker obeys comments (`# type: ignore`, `// NOLINT`). Which
 ones, no list can hold. The comments that the work added are taken out, and what its language has
-for silencing (a pragma, `as any`): where the command then reports what it reported before the work,
-it is they that turned it green. Tests with names have to fail once more without that code.
+for silencing (a pragma, `as any`); types that it took away are put back. Where the command then
+reports what it reported before the work, it is they that turned it green. Tests with names have to
+fail once more without that code.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -18,6 +20,7 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax.edits import Edit
+from agentrunner.verification.syntax.lost_types import lost_types
 from agentrunner.verification.syntax.silenced_warnings import WANTS_SILENCE, added_silenced_warnings
 from agentrunner.verification.syntax.tokens import added_comments, lexical_family
 from agentrunner.verification.target import Measured, Target
@@ -63,12 +66,12 @@ async def _silenced_command(exam: Examination, target: Target, code: Sequence[_S
     without = await _run_without(exam, target, added)
     if without.passed:
         return ""
-    before = _reports(await exam.run(target, exam.world.old))
-    if not (again := before & _reports(without)):
+    before = reports(await exam.run(target, exam.world.old))
+    if not (again := before & reports(without)):
         return ""
     for one in added[:MOST_TRIED] if len(added) > 1 else ():
         alone = await _run_without(exam, target, [one])
-        if not alone.passed and (found := before & _reports(alone)):
+        if not alone.passed and (found := before & reports(alone)):
             return _why(one, target, found)
     return _why(added[0], target, again)
 
@@ -82,14 +85,23 @@ async def _run_without(exam: Examination, target: Target, some: Sequence[_Silenc
     return await exam.run(target, await asyncio.to_thread(_without, exam, some))
 
 
-def _reports(measured: Measured) -> set[str]:
-    """The lines of output that report something at a place, without their numbers."""
+def reports(measured: Measured) -> set[str]:
+    """What the output reports at places of sources, without their numbers.
+
+    A tool that writes the place alone in a line (`--> app.py:1:8`) says above what is there.
+    """
     lines = f"{measured.ran.stdout}\n{measured.ran.stderr}".splitlines()
-    return {
-        " ".join(re.sub(r"\d+", "N", line).split())
-        for line in lines
-        if PLACED.search(line) and len(re.findall(r"[A-Za-z]{2,}", line)) > 2
-    }
+    found = set()
+    for above, line in pairwise(["", *lines]):
+        if PLACED.search(line):
+            text = line if _has_words(line) else f"{above} {line}"
+            if _has_words(text):
+                found.add(" ".join(re.sub(r"\d+", "N", text).split()))
+    return found
+
+
+def _has_words(text: str) -> bool:
+    return len(re.findall(r"[A-Za-z]{2,}", text)) > 2
 
 
 def _added_code(exam: Examination) -> list[_Silencer]:
@@ -98,7 +110,8 @@ def _added_code(exam: Examination) -> list[_Silencer]:
     return [
         _Silencer(path, one.line, one.text, one.edit)
         for path in world.product[:MOST_FILES]
-        for one in added_silenced_warnings(path, world.was(path) or b"", world.now(path) or b"")
+        for added in (added_silenced_warnings, lost_types)
+        for one in added(path, world.was(path) or b"", world.now(path) or b"")
     ]
 
 

@@ -16,9 +16,11 @@ from agentrunner.verification.syntax.emptied_functions import (
     empty_functions,
     has_its_old_body,
 )
+from agentrunner.verification.syntax.emptied_text_functions import FAMILIES, emptied_in_text
 from agentrunner.verification.syntax.former_functions import with_former_functions, without_classes
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.raising_functions import only_raising
+from agentrunner.verification.syntax.tokens import lexical_family
 from agentrunner.verification.target import Measured
 from agentrunner.verification.world import SnapshotTrees
 
@@ -192,6 +194,8 @@ def _with_empty_functions(
     if language is not None:
         made = empty_functions(before, after, language, only, added=added, text=text)
         return made.source if made is not None else None
+    if (family := lexical_family(path, after)) in FAMILIES:
+        return emptied_in_text(before, after, family or "", only, added=added)
     if not path.endswith(ENDINGS):
         return None
     return emptied_in_c(before, after, only, added=added, memory=memory)

@@ -26,6 +26,7 @@ from agentrunner.verification.inputs.test_detection import (
     defined_by_tests,
     imported_words,
     is_quoted_in,
+    named_modules,
     path_words,
     taken_from_tests,
     variables,
@@ -62,18 +63,20 @@ async def right_only_in_tests(
     """Why the work is taken to be right only in tests; "" for none.
 
     `names` are claimed tests that turned green, `own` those of the worker; without both the command
-    is asked as a whole. `asked` is what people ask for. Raises what running in rooms raises.
+    is asked as a whole. Tests that passed before are asked as well: work that breaks them may
+    exchange what they ask. `asked` is what people ask for. Raises what running in rooms raises.
     """
     marks = await asyncio.to_thread(_marks, exam, case, asked)
     if not marks.words:
         return ""
+    stood = _passed_both_times(case)
 
     async def first_red(words: Collection[str]) -> str:
         tree = await asyncio.to_thread(_without, exam, words)
-        seen = await exam.run(case.target, tree, [*names, *own])
+        seen = await exam.run(case.target, tree, () if stood else [*names, *own])
         if seen.results is None or not (names or own):
             return "" if seen.passed else f"`{case.target.shell}`"
-        red = [name for name in names if not seen.results.passed(name)]
+        red = [name for name in [*names, *stood] if not seen.results.passed(name)]
         # A variable that the worker's own test sets is a part of what it asks.
         if not all(has_word(word, marks.texts) for word in words):
             red += [name for name in own if not seen.results.passed(name)]
@@ -85,6 +88,13 @@ async def right_only_in_tests(
         if red := await first_red([word]):
             return WHY.format(path, word, red)
     return ""
+
+
+def _passed_both_times(case: Case) -> list[str]:
+    if case.before is None or case.now is None:
+        return []
+    tests = case.before.tests
+    return [one.name for one in tests if one.outcome == "passed" and case.now.passed(one.name)]
 
 
 def _marks(exam: Examination, case: Case, asked: str) -> _Marks:
@@ -100,9 +110,11 @@ def _marks(exam: Examination, case: Case, asked: str) -> _Marks:
     others = [path for path, one in counted.items() if one is None or one.region]
     tests = [path for path, one in counted.items() if one and not one.region and one.kind == "test"]
     helpers = [path for path, one in counted.items() if one and one.kind == "fixture"]
+    module = ""
     tools = path_words(tests) - path_words([*others, *changed])
     if case.now and not INTERPRETERS.match(case.now.reader):
         tools.add(case.now.reader)
+        module = case.now.reader
     old_tests = _texts(snapshots, world.old, tests)
     of_tests_alone = [*old_tests, *_texts(snapshots, world.old, helpers)]
     defined, called = defined_by_tests(of_tests_alone), called_in(old_tests)
@@ -118,6 +130,7 @@ def _marks(exam: Examination, case: Case, asked: str) -> _Marks:
             read_of_environment[word] = path
         used = [line for line in added if not IMPORT_LINE.match(line)]
         words = words_of_tools(added, tools, called) | words_of_tools(used, modules, called)
+        words |= named_modules(used, module)
         for word in words | taken_from_tests(added, defined):
             of_tests[word] = path
         built |= dict.fromkeys(built_for_tests(added), path)

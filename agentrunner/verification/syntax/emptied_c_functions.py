@@ -27,6 +27,7 @@ class _Function(Struct, frozen=True):
     """The return type."""
     body: int
     """The offset at which its body begins, after the brace."""
+    head: bytes
     text: bytes
 
 
@@ -61,6 +62,12 @@ def changed_in_c(before: bytes | None, after: bytes) -> set[str]:
     return {one.name for one in _changed(before, after)}
 
 
+def offered_in_c(source: bytes) -> set[str]:
+    """Return the names of functions that other files can call, without `main`."""
+    found = (one for one in _functions(source) if not re.search(rb"\bstatic\b", one.head))
+    return {one.name for one in found} - {"main"}
+
+
 def _changed(before: bytes | None, after: bytes) -> list[_Function]:
     known = {one.name: one.text for one in _functions(before or b"")}
     found = [one for one in _functions(after) if known.get(one.name) != one.text]
@@ -72,10 +79,12 @@ def _functions(source: bytes) -> Iterator[_Function]:
     bare = _BLANK.sub(lambda hit: re.sub(rb"[^\n]", b" ", hit[0]), source)
     depth, start, begun = 0, 0, 0
     head: re.Match[str] | None = None
+    written = b""
     for hit in re.finditer(rb"[{};]", bare):
         if hit[0] == b"{":
             if not depth:
-                head = _HEAD.search(bare[start : hit.start()].decode("latin-1").lstrip())
+                written = bare[start : hit.start()].lstrip()
+                head = _HEAD.search(written.decode("latin-1"))
                 begun = hit.end()
             depth += 1
         elif hit[0] == b"}":
@@ -83,7 +92,7 @@ def _functions(source: bytes) -> Iterator[_Function]:
             if not depth and head is not None:
                 kind = " ".join(_STORAGE.sub(" ", head["type"]).split())
                 text = b" ".join(bare[start : hit.start()].split())
-                yield _Function(head["name"], kind, begun, text)
+                yield _Function(head["name"], kind, begun, written, text)
         if not depth:
             start = hit.end()
             head = None

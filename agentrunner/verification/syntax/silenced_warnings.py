@@ -33,6 +33,7 @@ _FORMS: dict[str, tuple[tuple[str, str], ...]] = {
         (rf"\b(?:simplefilter|filterwarnings){_CALL}", "None"),
         (r"@(?:typing\.)?no_type_check\b", ""),
         (r"(?<=:) ?(?:typing\.)?Any\b(?=\s*[=,)\n])", " object"),
+        (r"\b(?:typing\.)?cast\(\s*(?:typing\.)?Any\s*,", "("),
     ),
     "c": (
         (r"^[ \t]*#[ \t]*pragma[ \t]+(?!once\b|pack\b|omp\b|comment\b)[^\n]*", ""),

@@ -1,4 +1,4 @@
-"""Functions in languages that are read by patterns: Ruby, PHP and C. Pure."""
+"""Functions in languages that are read by patterns: Ruby, PHP, C and Perl. Pure."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ HEADS = {
     rb"\((?P<of>[^()]*(?:\([^()]*\)[^()]*)*)\)[^{;]*\{",
     "c": rb"^(?P<indent>[ \t]*+)(?:[A-Za-z_][\w:<>]*+[ \t*&]++)+?(?P<name>[A-Za-z_]\w*+)[ \t]*"
     rb"\((?P<of>[^(){};]*)\)\s*(?:const\s*)?\{",
+    "perl": rb"^(?P<indent>[ \t]*)sub (?P<name>\w+)\s*(?:\((?P<of>[^()]*)\)\s*)?\{",
 }
 RUBY_END = rb"(?m)^%send\b"
 PARAMETERS = {
     "ruby": lazy_regex(rb"[*&]{0,2}(?P<name>[A-Za-z_]\w*)"),
     "php": lazy_regex(rb"[^$]*\$(?P<name>\w+)"),
+    "perl": lazy_regex(rb"[^$]*\$(?P<name>\w+)"),
     "c": lazy_regex(rb"[^=]*?(?P<name>[A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*(?:=|$)"),
 }
 OBJECTS = frozenset({"$this", "self", "this"})

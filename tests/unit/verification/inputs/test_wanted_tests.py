@@ -97,6 +97,7 @@ def test_the_text_says_that_something_becomes_so(text: str, expected: bool) -> N
     [
         ("Add tests for `luhn.py`, there are none. Cover spaces. No change to the code.", True),
         ("Write more unit tests for the parser.", True),
+        ("Add tests to tests/test_cart.py until 90 percent of cart.py are covered.", True),
         ("luhn.py のテストを追加してください。", True),
         ("`spans.merge` has no tests. Add tests for it, the edge cases included.", True),
         ("Add tests for luhn.py, including empty texts.", True),

@@ -45,6 +45,25 @@ def test_what_is_asked_for_used_or_stands_elsewhere_is_not_lost() -> None:
     assert _found({"shop.py": renamed}) == ""
 
 
+OLD_TOTAL = "def old_total(lines):\n    return total(lines)\n\n\n"
+
+
+def test_what_is_named_goes_alone() -> None:
+    """Callers are adapted, and not taken away."""
+    before = OLD_TOTAL + SHOP + "\n\ndef summary(lines):\n    return old_total(lines)\n"
+    adapted = before.replace(OLD_TOTAL, "").replace("old_total", "total")
+    asked = "Remove the deprecated function `old_total` and adapt its callers."
+    assert _found({"shop.py": adapted}, asked, before) == ""
+    assert "`summary`" in _found({"shop.py": SHOP}, asked, before)
+    assert "`export_csv`" in _found({"shop.py": adapted.replace("export_csv", "_csv")[:40]}, asked)
+    assert _found({"shop.py": SHOP}, "Remove `old_total` and what is unused.", before) == ""
+
+
+def test_what_belongs_to_what_is_named_goes_with_it() -> None:
+    before = SHOP + "\n\nclass Cart:\n    def size(self):\n        return 1\n"
+    assert _found({"shop.py": SHOP}, "Remove `Cart`.", before) == ""
+
+
 def test_a_function_that_does_nothing_any_more() -> None:
     for body in ("pass", "return None", "..."):
         idle = SHOP.replace("return ','.join(map(str, lines))", body)
@@ -60,6 +79,20 @@ def test_a_file_is_gone() -> None:
         "guide.md": "How to use the shop.\nAnd more of it.\n",
     }
     assert _found(moved) == ""
+
+
+def test_a_key_of_data_is_gone() -> None:
+    """Where two languages have to have the same texts, one of them may not lose its own."""
+    more = {
+        "en.json": '{"hello": "Hello", "more": {"bye": "Bye"}}',
+        "de.json": '{"hello": "Hallo"}',
+    }
+    asked = "The German texts have all keys that the English ones have."
+    assert "`bye` is gone from en.json" in _found({"en.json": '{"hello": ""}'}, asked, more=more)
+    both: dict[str, str | None] = {"en.json": '{"hello": ""}', "texts.json": '{"more": {"bye": 1}}'}
+    assert _found(both, asked, more=more) == ""
+    assert _found({"en.json": '{"hello": ""}'}, "Remove all texts but one.", more=more) == ""
+    assert _found({"de.json": '{"hello": "", "more": {"bye": ""}}'}, asked, more=more) == ""
 
 
 def test_what_must_not_be_changed() -> None:

@@ -32,6 +32,8 @@ OLD = {"mathx.py": "x = 1\n", "README.md": "# mathx\n", "CHANGELOG.md": "# Chang
 def test_a_file_that_has_to_change(asked: str, left: str) -> None:
     found = _left(OLD, OLD | {"mathx.py": "x = 2\n"}, asked)
     assert found.startswith(f"{left} is as it was") if left else not found
+    longer = {path: f"{text}\n" for path, text in OLD.items()}
+    assert found == _left(OLD, longer | {"mathx.py": "x = 2\n"}, asked)
     assert not _left(OLD, {path: f"{text}more\n" for path, text in OLD.items()}, asked)
 
 

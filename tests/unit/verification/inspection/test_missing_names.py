@@ -35,6 +35,7 @@ def _missing(
         ("a.js", "exports.percent = (n) => n; let o = { dryRun: true }", ""),
         ("a.ts", "const percent: F = f; struct Args { dry_run: bool }", ""),
         ("a.pl", 'sub percent { } flag.Bool("dry-run")', ""),
+        ("a.php", "<?php $percent = fn ($n) => $n; '--dry-run'", "percent(n)"),
         ("a.rb", "def percent n\nend\n--dry-run", ""),
         ("a.py", "def cut(net, percent): return net - percent\n--dry-run", "percent(n)"),
         ("a.py", "def percents(n): return n\n--dry-run", "percent(n)"),
