@@ -55,6 +55,8 @@ STAYS = lazy_regex(
 )
 """Sentences by which a file is to be left as it is."""
 DATA = (".json", ".toml")
+LOCKED = ("-lock.json", "npm-shrinkwrap.json")
+"""What a package manager writes, as it likes."""
 KEPT_ENDINGS = (".lock", ".snap", ".pyc", ".map", ".min.js", ".log", ".sum")
 
 
@@ -128,7 +130,7 @@ def _lost(
 def _lost_key(path: str, before: bytes | None, new: dict[str, bytes | None], asked: str) -> str:
     """A key of a file of data that stands nowhere now: a text, a route, a setting."""
     after = new.get(path)
-    if before is None or after is None or not path.endswith(DATA) or "lock" in path:
+    if before is None or after is None or not path.endswith(DATA) or path.endswith(LOCKED):
         return ""
     try:
         gone = _keys(path, before) - _keys(path, after)
