@@ -10,6 +10,7 @@ from pathlib import Path
 
 from agentrunner.config.repo import is_repository
 from agentrunner.discovery.git import git_dir
+from agentrunner.environment import walk
 from agentrunner.git.user_index import IndexDamaged, read_index
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.files import text_of
@@ -69,7 +70,7 @@ def _tracked(git: Path) -> list[str] | None:
 
 def _on_disk(repo: Path, most: int) -> list[str] | None:
     found: list[str] = []
-    for folder, names, files in os.walk(repo):
+    for folder, names, files in walk(repo):
         inner = (name for name in names if name != ".git")
         names[:] = [name for name in inner if not is_repository(Path(folder, name))]
         place = os.path.relpath(folder, repo)

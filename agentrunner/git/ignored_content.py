@@ -16,6 +16,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from agentrunner.environment import walk
+
 PACKAGE_FOLDERS = frozenset(
     {
         ".bundle",
@@ -158,7 +160,7 @@ def _is_code(path: Path, facts: os.stat_result) -> bool:
 def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """Yield files and links below a folder in a fixed order, without caches."""
     seen = 0
-    for place, folders, names in os.walk(folder):
+    for place, folders, names in walk(folder):
         folders[:] = sorted(name for name in folders if not _is_cache(place, name))
         for name in sorted(names):
             path = Path(place, name)

@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from agentrunner.config.repo import is_repository
+from agentrunner.environment import walk
 from agentrunner.errors.repositories import GitFailed
 from agentrunner.git.blobs import blobs
 from agentrunner.git.process import Git, git_dir_of, read_small, shared_dir_of
@@ -135,7 +136,7 @@ def _references(shared: Path) -> dict[str, str]:
         commit, _, ref = line.decode("utf-8", "replace").partition(" ")
         if HASH.fullmatch(commit):
             found[ref] = commit
-    for place, _, names in os.walk(shared / "refs"):
+    for place, _, names in walk(shared / "refs"):
         for one in names:
             text = (read_small(os.fsencode(Path(place, one))) or b"").decode("latin-1").strip()
             if HASH.fullmatch(text):

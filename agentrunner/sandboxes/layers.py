@@ -192,7 +192,7 @@ def _copy_attributes(target: str, facts: os.stat_result) -> None:
 def remove_tree(path: str) -> None:
     """Remove a file or folder, even one that its owner may not write to, as in Go's modules.
 
-    However deep it is; what cannot be removed stays.
+    What cannot be removed stays, such as what is deeper than a path may be long.
     """
     waiting = [(path, False)]
     while waiting:

@@ -265,7 +265,6 @@ class RunLog:
         try:
             if os.stat(self.path).st_size == self._read:  # noqa: PTH116  (a third of what Path takes)
                 return b""
-            # Not buffered: LangGraph's development server refuses that in an event loop.
             with self.path.open("rb", buffering=0) as file:
                 file.seek(self._read)
                 return file.readall()

@@ -5,11 +5,11 @@ Which they are is told by the names in them. Everything here blocks.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
+from agentrunner.environment import walk
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.delivered_tree import NATIVE
@@ -150,7 +150,7 @@ def _ignored_binaries(
     for folder, place in sealed.folders():
         if not folder.copied:
             continue
-        for inner, _, files in os.walk(place):
+        for inner, _, files in walk(place):
             for name in sorted(files):
                 content = _binary(Path(inner, name))
                 if content:

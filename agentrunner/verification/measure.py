@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.sandboxes.base import Mount
+from agentrunner.sandboxes.layers import remove_tree
 from agentrunner.state.run_state import Baseline
 from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RunFolder, make_private
@@ -69,7 +69,7 @@ class Measurer:
 
     def clear(self) -> None:
         """Remove reports that a killed process has left. Blocks."""
-        shutil.rmtree(self._reports, ignore_errors=True)
+        remove_tree(str(self._reports))
 
     async def run(
         self, target: Target, room: Room, read: ReadFile, *, only: Sequence[str] = ()
@@ -151,7 +151,7 @@ class Measurer:
                 room.clock,
             )
         finally:
-            await asyncio.to_thread(shutil.rmtree, folder_on_host, ignore_errors=True)
+            await asyncio.to_thread(remove_tree, str(folder_on_host))
         return ran, results
 
     async def _run(

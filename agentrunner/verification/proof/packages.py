@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
+from agentrunner.environment import walk
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.references import JS_IMPORT, PYTHON_FROM, PYTHON_IMPORT
 from agentrunner.verification.rooms.copies import copy_tree
@@ -168,7 +169,7 @@ def _sources(place: Path) -> Iterator[tuple[str, str]]:
         paths = [place]
     else:
         paths = [
-            Path(folder, name) for folder, _, names in os.walk(place)
+            Path(folder, name) for folder, _, names in walk(place)
             for name in sorted(names) if "node_modules" not in Path(folder).parts[len(place.parts):]
         ]  # fmt: skip
     for path in [path for path in paths if path.suffix in SOURCES][:MOST_FILES]:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from agentrunner.environment import walk
+
 MOST_BYTES = 64 * 1024 * 1024
 """Bytes that are read of all files of one pattern together."""
 MOST_FILES = 20_000
@@ -64,7 +66,7 @@ def text_of(file: Path, most: int) -> str:
 def _listed(top: Path, pattern: str, *, deep: bool) -> list[str]:
     found: list[str] = []
     try:
-        for folder, inner, names in os.walk(top, followlinks=False):
+        for folder, inner, names in walk(top):
             below = os.path.relpath(folder, top)
             found += [posixpath.normpath(posixpath.join(below, name)) for name in names]
             if not deep or len(found) > MOST_FILES:

@@ -8,7 +8,6 @@ stands in place of any output of a script.
 
 from __future__ import annotations
 
-import os
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from agentrunner.environment import walk
 from agentrunner.registry import GRADLE_FILES
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import speaks_of
@@ -360,7 +360,7 @@ def _is_project(repo: Path, folder: str, files: Sequence[str]) -> bool:
 def has_code(repo: Path) -> bool:
     """Whether a repository holds a source of any language, as far as it is looked at."""
     looked = 0
-    for place, folders, names in os.walk(repo):
+    for place, folders, names in walk(repo):
         folders[:] = sorted(name for name in folders if _is_own(Path(place, name)))
         if any(posixpath.splitext(name)[1] in CODE for name in names):
             return True

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from agentrunner.sandboxes.layers import remove_tree
 from agentrunner.verification.rooms.sealed import copy_folder
 
 MOST_ENTRIES = 60_000
@@ -81,8 +82,8 @@ class KeptCopies:
                 if _repair(kept):
                     _move_into_room(kept, target)
                     return kept
-            shutil.rmtree(kept.at, ignore_errors=True)
-            shutil.rmtree(target, ignore_errors=True)
+            remove_tree(str(kept.at))
+            remove_tree(str(target))
         copy_folder(source, target)
         made = Copy(source, target, _inode(target))
         for path, stamp in _entries(target):
@@ -122,7 +123,7 @@ class KeptCopies:
                 copy for copy in self._free if copy not in stale and copy not in found[:1]
             ]
         for copy in stale:
-            shutil.rmtree(copy.at, ignore_errors=True)
+            remove_tree(str(copy.at))
         return found[0] if found else None
 
 

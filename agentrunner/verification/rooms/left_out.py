@@ -10,12 +10,12 @@ here blocks.
 from __future__ import annotations
 
 import contextlib
-import os
 import posixpath
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from agentrunner.environment import walk
 from agentrunner.git.snapshot_writer import changed_since
 from agentrunner.git.snapshots import LINK, folders_of
 from agentrunner.state.run_state import CheckOutcome, TestOutcome
@@ -120,7 +120,7 @@ def is_folder_named(path: str, text: str) -> bool:
 def _facts(folder: Path) -> Facts | None:
     """Size and modification time of each file by path; None where there are too many files."""
     found: Facts = {}
-    for path in (Path(place, name) for place, _, names in os.walk(folder) for name in names):
+    for path in (Path(place, name) for place, _, names in walk(folder) for name in names):
         if len(found) >= MOST_COMPARED:
             return None
         with contextlib.suppress(OSError):

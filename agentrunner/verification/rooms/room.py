@@ -9,16 +9,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import tempfile
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from agentrunner.environment import walk
 from agentrunner.git.ignored_content import copy_file
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.base import Mount
+from agentrunner.sandboxes.layers import remove_tree
 from agentrunner.verification.rooms.decision_sandbox import CopyOfRepo
 from agentrunner.verification.rooms.editable import editable_installs
 from agentrunner.verification.rooms.kept_copies import Copy, KeptCopies
@@ -123,6 +124,7 @@ class Rooms:
         # Where processes are not contained, one of them may still be writing.
         for copy in copies if self._mounts else ():
             self._copies.take_back(copy, place)
+        remove_tree(str(place))
         folder.cleanup()
 
     def _checked_out(self, target: Path, tree: str, copies: list[Copy]) -> Room:
@@ -182,7 +184,7 @@ class Rooms:
 
     def clear(self) -> None:
         """Remove rooms that a killed process has left. Blocks."""
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        remove_tree(str(self._scratch))
 
 
 def _change_times(root: Path, paths: Collection[str]) -> Iterator[tuple[str, int]]:
@@ -195,7 +197,7 @@ def _change_times(root: Path, paths: Collection[str]) -> Iterator[tuple[str, int
 
 def _walk(root: Path, ignored: Collection[str]) -> Iterator[tuple[str, int]]:
     skipped = {str(root / name) for name in (*ignored, ".git")}
-    for place, folders, names in os.walk(root):
+    for place, folders, names in walk(root):
         folders[:] = [name for name in folders if os.path.join(place, name) not in skipped]  # noqa: PTH118
         for name in names:
             path = os.path.join(place, name)  # noqa: PTH118

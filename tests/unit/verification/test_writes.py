@@ -1,12 +1,18 @@
 """What each command wrote on the tree before the run, told apart in one room."""
 
+import os
 from pathlib import Path
 
+from agentrunner.environment import walk
+from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.run_state import Baseline, CheckOutcome
 from agentrunner.verification.proof.proving import written_before
 from agentrunner.verification.rooms.decision_sandbox import CopyOfRepo
-from agentrunner.verification.rooms.room import Room
+from agentrunner.verification.rooms.room import Room, Rooms
+from agentrunner.verification.rooms.sealed import Sealed
 from agentrunner.verification.target import TEST
+from tests.kit.files import put
+from tests.kit.repository import uncommitted
 
 
 def test_what_was_written_before_a_command_is_not_its_own(tmp_path: Path) -> None:
@@ -21,6 +27,34 @@ def test_what_was_written_before_a_command_is_not_its_own(tmp_path: Path) -> Non
     assert second.written(["build"]) == ["b.txt"]
     (tmp_path / "a.txt").unlink()
     assert "a.txt" not in second.from_now([]).clock
+
+
+async def test_a_command_may_leave_folders_a_thousand_deep(tmp_path: Path) -> None:
+    repo = uncommitted(tmp_path / "repo", {"app.py": "1\n"})
+    snapshots, sealed = Snapshots(tmp_path / "store", repo), Sealed(tmp_path / "sealed", repo)
+    rooms = Rooms(snapshots, sealed, tmp_path / "rooms", mounts=False)
+    tree = snapshots.take().tree
+    sealed.seal(snapshots)
+    async with rooms.open(tree) as room:
+        below = str(room.copy.path)
+        for _ in range(1_500):
+            below += "/d"
+            os.mkdir(below)  # noqa: PTH102  (`parents` calls itself)
+        Path(below, "left.txt").touch()
+        (path,) = room.written([])
+        assert path.endswith("/d/left.txt")
+    assert not any((tmp_path / "rooms").glob("*/*"))
+
+
+def test_folders_are_walked_as_python_walks_them(tmp_path: Path) -> None:
+    put(tmp_path, "a/b/c.py", "a/d.py", "e/f/g.py", "h.py")
+    (tmp_path / "a/link").symlink_to(tmp_path / "e")
+    assert list(walk(tmp_path)) == list(os.walk(tmp_path))
+    found = []
+    for _, folders, names in walk(tmp_path):
+        folders[:] = [name for name in folders if name != "b"]
+        found += names
+    assert sorted(found) == ["d.py", "g.py", "h.py"]
 
 
 def test_each_check_has_its_own_writes() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from agentrunner.git.private_clone import CloneStore, Identity
-from agentrunner.text.unicode import to_text
 from agentrunner.verification.inputs.changes import judge_changes, put_back
 from agentrunner.verification.inputs.finder import find_inputs
 from agentrunner.verification.results.model import ReadFile
@@ -35,7 +34,7 @@ def with_old_tests(
         read_old,
         new,
         read_new,
-        _changed(clone, before, commit),
+        clone.changed(before, commit),
     )
     touched = sorted(suspect.path for suspect in judged.suspects)
     if not touched:
@@ -44,8 +43,3 @@ def with_old_tests(
     tree = clone.with_files(commit, put_back(judged, tests | set(touched), understood=True))
     made = clone.commit_tree(tree, parents=(commit,), message="-\n", author=_NOBODY, at=_WHENEVER)
     return made, touched
-
-
-def _changed(clone: CloneStore, before: str, commit: str) -> list[str]:
-    output = clone.git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, commit)
-    return [to_text(path) for path in output.split(b"\0") if path]
