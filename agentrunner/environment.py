@@ -9,7 +9,6 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
-from itertools import islice
 from pathlib import Path
 
 TRACING = (
@@ -40,16 +39,6 @@ def state_dir(option: str | None = None, environ: Mapping[str, str] | None = Non
 def loads_code(variable: str) -> bool:
     """Whether programs load code by it before they start: also a sandbox's helper outside of it."""
     return variable.startswith("LD_") or variable in ("GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH")
-
-
-def walk(folder: Path) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Do the same as `os.walk`, however deep the folders are: it calls itself until Python 3.12."""
-    waiting = [os.fspath(folder)]
-    while waiting:
-        for place, folders, names in islice(os.walk(waiting.pop()), 1):
-            yield place, folders, names
-            below = [f"{place}/{name}" for name in reversed(folders)]
-            waiting += [path for path in below if not os.path.islink(path)]  # noqa: PTH114  (quicker)
 
 
 def fullest(*folders: Path) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agentrunner.config.repo import is_repository
 from agentrunner.discovery.git import git_dir
-from agentrunner.environment import walk
+from agentrunner.folders import walk
 from agentrunner.git.user_index import IndexDamaged, read_index
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.files import text_of

@@ -13,12 +13,12 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
+from agentrunner.folders import remove_tree
 from agentrunner.git.ignore import IgnoreRules
 from agentrunner.git.private_clone import BRANCHES, CloneStore, Identity
 from agentrunner.git.process import Git, users_git
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.git.user_repository import UserRepository
-from agentrunner.sandboxes.layers import remove_tree
 from agentrunner.storage.failpoints import reach
 
 BRANCH = "main"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NotRequired, TypedDict
 
 from agentrunner.errors.repositories import GitFailed
+from agentrunner.folders import walk
 from agentrunner.git.process import Git, read_small, replace
 from agentrunner.git.stat_cache import FileKey, size_of
 from agentrunner.git.user_index import MOST_INDEX as MOST_INDEX
@@ -276,7 +277,7 @@ class IgnoreRules:
         lines = (read_small(os.fsencode(self.git.git_dir / "info" / "exclude")) or b"").splitlines()
         if any(line.strip() and not line.startswith(b"#") for line in lines):
             return True
-        return any(files for _, _, files in os.walk(self.rules))
+        return any(files for _, _, files in walk(self.rules))
 
 
 def _git_dir_of(root: bytes) -> bytes | None:

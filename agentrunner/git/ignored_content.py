@@ -16,7 +16,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from agentrunner.environment import walk
+from agentrunner.folders import walk
 
 PACKAGE_FOLDERS = frozenset(
     {

@@ -26,13 +26,13 @@ from agentrunner.errors.repositories import (
     PartialClone,
     WorkInSubmodule,
 )
+from agentrunner.folders import remove_tree
 from agentrunner.git.export import differing, index_lines, list_tree
 from agentrunner.git.process import CONFIGS, Git, git_dir_of, replace, shared_dir_of, users_git
 from agentrunner.git.restore import Entry, SafeFolder
 from agentrunner.git.scratch import room as _room
 from agentrunner.git.scratch import sweep
 from agentrunner.git.snapshots import find_git
-from agentrunner.sandboxes.layers import remove_tree
 from agentrunner.text.unicode import to_bytes, to_text
 
 HEAD = "refs/agentrunner/head"

@@ -14,8 +14,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from agentrunner.config.repo import is_repository
-from agentrunner.environment import walk
 from agentrunner.errors.repositories import GitFailed
+from agentrunner.folders import walk
 from agentrunner.git.blobs import blobs
 from agentrunner.git.process import Git, git_dir_of, read_small, shared_dir_of
 from agentrunner.git.restore import Entry

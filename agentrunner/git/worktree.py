@@ -16,10 +16,10 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct
 
 from agentrunner.errors.repositories import BranchExists
+from agentrunner.folders import remove_tree
 from agentrunner.git.ignore import IgnoreRules
 from agentrunner.git.private_clone import CloneStore
 from agentrunner.git.snapshots import Snapshots
-from agentrunner.sandboxes.layers import remove_tree
 from agentrunner.storage.plan_folder import repository_key
 from agentrunner.storage.run_folder import make_private, runs_root
 

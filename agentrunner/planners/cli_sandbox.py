@@ -16,6 +16,7 @@ from msgspec import Struct
 from agentrunner.config.agents import reads_repo
 from agentrunner.config.spec import TaskSpec
 from agentrunner.environment import home_of, prices_file
+from agentrunner.folders import remove_tree
 from agentrunner.gateway.order import Allowance, GatewayOrder, Upstream
 from agentrunner.launching.launch import CliLaunch, run_to_end
 from agentrunner.launching.permissions import read_paths, resource_limits
@@ -118,7 +119,7 @@ class CliSandbox:
         try:
             result = await run_to_end(launch, sandbox, self._environ)
         finally:
-            await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
+            await asyncio.to_thread(remove_tree, str(home))
         order = launch.route.order
         used = await asyncio.to_thread(read_usage, order.usage_log) if order else Usage()
         return CliOutcome(result, used)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from agentrunner.environment import own_process
 from agentrunner.errors import AgentRunnerError
+from agentrunner.folders import remove_tree
 from agentrunner.sandboxes.base import (
     Caches,
     CommandResult,
@@ -51,7 +52,7 @@ from agentrunner.sandboxes.homes import (
     shared,
     without_large,
 )
-from agentrunner.sandboxes.layers import LAYERS, remove_tree, sweep_layers
+from agentrunner.sandboxes.layers import LAYERS, sweep_layers
 from agentrunner.sandboxes.limits import HeldLimits, hold_limits, memory_bytes
 from agentrunner.sandboxes.on_host import HostSandbox, not_executed
 from agentrunner.sandboxes.process import GRACE_SEC, STATUS_FD

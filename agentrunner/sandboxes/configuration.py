@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from agentrunner.folders import walk
 from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.deny import holds
 from agentrunner.text.lazy_regex import lazy_regex
@@ -176,7 +177,7 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    for here, _, names in os.walk(folder):
+    for here, _, names in walk(folder):
         for name in names:
             yield Path(here) / name
 

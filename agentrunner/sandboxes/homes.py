@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from agentrunner.folders import remove_tree, walk
 from agentrunner.sandboxes.base import Cache, Caches, Mount, Request, SandboxOrder
-from agentrunner.sandboxes.layers import MOST_COPIED, TooLarge, copy_tree, remove_tree
+from agentrunner.sandboxes.layers import MOST_COPIED, TooLarge, copy_tree
 
 SANDBOX_HOME = Path("/home/agent")
 """Where a command's home is in a sandbox."""
@@ -135,7 +136,7 @@ def without_large(caches: Caches) -> Caches:
 def is_large(folder: Path, most: int = MOST_COPIED) -> bool:
     """Whether a copy of the folder would take more than `most` bytes."""
     remaining = most
-    for here, _, files in os.walk(folder):
+    for here, _, files in walk(folder):
         for name in files:
             try:
                 remaining -= os.lstat(os.path.join(here, name)).st_size  # noqa: PTH118 - many

@@ -6,7 +6,7 @@ killed, the lock is gone, and `sweep_layers` removes the folder.
 It uses little, and only the standard library: `enter` makes the copies before a command.
 """
 # pathlib takes 8 ms to import, shutil 10
-# ruff: noqa: PTH101, PTH102, PTH103, PTH106, PTH108, PTH115, PTH116, PTH120, PTH208, PTH211
+# ruff: noqa: PTH101, PTH102, PTH103, PTH108, PTH115, PTH116, PTH120, PTH208, PTH211
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ import fcntl
 import os
 import stat
 from collections.abc import Callable
+
+from agentrunner.folders import remove_tree
 
 LAYERS = "layers"
 """The folder of the layers, below a run's folder."""
@@ -187,24 +189,3 @@ def _copy_attributes(target: str, facts: os.stat_result) -> None:
     if not link:
         os.chmod(target, stat.S_IMODE(facts.st_mode))
     os.utime(target, ns=(facts.st_atime_ns, facts.st_mtime_ns), follow_symlinks=False)
-
-
-def remove_tree(path: str) -> None:
-    """Remove a file or folder, even one that its owner may not write to, as in Go's modules.
-
-    What cannot be removed stays, such as what is deeper than a path may be long.
-    """
-    waiting = [(path, False)]
-    while waiting:
-        path, emptied = waiting.pop()
-        with contextlib.suppress(OSError):
-            if not stat.S_ISDIR(os.lstat(path).st_mode):
-                os.unlink(path)
-                continue
-            with contextlib.suppress(OSError):  # empty, maybe another user's, like those in WORK
-                os.rmdir(path)
-                continue
-            if not emptied:
-                os.chmod(path, 0o700)
-                below = [(f"{path}/{name}", False) for name in os.listdir(path)]
-                waiting += [(path, True), *below]

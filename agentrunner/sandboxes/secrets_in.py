@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from agentrunner.folders import walk
 from agentrunner.text.lazy_regex import lazy_regex
 
 MOST_BYTES = 64 << 10
@@ -42,7 +43,7 @@ def secrets_in(root: Path, skipped: Sequence[str]) -> Iterator[str]:
     file that cannot be read is skipped: the sandbox's user cannot read it either. Raises TooMany.
     """
     remaining = MOST_FILES
-    for here, folders, files in os.walk(root):
+    for here, folders, files in walk(root):
         below = os.path.relpath(here, root)
         prefix = "" if below == "." else f"{below}/"
         folders[:] = [name for name in folders if not _matches(f"{prefix}{name}", skipped)]

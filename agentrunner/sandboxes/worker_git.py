@@ -19,6 +19,7 @@ import shutil
 import stat
 from pathlib import Path
 
+from agentrunner.folders import walk
 from agentrunner.sandboxes.base import Mount
 from agentrunner.sandboxes.gitdirs import git_folders
 from agentrunner.text.unicode import to_bytes
@@ -89,6 +90,6 @@ def hand_over(folder: Path, repo: Path) -> None:
     owner = repo.stat()
     if os.geteuid() != 0 or owner.st_uid == 0:
         return
-    for here, _, files in os.walk(folder):
+    for here, _, files in walk(folder):
         for name in ("", *files):
             os.chown(os.path.join(here, name), owner.st_uid, owner.st_gid, follow_symlinks=False)  # noqa: PTH118

@@ -8,13 +8,12 @@ import json
 import os
 import secrets
 import shutil
-import stat
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agentrunner.errors import CheckpointCorrupt
 from agentrunner.errors.runs import StateInRepository, UnknownRun
+from agentrunner.folders import remove_tree
 from agentrunner.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:
@@ -230,19 +229,13 @@ class RunFolder:
         return data
 
     def remove(self) -> None:
-        """Delete the run, including folders that a tool made read-only in `box`."""
+        """Delete the run, including folders that a tool made read-only in `box`.
 
-        def make_writable(function: Callable[[str], Any], path: str, error: object) -> None:
-            if not os.path.lexists(path):
-                return  # another process that had the run open removed it
-            Path(path).parent.chmod(stat.S_IRWXU)
-            if Path(path).is_dir() and not Path(path).is_symlink():
-                Path(path).chmod(stat.S_IRWXU)
-                shutil.rmtree(path)
-            else:
-                function(path)
-
-        shutil.rmtree(self.root, onerror=make_writable)
+        Raises OSError for what cannot be deleted.
+        """
+        remove_tree(str(self.root))
+        with contextlib.suppress(FileNotFoundError):  # as it is, but for a reason not to be deleted
+            shutil.rmtree(self.root)
 
 
 def save_spec(folder: RunFolder, spec: TaskSpec) -> None:

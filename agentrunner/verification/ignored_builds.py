@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-from agentrunner.environment import walk
+from agentrunner.folders import walk
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.delivered_tree import NATIVE

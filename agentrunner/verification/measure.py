@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from agentrunner.folders import remove_tree
 from agentrunner.sandboxes.base import Mount
-from agentrunner.sandboxes.layers import remove_tree
 from agentrunner.state.run_state import Baseline
 from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RunFolder, make_private

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import EnvironmentNotReady
-from agentrunner.sandboxes.layers import remove_tree
+from agentrunner.folders import remove_tree
 from tests.kit.cached_tasks import TASKS, Task
 from tests.kit.caches import SECRET, Make, cargo, go, maven, serving
 from tests.kit.caches import Project as Cached

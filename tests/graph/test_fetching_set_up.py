@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner.discovery.set_up import propose_setup
-from agentrunner.sandboxes.layers import remove_tree
+from agentrunner.folders import remove_tree
 from tests.kit.cached_tasks import TASKS, Task
 from tests.kit.caches import Make, cargo, go, maven, serving
 from tests.kit.files import write

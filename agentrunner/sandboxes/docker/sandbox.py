@@ -19,6 +19,7 @@ from pathlib import Path
 from agentrunner.environment import own_process
 from agentrunner.errors import AgentRunnerError, SandboxUnavailable
 from agentrunner.errors.sandboxes import ImageMissing
+from agentrunner.folders import walk
 from agentrunner.sandboxes.base import (
     Caches,
     CommandResult,
@@ -365,7 +366,7 @@ class DockerSandbox:
         mounts = home_mounts(request, spec, overlays=self._overlays)
         if request.home is not None and os.geteuid() == 0:
             owner = spec.repo.stat()
-            for here, _, _ in os.walk(request.home):
+            for here, _, _ in walk(request.home):
                 if os.lstat(here).st_uid == 0:
                     os.chown(here, owner.st_uid, owner.st_gid)
         return mounts

@@ -15,7 +15,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
-from agentrunner.environment import walk
+from agentrunner.folders import walk
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.references import JS_IMPORT, PYTHON_FROM, PYTHON_IMPORT
 from agentrunner.verification.rooms.copies import copy_tree

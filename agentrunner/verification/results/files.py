@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from agentrunner.environment import walk
+from agentrunner.folders import walk
 
 MOST_BYTES = 64 * 1024 * 1024
 """Bytes that are read of all files of one pattern together."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from agentrunner.environment import walk
+from agentrunner.folders import walk
 from agentrunner.registry import GRADLE_FILES
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import speaks_of

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import re
-import shutil
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from agentrunner.errors import EnvironmentNotReady, UsageError
 from agentrunner.errors.repositories import FolderOutside
+from agentrunner.folders import remove_tree, walk
 from agentrunner.gateway.gateway_process import running
 from agentrunner.gateway.order import GatewayOrder
 from agentrunner.launching.route import EGRESS_LOG, route_of
@@ -132,7 +132,7 @@ class DecisionSandbox:
         if not isinstance(self._sandbox, AutoSandbox) or not await self._sandbox.fall_back(why):
             return False
         for folder in (self._byte_code, self._programs):
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            await asyncio.to_thread(remove_tree, str(folder))
         return True
 
     def warm(self) -> None:
@@ -149,7 +149,7 @@ class DecisionSandbox:
         self._warming = False
         own = self._byte_code / self._repo.relative_to("/")
         keep = [own / name for name in ignored]
-        for folder, names, files in os.walk(own, topdown=True):
+        for folder, names, files in walk(own):
             here = Path(folder)
             names[:] = [name for name in names if here / name not in keep]
             for name in files:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from agentrunner.sandboxes.layers import remove_tree
+from agentrunner.folders import remove_tree
 from agentrunner.verification.rooms.sealed import copy_folder
 
 MOST_ENTRIES = 60_000

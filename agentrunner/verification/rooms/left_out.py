@@ -15,7 +15,7 @@ import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from agentrunner.environment import walk
+from agentrunner.folders import walk
 from agentrunner.git.snapshot_writer import changed_since
 from agentrunner.git.snapshots import LINK, folders_of
 from agentrunner.state.run_state import CheckOutcome, TestOutcome

@@ -15,11 +15,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from agentrunner.environment import walk
+from agentrunner.folders import remove_tree, walk
 from agentrunner.git.ignored_content import copy_file
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.base import Mount
-from agentrunner.sandboxes.layers import remove_tree
 from agentrunner.verification.rooms.decision_sandbox import CopyOfRepo
 from agentrunner.verification.rooms.editable import editable_installs
 from agentrunner.verification.rooms.kept_copies import Copy, KeptCopies

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentrunner.errors import UsageError
+from agentrunner.folders import walk
 from agentrunner.git.attributes import Attributes
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshot_writer import stand_ins
@@ -63,7 +64,7 @@ def seal_git(repo: Path, target: Path) -> None:
     for folder, wanted in ((common, SHARED), (own, OWN)):
         for name in wanted:
             _copy(folder / name, target / name)
-    for place, folders, names in os.walk(target):
+    for place, folders, names in walk(target):
         for inner in (*folders, *names):
             path = Path(place, inner)
             if not path.is_symlink():

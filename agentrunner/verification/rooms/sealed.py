@@ -18,11 +18,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from agentrunner.folders import remove_tree
 from agentrunner.git.ignored_content import holds_packages
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.git.submodules import commits_of_remotes
 from agentrunner.sandboxes.homes import written_caches
-from agentrunner.sandboxes.layers import remove_tree
 from agentrunner.storage.run_folder import make_private, write_private
 from agentrunner.verification.rooms.room_git import seal_git
 

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from agentrunner.environment import walk
+from agentrunner.folders import walk
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.run_state import Baseline, CheckOutcome
 from agentrunner.verification.proof.proving import written_before
