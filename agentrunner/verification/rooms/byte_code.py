@@ -57,7 +57,7 @@ for word; do
 done
 exec %(program)s "$@"
 """
-_SITE = """\
+_LOADED_FIRST = """\
 import os
 import sys
 
@@ -125,8 +125,8 @@ def speaks_of_compiling(root: Path) -> bool:
 def write_programs(folder: Path, found: str) -> None:
     """Write our programs for the real ones in `found`, the output of `command -v`. Blocks."""
     (folder / "site").mkdir(mode=0o755, parents=True, exist_ok=True)
-    site = folder / "site" / "sitecustomize.py"
-    site.write_text(_SITE % {"place": PLACE}, encoding="utf-8")
+    first = folder / "site" / "sitecustomize.py"
+    first.write_text(_LOADED_FIRST % {"place": PLACE}, encoding="utf-8")
     for line in found.splitlines():
         name = Path(line).name
         if not line.startswith("/") or name not in NAMES:

@@ -83,15 +83,15 @@ def test_a_python_by_its_path_writes_elsewhere_where_it_only_compiles(
     write_programs(tmp_path / "ours", "")
     write(tmp_path / "theirs", {"sitecustomize.py": "print('theirs')\n"})
     write(tmp_path, {"a.py": "import sys\nprint(sys.pycache_prefix, *map(str, sys.path))\n"})
-    site, place = tmp_path / "ours" / "site", tmp_path / "compiled"
-    text = (site / "sitecustomize.py").read_text()
-    (site / "sitecustomize.py").write_text(text.replace(PLACE, str(place)))
+    first, place = tmp_path / "ours" / "site", tmp_path / "compiled"
+    text = (first / "sitecustomize.py").read_text()
+    (first / "sitecustomize.py").write_text(text.replace(PLACE, str(place)))
     ran = subprocess.run(
         [sys.executable, *words.split()], cwd=tmp_path, capture_output=True, text=True, check=True,
-        env={"PYTHONPATH": f"{site}:{tmp_path / 'theirs'}", "PYTHONPYCACHEPREFIX": "/nowhere"},
+        env={"PYTHONPATH": f"{first}:{tmp_path / 'theirs'}", "PYTHONPYCACHEPREFIX": "/nowhere"},
     )  # fmt: skip
     assert ran.stdout.startswith("theirs\n")
-    assert str(site) not in ran.stdout
+    assert str(first) not in ran.stdout
     assert bool([*place.rglob("a.*.pyc")]) is redirected
     assert ("/nowhere" in ran.stdout) is not redirected
 
