@@ -415,8 +415,11 @@ async def _open_finding(
 
 
 def _question_text(finding: Finding) -> str:
-    settles = f" {finding.remedy}." if finding.remedy else ""
-    return f"{finding.message}. {question_about(finding)}{settles}"
+    remedy = finding.remedy
+    if not remedy.startswith(("agentrunner ", "task.", "runner.")):
+        remedy = remedy[:1].upper() + remedy[1:]
+    settles = f" {remedy}." if remedy else ""
+    return f"{finding.message.rstrip('.')}. {question_about(finding)}{settles}"
 
 
 async def _granted(state: TaskContext, deps: Deps, update: Update) -> Command[str]:

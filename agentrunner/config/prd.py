@@ -113,6 +113,19 @@ def read_item(text: str, file_name: str, line: int) -> CriterionSpec:
     return _to_criterion(draft, draft.id)
 
 
+def read_words(text: str, file_name: str, line: int, name: str) -> Check | None:
+    """The check that a text of a task file means, where it is in the words of a PRD: a test of the
+    suite, or a text in a file. None for a command.
+
+    As a command `file README.md contains "x"` would look at three files, and always succeed.
+    Raises UsageError (`file-outside`).
+    """
+    masked = mask(text.strip())
+    if _TEST.fullmatch(masked) or _FILE.fullmatch(masked):
+        return _read_check(text, MarkdownLine(file_name, line, text.strip(), "text"), name)
+    return None
+
+
 def describe_check(check: Check | None) -> str:
     """Describe in one line what the check does: its command, or what a file must hold."""
     if check is None:

@@ -12,7 +12,7 @@ from agentrunner import registry
 from agentrunner.config.agents import AUTO, WorkerSpec, named_workers
 from agentrunner.config.kinds import planner_kind
 from agentrunner.config.mistakes import suggestion
-from agentrunner.config.prd import read_item
+from agentrunner.config.prd import read_item, read_words
 from agentrunner.config.spec import Check, CriterionSpec, RunnerSection, TaskFile, TestSpec
 from agentrunner.config.yaml_text import Path as KeyPath
 from agentrunner.config.yaml_text import YamlTree, dotted
@@ -78,7 +78,12 @@ def _criterion(item: Any, path: KeyPath, tree: YamlTree, name: str) -> Any:
             raise tree.error(
                 UnknownKey, (*path, "line"), f"{dotted((*path, 'line'))} is not a setting."
             )
-        return {**item, "line": place.line}
+        found = {**item, "line": place.line}
+        if isinstance(check := item.get("check"), str):
+            about = str(item.get("id") or f"criterion {path[-1]}")
+            if words := read_words(check, name, place.line or 0, about):
+                found["check"] = {field: getattr(words, field) for field in words.model_fields_set}
+        return found
     return item
 
 

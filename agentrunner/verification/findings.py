@@ -205,6 +205,10 @@ def checkout_lacks(paths: Sequence[str]) -> Finding:
     )
 
 
+TIMED_OUT = "timed out after"
+MORE_TIME = "task.test.timeout_sec, or that of the check, gives it more time; "
+
+
 def tests_changed(
     target: Target, changes: Sequence[InputChange], problem: str, *, cut: bool, lines: str
 ) -> Finding:
@@ -232,7 +236,9 @@ def tests_changed(
         code="tests_changed",
         message=message,
         paths=paths[:MOST_PATHS],
-        remedy=f"task.test.may_change: [{listed}] allows it; task.test.product: [{listed}] says"
+        remedy=MORE_TIME
+        * problem.startswith(TIMED_OUT)
+        + f"task.test.may_change: [{listed}] allows it; task.test.product: [{listed}] says"
         " that it is no test",
     )
 

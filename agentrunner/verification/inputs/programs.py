@@ -70,7 +70,7 @@ class Programs:
                 self.asked and all(run.fed for run in runs) and self._stands_between(path)
             ):
                 self.tests.add(path)
-            elif all(run.feeds for run in runs):
+            elif all(run.feeds and not _is_read_by_a_loop(run) for run in runs):
                 self.product[path] = "its output is what is compared"
             elif why := self._why_unsure(path):
                 self.unsure[path] = why
@@ -142,7 +142,7 @@ class Programs:
             if self._is_looked_at(path, text):
                 return f"{first} runs it, and looks at what it prints"
             return ""  # a command or a recipe runs it, or a script checks its exit code
-        if any(run.globs for run in runs) and self._is_found_and_run(path, text):
+        if any(map(_is_read_by_a_loop, runs)) and self._is_found_and_run(path, text):
             return ""
         if not DECIDES.search(text):
             return None  # its functions are called and compared
@@ -201,3 +201,8 @@ class Programs:
             or any(not provided(self.context, name) for name in missing)
             or any(place != folder_of(path) for place in self.references.mentioned(path))
         )
+
+
+def _is_read_by_a_loop(run: Step) -> bool:
+    """Whether a loop over a glob reads a script into the shell that runs."""
+    return bool(run.globs) and run.words[0] in (".", "source")

@@ -106,7 +106,11 @@ class _Reader(Struct):
         return found.end()
 
     def _word(self, at: int) -> tuple[str, int, bool]:
-        text, size, out, quoted = self.text, len(self.text), [], False
+        """Return a word, the offset after it, and whether it is quoted: no glob, not split.
+
+        A word of which only a part is in quotes is a glob where another part is: `"$here"/*.sh`.
+        """
+        text, size, out, quoted, wild = self.text, len(self.text), [], False, False
         start = at
         while at < size:
             char = text[at]
@@ -131,11 +135,12 @@ class _Reader(Struct):
             elif char in " \t\r\n;|&()<>":
                 break
             else:
+                wild = wild or char in "*?"
                 out.append(char)
                 at += 1
         if at == start:
             at += 1
-        return "".join(out), at, quoted
+        return "".join(out), at, quoted and not wild
 
     def _double(self, at: int) -> tuple[str, int]:
         text, size, out = self.text, len(self.text), []
@@ -358,7 +363,8 @@ class _Walk:
                 self.reader.looped[words[1]] = glob
         elif words[0] in ("cd", "pushd"):
             target = next((word for word in words[1:] if not word.startswith("-")), "")
-            self.folder = join(self.folder, target) if "$" not in target else self.folder
+            known = not re.search(r"[$\0\1]", target)  # elsewhere it goes to a scratch folder
+            self.folder = join(self.folder, target) if known else self.folder
         else:
             self._add(words, reads, writes, tuple(env), used[0] if used else "")
 

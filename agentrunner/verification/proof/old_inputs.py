@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from agentrunner.state.run_state import Finding
 from agentrunner.text.terminal import sanitize
-from agentrunner.verification.findings import tests_changed
+from agentrunner.verification.findings import TIMED_OUT, tests_changed
 from agentrunner.verification.inputs.minimal_set import smallest
 from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.proof.case import Case
@@ -112,7 +112,7 @@ async def hold_with_old_data(exam: Examination, case: Case, names: Sequence[str]
 def differs(exam: Examination, case: Case, kept: Measured) -> str:
     """What fails with the inputs of the proof as they were; "" for nothing. Blocks."""
     if kept.ran.timed_out:
-        return f"timed out after {case.target.timeout_sec:g} s"
+        return f"{TIMED_OUT} {case.target.timeout_sec:g} s"
     if case.now is None or kept.results is None:
         if kept.passed or (case.was_red and not _decided_before(exam, case)):
             return ""
@@ -213,5 +213,8 @@ def _changed_lines(exam: Examination, found: Sequence[InputChange]) -> str:
 
 
 def _last_line(measured: Measured) -> str:
+    """What a command said last, or which tests failed by a total that names them."""
+    if (counts := measured.ran.counts) is not None and counts.failing:
+        return f": {sanitize(', '.join(counts.failing[:3]))[:200]}"
     lines = sanitize(measured.ran.tail).strip().splitlines()
     return f": {lines[-1][:200]}" if lines else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
@@ -31,6 +32,7 @@ from agentrunner.verification.proof.unloaded_tests import (
     had_no_name,
     without_listed,
 )
+from agentrunner.verification.removed_tests import VALUE
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import (
     changing,
@@ -140,8 +142,8 @@ def _is_named_by_person(exam: Examination, target: Target) -> bool:
 async def _lost_tests(exam: Examination, case: Case, held: Results | None) -> list[str]:
     """Tests that are gone or skipped, and neither moved nor settled.
 
-    A case that has another name is not gone where its test has as many cases as before and, as it
-    was worded before, passes with the work (`held`).
+    A case that has another name is not gone where its test has as many cases as before, where
+    nothing that decides lost a value, and where it passes as it was worded before (`held`).
 
     Tests that were red are included, also those that a person listed as known reds: these may stay
     red, not go. Before they count as lost, the old tree runs once more: names that differ between
@@ -155,7 +157,7 @@ async def _lost_tests(exam: Examination, case: Case, held: Results | None) -> li
     red += put_aside(case.before, case.results)
     known = changing(case.before)
     lost = await _unsettled(exam, case, [*gone(case.before, case.results, known), *red])
-    lost = [name for name in lost if not _is_another_case(name, case.before, case.results, held)]
+    lost = await asyncio.to_thread(_without_other_cases, exam, case, lost, held)
     if not lost:
         return []
     again = await exam.run(case.target, exam.world.old)
@@ -163,12 +165,40 @@ async def _lost_tests(exam: Examination, case: Case, held: Results | None) -> li
     if not unstable:
         return lost
     lost = await _unsettled(exam, case, [*gone(case.before, case.results, known | unstable), *red])
-    return [name for name in lost if not _is_another_case(name, case.before, case.results, held)]
+    return await asyncio.to_thread(_without_other_cases, exam, case, lost, held)
 
 
-def _is_another_case(name: str, before: Results, now: Results, held: Results | None) -> bool:
-    green = held is not None and before.passed(name) and held.passed(name)
-    return green and has_as_many_cases(name, before, now)
+def _without_other_cases(
+    exam: Examination, case: Case, lost: list[str], held: Results | None
+) -> list[str]:
+    """Those of `lost` that are not merely called otherwise now. Blocks."""
+    before, now = case.before, case.results
+    if before is None or held is None:
+        return lost
+    green = [name for name in lost if before.passed(name) and held.passed(name)]
+    called_otherwise = {
+        name
+        for name in green
+        if has_as_many_cases(name, before, now)
+        and all(_keeps_values(exam, path) for path in _inputs_of(exam, case, name))
+    }
+    return [name for name in lost if name not in called_otherwise]
+
+
+def _inputs_of(exam: Examination, case: Case, name: str) -> set[str]:
+    """The file of a test, and what decides beside it and is another one now."""
+    permitted = exam.differential.permitted(exam.world.allowed)
+    changed = {*permitted, *(one.path for one in exam.world.changes)}
+    return {case.old_files.get(name, ""), *(changed & exam.world.old_paths)}
+
+
+def _keeps_values(exam: Examination, path: str) -> bool:
+    """Whether a file has all texts and numbers that it had, and perhaps more. Blocks."""
+    was, there = (
+        Counter(VALUE.findall((read(path) or b"").decode("utf-8", "replace")))
+        for read in exam.world.readers
+    )
+    return bool(path) and was <= there
 
 
 def _is_still_run(name: str, now: Results) -> bool:

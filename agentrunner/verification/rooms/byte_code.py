@@ -5,7 +5,8 @@ compiles but runs nothing of the repository may write to a place that no other p
 
 In the text of a command such programs are found and redirected. Where a file of the repository, a
 Makefile for example, starts them, `python` and `python3` on PATH stand for programs of ours that
-redirect `-m compileall` and `-m py_compile`, and start the real Python with everything else.
+redirect `-m compileall` and `-m py_compile`, and start the real Python with everything else. A
+Python that is started by its path, as that of a virtual environment, does so by a `sitecustomize`.
 """
 
 from __future__ import annotations
@@ -30,8 +31,11 @@ _COMPILES = lazy_regex(
 PROGRAMS = Path("/tmp/agentrunner-python")
 """Inside the sandbox: our programs, which no command can write."""
 NAMES = ("python", "python3")
-WITH_PROGRAMS = 'PATH="$0:$PATH"; export PATH; exec sh -c "$1"'
-"""Starts a command with our programs first on PATH."""
+WITH_PROGRAMS = (
+    'PATH="$0:$PATH"; PYTHONPATH="${PYTHONPATH:+$PYTHONPATH:}$0/site"; export PATH PYTHONPATH;'
+    ' exec sh -c "$1"'
+)
+"""Starts a command with our programs first on PATH, and what Python loads last on its own path."""
 _SPEAKS = lazy_regex(rb"\b(?:compileall|py_compile)\b")
 MOST_FILES, MOST_BYTES = 2_000, 200_000
 """So many files of up to so many bytes are searched, those next to the root first."""
@@ -52,6 +56,46 @@ for word; do
   break
 done
 exec %(program)s "$@"
+"""
+_LOADED_FIRST = """\
+import os
+import sys
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def _compiles():
+    with open("/proc/self/cmdline") as file:
+        words = iter(file.read().split("\\0")[1:])
+    for word in words:
+        if word in ("-X", "-W"):
+            next(words, "")
+        elif word[:1] != "-" or word[:2] == "--" or "c" in word.partition("m")[0]:
+            return False
+        elif "m" in word:
+            return (word.partition("m")[2] or next(words, "")) in ("compileall", "py_compile")
+    return False
+
+
+def _start():
+    sys.path[:] = [each for each in sys.path if os.path.abspath(each or ".") != _HERE]
+    try:
+        if _compiles():
+            sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = "%(place)s"
+    except Exception:
+        pass
+    ours = sys.modules.pop("sitecustomize", None)  # what would have run without this one
+    try:
+        __import__("sitecustomize")
+    except ImportError as error:
+        if getattr(error, "name", "sitecustomize") != "sitecustomize":
+            raise
+    finally:
+        if ours is not None:
+            sys.modules.setdefault("sitecustomize", ours)
+
+
+_start()
 """
 
 
@@ -80,7 +124,9 @@ def speaks_of_compiling(root: Path) -> bool:
 
 def write_programs(folder: Path, found: str) -> None:
     """Write our programs for the real ones in `found`, the output of `command -v`. Blocks."""
-    folder.mkdir(mode=0o755, exist_ok=True)
+    (folder / "site").mkdir(mode=0o755, parents=True, exist_ok=True)
+    first = folder / "site" / "sitecustomize.py"
+    first.write_text(_LOADED_FIRST % {"place": PLACE}, encoding="utf-8")
     for line in found.splitlines():
         name = Path(line).name
         if not line.startswith("/") or name not in NAMES:

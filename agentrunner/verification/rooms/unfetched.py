@@ -11,7 +11,8 @@ from agentrunner.text.mentions import speaks_of
 
 UNRESOLVED = lazy_regex(
     r"(?m)^\[ERROR\] "
-    r"(?:Plugin \S+ or one of its dependencies could not be resolved"
+    r"(?:(?:Failed to execute goal [^:\n]\S* .*: Execution \S+ of goal \S+ failed: )?"
+    r"Plugin \S+ or one of its dependencies could not be resolved"
     r"|No plugin found for prefix|Error resolving version for plugin"
     r"|Failed to execute goal on project \S+: Could not resolve dependencies for project).*"
     r"(?:offline mode|[Cc]ould not transfer|[Uu]nknown host|[Nn]ame resolution|[Cc]onnect).*$"

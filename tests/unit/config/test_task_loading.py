@@ -127,6 +127,31 @@ def test_r047_r048_the_test_command_as_text_or_with_settings(load: Load) -> None
         assert (spec.task.test.command, spec.task.test.cwd) == ("npm test", ".")
 
 
+@pytest.mark.parametrize(
+    ("text", "kind", "what"),
+    [
+        ('file README.md contains "POST /users"', "file", "POST /users"),
+        ("test `test_duplicate`", "test", "test_duplicate"),
+        ("file README.md", "command", "file README.md"),
+        ("test -f README.md", "command", "test -f README.md"),
+        (
+            "grep -q 'file a contains b' README.md",
+            "command",
+            "grep -q 'file a contains b' README.md",
+        ),
+    ],
+)
+def test_a_check_in_the_words_of_a_prd_is_no_command(
+    load: Load, text: str, kind: str, what: str
+) -> None:
+    quoted = text.replace("'", "''")
+    criteria = f"acceptance_criteria:\n  - {{description: b, check: '{quoted}'}}\n"
+    spec = load(f"{MINIMAL_TASK}  test: pytest\n  {criteria}")
+    check = spec.criteria[0].check
+    assert check is not None
+    assert (check.kind, check.contains or check.name or check.run) == (kind, what)
+
+
 def test_the_sample_of_the_specification(load: Load, repo: Path) -> None:
     (repo / "docs").mkdir()
     (repo / "docs" / "TASK-123.md").write_text("Users register.\n")

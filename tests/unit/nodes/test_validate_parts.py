@@ -8,13 +8,14 @@ from typing import Any, cast
 import pytest
 
 from agentrunner.execution.deps import Deps
-from agentrunner.nodes.validate import _answer_request
+from agentrunner.nodes.validate import _answer_request, _question_text
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import (
     Assessment,
     Counters,
     Criterion,
     Evidence,
+    Finding,
     RunInfo,
     TaskContext,
 )
@@ -57,3 +58,16 @@ async def test_one_tree_is_refused_twice_whatever_was_remarked_in_between() -> N
 @pytest.mark.parametrize("tree", ["", "another"])
 async def test_after_more_work_it_is_refused_anew(tree: str) -> None:
     assert (await _answer_request(asking(refused_tree=tree), deps(), {})).goto == "decide"
+
+
+@pytest.mark.parametrize(
+    ("message", "remedy", "text"),
+    [
+        ("It is gone, and it says: it stays.", "have it done", "it stays. Is this wanted? Have it"),
+        ("It differs", "task.test.may_change: [a]", "differs. Is this wanted? task.test.may"),
+        ("It differs", "agentrunner diff shows it", "differs. Is this wanted? agentrunner diff"),
+        ("It differs", "", "differs. Is this wanted?"),
+    ],
+)
+def test_a_question_is_made_of_sentences(message: str, remedy: str, text: str) -> None:
+    assert text in _question_text(Finding(code="x", message=message, remedy=remedy))

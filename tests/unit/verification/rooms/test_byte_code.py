@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,12 +59,41 @@ def test_the_python_of_a_recipe_writes_elsewhere_where_it_only_compiles(
     real = tmp_path / "real" / "python3"
     write(real.parent, {real.name: '#!/bin/sh\necho "${PYTHONPYCACHEPREFIX-} $*"\n'})
     write_programs(tmp_path / "ours", f"{real}\nbuiltin\n/usr/bin/perl\n")
-    assert [one.name for one in (tmp_path / "ours").iterdir()] == ["python3"]
+    assert sorted(one.name for one in (tmp_path / "ours").iterdir()) == ["python3", "site"]
     ran = subprocess.run(
         [tmp_path / "ours" / "python3", *words.split()],
         capture_output=True, text=True, check=True, env={},
     )  # fmt: skip
     assert ran.stdout == f"{PLACE if redirected else ''} {words}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "redirected"),
+    [
+        ("-m compileall -q a.py", True),
+        ("-X utf8 -Bmpy_compile a.py", True),
+        ("a.py -m compileall", False),
+        ("-m a", False),
+    ],
+)
+def test_a_python_by_its_path_writes_elsewhere_where_it_only_compiles(
+    tmp_path: Path, words: str, redirected: bool
+) -> None:
+    """It loads the `sitecustomize` that it would have loaded as well."""
+    write_programs(tmp_path / "ours", "")
+    write(tmp_path / "theirs", {"sitecustomize.py": "print('theirs')\n"})
+    write(tmp_path, {"a.py": "import sys\nprint(sys.pycache_prefix, *map(str, sys.path))\n"})
+    first, place = tmp_path / "ours" / "site", tmp_path / "compiled"
+    text = (first / "sitecustomize.py").read_text()
+    (first / "sitecustomize.py").write_text(text.replace(PLACE, str(place)))
+    ran = subprocess.run(
+        [sys.executable, *words.split()], cwd=tmp_path, capture_output=True, text=True, check=True,
+        env={"PYTHONPATH": f"{first}:{tmp_path / 'theirs'}", "PYTHONPYCACHEPREFIX": "/nowhere"},
+    )  # fmt: skip
+    assert ran.stdout.startswith("theirs\n")
+    assert str(first) not in ran.stdout
+    assert bool([*place.rglob("a.*.pyc")]) is redirected
+    assert ("/nowhere" in ran.stdout) is not redirected
 
 
 def test_a_tree_speaks_of_compiling_in_any_file(tmp_path: Path) -> None:
