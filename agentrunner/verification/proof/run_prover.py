@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,5 +30,6 @@ class RunProver(Struct, dict=True):
         return make_prover(self.verifier, self.kept_in)
 
     async def forget(self) -> None:
-        """Remove what is kept of examinations: the run has ended."""
+        """Remove what is kept of examinations and for them: the run has ended."""
         await KeptRuns(self.kept_in).end()
+        await asyncio.to_thread(self.verifier.sandbox.forget)

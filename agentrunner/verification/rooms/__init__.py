@@ -2,7 +2,8 @@
 
 room              makes clean rooms; `room_git` makes their `.git`, `sealed` keeps ignored files;
                   `copies` copies folders
-decision_sandbox  runs a command that decides; `byte_code` of what only compiles
+decision_sandbox  runs a command that decides; `byte_code` of what only compiles;
+                  `build_cache` of Go
 start_up          whether a command could decide anything; `wrong_commands`: whether any work could
                   turn it green, by the `complaints` of tools and what is the project's `own_code`
 lacking_packages  what is not installed; `unfetched` what tools could not fetch, in their words;

@@ -31,6 +31,7 @@ from agentrunner.state.run_state import TAIL_BYTES
 from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.verification.results.counts import Counts, read_counts
+from agentrunner.verification.rooms.build_cache import BuildCache
 from agentrunner.verification.rooms.byte_code import (
     NAMES,
     PROGRAMS,
@@ -94,7 +95,8 @@ class DecisionSandbox:
 
     Byte code of libraries is kept across commands, or each would compile its test tool again (3 s
     for pytest). It is written only on the untouched tree, from `warm` to `seal`, never contains the
-    repository's own code, and is read-only from then on: nobody can forge it.
+    repository's own code, and is read-only from then on: nobody can forge it. Go's build cache is
+    kept likewise.
     """
 
     def __init__(
@@ -115,6 +117,7 @@ class DecisionSandbox:
         self._folder = folder
         self._redact = redact
         self._byte_code = folder.root / "bytecode"
+        self._build_cache = BuildCache(folder.root / "go-build")
         self._programs = folder.root / "python"
         self._warming = False
         self._count = len(list(folder.checks_dir.iterdir())) if folder.checks_dir.is_dir() else 0
@@ -131,7 +134,7 @@ class DecisionSandbox:
         """
         if not isinstance(self._sandbox, AutoSandbox) or not await self._sandbox.fall_back(why):
             return False
-        for folder in (self._byte_code, self._programs):
+        for folder in (self._byte_code, self._programs, self._build_cache.folder):
             await asyncio.to_thread(remove_tree, str(folder))
         return True
 
@@ -139,6 +142,7 @@ class DecisionSandbox:
         """Start writing byte code; only while the tree is the user's own."""
         self._byte_code.mkdir(mode=0o700, exist_ok=True)
         self._warming = True
+        self._build_cache.warm(self._sandbox, self._repo)
 
     def seal(self, ignored: Iterable[str]) -> None:
         """Make byte code read-only, and remove that of the repository's own code.
@@ -147,6 +151,7 @@ class DecisionSandbox:
         other means.
         """
         self._warming = False
+        self._build_cache.seal()
         own = self._byte_code / self._repo.relative_to("/")
         keep = [own / name for name in ignored]
         for folder, names, files in walk(own):
@@ -154,6 +159,13 @@ class DecisionSandbox:
             names[:] = [name for name in names if here / name not in keep]
             for name in files:
                 (here / name).unlink()
+
+    def forget(self) -> None:
+        """Remove what is kept across commands and may be large; blocks. Later commands are slower.
+
+        For a run that has ended, whose folder stays.
+        """
+        self._build_cache.remove()
 
     def _byte_code_mount(self) -> tuple[Mount, ...]:
         place = self._sandbox.byte_code
@@ -220,11 +232,17 @@ class DecisionSandbox:
             repo_copy=copy.path if copy else None,
             mounts=(
                 *self._byte_code_mount(),
+                *self._build_cache.mounts(self._sandbox),
                 *programs,
                 *(copy.mounts if copy else ()),
                 *mounts,
             ),
-            env={**self._offline(network, hosts), **self._env, **(env or {})},
+            env={
+                **self._offline(network, hosts),
+                **self._build_cache.environment(self._sandbox),
+                **self._env,
+                **(env or {}),
+            },
             private=copy is not None,
             home=home or (copy.home if copy else None),
             home_layer=home is None,
