@@ -30,7 +30,7 @@ from agentrunner.api.run_verbs import *  # noqa: F403
 if TYPE_CHECKING:
     from agentrunner.config.spec import TaskSpec as TaskSpec
     from agentrunner.engine.attempt_run import Options as Options
-    from agentrunner.engine.following import RunEventReader as RunEventReader
+    from agentrunner.engine.following import EventReader as EventReader
     from agentrunner.engine.listing import ListedRun as ListedRun
     from agentrunner.engine.queries import ChangedFile as ChangedFile
     from agentrunner.engine.retention import Collected as Collected

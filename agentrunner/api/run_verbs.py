@@ -13,7 +13,7 @@ from agentrunner.errors import UsageError
 if TYPE_CHECKING:
     from agentrunner.config.spec import TaskSpec
     from agentrunner.engine.attempt_run import Options
-    from agentrunner.engine.following import RunEventReader
+    from agentrunner.engine.following import EventReader
     from agentrunner.engine.listing import ListedRun
     from agentrunner.engine.queries import ChangedFile
     from agentrunner.engine.retention import Collected
@@ -262,15 +262,15 @@ async def follow(
             await asyncio.sleep(FOLLOW_SEC)
 
 
-def read_events(run_id: str, *, state_dir: Path | str | None = None) -> RunEventReader:
+def read_events(run_id: str, *, state_dir: Path | str | None = None) -> EventReader:
     """Return a reader of the events of a run; each call of its `read_new` returns further ones.
 
     For programs that follow a run without an event loop, and want its events as JSON objects.
     """
-    from agentrunner.engine.following import RunEventReader
+    from agentrunner.engine.following import EventReader
     from agentrunner.storage.run_folder import RunFolder
 
-    return RunEventReader(RunFolder.open(state_folder(state_dir), run_id))
+    return EventReader(RunFolder.open(state_folder(state_dir), run_id))
 
 
 def diff_sync(

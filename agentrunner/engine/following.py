@@ -7,7 +7,7 @@ from agentrunner.storage.locks import run_lock
 from agentrunner.storage.run_folder import RunFolder
 
 
-class RunEventReader:
+class EventReader:
     """Reads the events of a run from its folder, each of them once."""
 
     def __init__(self, folder: RunFolder) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import ssl
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from urllib.request import getproxies, proxy_bypass
@@ -94,7 +95,8 @@ class LiveProvider:
         if isinstance(error, aiohttp.ClientConnectorError):
             # Its own message has words about TLS for any address, and the same reason twice.
             error = error.os_error
-            reason = os.strerror(error.errno) if error.errno else ""
+            if error.errno and not isinstance(error, ssl.SSLError):  # whose number is its own
+                reason = os.strerror(error.errno)
         reason = reason or " ".join(str(error).split()) or type(error).__name__
         return f"The model provider at {host} cannot be reached: {reason}"
 

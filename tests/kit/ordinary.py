@@ -62,6 +62,7 @@ def ordinary_user(name: str) -> Iterator[Ordinary]:
             "__init__.py",
             "environment.py",
             "errors",
+            "folders.py",
             "registry.py",
             "sandboxes",
             "testing",
