@@ -240,13 +240,16 @@ def test_a_package_of_go_that_only_tests_need_and_nobody_fetched(tmp_path: Path)
 
 
 @pytest.mark.skipif(which("go") is None, reason="Go is not installed")
-def test_a_package_of_go_beside_it_is_asked_about_once(tmp_path: Path) -> None:
+def test_a_package_of_go_beside_it_is_asked_about_once(tmp_path: Path, in_a_box: None) -> None:
     run = Run(Project.make(tmp_path, {**GO_FILES, **NEAR}))
     fix = "sed -i 's/a - b/a + b/' near/near.go"
     run.start([plan(), work(), finish(), assess()], fix, test="go test ./...")
     assert (run.result["exit_code"], run.kind) == (4, "tests_could_not_run")
     assert (run.calls(), run.subject["tests"]) == ([], ["m/far"])
     assert "setup: {command: go mod download" in run.result["waiting"]["text"]
+    kept = list(run.project.state_dir.glob("runs/*/go-build"))
+    assert len(kept) == 1, "what Go has compiled, for the tests after the work"
     run.approve(run.question)
     assert run.ending == ("COMPLETE", "complete", 0), run.result["missing"]
     assert run.result["test"]["known_red"] == ["m/far"]
+    assert not kept[0].exists(), "the run has ended"
