@@ -81,9 +81,10 @@ def removed_names(prd_text: str) -> set[str]:
             meant = _names(sentence[: hit.start()]) or named
             if name := hit["name"] or hit["bare"]:
                 found.add(last_name(name))
-            elif listed := LISTED.match(sentence, hit.end()):
+                continue
+            if listed := LISTED.match(sentence, hit.end()):
                 found |= _names(ELSE.split(listed[0])[0])
-            elif len(meant) == 1:
+            if len(meant) == 1:
                 found |= meant
         named = _names(sentence) or named
     return found - {""}

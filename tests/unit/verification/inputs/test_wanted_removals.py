@@ -21,6 +21,7 @@ from agentrunner.verification.inputs.wanted_removals import removed_names
         "Remove `show`, which has been deprecated since 0.0.9, together with its test. Bump it.",
         "Remove `show` (deprecated) and its tests.",
         "Nobody wants it. Remove it: the function `show`, its module and its tests.",
+        "`show` is deprecated. Remove it: function, its test and the mention in README.md.",
         "Remove this: `show`, but keep `tell`. `other` stays.",
         "show() is deprecated; please delete it and its test.",
         "`show` は非推奨です。関数とそのテストを削除してください。",
