@@ -75,7 +75,6 @@ class BwrapSandbox(HostSandbox):
     kind = "bwrap"
     isolates = True
     byte_code = Path("/tmp/pycache")
-    build_cache = Path("/tmp/go-build")
 
     def __init__(
         self,

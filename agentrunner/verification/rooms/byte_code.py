@@ -19,6 +19,7 @@ from collections import deque
 from pathlib import Path
 
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.results.reporters import sitecustomize_of
 
 PLACE = "/tmp/agentrunner-compiled"
 """Inside the sandbox; a fresh folder for each command."""
@@ -36,7 +37,7 @@ WITH_PROGRAMS = (
     ' exec sh -c "$1"'
 )
 """Starts a command with our programs first on PATH, and what Python loads last on its own path."""
-_SPEAKS = lazy_regex(rb"\b(?:compileall|py_compile)\b")
+COMPILING = lazy_regex(rb"\b(?:compileall|py_compile)\b")
 MOST_FILES, MOST_BYTES = 2_000, 200_000
 """So many files of up to so many bytes are searched, those next to the root first."""
 _PROGRAM = """\
@@ -57,11 +58,9 @@ for word; do
 done
 exec %(program)s "$@"
 """
-_LOADED_FIRST = """\
+_REDIRECTING = """\
 import os
 import sys
-
-_HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def _compiles():
@@ -78,29 +77,18 @@ def _compiles():
 
 
 def _start():
-    sys.path[:] = [each for each in sys.path if os.path.abspath(each or ".") != _HERE]
     try:
         if _compiles():
             sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = "%(place)s"
     except Exception:
         pass
-    ours = sys.modules.pop("sitecustomize", None)  # what would have run without this one
-    try:
-        __import__("sitecustomize")
-    except ImportError as error:
-        if getattr(error, "name", "sitecustomize") != "sitecustomize":
-            raise
-    finally:
-        if ours is not None:
-            sys.modules.setdefault("sitecustomize", ours)
 
 
-_start()
 """
 
 
-def speaks_of_compiling(root: Path) -> bool:
-    """Whether a file of a tree names a program that only compiles. Blocks.
+def speaks_of(words: re.Pattern[bytes], root: Path) -> bool:
+    """Whether a file of a tree has such words, `COMPILING` programs for example. Blocks.
 
     What an earlier command made unreadable, or removes meanwhile, names nothing.
     """
@@ -117,7 +105,7 @@ def speaks_of_compiling(root: Path) -> bool:
                 seen += 1
                 with contextlib.suppress(OSError):
                     small = entry.stat().st_size <= MOST_BYTES
-                    if small and _SPEAKS.search(Path(entry.path).read_bytes()):
+                    if small and words.search(Path(entry.path).read_bytes()):
                         return True
     return False
 
@@ -126,7 +114,7 @@ def write_programs(folder: Path, found: str) -> None:
     """Write our programs for the real ones in `found`, the output of `command -v`. Blocks."""
     (folder / "site").mkdir(mode=0o755, parents=True, exist_ok=True)
     first = folder / "site" / "sitecustomize.py"
-    first.write_text(_LOADED_FIRST % {"place": PLACE}, encoding="utf-8")
+    first.write_text(sitecustomize_of(_REDIRECTING % {"place": PLACE}), encoding="utf-8")
     for line in found.splitlines():
         name = Path(line).name
         if not line.startswith("/") or name not in NAMES:

@@ -31,13 +31,14 @@ from agentrunner.state.run_state import TAIL_BYTES
 from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.verification.results.counts import Counts, read_counts
-from agentrunner.verification.rooms.build_cache import BuildCache
+from agentrunner.verification.rooms.build_cache import FOLDER, VARIABLE, BuildCache
 from agentrunner.verification.rooms.byte_code import (
+    COMPILING,
     NAMES,
     PROGRAMS,
     WITH_PROGRAMS,
     compiled_elsewhere,
-    speaks_of_compiling,
+    speaks_of,
     write_programs,
 )
 from agentrunner.verification.rooms.complaints import MISUSED, missing_programs
@@ -117,7 +118,7 @@ class DecisionSandbox:
         self._folder = folder
         self._redact = redact
         self._byte_code = folder.root / "bytecode"
-        self._build_cache = BuildCache(folder.root / "go-build")
+        self._build_cache = BuildCache(folder.root / FOLDER)
         self._programs = folder.root / "python"
         self._warming = False
         self._count = len(list(folder.checks_dir.iterdir())) if folder.checks_dir.is_dir() else 0
@@ -134,15 +135,16 @@ class DecisionSandbox:
         """
         if not isinstance(self._sandbox, AutoSandbox) or not await self._sandbox.fall_back(why):
             return False
-        for folder in (self._byte_code, self._programs, self._build_cache.folder):
+        for folder in (self._byte_code, self._programs):
             await asyncio.to_thread(remove_tree, str(folder))
+        await asyncio.to_thread(self._build_cache.remove)
         return True
 
     def warm(self) -> None:
         """Start writing byte code; only while the tree is the user's own."""
         self._byte_code.mkdir(mode=0o700, exist_ok=True)
         self._warming = True
-        self._build_cache.warm(self._sandbox, self._repo)
+        self._build_cache.open()
 
     def seal(self, ignored: Iterable[str]) -> None:
         """Make byte code read-only, and remove that of the repository's own code.
@@ -173,11 +175,16 @@ class DecisionSandbox:
             return ()
         return (Mount(self._byte_code, place, read_only=not self._warming),)
 
+    def _shown_build_cache(self, copy: CopyOfRepo | None, texts: Iterable[str]) -> Mount | None:
+        if copy is None:
+            return None
+        return self._build_cache.mount(self._sandbox.byte_code, copy.path, texts)
+
     async def _programs_that_compile(self, copy: CopyOfRepo | None) -> tuple[Mount, ...]:
         """Programs that stand for Python, where the tree has commands that only compile."""
         if copy is None or self._sandbox.byte_code is None:
             return ()
-        if not await asyncio.to_thread(speaks_of_compiling, copy.path):
+        if not await asyncio.to_thread(speaks_of, COMPILING, copy.path):
             return ()
         folder = self._programs
         if not folder.is_dir():
@@ -224,6 +231,8 @@ class DecisionSandbox:
         if self._sandbox.byte_code is not None:
             shell = compiled_elsewhere(shell)
         programs = await self._programs_that_compile(copy)
+        own = {**self._env, **(env or {})}
+        cache = await asyncio.to_thread(self._shown_build_cache, copy, (shell, *own.values()))
         request = Request(
             command=("sh", "-c", *((WITH_PROGRAMS, str(PROGRAMS)) if programs else ()), shell),
             workdir=place,
@@ -232,16 +241,15 @@ class DecisionSandbox:
             repo_copy=copy.path if copy else None,
             mounts=(
                 *self._byte_code_mount(),
-                *self._build_cache.mounts(self._sandbox),
+                *([cache] if cache else ()),
                 *programs,
                 *(copy.mounts if copy else ()),
                 *mounts,
             ),
             env={
                 **self._offline(network, hosts),
-                **self._build_cache.environment(self._sandbox),
-                **self._env,
-                **(env or {}),
+                **({VARIABLE: str(cache.target)} if cache else {}),
+                **own,
             },
             private=copy is not None,
             home=home or (copy.home if copy else None),

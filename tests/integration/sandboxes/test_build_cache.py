@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.sandboxes.base import SandboxOrder
+from agentrunner.sandboxes.base import Sandbox, SandboxOrder
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.verification.rooms.decision_sandbox import (
@@ -19,6 +19,7 @@ from agentrunner.verification.rooms.decision_sandbox import (
     DecisionSandbox,
 )
 from tests.kit.bwrap import require_bwrap
+from tests.kit.docker import docker, require_docker
 from tests.kit.reporting import need
 
 FILES = {
@@ -42,7 +43,7 @@ TEST = "go test -v ./..."
 class Rooms:
     """Commands in copies of a repository, as clean rooms are."""
 
-    def __init__(self, place: Path, *, overlays: bool = True) -> None:
+    def __init__(self, place: Path, kind: str) -> None:
         self.folder = RunFolder(place / "state/runs/r")
         self.repo, self._place = place / "repo", place
         for folder in (self.folder.sandbox_dir, self.folder.checks_dir):
@@ -50,11 +51,16 @@ class Rooms:
         for name, text in FILES.items():
             (self.repo / name).parent.mkdir(parents=True, exist_ok=True)
             (self.repo / name).write_text(text)
-        self.sandbox = BwrapSandbox(
-            SandboxOrder(repo=self.repo, home=self.folder.sandbox_dir),
-            environ={"PATH": os.environ["PATH"]},
-            host_home=place,
-            overlays=overlays,
+        order = SandboxOrder(repo=self.repo, home=self.folder.sandbox_dir)
+        self.sandbox: Sandbox = (
+            docker(order)
+            if kind == "docker"
+            else BwrapSandbox(
+                order,
+                environ={"PATH": os.environ["PATH"]},
+                host_home=place,
+                overlays=kind == "overlays",
+            )
         )
         self.decides = DecisionSandbox(self.sandbox, self.repo, self.folder, str, {})
 
@@ -67,11 +73,14 @@ class Rooms:
         return await self.decides.run(shell, copy=CopyOfRepo(copy, ()))
 
 
-@pytest.fixture(params=[True, False], ids=["overlays", "copies"])
+@pytest.fixture(params=["overlays", "copies", "docker"])
 async def rooms(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Rooms]:
-    require_bwrap()
     need("go")
-    found = Rooms(tmp_path, overlays=request.param)
+    if request.param == "docker":
+        await asyncio.to_thread(require_docker)
+    else:
+        require_bwrap()
+    found = Rooms(tmp_path, request.param)
     await found.sandbox.open()
     yield found
     await found.sandbox.close()
@@ -120,7 +129,32 @@ async def test_a_repository_without_a_module_has_none(rooms: Rooms) -> None:
     assert (await rooms.run("echo ${GOCACHE-none}")).tail == "none\n"
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"price/c.go": 'package price\n\n// #include "../rate.h"\nimport "C"\n'},
+        {"price/c.go": 'package price\n\nimport (\n\t"fmt"\n\t"C" // above\n)\n'},
+        {"price/add_amd64.s": '#include "../rate.h"\n'},
+        {"Makefile": "test:\n\tgo test -toolexec=./around ./...\n"},
+    ],
+)
+async def test_where_go_does_not_look_at_all_files_there_is_none(
+    rooms: Rooms, files: dict[str, str]
+) -> None:
+    for name, text in files.items():
+        (rooms.repo / name).write_text(text)
+    await asyncio.to_thread(rooms.decides.warm)
+    assert (await rooms.run("echo ${GOCACHE-none}")).tail == "none\n"
+
+
+async def test_nor_for_a_command_with_a_program_before_the_compiler(rooms: Rooms) -> None:
+    await asyncio.to_thread(rooms.decides.warm)
+    assert (await rooms.run("echo ${GOCACHE-none} # -toolexec=./around")).tail == "none\n"
+    assert (await rooms.run("echo ${GOCACHE-none}")).tail != "none\n"
+
+
 async def test_the_task_s_own_place_is_used(rooms: Rooms) -> None:
     await asyncio.to_thread(rooms.decides.warm)
-    ran = await rooms.decides.run("echo $GOCACHE", env={"GOCACHE": "/tmp/mine"})
+    copy = CopyOfRepo(rooms.repo, ())
+    ran = await rooms.decides.run("echo $GOCACHE", env={"GOCACHE": "/tmp/mine"}, copy=copy)
     assert ran.tail == "/tmp/mine\n"

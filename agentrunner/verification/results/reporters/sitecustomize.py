@@ -1,5 +1,5 @@
 # Runs at the start of every Python of the project under test, from 2.7 on, and does nothing but
-# look out for test tools. It must never fail, print, or stay on the module search path.
+# look out for test tools. It must never fail or print. `loaded_first.py` follows it.
 import os
 import sys
 
@@ -40,19 +40,5 @@ class _Late(object):
 
 
 def _start():
-    sys.path[:] = [each for each in sys.path if os.path.abspath(each or ".") != _PLACE]
     if sys.version_info >= (3, 6):
         sys.meta_path.insert(0, _Late(dict(vars(__import__("builtins"))), list(sys.path)))
-    # The sitecustomize that would have run without this one.
-    ours = sys.modules.pop("sitecustomize", None)
-    try:
-        __import__("sitecustomize")
-    except ImportError as error:
-        if getattr(error, "name", "sitecustomize") != "sitecustomize":
-            raise
-    finally:
-        if ours is not None:
-            sys.modules.setdefault("sitecustomize", ours)
-
-
-_start()

@@ -9,16 +9,17 @@ from collections.abc import Mapping
 from importlib.util import MAGIC_NUMBER
 
 from agentrunner.verification.results.model import Instrumented
-from agentrunner.verification.results.reporters import text_of
+from agentrunner.verification.results.reporters import sitecustomize_of, text_of
 from agentrunner.verification.results.shell import put_first
 
-NAMES = ("sitecustomize.py", "agentrunner_python.py", "agentrunner_look.py")
+NAMES = ("agentrunner_python.py", "agentrunner_look.py")
 
 
 def hooked(shell: str, place: str) -> Instrumented:
     """The command with our files on Python's path, also where it sets PYTHONPATH itself."""
     here = f"{place}/py"
-    files = {f"py/{name}": text_of(name) for name in NAMES}
+    first = sitecustomize_of(text_of("sitecustomize.py"))
+    files = {"py/sitecustomize.py": first, **{f"py/{name}": text_of(name) for name in NAMES}}
     return Instrumented(
         put_first(shell, "PYTHONPATH", here), {"PYTHONPATH": here}, {**files, **_compiled()}
     )
@@ -33,5 +34,5 @@ def _compiled() -> Mapping[str, bytes]:
     kind = f"{sys.implementation.cache_tag}-{MAGIC_NUMBER.hex()}"
     return {
         f"py/{name}.{kind}": marshal.dumps(compile(text_of(name), "<agentrunner>", "exec"))
-        for name in NAMES[1:]
+        for name in NAMES
     }

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from agentrunner.verification.rooms.byte_code import (
+    COMPILING,
     PLACE,
     compiled_elsewhere,
-    speaks_of_compiling,
+    speaks_of,
     write_programs,
 )
 from tests.kit.files import write
@@ -99,9 +100,9 @@ def test_a_python_by_its_path_writes_elsewhere_where_it_only_compiles(
 def test_a_tree_speaks_of_compiling_in_any_file(tmp_path: Path) -> None:
     (tmp_path / "tools").mkdir()
     (tmp_path / "tools" / "lint.sh").write_text("python3 -m unittest\n")
-    assert not speaks_of_compiling(tmp_path)
+    assert not speaks_of(COMPILING, tmp_path)
     (tmp_path / "tools" / "lint.sh").write_text("python3 -m compileall -q .\n")
-    assert speaks_of_compiling(tmp_path)
+    assert speaks_of(COMPILING, tmp_path)
 
 
 def test_what_cannot_be_read_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,4 +116,4 @@ def test_what_cannot_be_read_says_nothing(tmp_path: Path, monkeypatch: pytest.Mo
         return scandir(folder)
 
     monkeypatch.setattr(os, "scandir", denied)
-    assert not speaks_of_compiling(tmp_path)
+    assert not speaks_of(COMPILING, tmp_path)
