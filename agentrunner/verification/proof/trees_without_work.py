@@ -10,6 +10,7 @@ from functools import partial
 
 from msgspec import Struct
 
+from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, emptied_in_c
 from agentrunner.verification.syntax.emptied_functions import (
     changed_functions,
@@ -75,9 +76,8 @@ class TreesWithoutWork(Struct, frozen=True):
         named = [
             path
             for path in world.product
-            if language_of(path) is None
-            and not path.endswith(ENDINGS)
-            and _is_named(asked, posixpath.basename(path))
+            if _is_named(asked, posixpath.basename(path))
+            and not (family_of(path) or lexical_family(path, world.now(path) or b""))
         ]
         if not named:
             return None
