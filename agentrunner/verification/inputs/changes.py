@@ -198,11 +198,19 @@ def kept_part(around: Surrounding, before: bytes, after: bytes) -> KeptPart:
 def _keep_function(around: Surrounding) -> Keep | None:
     if around.entry.region:
         return keep_region
-    name = around.path.rpartition("/")[2]
-    for pattern, keep in HOW:
-        if pattern.fullmatch(name) and around.entry.kind in ("config", "recipe"):
-            return keep
+    if around.entry.kind in ("config", "recipe") and (keep := _by_name(around.path)):
+        return keep
     return keep_tests if around.entry.kind == "test" else None
+
+
+def is_manifest(path: str) -> bool:
+    """Whether a file is one of which a tool reads its part: dependencies, scripts, sources."""
+    return _by_name(path) is not None
+
+
+def _by_name(path: str) -> Keep | None:
+    name = path.rpartition("/")[2]
+    return next((keep for pattern, keep in HOW if pattern.fullmatch(name)), None)
 
 
 def _why_new_file_is_fine(around: Surrounding, after: bytes, before_paths: Collection[str]) -> str:

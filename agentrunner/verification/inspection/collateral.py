@@ -15,6 +15,7 @@ from typing import Any
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
+from agentrunner.verification.inputs.changes import is_manifest
 from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.syntax.emptied_functions import emptied
 from agentrunner.verification.syntax.functions import Function, functions_of, normal
@@ -55,8 +56,6 @@ STAYS = lazy_regex(
 )
 """Sentences by which a file is to be left as it is."""
 DATA = (".json", ".toml")
-LOCKED = ("-lock.json", "npm-shrinkwrap.json")
-"""What a package manager writes, as it likes."""
 KEPT_ENDINGS = (".lock", ".snap", ".pyc", ".map", ".min.js", ".log", ".sum")
 
 
@@ -80,7 +79,7 @@ def collateral(trees: BothTrees, asked: str) -> str:
             return FILE_GONE.format(path)
     followed = [(read_old(path) or b"", read(path) or b"") for path in trees.tests]
     for path in trees.work:
-        if what := _lost_key(path, read_old(path), new, asked):
+        if (what := _lost_key(path, read_old(path), new, asked)) and _is_read(path, trees):
             return what
         if what := _lost(path, read_old(path), new, followed, asked):
             return what
@@ -130,7 +129,7 @@ def _lost(
 def _lost_key(path: str, before: bytes | None, new: dict[str, bytes | None], asked: str) -> str:
     """A key of a file of data that stands nowhere now: a text, a route, a setting."""
     after = new.get(path)
-    if before is None or after is None or not path.endswith(DATA) or path.endswith(LOCKED):
+    if before is None or after is None or not path.endswith(DATA) or is_manifest(path):
         return ""
     try:
         gone = _keys(path, before) - _keys(path, after)
@@ -139,6 +138,16 @@ def _lost_key(path: str, before: bytes | None, new: dict[str, bytes | None], ask
     after_all = b"\n".join(text for text in new.values() if text).decode("utf-8", "replace")
     lost = sorted(one for one in gone if one not in asked and one not in after_all)
     return KEY_GONE.format(lost[0][:100], path) if lost else ""
+
+
+def _is_read(path: str, trees: BothTrees) -> bool:
+    """Whether code of the product has the name of a file or of its folders in a text.
+
+    What only tools read, such as settings of a linter, loses keys with each of their versions.
+    """
+    names = "|".join(map(re.escape, path.split("/")))
+    word = re.compile(to_bytes(rf"[\"'`/](?:{names})[\"'`/]"))
+    return any(word.search(trees.read_old(one) or b"") for one in trees.code)
 
 
 def _keys(path: str, source: bytes) -> set[str]:

@@ -84,15 +84,21 @@ def test_a_file_is_gone() -> None:
 def test_a_key_of_data_is_gone() -> None:
     """Where two languages have to have the same texts, one of them may not lose its own."""
     more = {
-        "en.json": '{"hello": "Hello", "more": {"bye": "Bye"}}',
-        "de.json": '{"hello": "Hallo"}',
+        "texts.py": 'HERE = "locales/"\n',
+        "locales/en.json": '{"hello": "Hello", "more": {"bye": "Bye"}}',
+        "locales/de.json": '{"hello": "Hallo"}',
+        "tsconfig.json": '{"strict": true, "outDir": "x"}',
     }
     asked = "The German texts have all keys that the English ones have."
-    assert "`bye` is gone from en.json" in _found({"en.json": '{"hello": ""}'}, asked, more=more)
-    both: dict[str, str | None] = {"en.json": '{"hello": ""}', "texts.json": '{"more": {"bye": 1}}'}
-    assert _found(both, asked, more=more) == ""
-    assert _found({"en.json": '{"hello": ""}'}, "Remove all texts but one.", more=more) == ""
-    assert _found({"de.json": '{"hello": "", "more": {"bye": ""}}'}, asked, more=more) == ""
+    lost: dict[str, str | None] = {"locales/en.json": '{"hello": ""}'}
+    assert "`bye` is gone from locales/en.json" in _found(lost, asked, more=more)
+    assert _found({**lost, "texts.json": '{"more": {"bye": 1}}'}, asked, more=more) == ""
+    assert _found(lost, "Remove all texts but one.", more=more) == ""
+    more_now = '{"hello": "", "more": {"bye": ""}}'
+    assert _found({"locales/de.json": more_now}, asked, more=more) == ""
+    assert _found({"tsconfig.json": '{"strict": true}'}, asked, more=more) == "", "a tool's"
+    manifest = {"package.json": '{"dependencies": {}}', "about.js": "require('./package.json')\n"}
+    assert _found({"package.json": "{}"}, asked, more={**more, **manifest}) == ""
 
 
 def test_what_must_not_be_changed() -> None:
