@@ -31,10 +31,9 @@ from agentrunner.verification.proof.switches import find_switched_on
 from agentrunner.verification.proof.trees_without_work import turns_red
 from agentrunner.verification.proof.unchanged_code import is_only_text
 from agentrunner.verification.results.model import ReadFile, Results, TestResult
-from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.calls import names_called
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.substance import is_empty_test
+from agentrunner.verification.syntax.substance import asks_of, is_empty_test
 from agentrunner.verification.syntax.test_finder import find_test
 from agentrunner.verification.target import Measured, Target, in_repo, test_target
 from agentrunner.verification.world import SnapshotTrees
@@ -289,7 +288,7 @@ def _lost_assertion(test: TestResult, cwd: str, world: SnapshotTrees) -> str:
         found = find_test(source, language, test.name) if language and source else None
         if found is None:
             return ""
-        asserted = (found.parsed.text(one.node) for one in asserts_of(found))
+        asserted = (found.parsed.text(one.node) for one in asks_of(found))
         texts.append([" ".join(text.split()) for text in asserted])
     before, now = texts
     return next((text for text in before if text not in now), "")
