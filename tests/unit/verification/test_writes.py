@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-from agentrunner.folders import walk
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.run_state import Baseline, CheckOutcome
 from agentrunner.verification.proof.proving import written_before
@@ -11,7 +10,6 @@ from agentrunner.verification.rooms.decision_sandbox import CopyOfRepo
 from agentrunner.verification.rooms.room import Room, Rooms
 from agentrunner.verification.rooms.sealed import Sealed
 from agentrunner.verification.target import TEST
-from tests.kit.files import put
 from tests.kit.repository import uncommitted
 
 
@@ -44,17 +42,6 @@ async def test_a_command_may_leave_folders_a_thousand_deep(tmp_path: Path) -> No
         (path,) = room.written([])
         assert path.endswith("/d/left.txt")
     assert not any((tmp_path / "rooms").glob("*/*"))
-
-
-def test_folders_are_walked_as_python_walks_them(tmp_path: Path) -> None:
-    put(tmp_path, "a/b/c.py", "a/d.py", "e/f/g.py", "h.py")
-    (tmp_path / "a/link").symlink_to(tmp_path / "e")
-    assert list(walk(tmp_path)) == list(os.walk(tmp_path))
-    found = []
-    for _, folders, names in walk(tmp_path):
-        folders[:] = [name for name in folders if name != "b"]
-        found += names
-    assert sorted(found) == ["d.py", "g.py", "h.py"]
 
 
 def test_each_check_has_its_own_writes() -> None:
