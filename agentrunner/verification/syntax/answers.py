@@ -41,6 +41,8 @@ def parameters_of(function: Function) -> list[Node]:
     return parameters_at(node)
 
 
+PUT_IN = lazy_regex(r"(?<!\{)\{(?:\{\{)*([A-Za-z_]\w*)(?=[:}])")
+"""A name in a text of Rust."""
 _DEFAULTS = {
     "default_parameter": "value", "typed_default_parameter": "value",
     "required_parameter": "value", "optional_parameter": "value", "assignment_pattern": "right",
@@ -57,6 +59,17 @@ def parameter_names(function: Function) -> set[str]:
         for one in walk(parameter, _is_of_name)
         if one.type in ("identifier", "shorthand_property_identifier_pattern") and _is_of_name(one)
     }
+
+
+def texts_within(function: Function) -> set[str]:
+    """Return the texts of all that a function's body is made of, and the names that a text of Rust
+    puts in: `{prefix}`."""
+    parsed = function.parsed
+    found = {parsed.text(one) for one in walk(function.body)}
+    if parsed.language == "rust":
+        texts = [text for text in found if text.startswith(('"', 'r"', "r#"))]
+        found |= {name for text in texts for name in PUT_IN.findall(text)}
+    return found
 
 
 def _is_of_name(node: Node) -> bool:

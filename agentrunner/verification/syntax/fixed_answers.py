@@ -15,11 +15,12 @@ from agentrunner.verification.syntax.answers import (
     is_generator,
     is_put_together,
     parameter_names,
+    texts_within,
 )
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.emptied_functions import changed_functions
 from agentrunner.verification.syntax.functions import Function, functions_of
-from agentrunner.verification.syntax.languages import language_of, parse, walk
+from agentrunner.verification.syntax.languages import language_of, parse
 from agentrunner.verification.syntax.pinned import is_common, other_literal
 from agentrunner.verification.syntax.text_functions import TextFunction, text_functions
 from agentrunner.verification.syntax.tokens import Value, lexical_family, tokens, value_of
@@ -122,8 +123,7 @@ def _is_stub(function: Function, family: str) -> bool:
 def _reads(function: Function) -> bool:
     """Whether a function reads what it is handed, or the object that it belongs to."""
     names = parameter_names(function) | RECEIVERS
-    leaves = (one for one in walk(function.body) if not one.named_child_count)
-    return any(function.parsed.text(one) in names for one in leaves)
+    return not names.isdisjoint(texts_within(function))
 
 
 def _value(text: str, family: str) -> Value | None:

@@ -19,6 +19,7 @@ from agentrunner.verification.syntax.answers import (
     is_put_together,
     parameter_names,
     parameters_of,
+    texts_within,
 )
 from agentrunner.verification.syntax.edits import Edit, applied, replaced
 from agentrunner.verification.syntax.emptied_functions import changed_functions, done_at_once
@@ -28,7 +29,6 @@ from agentrunner.verification.syntax.languages import (
     field,
     parse,
     statements,
-    walk,
     without_brackets,
 )
 from agentrunner.verification.syntax.values import NOTHINGS, is_literal
@@ -96,7 +96,7 @@ def stand_ins(
 def reads_a_parameter(function: Function) -> bool:
     """Whether a function uses any of what it is handed; true where it is handed nothing."""
     names = parameter_names(function)
-    return not names or any(function.parsed.text(one) in names for one in walk(function.body))
+    return not names or not names.isdisjoint(texts_within(function))
 
 
 def _answers(function: Function, first: str) -> Iterator[tuple[str, str]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agentrunner.verification.syntax.answers import parameter_names
+from agentrunner.verification.syntax.answers import parameter_names, texts_within
 from agentrunner.verification.syntax.emptied_functions import changed_functions
 from agentrunner.verification.syntax.functions import Function, functions_of
-from agentrunner.verification.syntax.languages import language_of, parse, walk
+from agentrunner.verification.syntax.languages import language_of, parse
 from agentrunner.verification.syntax.text_functions import text_functions
 from agentrunner.verification.syntax.tokens import lexical_family
 
@@ -32,7 +32,7 @@ def unread_parameters(before: bytes | None, after: bytes, path: str) -> set[tupl
 def _in_tree(functions: Iterable[Function]) -> _Read:
     found: _Read = {}
     for one in functions:
-        used = {one.parsed.text(node) for node in walk(one.body)}
+        used = texts_within(one)
         for parameter in parameter_names(one):
             place = one.last_name, parameter
             found[place] = found.get(place, False) or parameter in used

@@ -1,4 +1,4 @@
-"""Parameters that no function reads are found in Ruby and PHP, too."""
+"""Parameters that no function reads are found in Ruby and PHP, and in Rust's texts, too."""
 
 import pytest
 
@@ -23,6 +23,11 @@ class Pad {
     }
 }
 """
+RUST = """
+pub fn frame(text: &str, sign: char, width: usize, key: u8) -> String {
+    format!("{sign}{{key}}{text:>1$}", width)
+}
+"""
 
 
 @pytest.mark.parametrize(
@@ -32,6 +37,7 @@ class Pad {
         ("lib/pad.rb", RUBY, RUBY, set()),
         ("src/Pad.php", "", PHP, {("frame", "sign")}),
         ("src/Pad.php", PHP, PHP.replace("// $sign", ". $sign"), set()),
+        ("src/pad.rs", "", RUST, {("frame", "key")}),
         ("src/pad.lua", "", "function frame(text, sign) end", set()),
     ],
 )
