@@ -185,11 +185,13 @@ def _compared(body: str, names: Sequence[str]) -> tuple[int, ...]:
     found = []
     for place, name in enumerate(names):
         # A macro often assigns a parameter to a local name first: `int got_ = (got);`
-        alias = re.search(rf"(\w+)\s*=\s*\(?{re.escape(name)}\)?\s*[,;]", body) if name else None
+        local = bool(name) and not name.isdecimal()
+        alias = re.search(rf"(\w+)\s*=\s*\(?{re.escape(name)}\)?\s*[,;]", body) if local else None
         if alias and re.search(rf"{SAME}\s*{alias[1]}(?!\w)|(?<!\w){alias[1]}\s*{SAME}", body):
             found.append(place)
             continue
-        one = rf"[\"'(]*\$?\{{?{re.escape(name)}\}}?[\"')]*"
+        sign = r"\$" if name.isdecimal() else r"\$?"  # `failed=1` has nothing to do with `$1`
+        one = rf"[\"'(]*{sign}\{{?{re.escape(name)}\}}?[\"')]*"
         beside = rf"{SAME}\s*{one}(?![\w(.])|(?<![\w.]){one}\s*{SAME}"
         if name and re.search(beside, body):
             found.append(place)

@@ -70,3 +70,18 @@ def test_each_line_expects_something_else(
         ended = applied(source, one.kill).decode().split("\n")
         assert ended[one.line - 1].strip() == "end();"
         assert ended[one.line] == program.split("\n")[one.line - 1]
+
+
+def test_what_a_check_is_called_is_not_what_it_expects() -> None:
+    program = """check() {
+    if [ "$2" = "$3" ]; then
+        echo "ok - $1"
+    else
+        failed=1
+    fi
+}
+check "usage" "$code" 2
+exit 1
+"""
+    found = other_expectations(program.encode(), "exit 1")
+    assert [one.kind for one in found if one.line == 8] == ["check, argument 3"]
