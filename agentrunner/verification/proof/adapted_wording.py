@@ -19,7 +19,11 @@ from agentrunner.verification.syntax.definitions import definition
 from agentrunner.verification.syntax.imports import carried
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.test_finder import find_test
-from agentrunner.verification.test_changes.adapted_tests import with_guarded_imports
+from agentrunner.verification.test_changes.adapted_tests import (
+    hands_over_more,
+    has_same_values,
+    with_guarded_imports,
+)
 from agentrunner.verification.world import InputChange
 
 NEEDLESS = "{} passes on the new code as it was worded before, too"
@@ -69,18 +73,23 @@ async def _problem(exam: Examination, case: Case, paths: Sequence[str]) -> str:
     for one in tests:
         unbuilt = built and not one.any_of(ran.results, cwd, "passed")
         red = one.any_of(ran.results, cwd, "failed") or one.any_of(ran.results, cwd, "error")
-        if not red and not unbuilt:
+        if not (red or unbuilt or one.same):
             return NEEDLESS.format(one.name)
+    # What passes as it was worded before asks nothing of the work, and holds.
+    tests = [one for one in tests if not (one.same and one.any_of(ran.results, cwd, "passed"))]
+    if not tests:
+        return ""
     new_words = await asyncio.to_thread(_with_files, exam, world.mixed, paths, _guarded)
     ran = await exam.run(case.target, new_words)
     if ran.results is None and not (built and not ran.passed):
         return UNKNOWN.format(tests[0].name)
+    tests = [one for one in tests if not (one.more and one.any_of(ran.results, cwd, "passed"))]
     failed = [one for one in tests if one.any_of(ran.results, cwd, "failed")]
     for one in tests:
         if one not in failed and one.any_of(ran.results, cwd, "passed"):
             return NOT_OF_THE_WORK.format(one.name)
     # Where the file cannot be loaded, that says nothing of any single test.
-    return "" if built or len(tests) == 1 or failed == tests else UNKNOWN.format(tests[0].name)
+    return "" if built or len(tests) < 2 or failed == tests else UNKNOWN.format(tests[0].name)
 
 
 class _Reworded(Struct, frozen=True):
@@ -93,6 +102,10 @@ class _Reworded(Struct, frozen=True):
     """Its name in its file."""
     before: bytes
     """The file as it was."""
+    more: bool
+    """Whether it only hands over more, as the task says: a new key that old code does not mind."""
+    same: bool
+    """Whether it only says in another way what it said: rows in the place of lines."""
 
     def any_of(self, results: Results | None, cwd: str, outcome: str) -> bool:
         """Whether it, or one of its cases, has this outcome; none has it without results."""
@@ -113,10 +126,13 @@ def _reworded(exam: Examination, case: Case, paths: Sequence[str]) -> list[_Rewo
         if language is None or text is None:
             continue
         before = definition(text, language, test.name)
-        if before is None or before == definition(exam.world.now(path) or b"", language, test.name):
+        after = definition(exam.world.now(path) or b"", language, test.name)
+        if before is None or before == after:
             continue
         name = _name_in(path, text, test.name)
-        found.setdefault((path, name), _Reworded(test.name, path, name, text))
+        more = hands_over_more(before, after or "", exam.verifier.spec.wanted)
+        same = has_same_values(before, after or "")
+        found.setdefault((path, name), _Reworded(test.name, path, name, text, more, same))
     return list(found.values())
 
 

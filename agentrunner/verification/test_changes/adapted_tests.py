@@ -47,6 +47,13 @@ PLACE = lazy_regex(r"\b[A-Z]{2,}\b|<\w+>|\{\w*\}|…|\.\.\.")
 """A gap in a text that people state: NAME, <name>, {name}."""
 FORMATTED = lazy_regex(r"[\s,:;]*%[-+# 0]*\d*(?:\.\d+)?[a-zA-Z]")
 """A place in a message of a test, with what stands before it."""
+PARAMETER_NAMES = lazy_regex(rf"\bparametrize\s*\(\s*(?:[\[(][^\])]*[\])]|{VALUE.pattern})\s*,")
+"""What a table of pytest calls its columns."""
+ASKS = lazy_regex(r"\b(?:\w*[aA]ssert\w*|expect\w*|raises|throws|rejects|should\w*)\b")
+RAISES = lazy_regex(
+    r"\b(?:raises|assertRaises(?:Regex)?|toThrow(?:Error)?)\s*\(\s*(?:\w+\s*\.\s*)*(\w+)"
+)
+"""What asks that an error is raised, and this."""
 NOTHING = ("nil", "null", "None", "undefined")
 TOKEN = lazy_regex(rf"{VALUE.pattern}|\w+|\S")
 IMPORT = "from "
@@ -120,6 +127,39 @@ def exchanged_values(
     return found
 
 
+def has_same_values(before: str, after: str) -> bool:
+    """Whether a test has just the values that it had, and asks at all."""
+    was, now = (VALUE.findall(PARAMETER_NAMES.sub("", text)) for text in (before, after))
+    return Counter(was) == Counter(now) and bool(ASKS.search(VALUE.sub("", after)))
+
+
+def _only_asks_for_errors(text: str, wanted: str) -> bool:
+    """Whether a test asks for nothing but that errors are raised which people want.
+
+    Whatever else it hands over, or wants their message to say, makes it ask for more.
+    """
+    bare = VALUE.sub("", text)
+    errors = RAISES.findall(bare)
+    return len(errors) == len(ASKS.findall(bare)) > 0 and all(
+        _is_stated(name, wanted) for name in errors
+    )
+
+
+def hands_over_more(before: str, after: str, wanted: str) -> bool:
+    """Whether a test has all its words yet, and between them only names and values that are stated.
+
+    `check({"id": 1})` becomes `check({"id": 1, "currency": "EUR"})`.
+    """
+    old, new = TOKEN.findall(before), TOKEN.findall(after)
+    steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return all(tag in ("equal", "insert") for tag, *_ in steps) and all(
+        one in (",", ":", "=") or _is_stated(one, wanted)
+        for tag, _, _, start, end in steps
+        if tag == "insert"
+        for one in new[start:end]
+    )
+
+
 def adapts_snapshots(before: bytes, after: bytes, language: str) -> bool:
     """Whether the tests that a file had differ by nothing but the inline snapshots in them."""
     old, new = definitions(before, language), definitions(after, language)
@@ -178,6 +218,7 @@ def _unstated(before: str, after: str, asked: WantedValues) -> bool:
 
     "5 retries" explains what `"retries": 3` lost when it became `"retries": 5`.
     """
+    before, after = (PARAMETER_NAMES.sub("", text) for text in (before, after))
     was, now = (Counter(VALUE.findall(text)) for text in (before, after))
     wanted = asked.text
     explained, extra = _other_rows(before, after, wanted, asked.gone)
@@ -187,6 +228,8 @@ def _unstated(before: str, after: str, asked: WantedValues) -> bool:
         _following(before, after, asked),
     ):
         explained, extra = explained + lost, extra + got
+    if _only_asks_for_errors(after, wanted):
+        extra += now
     if not was - now - explained:  # that there is no error may be asked beside what was asked
         extra += Counter({one: now[one] for one in NOTHING})
     if any(not _is_stated(value, wanted) for value in now - was - extra):

@@ -11,6 +11,8 @@ from agentrunner.verification.test_changes.adapted_tests import (
     adapted_in,
     adapts_snapshots,
     exchanged_values,
+    hands_over_more,
+    has_same_values,
     with_guarded_imports,
 )
 from agentrunner.verification.test_changes.adapted_values import WantedValues
@@ -143,3 +145,49 @@ def test_values_are_exchanged_for_others(
 ) -> None:
     after = BEFORE.replace(old, new).encode()
     assert exchanged_values(BEFORE.encode(), after, "python") == expected
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        (
+            "@mark.parametrize('n', [10, 12])\ndef test_overdraw(n):\n"
+            "    with raises(NoFunds, match='none left'):\n        account(n)\n",
+            True,
+        ),
+        ("def test_overdraw():\n    with raises(OSError):\n        account(12)\n", False),
+        ("def test_overdraw():\n    with raises(NoFunds):\n        account(12)\n", False),
+        (
+            "def test_overdraw():\n    with raises(NoFunds):\n        account(10)\n"
+            "    assert account(12) == 'x'\n",
+            False,
+        ),
+    ],
+    ids=["more of it", "another error", "not what it asked for", "something else besides"],
+)
+def test_a_test_of_wanted_errors_may_hand_over_more(test: str, expected: bool) -> None:
+    start, end = BEFORE.index("def test_overdraw"), BEFORE.index("def test_more")
+    after = BEFORE[:start] + test + "\n\n" + BEFORE[end:]
+    found = adapted_in(BEFORE.encode(), after.encode(), "python", WantedValues(WANTED))
+    assert bool(found) == expected
+
+
+def test_rows_in_the_place_of_lines_say_the_same() -> None:
+    before = "def test_a ( ) : { assert f ( 1 ) == 2 assert f ( 3 ) == 4 }"
+    after = (
+        '@ mark . parametrize ( ( "n" , "m" ) , [ ( 1 , 2 ) , ( 3 , 4 ) ] )\n'
+        "def test_a ( n , m ) : { assert f ( n ) == m }"
+    )
+    assert has_same_values(before, after)
+    assert not has_same_values(before, after.replace("3 , 4", "3 , 5"))
+    assert not has_same_values(before, after.replace("assert ", ""))
+
+
+def test_a_stated_key_may_be_handed_over() -> None:
+    wanted = "Orders get a required `currency` (EUR or USD)."
+    before = 'assert problems ( { "id" : 1 } ) == [ ]'
+    after = before.replace("1 }", '1 , "currency" : "EUR" }')
+    assert hands_over_more(before, after, wanted)
+    assert not hands_over_more(before, after.replace("EUR", "GBP"), wanted)
+    assert not hands_over_more(before, after.replace('"id" : 1 , ', ""), wanted)
+    assert not hands_over_more(before, after + " or True", wanted)
