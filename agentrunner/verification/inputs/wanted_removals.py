@@ -54,6 +54,14 @@ OPTION_GOES = lazy_regex(
 """An order to remove an option of a command line."""
 
 
+DEPRECATED_GO = lazy_regex(
+    r"(?i)\b(?:delete|remove|drop|get\s+rid\s+of)\s+(?:\w+\s+){0,3}?deprecated\s+"
+    r"(?:\w+\s+)?(?:functions?|methods?|class(?:es)?|types?|APIs?|code|aliases|names|things|stuff|ones)"
+    r"|非推奨[^。、\n]{0,20}?を[^。、\n]{0,10}?(?:削除|取り除|廃止)"
+)
+"""An order to remove what is deprecated, whatever that is."""
+
+
 def removed_options(prd_text: str) -> list[str]:
     """Return the options of a command line that the PRD wants removed: `--verbose`."""
     text = outside_of_checks(prd_text[:MOST])
@@ -64,6 +72,15 @@ def removed_options(prd_text: str) -> list[str]:
         if hit["unwanted"] or not _is_denied(sentence, hit)
     ]
     return list(dict.fromkeys(found))
+
+
+def removes_deprecated(prd_text: str) -> bool:
+    """Whether the PRD wants gone what the code calls deprecated, without saying its names."""
+    return any(
+        not _is_denied(sentence, hit) and not JA_NOT.search(sentence[hit.end() :][:12])
+        for sentence in sentences(outside_of_checks(prd_text[:MOST]))
+        for hit in DEPRECATED_GO.finditer(sentence)
+    )
 
 
 def removed_names(prd_text: str) -> set[str]:
@@ -92,6 +109,13 @@ def removed_names(prd_text: str) -> set[str]:
 
 def _is_denied(sentence: str, order: re.Match[str]) -> bool:
     return bool(NEGATED.search(sentence[max(order.start() - 60, 0) : order.start()]))
+
+
+def name_before(text: str) -> str:
+    """Return the only name of code in the nearest sentence that has some, for which a pronoun
+    after it stands; "" for none."""
+    named = next(filter(None, map(_names, reversed(sentences(text)))), set())
+    return next(iter(named)) if len(named) == 1 else ""
 
 
 def last_name(path: str) -> str:

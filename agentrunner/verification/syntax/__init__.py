@@ -21,6 +21,7 @@ asserts, assertions   what tests assert; `native_asserts`, `script_asserts` by l
                       `replayed_assertions` fail once more as they did
 code_equality         sources that say the same; `change_beside` what was left alone, by
                       `plain_code`
-words, stated_names   names of code in a sentence, and those that it wants to have
+words, stated_names   names of code in a sentence, and those that it wants to have;
+                      `deprecated_names` that code itself gives up
 silenced_warnings     code that tells tools to say nothing; `lost_types` keep them from looking
 """

@@ -14,11 +14,16 @@ from difflib import SequenceMatcher
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentences
 from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
-from agentrunner.verification.inputs.wanted_removals import removed_names, removed_options
+from agentrunner.verification.inputs.wanted_removals import (
+    removed_names,
+    removed_options,
+    removes_deprecated,
+)
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.syntax.calls import names_called, names_declared
 from agentrunner.verification.syntax.definitions import definitions
+from agentrunner.verification.syntax.deprecated_names import deprecated_names
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import regions_of_tests, without_regions
 from agentrunner.verification.syntax.test_finder import find_test
@@ -43,9 +48,13 @@ def removed_code(
     `tests` are files that are no product.
     """
     names = removed_names(wanted) | set(removed_options(wanted))
+    product = [path for path in total.all if path not in tests]
+    if removes_deprecated(wanted):
+        for path in product:
+            if (language := language_of(path)) is not None:
+                names |= deprecated_names(was(path) or b"", language)
     if not names:
         return set(), set()
-    product = [path for path in total.all if path not in tests]
     before = {name for path in product for name in _declared(path, was(path))}
     after = {name for path in product for name in _declared(path, now(path))}
     return names & before - after, after

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.inputs.wanted_removals import removed_names
+from agentrunner.verification.inputs.wanted_removals import removed_names, removes_deprecated
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,19 @@ def test_a_name_spelt_as_code_needs_no_back_quotes(name: str) -> None:
 )
 def test_nothing_if_in_doubt(text: str) -> None:
     assert removed_names(text) == set()
+
+
+def test_what_is_deprecated_need_not_be_named() -> None:
+    for text in (
+        "Version 2: remove the deprecated functions from money.py, with their tests.",
+        "Drop all deprecated APIs.",
+        "非推奨の関数を削除する。",
+    ):
+        assert removes_deprecated(text)
+    for text in (
+        "Don't remove the deprecated functions yet.",
+        "`total` is deprecated.",
+        "非推奨の関数を削除しない。",
+        "Remove the deprecated warning.",
+    ):
+        assert not removes_deprecated(text)
