@@ -21,6 +21,7 @@ from agentrunner.verification.inputs.wanted_changes import (
     names_path,
     requests,
 )
+from agentrunner.verification.inputs.wanted_removals import last_name, name_before
 from agentrunner.verification.inputs.words_of_change import JA_NOT, NEGATED
 
 KEEPS_TEXT = lazy_regex(r"(?i)renam|mov(?!ed? away)|[^。\n]*(?:改名|リネーム|移動|移[すし](?!植))")
@@ -50,6 +51,11 @@ BARE_RENAMES = lazy_regex(
 )
 """The same without back quotes, where the kind is said, or both are spelt as no plain word is:
 `byTag`, `by_tag`, `calc.plus`."""
+RENAMES_IT = lazy_regex(
+    r"\b[Rr]enam(?:e|es|ed|ing)\s+(?:it|this|that|(?:the|this|that)\s+(?:function|method|class|type))"
+    r"\s+(?:to|into|as)\s+(?:`(?P<new>[A-Za-z_][\w.:]*)(?:\(\))?`|(?P<bare>\w+)(?:\(\))?(?![\w/]|\.\w))"
+)
+"""The same of what was named before: "`Fmt` is a bad name. Rename it to `Format`"."""
 CODE_NAME = lazy_regex(r"\w*[a-z0-9][A-Z]\w*|\w*[A-Za-z0-9]_\w+")
 
 
@@ -116,12 +122,14 @@ def renames_in(prd_text: str) -> dict[str, str]:
         for hit in BARE_RENAMES.finditer(text)
         if hit["kind"] or all(_is_code(hit[one]) for one in ("old", "new"))
     ]
-    for hit in [*bare, *RENAMES.finditer(text)]:
-        before = sentence_before(text, hit.start(), 60)
-        old, new = (re.split("[.:]", name)[-1] for name in (hit["old"], hit["new"]))
-        if hit.groupdict().get("more") and not re.search(r"(?i)\brenam", before):
+    of_it = [one for one in RENAMES_IT.finditer(text) if one["new"] or _is_code(one["bare"])]
+    for hit in [*bare, *RENAMES.finditer(text), *of_it]:
+        before, named = sentence_before(text, hit.start(), 60), hit.groupdict()
+        it = named.get("old") or name_before(text[: hit.start()])
+        old, new = (last_name(name) for name in (it, named.get("new") or named.get("bare") or ""))
+        if named.get("more") and not re.search(r"(?i)\brenam", before):
             continue
-        if old != new and not NEGATED.search(before):
+        if old and old != new and not NEGATED.search(before):
             found[old] = new
     return found
 

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.changes import ProofChange
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.inputs.references import family_of
@@ -39,6 +40,8 @@ from agentrunner.verification.test_changes.es_modules import asks_for_es_modules
 from agentrunner.verification.test_changes.followed_signatures import changed_heads, follows_heads
 from agentrunner.verification.test_changes.moves import (
     MOST_COMPARED,
+    QUOTED,
+    WORD,
     asked_moves,
     imports_follow,
     names_follow,
@@ -48,6 +51,9 @@ from agentrunner.verification.test_changes.moves import (
 )
 from agentrunner.verification.test_changes.renamed_names import renamed_in_code
 from agentrunner.verification.trees import Changes
+
+EXPORTS = lazy_regex(r"__all__\s*\+?=\s*[\[(][^\])]*[\])]")
+"""Where Python has names of code in quotes."""
 
 
 class FollowUps(Struct, frozen=True, dict=True):
@@ -87,7 +93,7 @@ class FollowUps(Struct, frozen=True, dict=True):
                 if not family_of(path) and places_follow(before, after, moves):
                     found.add(path)
             elif (
-                names_follow(path, before, after, names)
+                names_follow(path, before, after, names, self._in_code_alone)
                 or self._rest_follows(path, before, after, names)
                 or imports_follow(path, before, after, moves)
                 or parts_follow(path, before, after, asked, code)
@@ -99,6 +105,17 @@ class FollowUps(Struct, frozen=True, dict=True):
     def _names(self) -> Mapping[str, str]:
         """New names of code by the old ones, as the PRD wants them or as the code shows."""
         return {**renamed_in_code(self._changed_product(), self.wanted), **renames_in(self.wanted)}
+
+    @cached_property
+    def _in_code_alone(self) -> set[str]:
+        """Those of the old names that no text in quotes of the changed product had."""
+        quoted = {
+            word
+            for before, _ in self._changed_product().values()
+            for text in QUOTED.findall(EXPORTS.sub("", before.decode("utf-8", "replace")))
+            for word in WORD.findall(text)
+        }
+        return self._names.keys() - quoted
 
     def without_new_tests(self, paths: Collection[str]) -> dict[str, bytes]:
         """Those of these files that have new tests or imports besides, without them."""
@@ -117,7 +134,7 @@ class FollowUps(Struct, frozen=True, dict=True):
     ) -> bool:
         """Whether a file follows new names, but for new tests and what these import."""
         bare = bare_tests(before, after, language_of(path) or "", names) if names else None
-        return bare is not None and names_follow(path, *bare, names)
+        return bare is not None and names_follow(path, *bare, names, self._in_code_alone)
 
     def _changed_code(self) -> dict[str, tuple[bytes, bytes]]:
         """Files of code that the run changed, before and after."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.file_names import has_word
@@ -36,6 +36,8 @@ QUOTED_PATH = lazy_regex(r"""["']([^"'\n]+)["']""")
 QUOTED = lazy_regex(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`]*`")
 SAYS = lazy_regex(r"\.(?:Error|Fatal|Log|Skip)f?\(\s*\Z")
 """Before a text: a test of Go hands it to its kit, as a message."""
+IMPORTED = lazy_regex(r"(?m)^(from ([\w./]+)(?: (\w+))?)$")
+"""Where a definition says that a name is from."""
 Pair = tuple[ReadFile, ReadFile]
 """What reads the tree before the run, and what reads one after it."""
 Renames = Sequence[tuple[str, str]]
@@ -259,18 +261,32 @@ def places_follow(before: bytes, after: bytes, renames: Renames) -> bool:
     )
 
 
-def names_follow(path: str, before: bytes, after: bytes, renames: Mapping[str, str]) -> bool:
+def names_follow(
+    path: str,
+    before: bytes,
+    after: bytes,
+    renames: Mapping[str, str],
+    in_code_alone: Collection[str] = (),
+) -> bool:
     """Whether a file differs only by names in code that changed as `renames` says.
 
     Names of its tests may contain them: `TestTotal` becomes `TestSum` with `Total`. Quoted text
-    stays as it was, apart from calls that it quotes and from messages: `Total() = %d`.
+    stays as it was, apart from calls that it quotes and from messages: `Total() = %d`. What is a
+    name in code alone, and that no text of the product has, can be quoted as nothing else:
+    `patch("shop.cart.total")`.
     """
     old_text, new_text = (text.decode("utf-8", "replace") for text in (before, after))
     if not renames:
         return False
+    names = {old: new for old, new in renames.items() if old in in_code_alone}
     old_quotes, new_quotes = (list(QUOTED.finditer(one)) for one in (old_text, new_text))
     if len(old_quotes) != len(new_quotes) or any(
-        new[0] not in (old[0], _text_renamed(old[0], renames, is_message=_is_message(old)))
+        new[0]
+        not in (
+            old[0],
+            _text_renamed(old[0], renames, is_message=_is_message(old)),
+            _text_renamed(old[0], names, is_message=not _is_key(old)),
+        )
         for old, new in zip(old_quotes, new_quotes, strict=True)
     ):
         return False
@@ -284,6 +300,13 @@ def names_follow(path: str, before: bytes, after: bytes, renames: Mapping[str, s
     language = language_of(path)
     # `t.Errorf` belongs to the tests' kit, though the product may have something of that name.
     return language is None or asserted_by(before, language) == asserted_by(after, language)
+
+
+def _is_key(quoted: re.Match[str]) -> bool:
+    """Whether a quoted text is a key, or the first or last of a list."""
+    text, start, end = quoted.string, quoted.start(), quoted.end()
+    before, after = text[max(start - 9, 0) : start].rstrip(), text[end : end + 9].lstrip()
+    return before.endswith("[") or after.startswith(("]", ":"))
 
 
 def _is_message(quoted: re.Match[str]) -> bool:
@@ -352,13 +375,13 @@ def says_the_same(
             before == source or _whole(source, other) in forms for other, source in others.items()
         )
     found = {
-        (name, _placed(text, other))
+        (name, _canonical(text, other))
         for other, source in others.items()
         if language_of(other) == language
         for name, text in definitions(source, language).items()
     }
     for name, text in tests.items():
-        if not any((name, form) in found for form in forms_of(_placed(text, path), renames)):
+        if not any((name, form) in found for form in forms_of(_canonical(text, path), renames)):
             return False
     return True
 
@@ -380,12 +403,29 @@ def _definition_of(test: TestResult, cwd: str, read: ReadFile) -> str | None:
     if language is None:  # without a grammar a test is what its whole file says
         return f"{own_name(test.name)}\n{_whole(source, path)}"
     text = definition(source, language, test.name)
-    return text if text is None else _placed(text, path)
+    return text if text is None else _canonical(text, path)
 
 
 def _whole(source: bytes, path: str) -> str:
     """The text of a file, with relative places as paths from the root of the repository."""
     return _placed(source.decode("utf-8", "replace"), path)
+
+
+def _canonical(text: str, path: str) -> str:
+    """A definition by what it means: imported from where, and `slug` for `utils.slug`."""
+    text = _placed(text, path)
+    lines: set[str] = set()
+    for line, module, name in IMPORTED.findall(text):
+        text = text.replace(f"{line}\n", "", 1)
+        own = r" \. ".join((name or module).split("."))
+        used = rf"{QUOTED.pattern}|(?<![\w.])(?<!\. ){own}(?P<member> \. (?P<part>\w+))?(?!\w)"
+        hits = [hit for hit in re.finditer(used, text) if hit[0][0] not in "\"'`"]
+        if not hits or not all(hit["part"] for hit in hits):
+            lines.add(line)
+            continue
+        lines |= {f"from {'.'.join(filter(None, (module, name)))} {hit['part']}" for hit in hits}
+        text = re.sub(used, lambda hit: hit["part"] or hit[0], text)
+    return "\n".join([*sorted(lines), text])
 
 
 def _placed(text: str, path: str) -> str:

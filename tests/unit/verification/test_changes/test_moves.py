@@ -252,3 +252,48 @@ def test_a_module_in_a_folder_is_known_by_its_whole_path_as_imports_write_it() -
         ("a/cart", "b/cart"),
         ("a.cart", "b.cart"),
     ]
+
+
+def test_a_rename_may_say_it() -> None:
+    assert renames_in("`money.Fmt` is a bad name. Rename it to `Format`.") == {"Fmt": "Format"}
+    assert renames_in("get_usr() is misspelt, rename it to get_user") == {"get_usr": "get_user"}
+    assert not renames_in("`a` and `b` are bad names. Rename it to `c`.")
+    assert not renames_in("`show` is bad. Rename it to something better.")
+    assert not renames_in("Nobody should rename it to `Format`.")
+
+
+def test_a_name_that_no_text_of_the_product_has_is_one_of_code_in_quotes_as_well() -> None:
+    before = b"""def test_page():
+    with patch("shop.views.get_usr"), patch.object(api, "get_usr"):
+        assert page(1)["name"] == "get it"
+"""
+    names = {"get_usr": "get_user"}
+    after = before.replace(b"get_usr", b"get_user")
+    assert names_follow("test_a.py", before, after, names, {"get_usr"})
+    assert not names_follow("test_a.py", before, after, names)
+    key = before.replace(b'["name"]', b'["get_usr"]')
+    assert not names_follow(
+        "test_a.py", key, key.replace(b"get_usr", b"get_user"), names, {"get_usr"}
+    )
+
+
+def test_a_test_says_the_same_with_other_imports_of_the_same() -> None:
+    before = b"""from shop import utils
+
+
+def test_slug():
+    assert utils.slug("a utils.b") == "a"
+"""
+    after = b"""from shop.utils import slug
+
+
+def test_slug():
+    assert slug("a utils.b") == "a"
+"""
+    assert says_the_same("test_a.py", before, {"test_b.py": after})
+    for old, new in (
+        (b"shop.utils", b"shop.fakes"),
+        (b'== "a"', b'== "b"'),
+        (b"a utils.b", b"a b"),
+    ):
+        assert not says_the_same("test_a.py", before, {"test_b.py": after.replace(old, new)})
