@@ -289,6 +289,10 @@ def _java(context: Context, step: Step, words: list[str], by: str) -> None:
         compiled = {path for sources in context.built.values() for path in sources}
         if path := context.file(step.folder, word):
             compiled.add(path)
+        place = f"/{word.replace('.', '/')}.java"
+        if not any(f"/{source}".endswith(place) for source in compiled):
+            # `javac $(find src test -name '*.java')`, `javac @sources.txt`: any may be meant.
+            compiled |= {one for one in sorted(context.tree.paths) if one.endswith(".java")}
         for source in sorted(compiled):
             if source.rpartition("/")[2] == f"{name}.java":
                 _main_class(context, source, compiled - {source}, step, by)
