@@ -23,6 +23,8 @@ from agentrunner.verification.proof.new_checks import QUOTED
 MOST_NAMES = 50
 MOST_LINES = 5_000
 WORD = lazy_regex(r"\w+")
+IN_CODE = lazy_regex(r"`([^`\n]{2,60})`")
+"""Beside texts in quotes a PRD writes others so, such as `<h2>`."""
 WRITTEN = "what it expects was written by the worker: {} changed with the code, as the PRD permits"
 UNSTATED = "{} says “{}” now, which is not what the requirements state in quotes"
 
@@ -72,7 +74,9 @@ async def find_followed_data(exam: Examination, case: Case) -> Followed:
 
 def _why_unstated(exam: Examination, paths: Sequence[str]) -> str:
     """What data says that the PRD does not state, where it states texts in quotes. Blocks."""
-    stated = QUOTED.findall(outside_of_checks(exam.verifier.spec.wanted))
+    wanted = outside_of_checks(exam.verifier.spec.wanted)
+    if stated := QUOTED.findall(wanted):
+        stated += IN_CODE.findall(wanted)
     for path in paths:
         before, after = exam.world.was(path) or b"", exam.world.now(path) or b""
         if line := unstated(
