@@ -50,8 +50,12 @@ FORMATTED = lazy_regex(r"[\s,:;]*%[-+# 0]*\d*(?:\.\d+)?[a-zA-Z]")
 PARAMETER_NAMES = lazy_regex(rf"\bparametrize\s*\(\s*(?:[\[(][^\])]*[\])]|{VALUE.pattern})\s*,")
 """What a table of pytest calls its columns."""
 ASKS = lazy_regex(r"\b(?:\w*[aA]ssert\w*|expect\w*|raises|throws|rejects|should\w*)\b")
+_UP_TO = r"\((?:(?!\bassert\b|\bexpect\b).)*?"
 RAISES = lazy_regex(
-    r"\b(?:raises|assertRaises(?:Regex)?|toThrow(?:Error)?)\s*\(\s*(?:\w+\s*\.\s*)*(\w+)"
+    r"(?:\b(?:raises|assertRaises(?:Regex)?)\s*\(\s*(?:\w+\s*\.\s*)*"
+    rf"|\bexpect\s*{_UP_TO}\.\s*(?:rejects\s*\.\s*)?toThrow(?:Error)?\s*\(\s*"
+    rf"|\b(?:assert\s*\.\s*)?(?:throws|rejects)\s*{_UP_TO},\s*(?:\{{\s*name\s*:\s*[\"']?)?)"
+    r"(?P<error>[A-Z]\w*)"
 )
 """What asks that an error is raised, and this."""
 NOTHING = ("nil", "null", "None", "undefined")
@@ -138,11 +142,9 @@ def _only_asks_for_errors(text: str, wanted: str) -> bool:
 
     Whatever else it hands over, or wants their message to say, makes it ask for more.
     """
-    bare = VALUE.sub("", text)
-    errors = RAISES.findall(bare)
-    return len(errors) == len(ASKS.findall(bare)) > 0 and all(
-        _is_stated(name, wanted) for name in errors
-    )
+    errors = [hit["error"] for hit in RAISES.finditer(text)]
+    rest = VALUE.sub("", RAISES.sub("", text))
+    return bool(errors) and not ASKS.search(rest) and all(_is_stated(n, wanted) for n in errors)
 
 
 def hands_over_more(before: str, after: str, wanted: str) -> bool:

@@ -52,8 +52,8 @@ from agentrunner.verification.test_changes.moves import (
 from agentrunner.verification.test_changes.renamed_names import renamed_in_code
 from agentrunner.verification.trees import Changes
 
-EXPORTS = lazy_regex(r"__all__\s*\+?=\s*[\[(][^\])]*[\])]")
-"""Where Python has names of code in quotes."""
+CODE_IN_TEXT = lazy_regex(r"__all__\s*\+?=\s*[\[(][^\])]*[\])]|[$#]\{[^{}\n]*\}")
+"""Where names of code stand in quotes: what Python exports, and what a text gets put in."""
 
 
 class FollowUps(Struct, frozen=True, dict=True):
@@ -112,7 +112,7 @@ class FollowUps(Struct, frozen=True, dict=True):
         quoted = {
             word
             for before, _ in self._changed_product().values()
-            for text in QUOTED.findall(EXPORTS.sub("", before.decode("utf-8", "replace")))
+            for text in QUOTED.findall(CODE_IN_TEXT.sub("", before.decode("utf-8", "replace")))
             for word in WORD.findall(text)
         }
         return self._names.keys() - quoted
