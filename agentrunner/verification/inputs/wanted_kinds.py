@@ -29,7 +29,10 @@ KIND = lazy_regex(
     r"(?i)\b(?P<word>snapshot|golden|expected|reference)(?P<of>\s+(?:file|master|output|text|data))?"
     r"(?P<many>s)?\b(?!\s+(?:tests?|cases?|values?)\b)|(?P<ja>スナップショット|ゴールデン|期待出力)"
 )
-AFTER_OBJECT = lazy_regex(r"\s*(?:[.,;:!)]|$|(?:of|for|in|too|also|and|as\s+well|accordingly)\b)")
+AFTER_OBJECT = lazy_regex(
+    r"\s*(?:[.,;:!)]|$|(?:of|for|in|too|also|and|as\s+well|accordingly|with|by|via|using|to\s+match"
+    r"|(?:where|if|as)\s+(?:needed|necessary|required))\b)"
+)
 """After a kind that is the object of a verb and not part of another name."""
 OF_IT = lazy_regex(r"\s+(?:of|for|in)\s+(?:\S+\s+){0,4}?(?=has\b|have\b|is\b|are\b|gets?\b|must\b)")
 WORDS = {

@@ -26,6 +26,14 @@ FOLLOW = lazy_regex(
     r"(?:\s+(?:suit|accordingly|too|as\s+well|it|this|that))?\s*(?:[.;!\n]|$)"
 )
 """After tests: they follow what changes."""
+ALONG_BEFORE = lazy_regex(
+    r"(?i)(?P<fix>\b(?:(?P<also>also)\s+)?(?:fix|mend|repair|correct)(?:ing)?\s+(?:up\s+)?|\bincluding\s+)"
+    r"(?:(?:all|the|our|its|their|existing|old)\s+)*$"
+)
+ALONG_BEHIND = lazy_regex(
+    r"(?i)(?P<included>\s+included\b)|\s+(?:too|as\s+well|accordingly|to\s+match|with\s+it)\b"
+)
+"""Around tests that go along with something else. "Fix the tests" alone may mean the code."""
 ONE = r"`?(?P<of>{name})(?P<many>)(?:\(\))?`?(?P<ja>)(?!\w)"
 REMOVES = lazy_regex(r"(?i)delet|remov|drop|get|renam|mov|merg|split|port|convert|migrat")
 """Verbs of change that do not adapt a test."""
@@ -68,9 +76,21 @@ def asks_to_adapt(prd_text: str, changed: Collection[str], *, snapshots: bool = 
             return True
         if (them := THEM.match(behind)) and hit["many"] and not DENIED.search(them["clause"]):
             return True
+        if hit["many"] and _go_along(sentence_before(text, hit.start(), 300), behind):
+            return True
         if _adapts(text, hit.start()) and is_wanted(text, hit):
             return True
     return all(_is_named(text, name) for name in changed)
+
+
+def _go_along(before: str, behind: str) -> bool:
+    """Whether tests, with this before and behind them, are to follow what else is wanted."""
+    first, last = ALONG_BEFORE.search(before), ALONG_BEHIND.match(behind)
+    if NEGATED.search(before[: first.start()] if first else before):
+        return False
+    if first is None:
+        return bool(last and last["included"])
+    return bool(last or first["also"] or first[0].lower().startswith("including"))
 
 
 def asks_to_add(prd_text: str, path: str) -> bool:

@@ -22,6 +22,8 @@ GOLDEN = "tests/golden/report.txt"
         ("Update the snapshot.", [SNAP, OTHER], []),
         ("The golden file is updated accordingly.", [GOLDEN], [GOLDEN]),
         ("The golden files change accordingly.", [GOLDEN, SNAP], [GOLDEN]),
+        ("Update the golden files with `go test -update`.", [GOLDEN, SNAP], [GOLDEN]),
+        ("Don't update the golden files with -update.", [GOLDEN, SNAP], []),
         ("The expected output must be regenerated.", ["tests/report.out"], ["tests/report.out"]),
         ("スナップショットを更新する。", [SNAP], [SNAP]),
         ("スナップショットは更新しない。", [SNAP], []),

@@ -111,3 +111,20 @@ def test_the_text_says_that_something_becomes_so(text: str, expected: bool) -> N
 )
 def test_the_text_wants_tests_alone(text: str, alone: bool) -> None:
     assert asks_for_tests_alone(text) is alone
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It says `1 file found` now. Please fix the tests too.", True),
+        ("Rename it everywhere, tests included.", True),
+        ("Rename it everywhere, including the existing tests.", True),
+        ("Also fix up the tests.", True),
+        ("Fix the tests.", False),
+        ("Fix the failing tests.", False),
+        ("Don't fix the tests too.", False),
+        ("Do not change anything, tests included.", False),
+    ],
+)
+def test_tests_go_along(text: str, expected: bool) -> None:
+    assert asks_to_adapt(text, {"test_a", "test_b"}) == expected
