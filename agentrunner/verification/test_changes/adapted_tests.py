@@ -301,7 +301,8 @@ def _replaced(before: str, after: str, wanted: str) -> Counter[str]:
             subject = ""  # what stands before was part of another row
         last = now
         if was != now and VALUE.fullmatch(was) and VALUE.fullmatch(now):
-            found[was] += _is_stated(now, wanted) and _is_stated(subject, wanted)
+            named = _is_stated(subject.casefold(), wanted.casefold())  # `vat` is the VAT
+            found[was] += _is_stated(now, wanted) and named
         elif was == now and WORD.fullmatch(was):
             subject = was
     return found
