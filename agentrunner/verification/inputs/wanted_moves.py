@@ -46,8 +46,8 @@ STAYS = lazy_regex(
 BARE_RENAMES = lazy_regex(
     r"\b(?:[Rr]enam(?:e|es|ed|ing)|(?P<more>and))\s+(?:the\s+)?"
     r"(?:(?P<kind>function|method|class|type)\s+)?"
-    r"(?P<old>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(\))?\s+(?:to|into|as)\s+"
-    r"(?P<new>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(\))?(?![\w/]|\.\w)"
+    r"(?P<old>[A-Za-z_]\w*(?:(?:\.|::|#)[A-Za-z_]\w*)*)(?:\(\))?\s+(?:to|into|as)\s+"
+    r"(?P<new>[A-Za-z_]\w*(?:(?:\.|::|#)[A-Za-z_]\w*)*)(?:\(\))?(?![\w/]|\.\w)"
 )
 """The same without back quotes, where the kind is said, or both are spelt as no plain word is:
 `byTag`, `by_tag`, `calc.plus`."""
@@ -136,7 +136,7 @@ def renames_in(prd_text: str) -> dict[str, str]:
 
 def _is_code(name: str) -> bool:
     """Whether a word is spelt as a name in code, and not as a file's."""
-    return not family_of(name) and bool("." in name or CODE_NAME.fullmatch(name))
+    return not family_of(name) and bool(last_name(name) != name or CODE_NAME.fullmatch(name))
 
 
 def _is_move(verb: str) -> bool:

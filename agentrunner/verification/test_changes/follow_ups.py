@@ -27,6 +27,7 @@ from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.syntax.imports import without_imports
 from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.tokens import without_comments
 from agentrunner.verification.test_changes.adapted_tests import (
     VALUE,
     adapted_in,
@@ -90,7 +91,8 @@ class FollowUps(Struct, frozen=True, dict=True):
             ):
                 found.add(path)
             elif language_of(path) is None:
-                if not family_of(path) and places_follow(before, after, moves):
+                follows = names_follow(path, before, after, names, self._in_code_alone)
+                if follows if family_of(path) else places_follow(before, after, moves):
                     found.add(path)
             elif (
                 names_follow(path, before, after, names, self._in_code_alone)
@@ -109,12 +111,12 @@ class FollowUps(Struct, frozen=True, dict=True):
     @cached_property
     def _in_code_alone(self) -> set[str]:
         """Those of the old names that no text in quotes of the changed product had."""
-        quoted = {
-            word
-            for before, _ in self._changed_product().values()
-            for text in QUOTED.findall(CODE_IN_TEXT.sub("", before.decode("utf-8", "replace")))
-            for word in WORD.findall(text)
-        }
+        tests = {one.path for one in self.judged if not one.input.region}
+        quoted: set[str] = set()
+        for path in sorted(self.total.modified - tests) if self._names else ():
+            code = without_comments(path, self.was(path) or b"") if family_of(path) else b""
+            for text in QUOTED.findall(CODE_IN_TEXT.sub("", code.decode("utf-8", "replace"))):
+                quoted.update(WORD.findall(text))
         return self._names.keys() - quoted
 
     def without_new_tests(self, paths: Collection[str]) -> dict[str, bytes]:

@@ -169,6 +169,8 @@ def imports_follow(path: str, before: bytes, after: bytes, renames: Renames) -> 
     language = language_of(path)
     if language is None or not renames:
         return False
+    if language in SCRIPTS and _with_places(path, before) == _with_places(path, after, renames):
+        return True
     if (text := carried(before, after, language)) is None:
         return False
     if text != carried(after, after, language):
@@ -180,6 +182,17 @@ def imports_follow(path: str, before: bytes, after: bytes, renames: Renames) -> 
     only_before = old_lines - new_lines
     renamed = [{renamed_in(line, names) for names in renames} & new_lines for line in only_before]
     return all(renamed) and new_lines - old_lines <= set().union(*renamed)
+
+
+def _with_places(path: str, source: bytes, renames: Renames = ()) -> str:
+    """A text in which relative paths to modules, as in `mock("./cart")`, are those of before."""
+    before = {new: old for old, new in renames}
+
+    def place(hit: re.Match[str]) -> str:
+        where = module_of(posixpath.normpath(posixpath.join(posixpath.dirname(path), hit[2])))
+        return f"'/{before.get(where, where)}'"
+
+    return SCRIPT_PLACE.sub(place, source.decode("utf-8", "replace"))
 
 
 def parts_follow(
@@ -330,10 +343,11 @@ def _tests_renamed(
     A new name that the file knew before would hide what had it.
     """
     language = language_of(path)
-    if language is None:
-        return set()
-    was, now = ({own_name(name) for name in definitions(one, language)} for one in (before, after))
-    known = set(WORD.findall(before.decode("utf-8", "replace")))
+    known, words = (set(WORD.findall(one.decode("utf-8", "replace"))) for one in (before, after))
+    was, now = (
+        {own_name(name) for name in definitions(one, language)} if language else all_of
+        for one, all_of in ((before, known), (after, words))
+    )
     return {
         (name, new)
         for name in was - now

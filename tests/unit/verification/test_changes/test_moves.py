@@ -297,3 +297,35 @@ def test_slug():
         (b"a utils.b", b"a b"),
     ):
         assert not says_the_same("test_a.py", before, {"test_b.py": after.replace(old, new)})
+
+
+def test_a_mock_of_a_module_follows_it() -> None:
+    before = b"""import { load } from "./userService";
+vi.mock("./userService");
+it("loads", () => expect(load(1)).toBe("./userService"));
+"""
+    after = before.replace(b"./userService", b"./user-service", 2)
+    moves = [("src/userService", "src/user-service"), ("userService", "user-service")]
+    path = "src/greet.test.ts"
+    same = before.replace(b'toBe("./userService")', b"toBe(1)")
+    assert imports_follow(path, same, same.replace(b"userService", b"user-service"), moves)
+    assert not imports_follow(path, same, same.replace(b"userService", b"fakes"), moves)
+    assert not imports_follow(path, same, after, moves)
+
+
+def test_names_follow_without_a_grammar() -> None:
+    before = b"""<?php
+final class CartTest extends TestCase {
+    public function testGetTot(): void {
+        $cart->method('getTot')->willReturn(9);
+        $this->assertSame('Total: 9', $cart->getTot());
+    }
+}
+"""
+    names = renames_in("Rename Cart::getTot to getTotal everywhere.")
+    assert names == {"getTot": "getTotal"}
+    after = before.replace(b"etTot'", b"etTotal'").replace(b"etTot(", b"etTotal(")
+    assert names_follow("tests/CartTest.php", before, after, names, {"getTot"})
+    assert not names_follow("tests/CartTest.php", before, after, names)
+    other = after.replace(b"Total: 9", b"Total: 8")
+    assert not names_follow("tests/CartTest.php", before, other, names, {"getTot"})
