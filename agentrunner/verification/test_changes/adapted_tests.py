@@ -296,9 +296,15 @@ def _replaced(before: str, after: str, wanted: str) -> Counter[str]:
     if len(old) != len(new):
         return found
     subject = last = ""
+    calls: list[bool] = []
+    of_call = True
     for was, now in zip(old, new, strict=True):
-        if last in (")", "]", "}") and now == ",":
+        if last in (")", "]", "}") and now == "," and not of_call:
             subject = ""  # what stands before was part of another row
+        if now in ("(", "[", "{"):
+            calls.append(WORD.fullmatch(last) is not None)
+        elif now in (")", "]", "}"):
+            of_call = calls.pop() if calls else True
         last = now
         if was != now and VALUE.fullmatch(was) and VALUE.fullmatch(now):
             named = _is_stated(subject.casefold(), wanted.casefold())  # `vat` is the VAT

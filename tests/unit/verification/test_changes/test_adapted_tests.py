@@ -191,3 +191,20 @@ def test_a_stated_key_may_be_handed_over() -> None:
     assert not hands_over_more(before, after.replace("EUR", "GBP"), wanted)
     assert not hands_over_more(before, after.replace('"id" : 1 , ', ""), wanted)
     assert not hands_over_more(before, after + " or True", wanted)
+
+
+@pytest.mark.parametrize(
+    ("line", "now", "expected"),
+    [
+        ("self.assertEqual(vat(1000), 200)", "190", True),
+        ("self.assertEqual(vat(1000), 200)", "180", False),
+        ("self.assertEqual(tax(1000), 200)", "190", False),
+        ("assert [(vat, 1000), (other(3), 200)]", "190", False),
+    ],
+    ids=["stated", "stated nowhere", "of nothing named", "of another row"],
+)
+def test_a_value_is_of_the_call_before_it(line: str, now: str, expected: bool) -> None:
+    wanted = WantedValues("VAT is 19 % instead of 20 %: 1000 gives 190.")
+    before = f"class T(TestCase):\n    def test_vat(self):\n        {line}\n"
+    after = before.replace("200", now)
+    assert bool(adapted_in(before.encode(), after.encode(), "python", wanted)) == expected
