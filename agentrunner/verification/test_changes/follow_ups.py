@@ -113,7 +113,8 @@ class FollowUps(Struct, frozen=True, dict=True):
         """Those of the old names that no text in quotes of the changed product had."""
         tests = {one.path for one in self.judged if not one.input.region}
         quoted: set[str] = set()
-        for path in sorted(self.total.modified - tests) if self._names else ():
+        product = {*self.total.modified, *self.total.deleted} - tests
+        for path in sorted(product) if self._names else ():
             code = without_comments(path, self.was(path) or b"") if family_of(path) else b""
             for text in QUOTED.findall(CODE_IN_TEXT.sub("", code.decode("utf-8", "replace"))):
                 quoted.update(WORD.findall(text))
