@@ -48,7 +48,7 @@ from agentrunner.verification.findings import (
     fingerprint,
     question_about,
 )
-from agentrunner.verification.inputs.steering_files import matches
+from agentrunner.verification.inputs.globs import matches
 from agentrunner.verification.outside_work import with_outside_work, without_credit
 from agentrunner.verification.trees import WorkerChange
 from agentrunner.verification.verdict import Judgement, complete, end_at_limit, judge, not_accepted

@@ -72,7 +72,7 @@ def read_task(
     from datetime import date
 
     from agentrunner.config.load import TaskSource, load_task
-    from agentrunner.discovery.repository import detect_test
+    from agentrunner.discovery.candidates import detect_test
 
     source = TaskSource("goal", str(goal)) if file is None else TaskSource("file", os.fspath(file))
     return load_task(

@@ -13,7 +13,6 @@ from agentrunner import environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.chosen import chosen
 from agentrunner.commands.console import Output, interactive, show, show_json, tell, width_of
-from agentrunner.commands.notes_ignored import NOTES, ignore_notes, is_ignored
 from agentrunner.commands.trying import SandboxTrial
 from agentrunner.commands.which_run import here
 from agentrunner.errors import UsageError
@@ -25,6 +24,8 @@ from agentrunner.screens.layout import tilde
 if TYPE_CHECKING:
     from agentrunner.discovery.found import FoundCommand
     from agentrunner.discovery.judging import TriedCommand
+
+NOTES = ".agent-runner/"
 
 REDS = 3
 """Names of red tests that are shown before a count."""
@@ -56,10 +57,9 @@ def init(
     """
     from agentrunner.config.naming import is_safe_id
     from agentrunner.config.repo_state import refuse_state
-    from agentrunner.discovery.candidates import candidates_of
+    from agentrunner.discovery.candidates import candidates_of, part_of
     from agentrunner.discovery.ci_environment import ci_environment
     from agentrunner.discovery.found import FoundCommand
-    from agentrunner.discovery.part import part_of
     from agentrunner.discovery.set_up import setup_for
     from agentrunner.discovery.starter import render_task_file
     from agentrunner.verification.rooms.registries import registries_of
@@ -228,3 +228,36 @@ def test_rows(trial: SandboxTrial) -> list[tuple[str, str, str]]:
     if len(red) > REDS:
         rows.append(("", "", f"and {len(red) - REDS} more"))
     return rows
+
+
+def is_ignored(repo: Path) -> bool:
+    """Whether one of the repository's own ignore files names the folder of the notes."""
+    for file in (repo / ".gitignore", repo / ".git" / "info" / "exclude"):
+        try:
+            lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            continue
+        name = NOTES.strip("/")
+        if any(line.strip().strip("/") in (name, f"**/{name}") for line in lines):
+            return True
+    return False
+
+
+def ignore_notes(repo: Path, wanted: bool = True) -> bool:
+    """Add the folder to `.gitignore` if it is not ignored yet; raises UsageError."""
+    if is_ignored(repo) or not wanted:
+        return is_ignored(repo)
+    file = repo / ".gitignore"
+    try:
+        if file.is_symlink():
+            raise AlreadyExists(
+                f"{file} is a link and is left alone.",
+                remedy=f"add {NOTES} to it yourself",
+            )
+        before = file.read_bytes() if file.exists() else b""
+        with file.open("ab") as stream:
+            stream.write(b"\n" * bool(before and not before.endswith(b"\n")))
+            stream.write(f"{NOTES}\n".encode())
+    except OSError as error:
+        raise Unreadable(f"{file} cannot be written: {error.strerror}.", path=str(file)) from error
+    return True

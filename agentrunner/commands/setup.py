@@ -24,9 +24,8 @@ from agentrunner import __version__, environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.chosen import Taken, chosen
 from agentrunner.commands.console import Output, form_of, interactive, show, show_json, tell
-from agentrunner.commands.obstacles import obstacles
 from agentrunner.commands.planner_probe import NOT_ASKED, probe_planner
-from agentrunner.commands.policy_findings import login_findings, policy_findings
+from agentrunner.commands.policy_findings import login_findings, obstacles, policy_findings
 from agentrunner.commands.sandboxes import SandboxProbe, probe_sandboxes
 from agentrunner.commands.trying import SandboxTrial
 from agentrunner.commands.which_run import here
@@ -134,9 +133,8 @@ def examine(
     """Collect everything that `doctor` reports; with `skip` the repository's tests are not run."""
     from agentrunner.config.kinds import sandbox_kind
     from agentrunner.discovery.agents import USUAL_WORKER
-    from agentrunner.discovery.candidates import candidates_of
+    from agentrunner.discovery.candidates import candidates_of, part_of
     from agentrunner.discovery.machine import available_planners, available_workers
-    from agentrunner.discovery.part import part_of
     from agentrunner.registry import LOGINS
 
     part = part_of(repo, Path.cwd())

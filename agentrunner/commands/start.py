@@ -253,8 +253,7 @@ def load_to_run(source: TaskSource, overrides: Sequence[str], named: Mapping[str
     if source.kind != "goal" or spec.task.test is not None or named.get("test") == NO_TEST:
         return spec
     from agentrunner.config.spec import TestSpec
-    from agentrunner.discovery.part import part_of
-    from agentrunner.discovery.repository import detect_tests
+    from agentrunner.discovery.candidates import detect_tests, part_of
 
     repo = Path(spec.repo)
     part = part_of(repo, Path.cwd())
@@ -292,7 +291,7 @@ def load(
 
 
 def _detect_test(repo: Path) -> str | None:
-    from agentrunner.discovery.repository import detect_test  # only `test: auto` pays for it
+    from agentrunner.discovery.candidates import detect_test  # only `test: auto` pays for it
 
     return detect_test(repo)
 
@@ -343,8 +342,7 @@ def validate(
     """Check a task file or PRD; show what each criterion executes, and what counts as tests."""
 
     from agentrunner.commands.policy_findings import policy_line
-    from agentrunner.discovery.proof import proof_inputs
-    from agentrunner.discovery.protected import asked_protected
+    from agentrunner.discovery.proof import asked_protected, proof_inputs
     from agentrunner.policy.check import narrowed
     from agentrunner.policy.load import load_policies
     from agentrunner.screens.layout import labelled
@@ -422,7 +420,7 @@ def criteria_of(name: str, spec: TaskSpec, width: int) -> str:
 
 def _criteria_rows(spec: TaskSpec) -> list[dict[str, object]]:
     from agentrunner.config.prd import describe_check
-    from agentrunner.discovery.files import reader_of
+    from agentrunner.discovery.git import reader_of
     from agentrunner.verification.checks import is_executable
 
     test, read = spec.task.test, reader_of(Path(spec.repo))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import shlex
+import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from agentrunner import api
+from agentrunner import api, environment
 from agentrunner.commands.answer_line import answer_line
 from agentrunner.commands.command_line import is_no, is_yes
 from agentrunner.commands.console import (
@@ -24,10 +26,10 @@ from agentrunner.commands.console import (
     tell,
     width_of,
 )
-from agentrunner.commands.control import act_on
 from agentrunner.commands.plan_place import Setting, repository
 from agentrunner.environment import user_name
 from agentrunner.errors import AgentRunnerError, UsageError
+from agentrunner.errors.command_line import NotReachable
 from agentrunner.errors.planners import PlannerAway, PlannerRefused
 from agentrunner.errors.plans import PlanConflict
 from agentrunner.plans.control_words import control_word
@@ -37,11 +39,20 @@ from agentrunner.plans.proposal import Proposal, keep, kept, waiting
 from agentrunner.plans.store import PlanChange, PlanStore
 from agentrunner.screens.layout import count, flat, wrap
 from agentrunner.screens.plan_diff import diff_lines, proposal_screen
+from agentrunner.storage.locks import Holder, boot_id
+from agentrunner.storage.process_time import start_time
 from agentrunner.text.cut import cut
 
 if TYPE_CHECKING:
     from agentrunner.api import PanelPlanner
     from agentrunner.plans.conversation import Conversation
+
+if TYPE_CHECKING:
+    from agentrunner.plans.control_words import ControlWord
+
+STOPPED = "The tasks at work are ended gracefully.\nNext:  agentrunner plan run   resumes them"
+NOTHING = "Nothing is under way.\nNext:  agentrunner plan run   carries the plan out"
+UNDER_WAY = "The plan is under way.\nNext:  agentrunner plan status -f"
 
 WAITS = 4
 """Exit code if something waits for a person."""
@@ -377,3 +388,38 @@ def questions_json(store: PlanStore) -> list[dict[str, object]]:
 
     asked = waiting_questions(store)
     return [{"id": one.id, "task_id": one.task_id, "text": one.text} for one in asked]
+
+
+def act_on(word: ControlWord, setting: Setting, *, as_json: bool) -> int:
+    """Apply a control word to the process that executes the plan; return the exit code.
+
+    Raises UsageError (`not-here`) for a process that cannot be reached from here, and for a pause,
+    which only the chat that executes the plan can do.
+    """
+    from agentrunner.commands.plan_status import status
+    from agentrunner.storage.plan_folder import plan_folder
+
+    if word == "status":
+        return status(follow=False, repo=setting.repo, as_json=as_json, state_dir=setting.state_dir)
+    folder = plan_folder(environment.state_dir(setting.state_dir), repository(setting.repo))
+    holder = folder.lock().probe() if folder.root.is_dir() else None
+    if holder is None:
+        tell(NOTHING)
+    elif word == "continue":
+        tell(UNDER_WAY)
+    elif word == "stop" and _is_here(holder):
+        os.kill(holder.pid, signal.SIGINT)
+        tell(STOPPED)
+    else:
+        raise NotReachable(
+            f"The plan is carried out by process {holder.pid} on {holder.host or 'this machine'}, "
+            f"which has to be told to {word} there.",
+            remedy="/pause in its chat, or Ctrl-C; agentrunner plan stop ends it from this machine",
+        )
+    return 0
+
+
+def _is_here(holder: Holder) -> bool:
+    """Whether the process is on this machine, and still the same one."""
+    known = holder.pid > 0 and holder.boot_id == boot_id()
+    return known and start_time(holder.pid) == holder.start_time

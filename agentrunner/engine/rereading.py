@@ -11,7 +11,7 @@ from agentrunner.config.layers import option_name
 from agentrunner.config.load import TaskSource, load_task, with_environment
 from agentrunner.config.spec import Reading, TaskSpec
 from agentrunner.discovery.agents import settle
-from agentrunner.discovery.repository import detect_test
+from agentrunner.discovery.candidates import detect_test
 from agentrunner.engine.attempt_run import Options
 from agentrunner.engine.planner_change import changed_planner
 from agentrunner.engine.worker_change import changed_worker

@@ -15,7 +15,7 @@ from typing import Any
 from agentrunner.planners.base import PartialAnswer, PlannerRequest, PlannerUnavailable
 from agentrunner.planners.retry import http_failure, network_failure
 from agentrunner.planners.timeouts import TimeLimits
-from agentrunner.text.tokens import tokens
+from agentrunner.text.cut import tokens
 
 MAX_STREAM_BYTES = 64 * 1024 * 1024
 """Bytes of events, which are some hundred per token."""

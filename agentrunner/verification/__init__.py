@@ -12,23 +12,20 @@ results    what test tools report, by test name; `counts` reads totals where the
 
 The files beside them, in the order in which a round needs them:
 
-target, wanted, listing   the commands that decide, what was asked for, and the inputs of the proof,
-                          with what `linked_inputs` lead to
+target, wanted            the commands that decide, and what was asked for
 checks, baseline_checks   a criterion's check as a command or a reading; how it stands before the
-                          run; `check_runner` executes it; `regex` searches in bounded time;
-                          `absent_tests`: what is still to be written
+                          run; `check_runner` executes it; `absent_tests`: what is still to be
+                          written
 verifier                  measures a tree once a round, returns Evidence; `measure` runs a command
 delivered_tree            what is handed over; `ignored_builds`, `outside_work` of people beside it
 task_set_up               the set-up, in the repository and in rooms
-outcomes, claims, stages  what a run says; which red tests must turn green, which were red before;
-                          whether anything but tests can be red
+outcomes, claims          what a run says; which red tests must turn green, which were red before
 trees, changed_inputs     what changed, by whom, and which changes decide and may be
 differential, world       trees that mix old inputs and the new product; `unknown_names` for them
 adapted_tests             changes of tests that need no question; so do `adapted_values`,
-                          `added_tests`, `es_modules`, `follow_ups`, `followed_signatures`, `moves`,
-                          `removed_tests`, `renamed_names`, `reworded_values`, `rewritten_data`
+                          `added_tests`, `follow_ups`, `moves`, `removed_tests`, `rewritten_data`
 file_names, subject_words how a text names a file; what tests are about
 grades, criterion_status  what a proof is worth; a status for each criterion
-votes, verdict            judgements become one; what is missing for COMPLETE, and an end of the run
+verdict                   what is missing for COMPLETE, and an end of the run
 findings                  what a person settles
 """

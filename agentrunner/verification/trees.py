@@ -11,7 +11,7 @@ from agentrunner.config.spec import TaskSection
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.run_state import Finding
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.inputs.steering_files import is_executable_config, matches
+from agentrunner.verification.inputs.globs import is_executable_config, matches
 from agentrunner.verification.inputs.wanted_changes import asked_in, wanted_new
 from agentrunner.verification.syntax.edits import Edit, applied
 

@@ -35,7 +35,7 @@ from agentrunner.state.run_state import (
 from agentrunner.storage.failpoints import reach
 from agentrunner.text.mentions import speaks_of
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.check_runner import MOST_PATHS, CheckRunner, Emit, Tried
+from agentrunner.verification.check_runner import MOST_PATHS, CheckRunner, Emit, Tried, is_one_stage
 from agentrunner.verification.claims import (
     Claims,
     claims_of,
@@ -72,7 +72,6 @@ from agentrunner.verification.rooms.start_up import (
     tests_that_could_not_run,
     why_no_test_says_anything,
 )
-from agentrunner.verification.stages import is_one_stage
 from agentrunner.verification.target import Measured, Target, target_of, test_target
 from agentrunner.verification.task_set_up import TaskSetUp
 from agentrunner.verification.trees import Changes, Trees, WorkerChange

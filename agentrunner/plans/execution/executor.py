@@ -24,11 +24,10 @@ from agentrunner.notes.plan_note import write_plan_note
 from agentrunner.plans.execution.branch_target import BranchTarget
 from agentrunner.plans.execution.forecast import forecast_of
 from agentrunner.plans.execution.instructions import PlanInstructions, check_order
-from agentrunner.plans.execution.plan_budget import PlanBudget
+from agentrunner.plans.execution.plan_budget import PlanBudget, Spending
 from agentrunner.plans.execution.plan_notes import facts_of, leave_notes
 from agentrunner.plans.execution.plan_settings import left_text, load_settings
 from agentrunner.plans.execution.scheduler import PlanOutcome, Scheduler, exit_code
-from agentrunner.plans.execution.spending import Spending
 from agentrunner.plans.execution.target import FolderTarget, PlanTarget
 from agentrunner.plans.execution.task_runner import TaskRuns
 from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore, accepted_apart

@@ -13,7 +13,6 @@ from agentrunner.config.spec import CriterionSpec, EarlierWork
 from agentrunner.execution.deps import Clock
 from agentrunner.git.private_clone import HEAD, CloneStore, Identity
 from agentrunner.plans.execution.branch import BRANCH
-from agentrunner.plans.execution.earlier_work import earlier_work
 from agentrunner.plans.execution.merging.merge_queue import (
     MergeConflict,
     Merged,
@@ -28,6 +27,8 @@ from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
 from agentrunner.results import Result
 from agentrunner.storage.run_folder import make_private
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.syntax.definitions import definitions
+from agentrunner.verification.syntax.languages import language_of
 
 _MARK = lazy_regex(rb"(?m)^(?:<{7}|>{7}) ")
 
@@ -209,3 +210,25 @@ class WorkTrees:
         async with self._worktree_lock:
             with contextlib.suppress(OSError):
                 await asyncio.to_thread(self._clone.remove, self.folder(task_run))
+
+
+def earlier_work(clone: CloneStore, base: str, commit: str) -> EarlierWork | None:
+    """Return the files that came since `base`, and the tests that came or changed in others.
+
+    None where nothing did, and where there is no `base`: the user's history may have begun anew.
+    """
+    if not base:
+        return None
+    files, tests = [], {}
+    there = clone.modes(base)
+    for path in clone.changed(base, commit):
+        if path not in there:
+            files.append(path)
+        elif language := language_of(path):
+            before = definitions(clone.read(base, path), language)
+            after = definitions(clone.read(commit, path), language)
+            if names := [name for name, text in after.items() if before.get(name) != text]:
+                tests[path] = names
+        else:
+            files.append(path)
+    return EarlierWork(files=files, tests=tests) if files or tests else None

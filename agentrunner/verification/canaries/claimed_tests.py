@@ -14,13 +14,19 @@ from functools import partial
 from msgspec import Struct
 
 from agentrunner.state.run_state import Finding
-from agentrunner.verification.canaries.canary_trees import CanaryTree, CanaryTrees, Places
-from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
-from agentrunner.verification.canaries.failing_trees import FailingTree, failing_trees
+from agentrunner.verification.canaries.canary_trees import (
+    CanaryTree,
+    CanaryTrees,
+    CommandOnTrees,
+    FailingTree,
+    Places,
+    RedLines,
+    failing_trees,
+    red_lines,
+)
 from agentrunner.verification.canaries.fixture_canary import not_read
 from agentrunner.verification.canaries.helper_canary import helper_not_asked
 from agentrunner.verification.canaries.own_assertions import ask_assertions
-from agentrunner.verification.canaries.red_lines import RedLines, red_lines
 from agentrunner.verification.canaries.table_rows import (
     Passes,
     case_not_asked,

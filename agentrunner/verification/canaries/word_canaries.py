@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct, field
 
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
-from agentrunner.verification.canaries.red_lines import RedLines
+from agentrunner.verification.canaries.canary_trees import CommandOnTrees, RedLines
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.languages import language_of

@@ -10,8 +10,8 @@ from typing import Literal, get_args
 from msgspec import Struct, field
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.inputs import kept_lists, kept_packages
-from agentrunner.verification.inputs.kept_part import Keep, KeptPart, Surrounding
+from agentrunner.verification.inputs import kept_packages
+from agentrunner.verification.inputs.kept_part import Keep, KeptPart, Surrounding, keep_lists
 from agentrunner.verification.inputs.kept_tests import NEW_TESTS, keep_region, keep_tests
 from agentrunner.verification.inputs.model import Input, Inputs
 from agentrunner.verification.results.model import ReadFile
@@ -38,7 +38,7 @@ HOW: Sequence[tuple[re.Pattern[str], Keep]] = [
         (r"composer\.json", kept_packages.keep_composer),
         (r"composer\.lock", kept_packages.keep_composer_lock),
         (r"(GNU)?[mM]akefile|.*\.(mk|mak|make|am)|CMakeLists\.txt|.*\.cmake|meson\.build",
-         kept_lists.keep_lists),
+         keep_lists),
     )
 ]  # fmt: skip
 """Files of which only a part affects the proof, by name. All other files affect it as a whole."""

@@ -14,8 +14,8 @@ from collections.abc import Collection
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentences
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.inputs.idle_recipes import MAKEFILE, targets_of
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
+from agentrunner.verification.inputs.recipes import MAKEFILE, targets_of
 
 RULE = lazy_regex(
     r"(?P<targets>[\w./$()%-]+(?:[ \t]+[\w./$()%-]+)*)[ \t]*::?(?!=)(?P<needs>[^=;#]*)"

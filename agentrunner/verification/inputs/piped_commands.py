@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterator
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.inputs.file_readers import ALSO_LOOK, COMPARES, LOOKS
-from agentrunner.verification.inputs.shell import PASSES_ON
+from agentrunner.verification.inputs.shell import ALSO_LOOK, COMPARES, LOOKS, PASSES_ON
 
 SHELL = lazy_regex(r"\s*(?:ba|da|z|k)?sh\s+(?:-\w+\s+)*-\w*c\s+'([^']*)'\s*$")
 """A shell that gets its text in plain quotes."""

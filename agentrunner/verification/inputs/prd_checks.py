@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.inputs.file_readers import ALSO_LOOK, COMPARES, LOOKS
-from agentrunner.verification.inputs.shell import PASSES_ON, steps_of
+from agentrunner.verification.inputs.shell import ALSO_LOOK, COMPARES, LOOKS, PASSES_ON, steps_of
 
 CHECK = lazy_regex(r"\(?\s*(?:check|確認|チェック)\s*[:：]\s*`(?P<command>[^`\n]*)`", re.IGNORECASE)
 ABSENT = lazy_regex(

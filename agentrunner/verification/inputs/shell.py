@@ -15,8 +15,16 @@ from itertools import pairwise
 from msgspec import Struct, field
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.inputs.file_readers import ALSO_LOOK, LOOKS
 from agentrunner.verification.inputs.tree import join
+
+COMPARES = frozenset("diff cmp comm colordiff sdiff".split())
+"""For these, the other file that they get decides."""
+LOOKS = frozenset("grep egrep fgrep rg test [ [[ jq wc ls stat cat head tail file md5sum".split())
+ALSO_LOOK = frozenset(
+    """! : cd echo printf true false exit find xargs cut awk git od xxd hexdump strings
+    basename dirname sha256sum sha1sum cksum paste nl seq""".split()
+)
+"""Programs that combine or pass on what others look at, and shell words between them."""
 
 OPERATOR = lazy_regex(r"&&|\|\||\|&|;;|[;|&()\n]")
 REDIRECT = lazy_regex(r"(\d*|&)(<<<|<<-?|>>|>\||>&|<&|<>|>|<)")

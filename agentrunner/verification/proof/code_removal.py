@@ -20,14 +20,14 @@ from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.named_work import NamedWork
 from agentrunner.verification.proof.names_of_work import NamesOfWork, words_in
-from agentrunner.verification.proof.needed_options import not_asked_for
 from agentrunner.verification.proof.other_tests import (
     ACCEPTS_MORE,
     PlacedTests,
+    find_switched_on,
     find_wider_answers,
+    not_asked_for,
 )
 from agentrunner.verification.proof.red_on_old_code import why_not_red_on_old_code
-from agentrunner.verification.proof.switches import find_switched_on
 from agentrunner.verification.proof.trees_without_work import turns_red
 from agentrunner.verification.proof.unchanged_code import is_only_text
 from agentrunner.verification.results.model import ReadFile, Results, TestResult

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agentrunner.state.run_state import Criterion
+from agentrunner.verification.canaries.canary_trees import CommandOnTrees
 from agentrunner.verification.canaries.claimed_tests import FailingEnds
-from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
 from agentrunner.verification.claims import Claims, red_names
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import flaky, inputs_written

@@ -16,6 +16,7 @@ from agentrunner.verification.findings import (
 from agentrunner.verification.grades import IN_WORDING, TURNED
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.proof.ambient_conditions import stopped_for_ambient_conditions
+from agentrunner.verification.proof.carried_tests import stopped_for_lost_values
 from agentrunner.verification.proof.case import Case, text_of
 from agentrunner.verification.proof.data_changes import (
     OWN_DATA,
@@ -25,14 +26,15 @@ from agentrunner.verification.proof.earlier_workers import NOTE, tests_of_earlie
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.former_questions import not_asked_again
 from agentrunner.verification.proof.integrity import exchanged
-from agentrunner.verification.proof.lasting_places import why_not_lasting
-from agentrunner.verification.proof.lost_values import stopped_for_lost_values
-from agentrunner.verification.proof.near_answers import stopped_for_near_answers
-from agentrunner.verification.proof.pinned_answers import KnownTexts, stopped_for_pinned_answers
+from agentrunner.verification.proof.pinned_answers import (
+    KnownTexts,
+    stopped_for_near_answers,
+    stopped_for_pinned_answers,
+)
 from agentrunner.verification.proof.silenced_tools import find_silenced_tools
 from agentrunner.verification.proof.swallowed_failures import swallowed
 from agentrunner.verification.proof.turned_tests import TurnedTests, find_turned_tests
-from agentrunner.verification.proof.work_for_tests import right_only_in_tests
+from agentrunner.verification.proof.work_for_tests import right_only_in_tests, why_not_lasting
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import (
     settled,

@@ -20,8 +20,8 @@ from agentrunner.verification.proof.case import Case, label
 from agentrunner.verification.proof.data_changes import COMMENTS, NO_COMMENT
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.inline_canaries import canaries_of_programs
-from agentrunner.verification.proof.set_up_again import holds_with_old_packages
-from agentrunner.verification.proof.silent_programs import find_silent_program
+from agentrunner.verification.proof.packages import holds_with_old_packages
+from agentrunner.verification.proof.silenced_tools import find_silent_program
 
 PASSES_BEFORE = "the code before the run passes with what is new in it as well"
 BY_TEXT = "it passes on the code before the run as soon as the new text stands there in comments"

@@ -27,18 +27,19 @@ from agentrunner.verification.results.shell import simple_commands, words_of
 from agentrunner.verification.rooms.complaints import (
     NO_MODULE,
     NO_SUCH_FILE,
+    condition_lacked_by,
     missing_programs,
     missing_targets,
     misused,
+    unfetched,
+    unresolved,
 )
-from agentrunner.verification.rooms.lacking_conditions import condition_lacked_by
 from agentrunner.verification.rooms.lacking_packages import (
     declared_in,
     lacking_package,
     package_lacked_by,
 )
 from agentrunner.verification.rooms.own_code import is_own_module, is_own_path
-from agentrunner.verification.rooms.unfetched import unfetched, unresolved
 
 NO_TESTS = "no tests ran"
 UNREADABLE_FOR_SHELL = lazy_regex(

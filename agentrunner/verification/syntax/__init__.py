@@ -11,7 +11,7 @@ edits                 changes of a source; `canary`, `ends`, `random_tests`,
                       `programs` that kill themselves
 emptied_functions     sources without the work, `emptied_c_functions`, `emptied_text_functions`;
                       `stand_ins`, `mutants`, and `raising_functions` likewise,
-                      `former_functions` with a part less; `unread_parameters`
+                      `former_functions` with a part less
 answers               what functions give back: `fixed_answers`; `pinned` to tests,
                       by `conditions` of what surrounds them, `comparisons` with literals,
                       `taken_literals` wherever they stand
@@ -22,5 +22,5 @@ asserts, assertions   what tests assert; `native_asserts`, `script_asserts` by l
 code_equality         sources that say the same; `change_beside` what was left alone, by
                       `plain_code`
 words, stated_names   names of code in a sentence, and those that it wants to have
-silenced_warnings     code that tells tools to say nothing; `lost_types` keep them from looking
+silenced_warnings     code that tells tools to say nothing, or keeps them from looking
 """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.es_modules import asks_for_es_modules, modules_follow
+from agentrunner.verification.follow_ups import asks_for_es_modules, modules_follow
 
 BEFORE = """\
 'use strict';
