@@ -28,10 +28,10 @@ from agentrunner.execution.egress import (
     usage_of,
 )
 from agentrunner.execution.launch import again_with_login, start_worker
-from agentrunner.execution.live_usage import LiveUsage
 from agentrunner.execution.recover import as_answered, earlier_tries, given_up, recovered
 from agentrunner.execution.tries import after_loss
 from agentrunner.execution.worker_record import (
+    LiveUsage,
     booked_tokens,
     output_tails,
     record_run,

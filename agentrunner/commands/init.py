@@ -56,7 +56,7 @@ def init(
     of the files that is thrown away.
     """
     from agentrunner.config.naming import is_safe_id
-    from agentrunner.config.repo_state import refuse_state
+    from agentrunner.config.repo import refuse_state
     from agentrunner.discovery.candidates import candidates_of, part_of
     from agentrunner.discovery.ci_environment import ci_environment
     from agentrunner.discovery.found import FoundCommand

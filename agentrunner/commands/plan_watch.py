@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentrunner import environment
-from agentrunner.commands.console import Output, interactive, show_error, tell
-from agentrunner.commands.meanwhile import meanwhile
+from agentrunner.commands.console import Output, interactive, meanwhile, show_error, tell
 from agentrunner.commands.plan_drive import PlanConsole
 from agentrunner.commands.plan_place import repository
 from agentrunner.commands.plan_status import show_status
@@ -98,8 +97,8 @@ async def _show_tree(
 
 def _restart(folder: PlanFolder, answered: set[int], repo: Path, output: Output) -> bool:
     """Restart the plan in the background if it had stopped for the questions answered here."""
-    from agentrunner.commands.plan_again import as_before
     from agentrunner.commands.plan_drive import drive_plan
+    from agentrunner.commands.plan_run import as_before
 
     result = _result(folder)
     if result is None or not answered & {question.id for question in result.questions}:

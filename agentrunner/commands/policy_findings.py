@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from agentrunner.config.repo_state import refuse_state
+from agentrunner.config.repo import refuse_state
 from agentrunner.environment import home_of
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.git.snapshots import find_git

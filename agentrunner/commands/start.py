@@ -122,7 +122,7 @@ def run(
         return with_landing(task, worktree, clean=clean, commit=commit)
 
     if dry_run:
-        from agentrunner.config.repo_state import refuse_bare
+        from agentrunner.config.repo import refuse_bare
 
         task = spec()
         refuse_bare(Path(task.repo))
@@ -192,7 +192,7 @@ def _cassette(record: Path | None, replay: Path | None, repo: Path) -> Cassette:
 
 def _refuse_state(spec: TaskSpec) -> None:
     """Raise before anything is spent if nothing can begin in this repository."""
-    from agentrunner.config.repo_state import refuse_state
+    from agentrunner.config.repo import refuse_state
 
     landing = spec.landing
     outside = landing is not None and landing.outside and landing.clean
@@ -302,7 +302,7 @@ def _dry_run(spec: TaskSpec, output: Output, policy: Path | None) -> int:
 
     from agentrunner.engine.dry_run import preview
     from agentrunner.screens.live import header_rows
-    from agentrunner.screens.table import dry_run_screen
+    from agentrunner.screens.run_table import dry_run_screen
 
     plan = asyncio.run(preview(spec, api.options(output.state_dir, policy=policy)))
     code = InfraError.exit_code if plan["missing"] else 0
@@ -356,7 +356,7 @@ def validate(
     inputs = proof_inputs(spec)
     problems = [*inputs.problems, *asked_protected(spec)]
     if as_json:
-        from agentrunner.screens.table import NO_CRITERIA
+        from agentrunner.screens.run_table import NO_CRITERIA
 
         warnings = [*problems, *([] if spec.criteria else [NO_CRITERIA]), *_schema_warnings(spec)]
         values = {"valid": True, "criteria": _criteria_rows(spec), "inputs": inputs.lists,
@@ -405,7 +405,7 @@ def criteria_of(name: str, spec: TaskSpec, width: int) -> str:
     """Return the table of `validate`."""
     from agentrunner.config.agents import AUTO
     from agentrunner.config.kinds import planner_kind
-    from agentrunner.screens.table import criteria_table
+    from agentrunner.screens.run_table import criteria_table
 
     kind = spec.runner.meta.kind
     return criteria_table(

@@ -9,8 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from agentrunner.discovery.found import FoundCommand
-from agentrunner.discovery.language_tests import language_tests
-from agentrunner.discovery.node_tests import node_tests
+from agentrunner.discovery.language_tests import language_tests, node_tests
 from agentrunner.discovery.python_project import PythonProject
 from agentrunner.discovery.reading import exists, names_inside, read_inside
 from agentrunner.discovery.targets import by_script, by_target, recipes

@@ -19,8 +19,7 @@ from agentrunner.config.load import changed_sources
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine import attempts
 from agentrunner.engine import known_reds as reds
-from agentrunner.engine.answer_checks import checked_answer
-from agentrunner.engine.attempt_run import Options
+from agentrunner.engine.attempt_run import Options, checked_answer
 from agentrunner.engine.commits import commit_late, load_task_of, prepared
 from agentrunner.engine.driver import Driver, driving, open_driver
 from agentrunner.engine.indexing import Indexer, start_error

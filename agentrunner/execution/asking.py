@@ -35,8 +35,7 @@ from agentrunner.planners.factory import reply_format
 from agentrunner.planners.panel import RoleCandidates, role_of
 from agentrunner.prompts import PromptInput, Quotes
 from agentrunner.protocol import Choices, Message
-from agentrunner.protocol.known_ids import with_known_ids
-from agentrunner.protocol.known_names import with_names
+from agentrunner.protocol.known_ids import with_known_ids, with_names
 from agentrunner.protocol.message import MessageType
 from agentrunner.protocol.schema import KINDS
 from agentrunner.state.run_state import Counters, TaskContext

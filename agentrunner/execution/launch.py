@@ -16,15 +16,19 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.errors.workers import WorkerMissing
 from agentrunner.execution.deps import Deps, Stopped
 from agentrunner.execution.egress import exit_for
-from agentrunner.execution.outside_changes import note_foreign_edits
 from agentrunner.execution.tries import after_refused_login
-from agentrunner.execution.worker_record import BEFORE, git_places, seen_before
+from agentrunner.execution.worker_record import BEFORE, git_places, note_foreign_edits, seen_before
 from agentrunner.launching.access import CliCredential, worker_access, worker_env
-from agentrunner.launching.launch import CliLaunch, Supervision, make_own, start_supervised
-from agentrunner.launching.permissions import disk_bytes
+from agentrunner.launching.launch import (
+    CliLaunch,
+    Supervision,
+    disk_bytes,
+    make_own,
+    start_supervised,
+)
 from agentrunner.launching.route import EgressRoute
 from agentrunner.sandboxes.base import Mount, Request
-from agentrunner.sandboxes.worker_git import worker_git
+from agentrunner.sandboxes.gitdirs import worker_git
 from agentrunner.state.budget import left_of
 from agentrunner.state.rounds import round_of, rounds_at_most
 from agentrunner.state.run_state import TaskContext

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Sequence
 from typing import assert_never, cast
 
-from agentrunner.config.budget import BUDGET_KINDS
+from agentrunner.config.budget_kinds import BUDGET_KINDS
 from agentrunner.git.staging import commit_commands
 from agentrunner.notes.note_model import (
     CriterionRow,

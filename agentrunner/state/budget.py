@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from agentrunner.config.budget import BUDGET_KINDS
+from agentrunner.config.budget_kinds import BUDGET_KINDS
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import WrongAnswer
 from agentrunner.errors.task_files import PolicyBreach

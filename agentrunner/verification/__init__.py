@@ -17,13 +17,13 @@ checks, baseline_checks   a criterion's check as a command or a reading; how it 
                           run; `check_runner` executes it; `absent_tests`: what is still to be
                           written
 verifier                  measures a tree once a round, returns Evidence; `measure` runs a command
-delivered_tree            what is handed over; `ignored_builds`, `outside_work` of people beside it
+ignored_builds            what is built before the run; `outside_work` of people beside it
 task_set_up               the set-up, in the repository and in rooms
 outcomes, claims          what a run says; which red tests must turn green, which were red before
-trees, changed_inputs     what changed, by whom, and which changes decide and may be
+trees, changed_inputs     what is handed over, what changed, by whom, and which changes decide
 differential, world       trees that mix old inputs and the new product; `unknown_names` for them
-adapted_tests             changes of tests that need no question; so do `adapted_values`,
-                          `added_tests`, `follow_ups`, `moves`, `removed_tests`, `rewritten_data`
+adapted_tests             changes of tests that need no question; so do `follow_ups`, `moves`,
+                          `removed_tests`, `rewritten_data`
 file_names, subject_words how a text names a file; what tests are about
 grades, criterion_status  what a proof is worth; a status for each criterion
 verdict                   what is missing for COMPLETE, and an end of the run

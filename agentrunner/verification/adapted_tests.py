@@ -16,11 +16,12 @@ from collections.abc import Collection, Sequence
 from decimal import Decimal, InvalidOperation
 from difflib import SequenceMatcher
 
+from msgspec import Struct
+
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.adapted_values import WantedValues, follows_a_text, renamed_arguments
 from agentrunner.verification.file_names import has_word
-from agentrunner.verification.inputs.wanted_kinds import differs_by_snapshots
+from agentrunner.verification.inputs.wanted_tests import differs_by_snapshots
 from agentrunner.verification.syntax.definitions import definitions
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.imports import (
@@ -30,6 +31,34 @@ from agentrunner.verification.syntax.imports import (
 )
 from agentrunner.verification.syntax.languages import parse
 from agentrunner.verification.syntax.test_finder import standing
+
+GAP = lazy_regex(
+    r"\$\{[^{}]*\}|#\{[^{}]*\}|\{[^{}]*\}|%[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]|\\\([^()]*\)|\$\w+"
+)
+"""Where a text of the product gets a value: `{name}`, `%d`, `${total}`, `#{x}`."""
+LETTERS = lazy_regex(r"[^\W\d_]+")
+LONGEST_TEXT = 200
+"""So many characters of a text are compared."""
+MOST_GAPS = 3
+MOST_TEXTS = 200
+
+
+class WantedValues(Struct, frozen=True):
+    """What people ask for, and what the product has otherwise than before.
+
+    "Greetings end with an exclamation mark" states no greeting. Where the product's own text lost
+    its full stop, and nothing else of what the test expects has changed, the test follows the
+    product. A value may be handed over under another name, as the requirements say.
+    """
+
+    text: str
+    gone: Collection[str] = ()
+    """Values that it has less often, which explain why rows of tests with them went."""
+    come: Collection[str] = ()
+    """Values that it has more often."""
+    stems: Collection[str] = ()
+    """The names of its new files, without their endings."""
+
 
 WORD_OR_TEXT = lazy_regex(r"\"[^\"\n]*\"|'[^'\n]*'|\w+|\S")
 PIECE = lazy_regex(r"\\.|\w+|\s+|[^\w\s]")
@@ -423,3 +452,65 @@ def _is_text(token: str) -> bool:
 
 def _says(wanted: str, text: str) -> bool:
     return bool(text) and has_word(text, wanted)
+
+
+def follows_a_text(was: str, now: str, wanted: WantedValues) -> bool:
+    """Whether a value follows a text that the product gave up for another one.
+
+    What the product puts into the text has to be the same in both, and the new text may have no
+    word that the old one and what is wanted lack.
+    """
+    before, after = was.strip("\"'`"), now.strip("\"'`")
+    if max(len(before), len(after)) > LONGEST_TEXT:
+        return False
+    filled_before = [
+        (text, parts)
+        for text in [*wanted.gone][:MOST_TEXTS]
+        if (parts := _filling(text, before)) is not None
+    ]
+    if not filled_before:
+        return False
+    known = {word.casefold() for word in LETTERS.findall(wanted.text)}
+    for text in [*wanted.come][:MOST_TEXTS]:
+        parts = _filling(text, after)
+        if parts is None:
+            continue
+        words = {word.casefold() for word in LETTERS.findall(GAP.sub(" ", text))}
+        for other, same in filled_before:
+            own = {word.casefold() for word in LETTERS.findall(GAP.sub(" ", other))}
+            if Counter(parts) == Counter(same) and words <= known | own:
+                return True
+    return False
+
+
+def _filling(text: str, value: str) -> list[str] | None:
+    """What a value has in the gaps of a text; None where it is not made of that text."""
+    bare = text.strip("\"'`")
+    pieces = GAP.split(bare)
+    touching = any(not one for one in pieces[1:-1])
+    if len(bare) > LONGEST_TEXT or len(pieces) - 1 > MOST_GAPS or touching:
+        return None
+    if len(pieces) < 2 or not any(LETTERS.search(one) or one.strip() for one in pieces):
+        return None
+    pattern = "(.+?)".join(re.escape(one) for one in pieces)
+    hit = re.fullmatch(pattern, value, re.DOTALL)
+    return list(hit.groups()) if hit else None
+
+
+def renamed_arguments(
+    before: list[str], after: list[str], wanted: str
+) -> tuple[Counter[str], Counter[str]]:
+    """Values handed over under another name, as `wanted` names both: those before, those now.
+
+    `before` and `after` are the tokens of a test: `timeout_ms=500` may become `timeout=0.5`.
+    """
+    lost, got = Counter[str](), Counter[str]()
+    if len(before) != len(after):
+        return lost, got
+    for at in range(2, len(before)):
+        was, now = before[at - 2], after[at - 2]
+        named = has_word(was, wanted) and has_word(now, wanted)
+        if before[at - 1] in ("=", ":") and was != now and before[at] != after[at] and named:
+            lost[before[at]] += 1
+            got[after[at]] += 1
+    return lost, got

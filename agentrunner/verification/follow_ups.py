@@ -17,23 +17,23 @@ from msgspec import Struct
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.adapted_tests import (
     VALUE,
+    WantedValues,
     adapted_in,
     adapts_snapshots,
     exchanged_values,
     reworded_in,
 )
-from agentrunner.verification.adapted_values import WantedValues
-from agentrunner.verification.added_tests import bare_tests, without_new_tests
 from agentrunner.verification.inputs.changes import ProofChange
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.inputs.references import family_of
-from agentrunner.verification.inputs.wanted_kinds import (
+from agentrunner.verification.inputs.wanted_moves import moves_in, renames_in
+from agentrunner.verification.inputs.wanted_tests import (
     asked_by_kind,
+    asks_to_adapt,
     differs_by_snapshots,
+    says_it_becomes,
     wants_snapshots,
 )
-from agentrunner.verification.inputs.wanted_moves import moves_in, renames_in
-from agentrunner.verification.inputs.wanted_tests import asks_to_adapt, says_it_becomes
 from agentrunner.verification.moves import (
     MOST_COMPARED,
     asked_moves,
@@ -43,6 +43,7 @@ from agentrunner.verification.moves import (
     places_follow,
     says_the_same,
 )
+from agentrunner.verification.removed_tests import bare_tests, without_new_tests
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.syntax.context import definitions_in

@@ -44,7 +44,6 @@ from agentrunner.verification.claims import (
     listed_for_nothing,
     red_names,
 )
-from agentrunner.verification.delivered_tree import delivered_tree
 from agentrunner.verification.findings import (
     checkout_lacks,
     empty_folders,
@@ -74,7 +73,7 @@ from agentrunner.verification.rooms.start_up import (
 )
 from agentrunner.verification.target import Measured, Target, target_of, test_target
 from agentrunner.verification.task_set_up import TaskSetUp
-from agentrunner.verification.trees import Changes, Trees, WorkerChange
+from agentrunner.verification.trees import Changes, Trees, WorkerChange, delivered_tree
 from agentrunner.verification.wanted import mapped_by, named_by, wanted_by
 
 MOST_KNOWN = 50

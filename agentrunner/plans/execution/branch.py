@@ -8,31 +8,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, replace
 
 from agentrunner.config.naming import slug
 from agentrunner.errors.repositories import BranchCheckedOut, BranchExists, UncommittedWork
 from agentrunner.git.private_clone import HEAD, CloneStore, Identity
 from agentrunner.git.user_repository import UserRepository
 from agentrunner.git.worktree import WorktreePlace, prepare
+from agentrunner.plans.execution.published import (
+    Published,
+    branch_file,
+    published,
+    read_published,
+)
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import write_private
 from agentrunner.text.cut import some_of
-
-
-@dataclass(frozen=True)
-class Published:
-    """The plan's branch in the user's repository."""
-
-    name: str
-    """The branch."""
-    commit: str
-    """"" before the first time."""
-    coming: tuple[str, ...] = ()
-    """Commits that it was about to be moved to since; it may be at any of them."""
-
 
 BRANCH = "plan"
 """Its name in the clone."""
@@ -188,23 +180,3 @@ def check_not_checked_out(
             path=path,
             remedy=remedy or "git switch - in that folder, then agentrunner plan run",
         )
-
-
-def published(folder: PlanFolder) -> Published | None:
-    """Return what was published of a plan; None where nothing was."""
-    known = read_published(branch_file(folder))
-    return known if known and known.commit else None
-
-
-def branch_file(folder: PlanFolder) -> Path:
-    """Return where the plan keeps that."""
-    return folder.root / "branch.json"
-
-
-def read_published(file: Path) -> Published | None:
-    """Return what such a file says; None where it is missing or damaged."""
-    try:
-        fields = json.loads(file.read_bytes())
-        return Published(**{**fields, "coming": tuple(fields["coming"])})
-    except (OSError, ValueError, TypeError, KeyError):
-        return None

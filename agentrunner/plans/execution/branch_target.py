@@ -12,7 +12,7 @@ from typing import Any
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery.candidates import detect_tests
-from agentrunner.discovery.outside import not_taken_along
+from agentrunner.discovery.set_up import not_taken_along
 from agentrunner.engine import attempts
 from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.repositories import GitFailed
@@ -21,7 +21,7 @@ from agentrunner.git.private_clone import BRANCHES, CloneStore
 from agentrunner.plans.execution.branch import BRANCH, Publisher, begin
 from agentrunner.plans.execution.commit_message import DEFAULT_TEMPLATE
 from agentrunner.plans.execution.delivery import Delivered, Delivery
-from agentrunner.plans.execution.forge.request_body import TaskReport, request_body, request_title
+from agentrunner.plans.execution.forge.pull_request import TaskReport, request_body, request_title
 from agentrunner.plans.execution.instructions import PlanInstructions
 from agentrunner.plans.execution.merging.merge_checks import MergedTests
 from agentrunner.plans.execution.preflight import done_in_place, make_repository

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agentrunner.money.amount import NOTHING, Amount, total
 from agentrunner.money.bill import spent_by
-from agentrunner.plans.execution.branch import published
+from agentrunner.plans.execution.published import published
 from agentrunner.plans.execution.task_runs import TaskRunStore
 from agentrunner.plans.execution.waiting_questions import waiting_questions
 from agentrunner.plans.plan import AT_WORK, BEGUN, Plan, PlanTaskStatus

@@ -36,20 +36,21 @@ from agentrunner.sandboxes.disk import DiskWatch
 from agentrunner.sandboxes.docker import description, owners
 from agentrunner.sandboxes.docker.attach import PASSED_ON, AttachOrder
 from agentrunner.sandboxes.docker.builds import import_host_image
-from agentrunner.sandboxes.docker.config import ContainerSpec, User, container_config
-from agentrunner.sandboxes.docker.container import Container, Exit
-from agentrunner.sandboxes.docker.engine import PATIENCE_SEC, Engine, EngineError, unavailable
-from agentrunner.sandboxes.docker.exec import ExecCommand, ExecNeverStarted
-from agentrunner.sandboxes.docker.images import Image, ensure_image, image_to_try, our_images
-from agentrunner.sandboxes.docker.layers import Copies, can_overlay
-from agentrunner.sandboxes.docker.layout import (
+from agentrunner.sandboxes.docker.config import (
+    ContainerSpec,
+    User,
     configuration,
+    container_config,
     host_programs,
     identity,
     make_places,
     sandbox_mounts,
 )
-from agentrunner.sandboxes.docker.lifeline import remove_dead_lifelines
+from agentrunner.sandboxes.docker.container import Container, Exit, remove_dead_lifelines
+from agentrunner.sandboxes.docker.engine import PATIENCE_SEC, Engine, EngineError, unavailable
+from agentrunner.sandboxes.docker.exec import ExecCommand, ExecNeverStarted
+from agentrunner.sandboxes.docker.images import Image, ensure_image, image_to_try, our_images
+from agentrunner.sandboxes.docker.layers import Copies, can_overlay
 from agentrunner.sandboxes.docker.owners import remove_dead
 from agentrunner.sandboxes.docker.pool import ContainerRecipe, Pool
 from agentrunner.sandboxes.docker.recipes import HOST_IMAGE

@@ -8,12 +8,12 @@ executed_files   from a command to what it executes: `shell`, `interpreters`, `r
 tools_python     what a tool collects and what configures it; so do `tools_js`, `tools_compiled`,
                  `tools_other`; `runner_scripts` that start one themselves; `shadows`
 programs         whether what runs is test or product, by what it refers to: `references`,
-                 `product`, `subjects`, `called_code`, `helper_code`, `named_types`
+                 `product`, `called_code`, `helper_code`
 fixtures         what tests read and product code does not
 changes          which changed paths are inputs, which need no question, which are put back
 kept_part        a file with its part of the proof as it was: `kept_commands`,
                  `kept_packages`, `kept_tests`
-wanted_changes   whether the PRD itself wants a path changed; `wanted_kinds`, `wanted_moves`,
+wanted_changes   whether the PRD itself wants a path changed; `wanted_moves`,
                  `wanted_removals`, `wanted_tests`, by `words_of_change`, outside of `prd_checks`
 piped_commands   commands whose output a shell text reads
 test_detection   words by which product code could notice that it is tested

@@ -2,9 +2,9 @@
 
 Each file holds one question, and answers "" or a sentence for the person who is asked:
 
-left_as_it_was    what has to change and is as it was
-still_there       what has to go and is there; `has_to_stay`: what has to stay and is gone
-missing_names     names that nobody wrote, or `offered_names` to others; `missing_failures`: what
+left_as_it_was    what has to change or go and is as it was
+has_to_stay       what has to stay and is gone, such as a name that is offered to others
+missing_names     names that nobody wrote; `missing_failures`: what
                   has to fail, and nothing does; errors that are only declared
 lost_files        deleted files that the product still imports, and new ones that tests import in
                   the place of others; `collateral`: deleted or emptied for no reason;

@@ -5,11 +5,10 @@ proving        the whole examination, command by command; `examination` runs com
 run_prover     the same for a run, imported when a verdict first needs it
 name_proof     commands whose tests have names (`turned_tests`: which of them turned green);
                `exit_proof` those that only have an exit code, with
-               `new_checks`, `inline_canaries` and `subjects_of_checks`
+               `new_checks` and `inline_canaries`
 old_inputs     with inputs as they were; `unexplained_files`: changes that nothing explains
 unloaded_tests what could not be loaded before, by its text
-carried_tests  claimed tests as they were worded before, with `adapted_wording`,
-               `former_questions`
+carried_tests  claimed tests as they were worded before, with `former_questions`
 data_changes, packages, stale_builds  changed data, packages that are not the product's, builds
 earlier_workers  what another task wrote, or a person allowed, proves nothing
 code_removal   whether the worker's own test shows the work: it is `red_on_old_code` and without the

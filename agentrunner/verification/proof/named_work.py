@@ -18,10 +18,11 @@ from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.trees_without_work import turns_red
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.answers import parameter_names, says_yes_or_no
-from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, changed_in_c
 from agentrunner.verification.syntax.emptied_functions import changed_functions
 from agentrunner.verification.syntax.emptied_text_functions import (
+    C_ENDINGS,
     FAMILIES,
+    changed_in_c,
     changed_in_text,
     giving_back,
 )
@@ -262,7 +263,7 @@ def _changed_in(path: str, before: bytes | None, after: bytes) -> set[str]:
     """Functions that were added or altered in a language that is read by patterns."""
     if (family := lexical_family(path, after)) in FAMILIES:
         return changed_in_text(before, after, family or "")
-    return changed_in_c(before, after) if path.endswith(ENDINGS) else set()
+    return changed_in_c(before, after) if path.endswith(C_ENDINGS) else set()
 
 
 def _giving_back(world: SnapshotTrees, name: str) -> tuple[str, bytes] | None:

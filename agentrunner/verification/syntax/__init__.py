@@ -9,9 +9,8 @@ calls, name_scopes    what names a test uses, and what they stand for: `imports`
 edits                 changes of a source; `canary`, `ends`, `random_tests`,
                       `failing_assertions`, `stated_literals`, `tables` make tests fail by them;
                       `programs` that kill themselves
-emptied_functions     sources without the work, `emptied_c_functions`, `emptied_text_functions`;
-                      `stand_ins`, `mutants`, and `raising_functions` likewise,
-                      `former_functions` with a part less
+emptied_functions     sources without the work, or a part of it; `emptied_text_functions`;
+                      `stand_ins`, `mutants`, and `raising_functions` likewise
 answers               what functions give back: `fixed_answers`; `pinned` to tests,
                       by `conditions` of what surrounds them, `comparisons` with literals,
                       `taken_literals` wherever they stand

@@ -15,9 +15,8 @@ from agentrunner.errors import TaskFailed, UsageError
 from agentrunner.errors.planners import PlannerAway
 from agentrunner.errors.plans import PlanConflict
 from agentrunner.plans.conversation import MAX_MESSAGE_BYTES, Conversation
-from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.execution.waiting_questions import waiting_questions
-from agentrunner.plans.patch import PatchRejected, apply
+from agentrunner.plans.patch import PatchRejected, PlanEdit, apply
 from agentrunner.plans.plan import Plan, PlanTaskStatus
 from agentrunner.plans.planner import PanelPlanner, RepositoryView
 from agentrunner.plans.planner_view import plan_facts, plan_ids

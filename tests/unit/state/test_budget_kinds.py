@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.config.budget import BUDGET_KINDS, BudgetSpec, Limits
+from agentrunner.config.budget import BudgetSpec, Limits
+from agentrunner.config.budget_kinds import BUDGET_KINDS
 from agentrunner.config.markdown import Language
 from agentrunner.notes.render import _phrases
 from agentrunner.policy.policy_file import BudgetCaps

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.adapted_values import WantedValues, follows_a_text, renamed_arguments
+from agentrunner.verification.adapted_tests import WantedValues, follows_a_text, renamed_arguments
 
 ASKED = "Greetings end with an exclamation mark instead of a full stop."
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.adapted_tests import reworded, reworded_in
-from agentrunner.verification.adapted_values import WantedValues
+from agentrunner.verification.adapted_tests import WantedValues, reworded, reworded_in
 
 TYPO = 'It says "Unkown option", should be "Unknown option".'
 BOXES = "`list` shows done items with `[x]`, others with `[ ]`."
