@@ -48,8 +48,7 @@ from agentrunner.verification.findings import (
     question_about,
 )
 from agentrunner.verification.inputs.globs import matches
-from agentrunner.verification.outside_work import with_outside_work, without_credit
-from agentrunner.verification.trees import WorkerChange
+from agentrunner.verification.trees import WorkerChange, with_outside_work, without_credit
 from agentrunner.verification.verdict import Judgement, complete, end_at_limit, judge, not_accepted
 
 MOST_APPROVED = 20

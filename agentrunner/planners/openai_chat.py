@@ -26,20 +26,20 @@ from agentrunner.errors.planners import NoPlannerKey
 from agentrunner.gateway.exchange import Mismatch
 from agentrunner.launching.route import NO_CASSETTE, Cassette
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply, in_turns
-from agentrunner.planners.chat_reply import reply_of
 from agentrunner.planners.constraint import AskedSchema, Constraint, schema_of
 from agentrunner.planners.endpoint import DEFAULT_BASE_URL, endpoint
 from agentrunner.planners.factory import reply_format
+from agentrunner.planners.faults import in_words
 from agentrunner.planners.retry import capped, http_failure, network_failure, parse_retry_after
 from agentrunner.planners.streaming import (
     CompletionStream,
     read_stream,
+    reply_of,
     silent,
     tell_reading,
     with_sane_usage,
 )
 from agentrunner.text.redaction import Redactor
-from agentrunner.text.server_errors import in_words
 
 if TYPE_CHECKING:
     from langchain_openai import ChatOpenAI

@@ -14,10 +14,9 @@ The files beside them, in the order in which a round needs them:
 
 target, wanted            the commands that decide, and what was asked for
 checks, baseline_checks   a criterion's check as a command or a reading; how it stands before the
-                          run; `check_runner` executes it; `absent_tests`: what is still to be
-                          written
+                          run; `check_runner` executes it
 verifier                  measures a tree once a round, returns Evidence; `measure` runs a command
-ignored_builds            what is built before the run; `outside_work` of people beside it
+ignored_builds            what is built before the run
 task_set_up               the set-up, in the repository and in rooms
 outcomes, claims          what a run says; which red tests must turn green, which were red before
 trees, changed_inputs     what is handed over, what changed, by whom, and which changes decide

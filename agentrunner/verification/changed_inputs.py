@@ -18,9 +18,8 @@ from agentrunner.verification.inputs.changes import LOCK_OF_VENDOR, ProofChanges
 from agentrunner.verification.inputs.executed_files import asks_for_paths, only_reads
 from agentrunner.verification.inputs.finder import find_inputs
 from agentrunner.verification.inputs.globs import literal, matches
-from agentrunner.verification.inputs.kept_commands import with_old_commands
+from agentrunner.verification.inputs.kept_part import with_old_commands
 from agentrunner.verification.inputs.model import Input, Inputs
-from agentrunner.verification.inputs.prd_checks import wanted_gone
 from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.inputs.shell import steps_of
 from agentrunner.verification.inputs.wanted_changes import (
@@ -31,6 +30,7 @@ from agentrunner.verification.inputs.wanted_changes import (
 )
 from agentrunner.verification.inputs.wanted_moves import moved_in
 from agentrunner.verification.inputs.wanted_tests import asks_to_add
+from agentrunner.verification.inputs.words_of_change import wanted_gone
 from agentrunner.verification.moves import renamed_modules, says_the_same
 from agentrunner.verification.removed_tests import (
     asks_to_remove,

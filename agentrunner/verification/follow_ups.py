@@ -24,7 +24,6 @@ from agentrunner.verification.adapted_tests import (
     reworded_in,
 )
 from agentrunner.verification.inputs.changes import ProofChange
-from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.inputs.wanted_moves import moves_in, renames_in
 from agentrunner.verification.inputs.wanted_tests import (
@@ -34,6 +33,7 @@ from agentrunner.verification.inputs.wanted_tests import (
     says_it_becomes,
     wants_snapshots,
 )
+from agentrunner.verification.inputs.words_of_change import outside_of_checks
 from agentrunner.verification.moves import (
     MOST_COMPARED,
     asked_moves,

@@ -46,13 +46,18 @@ from agentrunner.sandboxes.docker.config import (
     make_places,
     sandbox_mounts,
 )
-from agentrunner.sandboxes.docker.container import Container, Exit, remove_dead_lifelines
+from agentrunner.sandboxes.docker.container import (
+    Container,
+    ContainerRecipe,
+    Exit,
+    Pool,
+    remove_dead_lifelines,
+)
 from agentrunner.sandboxes.docker.engine import PATIENCE_SEC, Engine, EngineError, unavailable
 from agentrunner.sandboxes.docker.exec import ExecCommand, ExecNeverStarted
 from agentrunner.sandboxes.docker.images import Image, ensure_image, image_to_try, our_images
 from agentrunner.sandboxes.docker.layers import Copies, can_overlay
 from agentrunner.sandboxes.docker.owners import remove_dead
-from agentrunner.sandboxes.docker.pool import ContainerRecipe, Pool
 from agentrunner.sandboxes.docker.recipes import HOST_IMAGE
 from agentrunner.sandboxes.gitdirs import GitData, Mask, git_data
 from agentrunner.sandboxes.homes import (

@@ -22,8 +22,7 @@ from agentrunner.verification.canaries.table_rows import Passes
 from agentrunner.verification.inputs.inline_programs import for_people
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.failing_assertions import Failing, failing_in_tree
-from agentrunner.verification.syntax.languages import parse
-from agentrunner.verification.syntax.programs import KILLS, WITH_TREES, program_language
+from agentrunner.verification.syntax.languages import KILLS, WITH_TREES, parse, program_language
 from agentrunner.verification.syntax.stated_literals import other_expectations
 from agentrunner.verification.syntax.word_tests import end_of_arguments
 

@@ -11,11 +11,9 @@ programs         whether what runs is test or product, by what it refers to: `re
                  `product`, `called_code`, `helper_code`
 fixtures         what tests read and product code does not
 changes          which changed paths are inputs, which need no question, which are put back
-kept_part        a file with its part of the proof as it was: `kept_commands`,
-                 `kept_packages`, `kept_tests`
+kept_part        a file with its part of the proof as it was: `kept_packages`, `kept_tests`
 wanted_changes   whether the PRD itself wants a path changed; `wanted_moves`,
-                 `wanted_removals`, `wanted_tests`, by `words_of_change`, outside of `prd_checks`
-piped_commands   commands whose output a shell text reads
+                 `wanted_removals`, `wanted_tests`, by `words_of_change`
 test_detection   words by which product code could notice that it is tested
 minimal_set      the smallest set of changes that matters
 """

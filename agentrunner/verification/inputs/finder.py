@@ -15,12 +15,12 @@ from agentrunner.verification.inputs.globs import glob_regex, is_glob, matches
 from agentrunner.verification.inputs.helper_code import Asked
 from agentrunner.verification.inputs.inline_programs import STEM, for_people, written_out
 from agentrunner.verification.inputs.model import Input, Inputs
-from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.inputs.programs import Programs
 from agentrunner.verification.inputs.recipes import LIFE_CYCLE
 from agentrunner.verification.inputs.references import References, family_of
 from agentrunner.verification.inputs.shadows import shadows_of
 from agentrunner.verification.inputs.tree import ReadMany, Tree, folder_of, join
+from agentrunner.verification.inputs.words_of_change import outside_of_checks
 from agentrunner.verification.results.model import ReadFile
 
 KNOWN = (RESOLVED | {"go"}) - {"shell", "c"}

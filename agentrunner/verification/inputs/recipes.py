@@ -20,13 +20,13 @@ from agentrunner.verification.inputs.inline_programs import (
     written_out,
 )
 from agentrunner.verification.inputs.make import NAMES, read_makefile
-from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.inputs.shell import Step, steps_of
 from agentrunner.verification.inputs.tools_js import bun_test
 from agentrunner.verification.inputs.tools_other import minitest_plugins
 from agentrunner.verification.inputs.tree import above, folder_of, join
+from agentrunner.verification.inputs.words_of_change import outside_of_checks
 from agentrunner.verification.results.manifests import table, texts
-from agentrunner.verification.syntax.programs import program_language
+from agentrunner.verification.syntax.languages import program_language
 
 RECIPE = lazy_regex(r"(?m)^\t[@+ \t]*(?P<shell>[^\s@+-](?:[^\n\\]|\\(?:.|\n))*)")
 """A recipe line whose exit code counts, with its continuation lines."""

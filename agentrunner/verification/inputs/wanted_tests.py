@@ -11,7 +11,6 @@ from collections.abc import Collection
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentence_before, sentence_behind, sentences
-from agentrunner.verification.inputs.prd_checks import MOST, outside_of_checks
 from agentrunner.verification.inputs.words_of_change import (
     ADDS,
     ANOTHER,
@@ -22,10 +21,12 @@ from agentrunner.verification.inputs.words_of_change import (
     HABIT,
     JA_NOT,
     JA_OBJECT,
+    MOST,
     NEGATED,
     VERB,
     becomes_in_japanese,
     last_verb,
+    outside_of_checks,
 )
 
 KIND = lazy_regex(

@@ -15,12 +15,11 @@ code_removal   whether the worker's own test shows the work: it is `red_on_old_c
                `names_of_work`; `other_tests`: what such a test asks;
                `mutation` how much of the work tests cover
 named_work     whether tests ask what the requirements name; `trees_without_work`: the new
-               tree less; `unchanged_code`: whether there is any
+               tree less; whether there is any says `change_alone`
 work_for_tests work that is right only where tests run, or for them; so do `ambient_conditions`
                and `pinned_answers`
 silenced_tools green as a tool or a program says nothing, or as its settings say so;
-               `swallowed_failures`: as the work catches the test's error; `edited_tests` runs what
-               they edit
+               `edited_tests`: as the work catches the test's error
 change_alone   what the change shows without a test, by `inspection`
 integrity      what the change replaced in the test tool's process
 """

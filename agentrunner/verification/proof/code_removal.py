@@ -14,9 +14,10 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec import Struct, field
 
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.inputs.wanted_tests import asks_for_tests_alone
+from agentrunner.verification.inputs.words_of_change import outside_of_checks
 from agentrunner.verification.proof.case import Case
+from agentrunner.verification.proof.change_alone import is_only_text
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.named_work import NamedWork
 from agentrunner.verification.proof.names_of_work import NamesOfWork, words_in
@@ -29,7 +30,6 @@ from agentrunner.verification.proof.other_tests import (
 )
 from agentrunner.verification.proof.red_on_old_code import why_not_red_on_old_code
 from agentrunner.verification.proof.trees_without_work import turns_red
-from agentrunner.verification.proof.unchanged_code import is_only_text
 from agentrunner.verification.results.model import ReadFile, Results, TestResult
 from agentrunner.verification.syntax.calls import names_called
 from agentrunner.verification.syntax.languages import language_of

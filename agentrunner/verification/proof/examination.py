@@ -13,8 +13,8 @@ from agentrunner.verification.claims import Claims, red_names
 from agentrunner.verification.differential import Differential
 from agentrunner.verification.findings import flaky, inputs_written
 from agentrunner.verification.inputs.model import Inputs
-from agentrunner.verification.inputs.prd_checks import is_looked_at
 from agentrunner.verification.inputs.wanted_moves import renames_in
+from agentrunner.verification.inputs.words_of_change import is_looked_at
 from agentrunner.verification.moves import renamed_modules
 from agentrunner.verification.proof.case import Case, ProofReport
 from agentrunner.verification.proof.kept_runs import KeptRuns

@@ -27,8 +27,8 @@ from agentrunner.verification.findings import (
     tool_changed,
 )
 from agentrunner.verification.inputs.executed_files import only_reads
-from agentrunner.verification.inputs.piped_commands import piped_commands
-from agentrunner.verification.inputs.prd_checks import outside_of_checks
+from agentrunner.verification.inputs.shell import piped_commands
+from agentrunner.verification.inputs.words_of_change import outside_of_checks
 from agentrunner.verification.proof.case import Case, label
 from agentrunner.verification.proof.data_changes import (
     BY_DATA,

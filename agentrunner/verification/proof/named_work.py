@@ -28,8 +28,12 @@ from agentrunner.verification.syntax.emptied_text_functions import (
 )
 from agentrunner.verification.syntax.functions import Function, functions_of
 from agentrunner.verification.syntax.languages import language_of, parse, walk
-from agentrunner.verification.syntax.raising_functions import find_only_raising, find_unwritten
-from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins
+from agentrunner.verification.syntax.stand_ins import (
+    find_only_raising,
+    find_unwritten,
+    new_functions,
+    stand_ins,
+)
 from agentrunner.verification.syntax.text_functions import text_functions
 from agentrunner.verification.syntax.tokens import lexical_family, number
 from agentrunner.verification.syntax.words import examples, identifiers, signatures

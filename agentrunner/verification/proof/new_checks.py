@@ -15,9 +15,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from agentrunner.state.run_state import Proof
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes, to_text
-from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.inputs.programs import SAYS_NO
 from agentrunner.verification.inputs.references import family_by_first_line, family_of
+from agentrunner.verification.inputs.words_of_change import outside_of_checks
 from agentrunner.verification.proof.case import Case, label
 from agentrunner.verification.proof.data_changes import COMMENTS, NO_COMMENT
 from agentrunner.verification.proof.examination import Examination

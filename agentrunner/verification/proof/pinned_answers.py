@@ -20,12 +20,12 @@ from msgspec import Struct
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.findings import knows_just, pinned_to
-from agentrunner.verification.inputs.prd_checks import outside_of_checks
+from agentrunner.verification.inputs.words_of_change import outside_of_checks
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import CHANGING_PART
+from agentrunner.verification.syntax.answers import FixedAnswer, fixed_answers
 from agentrunner.verification.syntax.edits import Edit
-from agentrunner.verification.syntax.fixed_answers import FixedAnswer, fixed_answers
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.pinned import (
     KnownToTests,

@@ -22,7 +22,7 @@ from agentrunner.state.run_state import Finding
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.findings import tests_changed
-from agentrunner.verification.inputs.piped_commands import Span, piped_commands
+from agentrunner.verification.inputs.shell import Span, piped_commands
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax.edits import Edit

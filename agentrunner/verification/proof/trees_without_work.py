@@ -25,7 +25,7 @@ from agentrunner.verification.syntax.emptied_text_functions import (
     emptied_in_text,
 )
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.raising_functions import only_raising
+from agentrunner.verification.syntax.stand_ins import only_raising
 from agentrunner.verification.syntax.tokens import lexical_family
 from agentrunner.verification.target import Measured
 from agentrunner.verification.world import SnapshotTrees

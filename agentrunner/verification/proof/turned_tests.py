@@ -17,7 +17,7 @@ from agentrunner.verification.findings import (
     about_work,
     tests_gone,
 )
-from agentrunner.verification.inputs.prd_checks import outside_of_checks
+from agentrunner.verification.inputs.words_of_change import outside_of_checks
 from agentrunner.verification.moves import moved_to, not_moved
 from agentrunner.verification.proof.carried_tests import hold_as_worded
 from agentrunner.verification.proof.case import Case

@@ -19,6 +19,7 @@ from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import Edit, applied, line_of, replaced
 from agentrunner.verification.syntax.languages import (
+    WITH_TREES,
     arguments_of,
     call_around,
     enclosing,
@@ -26,7 +27,6 @@ from agentrunner.verification.syntax.languages import (
     inside,
     walk,
 )
-from agentrunner.verification.syntax.programs import WITH_TREES
 from agentrunner.verification.syntax.test_spans import Found
 from agentrunner.verification.syntax.values import is_literal
 

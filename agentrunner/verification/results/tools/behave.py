@@ -18,8 +18,13 @@ from agentrunner.verification.results.model import (
     TestResult,
 )
 from agentrunner.verification.results.names import made
-from agentrunner.verification.results.tools.base import Tool, added, join_junit, join_reports
-from agentrunner.verification.results.tools.python import hooked
+from agentrunner.verification.results.tools.base import (
+    Tool,
+    added,
+    hooked,
+    join_junit,
+    join_reports,
+)
 
 FORMATTER, JUNIT = range(2)
 

@@ -22,8 +22,8 @@ from agentrunner.verification.results.tools.base import (
     added,
     join_junit,
     printed,
+    shimmed,
 )
-from agentrunner.verification.results.tools.shims import shimmed
 
 JUNIT, TEXT = range(2)
 LINE = lazy_regex(

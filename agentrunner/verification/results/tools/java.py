@@ -20,8 +20,13 @@ from agentrunner.verification.results.model import (
     TestResult,
 )
 from agentrunner.verification.results.names import made
-from agentrunner.verification.results.tools.base import Tool, added, join_junit, join_reports
-from agentrunner.verification.results.tools.shims import shimmed
+from agentrunner.verification.results.tools.base import (
+    Tool,
+    added,
+    join_junit,
+    join_reports,
+    shimmed,
+)
 
 MAVEN = frozenset({"mvn", "mvnw", "mvnd"})
 GRADLE = frozenset({"gradle", "gradlew"})

@@ -22,12 +22,12 @@ from agentrunner.verification.results.shell import quoted
 from agentrunner.verification.results.tools.base import (
     Tool,
     added,
+    hooked,
     join_junit,
     plain_words,
     printed,
     replaced_words,
 )
-from agentrunner.verification.results.tools.python import hooked
 
 PLUG_IN, JUNIT, TEXT = range(3)
 VALUED = frozenset(
