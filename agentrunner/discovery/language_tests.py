@@ -11,7 +11,7 @@ from agentrunner.discovery.found import FoundCommand, line_of
 from agentrunner.discovery.reading import exists, names_inside, read_inside
 from agentrunner.registry import GRADLE_FILES
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.results.manifests import json_of, table, toml_of
+from agentrunner.verification.results.files import json_of, table, toml_of
 
 _MANAGERS = (
     ("pnpm-lock.yaml", "pnpm", "pnpm test"),

@@ -19,7 +19,7 @@ from agentrunner.discovery.reading import exists, names_inside, read_inside
 from agentrunner.discovery.targets import SCRIPT, installs
 from agentrunner.errors import UsageError
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.results.manifests import table
+from agentrunner.verification.results.files import table
 
 _OF_GITLAB = ".gitlab-ci.yml"
 _LINE = 300

@@ -25,7 +25,7 @@ from agentrunner.verification.inputs.tools_js import bun_test
 from agentrunner.verification.inputs.tools_other import minitest_plugins
 from agentrunner.verification.inputs.tree import above, folder_of, join
 from agentrunner.verification.inputs.words_of_change import outside_of_checks
-from agentrunner.verification.results.manifests import table, texts
+from agentrunner.verification.results.files import table, texts
 from agentrunner.verification.syntax.languages import program_language
 
 RECIPE = lazy_regex(r"(?m)^\t[@+ \t]*(?P<shell>[^\s@+-](?:[^\n\\]|\\(?:.|\n))*)")

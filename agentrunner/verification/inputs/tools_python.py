@@ -13,7 +13,7 @@ from agentrunner.verification.inputs.interpreters import hand_over
 from agentrunner.verification.inputs.runner_scripts import tools_started
 from agentrunner.verification.inputs.shell import Step
 from agentrunner.verification.inputs.tree import Tree, above, folder_of, join
-from agentrunner.verification.results.manifests import table, texts
+from agentrunner.verification.results.files import table, texts
 
 Take = Callable[..., None]
 

@@ -14,7 +14,7 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.file_names import has_word
-from agentrunner.verification.results.manifests import toml_of
+from agentrunner.verification.results.files import toml_of
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.calls import names_changed, names_declared, users_of
 from agentrunner.verification.syntax.imports import imported

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from msgspec import Struct, field
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.results.manifests import json_of, table, texts, toml_of
+from agentrunner.verification.results.files import json_of, table, texts, toml_of
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.shell import SimpleCommand, quoted, simple_commands
 

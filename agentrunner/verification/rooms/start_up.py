@@ -20,7 +20,7 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone, speaks_of
 from agentrunner.verification.results.commands import unwrapped
 from agentrunner.verification.results.counts import Counts
-from agentrunner.verification.results.manifests import json_of
+from agentrunner.verification.results.files import json_of
 from agentrunner.verification.results.model import ReadFile, Results, TestResult
 from agentrunner.verification.results.names import uncoloured
 from agentrunner.verification.results.shell import simple_commands, words_of

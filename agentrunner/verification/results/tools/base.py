@@ -11,7 +11,6 @@ from importlib.util import MAGIC_NUMBER
 
 from agentrunner.verification.results.commands import Run, runs_of
 from agentrunner.verification.results.files import ReportFile
-from agentrunner.verification.results.junit import ReportedCase, read_junit
 from agentrunner.verification.results.model import (
     Command,
     Instrumented,
@@ -21,6 +20,7 @@ from agentrunner.verification.results.model import (
 )
 from agentrunner.verification.results.reporters import sitecustomize_of, text_of
 from agentrunner.verification.results.shell import Word, edited, put_first, quoted, simple_commands
+from agentrunner.verification.results.xml import ReportedCase, read_junit
 
 NAMES = ("agentrunner_python.py", "agentrunner_look.py")
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import ReportFile, reports, reports_below
-from agentrunner.verification.results.junit import ReportedCase
 from agentrunner.verification.results.model import (
     Command,
     Instrumented,
@@ -25,6 +24,7 @@ from agentrunner.verification.results.tools.base import (
     join_junit,
     join_reports,
 )
+from agentrunner.verification.results.xml import ReportedCase
 
 FORMATTER, JUNIT = range(2)
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import reports
-from agentrunner.verification.results.junit import ReportedCase
 from agentrunner.verification.results.lines import read_lines
 from agentrunner.verification.results.model import (
     Command,
@@ -28,6 +27,7 @@ from agentrunner.verification.results.tools.base import (
     printed,
     replaced_words,
 )
+from agentrunner.verification.results.xml import ReportedCase
 
 PLUG_IN, JUNIT, TEXT = range(3)
 VALUED = frozenset(
