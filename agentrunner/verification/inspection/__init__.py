@@ -7,8 +7,8 @@ has_to_stay       what has to stay and is gone, such as a name that is offered t
 missing_names     names that nobody wrote; `missing_failures`: what
                   has to fail, and nothing does; errors that are only declared
 lost_files        deleted files that the product still imports, and new ones that tests import in
-                  the place of others; `collateral`: deleted or emptied for no reason;
-                  `loose_code`: code that nothing calls
+                  the place of others; `collateral`: deleted or emptied for no
+                  reason, and code that nothing calls
 comments_on_work  work that is nothing but comments, or says of itself that it is not done
 both_trees        the product before and after, which they read
 """

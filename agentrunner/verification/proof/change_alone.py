@@ -9,11 +9,10 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.findings import about_work
 from agentrunner.verification.inputs.executed_files import only_reads
 from agentrunner.verification.inspection.both_trees import BothTrees
-from agentrunner.verification.inspection.collateral import collateral
+from agentrunner.verification.inspection.collateral import collateral, loose_code
 from agentrunner.verification.inspection.comments_on_work import only_comments, unfinished
 from agentrunner.verification.inspection.has_to_stay import gone_though_kept
 from agentrunner.verification.inspection.left_as_it_was import left_as_it_was, still_there
-from agentrunner.verification.inspection.loose_code import loose_code
 from agentrunner.verification.inspection.lost_files import lost_file, taken_place
 from agentrunner.verification.inspection.missing_failures import nothing_fails, only_declared
 from agentrunner.verification.proof.case import Case
