@@ -65,10 +65,7 @@ class PlanEdit(Struct, frozen=True):
 
 
 class Slot(Struct):
-    """A node of the tree, changed in place.
-
-    It knows the tree but not dependencies; `patch.py` has the rules.
-    """
+    """A node of the tree, changed in place; it knows the tree but not dependencies."""
 
     parent_id: str | None
     children: list[str]
