@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery.git import MOST_FILES, files_of, reader_of
-from agentrunner.verification.checks import commands_of
+from agentrunner.verification.evidence.checks import commands_of
 from agentrunner.verification.inputs.finder import find_inputs
 from agentrunner.verification.inputs.globs import is_executable_config, matches
 from agentrunner.verification.inputs.model import Input, Inputs

@@ -41,7 +41,7 @@ from agentrunner.protocol.schema import KINDS
 from agentrunner.state.run_state import Counters, TaskContext
 from agentrunner.state.summary import summarize
 from agentrunner.state.worker_runs import Wait
-from agentrunner.verification.baseline_checks import proposed
+from agentrunner.verification.evidence.baseline_checks import proposed
 
 PARKED = "meta-quota"
 """Code of the warning that a run stopped because a wait would be too long."""

@@ -32,7 +32,7 @@ from agentrunner.state.run_state import (
 )
 from agentrunner.state.summary import NOTICED
 from agentrunner.text.terminal import sanitize
-from agentrunner.verification.baseline_checks import (
+from agentrunner.verification.evidence.baseline_checks import (
     BaselineCheck,
     has_own_check,
     proposed,

@@ -34,7 +34,7 @@ from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.text.redaction import Redactor
 from agentrunner.text.unicode import to_text
-from agentrunner.verification.checks import is_executable
+from agentrunner.verification.evidence.checks import is_executable
 
 UNPROVEN = "No test command and no check of a criterion: nothing of the plan proves its merges."
 

@@ -34,7 +34,7 @@ from agentrunner.state.run_state import TestOutcome
 from agentrunner.storage.run_folder import RunFolder, kept_sandbox, load_spec, make_private
 from agentrunner.storage.run_log import RunLog
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.measure import kept_results
+from agentrunner.verification.evidence.measure import kept_results
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import changing, gone
 from agentrunner.verification.syntax.definitions import definitions

@@ -18,6 +18,7 @@ from agentrunner.verification.canaries.script_canary import (
     with_failing_assertion,
     with_other_values,
 )
+from agentrunner.verification.evidence.target import Measured, Run, Target
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.results.model import ReadFile, Results
 from agentrunner.verification.results.names import own_name
@@ -28,7 +29,6 @@ from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.random_tests import random_tests
 from agentrunner.verification.syntax.test_finder import find_test
 from agentrunner.verification.syntax.test_spans import Found
-from agentrunner.verification.target import Measured, Run, Target
 from agentrunner.verification.trees import with_edits
 from agentrunner.verification.unknown_names import UnknownNames
 from agentrunner.verification.world import SnapshotTrees

@@ -15,8 +15,8 @@ from msgspec import Struct
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.terminal import sanitize
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.adapted_tests import with_guarded_imports
-from agentrunner.verification.findings import tests_changed, tests_reworded
+from agentrunner.verification.evidence.findings import tests_changed, tests_reworded
+from agentrunner.verification.evidence.target import in_repo
 from agentrunner.verification.inputs.globs import matches
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
@@ -29,7 +29,7 @@ from agentrunner.verification.syntax.imports import bound_otherwise, carried, de
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.test_finder import find_test
 from agentrunner.verification.syntax.tokens import Value, lexical_family, number
-from agentrunner.verification.target import in_repo
+from agentrunner.verification.test_changes.adapted_tests import with_guarded_imports
 from agentrunner.verification.world import InputChange
 
 NEEDLESS = "{} passes on the new code as it was worded before, too"

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from agentrunner.state.run_state import Finding
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.findings import about_work
+from agentrunner.verification.evidence.findings import about_work
+from agentrunner.verification.evidence.target import in_repo
 from agentrunner.verification.inputs.executed_files import only_reads
 from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.inspection.collateral import collateral, loose_code
@@ -20,7 +21,6 @@ from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.syntax.code_equality import is_same_code
-from agentrunner.verification.target import in_repo
 from agentrunner.verification.world import SnapshotTrees
 
 READS_DOCSTRINGS = lazy_regex(

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from agentrunner.text.unicode import to_bytes
+from agentrunner.verification.evidence.target import Measured, Target
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.names import all_pass
 from agentrunner.verification.syntax.definitions import definition
@@ -24,7 +25,6 @@ from agentrunner.verification.syntax.replayed_assertions import (
 )
 from agentrunner.verification.syntax.test_finder import find_test
 from agentrunner.verification.syntax.test_spans import Found
-from agentrunner.verification.target import Measured, Target
 from agentrunner.verification.world import SnapshotTrees
 
 MOST = 50

@@ -18,7 +18,7 @@ from agentrunner.state.run_state import Proof
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.canaries.claimed_tests import NO_CANARY
 from agentrunner.verification.canaries.fixture_canary import green_by_data
-from agentrunner.verification.findings import (
+from agentrunner.verification.evidence.findings import (
     about_work,
     first_few,
     flaky,
@@ -26,6 +26,7 @@ from agentrunner.verification.findings import (
     looks_at_nothing,
     tool_changed,
 )
+from agentrunner.verification.evidence.target import TEST, Target
 from agentrunner.verification.inputs.executed_files import only_reads
 from agentrunner.verification.inputs.shell import piped_commands
 from agentrunner.verification.inputs.words_of_change import outside_of_checks
@@ -50,7 +51,6 @@ from agentrunner.verification.proof.silenced_tools import (
 )
 from agentrunner.verification.proof.work_for_tests import right_only_in_tests, why_not_lasting
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import TEST, Target
 
 LEAST_LIKENESS = 0.6
 """The least likeness of two texts that are one file before and after."""

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from agentrunner.state.run_state import Proof
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes, to_text
+from agentrunner.verification.evidence.target import TEST
 from agentrunner.verification.inputs.programs import SAYS_NO
 from agentrunner.verification.inputs.references import family_by_first_line, family_of
 from agentrunner.verification.inputs.words_of_change import outside_of_checks
@@ -24,7 +25,6 @@ from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.inline_canaries import canaries_of_programs
 from agentrunner.verification.proof.packages import holds_with_old_packages
 from agentrunner.verification.proof.silenced_tools import find_silent_program
-from agentrunner.verification.target import TEST
 
 SHELL = lazy_regex(rb"#!.*\b(?:ba|da|z|k|a)?sh\b")
 NOTHING = b"exit 0\n"

@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
+from agentrunner.verification.evidence.target import Target
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.alternatives import narrowed
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.words import options, signatures
-from agentrunner.verification.target import Target
 from agentrunner.verification.world import SnapshotTrees
 
 OFF = lazy_regex(rb"(?<![\w-])(?P<name>[A-Za-z_]\w*)[\"']?\s*(?::\s*\w+\s*)?[:=]\s*(?:[Ff]alse)\b")

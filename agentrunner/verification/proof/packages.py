@@ -18,14 +18,14 @@ from pathlib import Path
 
 from agentrunner.folders import walk
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.findings import packages_changed
+from agentrunner.verification.evidence.findings import packages_changed
+from agentrunner.verification.evidence.target import Target
 from agentrunner.verification.inputs.references import JS_IMPORT, PYTHON_FROM, PYTHON_IMPORT
 from agentrunner.verification.inputs.shadows import KITS
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.rooms.copies import copy_tree
 from agentrunner.verification.rooms.room import Room
-from agentrunner.verification.target import Target
 
 MOST_READ = 2_000
 """Product files that are searched for imports."""

@@ -19,7 +19,9 @@ from msgspec import Struct
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.findings import knows_just, pinned_to
+from agentrunner.verification.evidence.findings import knows_just, pinned_to
+from agentrunner.verification.evidence.target import Target
+from agentrunner.verification.evidence.wanted import wants_one_answer
 from agentrunner.verification.inputs.words_of_change import outside_of_checks
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import Results
@@ -44,9 +46,7 @@ from agentrunner.verification.syntax.taken_literals import (
 )
 from agentrunner.verification.syntax.tokens import LARGEST, Value, lexical_family
 from agentrunner.verification.syntax.words import identifiers
-from agentrunner.verification.target import Target
 from agentrunner.verification.trees import with_edits
-from agentrunner.verification.wanted import wants_one_answer
 
 VALUE, CALL = lazy_regex(r"\d|['\"`]"), lazy_regex(r"\w\([^)\s]")
 OF_CALLS = lazy_regex(r"(?:E\s)?\s*\+\s*(?:where|and) ")

@@ -21,7 +21,8 @@ from msgspec import Struct
 from agentrunner.state.run_state import Finding
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.findings import tests_changed
+from agentrunner.verification.evidence.findings import tests_changed
+from agentrunner.verification.evidence.target import Measured, Target
 from agentrunner.verification.inputs.shell import Span, piped_commands
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
@@ -32,7 +33,6 @@ from agentrunner.verification.syntax.silenced_warnings import (
     lost_types,
 )
 from agentrunner.verification.syntax.tokens import added_comments, lexical_family
-from agentrunner.verification.target import Measured, Target
 from agentrunner.verification.trees import with_edits
 from agentrunner.verification.world import InputChange
 

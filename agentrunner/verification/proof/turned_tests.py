@@ -10,15 +10,15 @@ from difflib import SequenceMatcher
 from msgspec import Struct
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.claims import fresh, turned
-from agentrunner.verification.findings import (
+from agentrunner.verification.evidence.claims import fresh, turned
+from agentrunner.verification.evidence.findings import (
     NOT_LOADED_BEFORE,
     RAN_BEFORE,
     about_work,
     tests_gone,
 )
+from agentrunner.verification.evidence.target import Target, in_tree
 from agentrunner.verification.inputs.words_of_change import outside_of_checks
-from agentrunner.verification.moves import moved_to, not_moved
 from agentrunner.verification.proof.carried_tests import hold_as_worded
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.code_removal import ShownTests, find_shown_tests
@@ -35,7 +35,6 @@ from agentrunner.verification.proof.unloaded_tests import (
     had_no_name,
     without_listed,
 )
-from agentrunner.verification.removed_tests import VALUE
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import (
     changing,
@@ -49,7 +48,8 @@ from agentrunner.verification.results.names import (
 )
 from agentrunner.verification.syntax.definitions import definition
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import Target, in_tree
+from agentrunner.verification.test_changes.moves import moved_to, not_moved
+from agentrunner.verification.test_changes.removed_tests import VALUE
 from agentrunner.verification.verdict import NOTHING_TURNED
 
 MOST_NAMES = 50

@@ -37,13 +37,13 @@ from agentrunner.storage.run_folder import (
     write_private,
 )
 from agentrunner.text.unicode import clean
-from agentrunner.verification.claims import red_names
+from agentrunner.verification.evidence.claims import red_names
+from agentrunner.verification.evidence.measure import results_as_lines, results_of_lines
+from agentrunner.verification.evidence.target import Target, target_of, test_target
 from agentrunner.verification.inputs.changes import judge_changes, put_back
 from agentrunner.verification.inputs.finder import find_inputs
-from agentrunner.verification.measure import results_as_lines, results_of_lines
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import settled
-from agentrunner.verification.target import Target, target_of, test_target
 
 
 class OutcomeBook:

@@ -18,13 +18,13 @@ from agentrunner.errors import EnvironmentNotReady
 from agentrunner.plans.execution.merging.proofs import ProvenCriterion, RunFindings
 from agentrunner.state.run_state import TestOutcome
 from agentrunner.text.cut import some_of
-from agentrunner.verification.claims import red_names
-from agentrunner.verification.moves import not_moved
-from agentrunner.verification.outcomes import counts_of
+from agentrunner.verification.evidence.claims import red_names
+from agentrunner.verification.evidence.outcomes import counts_of
 from agentrunner.verification.results.counts import disbelief
 from agentrunner.verification.results.model import ReadFile, Results
 from agentrunner.verification.results.names import changing, gone, settled
 from agentrunner.verification.syntax.word_tests import number_of_definitions
+from agentrunner.verification.test_changes.moves import not_moved
 
 
 class NamedTests(Struct, frozen=True):
