@@ -6,7 +6,7 @@ They are anchored at the repository root.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from functools import lru_cache
 from pathlib import PurePosixPath
 
@@ -26,9 +26,9 @@ MOST = 500
 """The most characters of a glob that is understood."""
 
 
-def is_glob(path: str) -> bool:
-    """Whether a path has wildcards."""
-    return bool(WILD.search(path))
+def is_glob(path: str, files: Container[str] = ()) -> bool:
+    """Whether a path has wildcards, and is none of these files: `app/[id]/page.tsx`."""
+    return bool(WILD.search(path)) and path not in files
 
 
 def fixed_folder(glob: str) -> str:
