@@ -5,21 +5,18 @@ Progress and logs go to stderr, the last screen to stdout; with --json stdout ha
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import errno
 import json
-import logging
 import os
 import shutil
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from agentrunner import environment
 from agentrunner.screens.errors import error_screen
@@ -40,52 +37,6 @@ if TYPE_CHECKING:
     from agentrunner.results import Result
     from agentrunner.screens.live import LiveView
     from agentrunner.screens.plain import PlainView
-
-Done = TypeVar("Done")
-
-
-class _JsonLines(logging.Formatter):
-    """One JSON object per record, always on one line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the record as ASCII-only JSON."""
-        stamp = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        entry = {
-            "ts": stamp,
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-        }
-        if record.exc_info and record.exc_info[0]:
-            entry["error"] = record.exc_info[0].__name__
-        return json.dumps(entry)
-
-
-class _TextLines(logging.Formatter):
-    """For people: level and message on one sanitised line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the record as one line."""
-        return flat(f"{record.levelname.lower()}: {record.name}: {record.getMessage()}")
-
-
-class LineOutput(Protocol):
-    """A target for lines that also draws a status that is rewritten."""
-
-    output: Output
-
-    def write(self, lines: list[str]) -> None:
-        """Write permanent lines."""
-
-
-class _ConsoleHandler(logging.Handler):
-    def __init__(self, console: LineOutput) -> None:
-        super().__init__()
-        self._console = console
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._console.write([self.format(record)])
-
 
 Event = Mapping[str, Any]
 
@@ -436,31 +387,3 @@ def _identifying_facts(result: Result) -> dict[str, object]:
     names = ("task_id", "title", "repo", "state", "exit_code", "reason", "note")
     values = result.as_dict()
     return {name: values[name] for name in names if values[name] is not None}
-
-
-@contextlib.contextmanager
-def logging_to(console: LineOutput) -> Iterator[None]:
-    """Send all log records to the console during a run."""
-    handler = _ConsoleHandler(console)
-    handler.setFormatter(_JsonLines() if console.output.log_format == "json" else _TextLines())
-    root = logging.getLogger()
-    before = root.level
-    root.addHandler(handler)
-    root.setLevel(console.output.log_level.upper())
-    try:
-        yield
-    finally:
-        root.removeHandler(handler)
-        root.setLevel(before)
-
-
-@asynccontextmanager
-async def meanwhile(work: Coroutine[Any, Any, Done]) -> AsyncIterator[asyncio.Task[Done]]:
-    """Do `work` until the block ends, and end it then."""
-    task = asyncio.create_task(work)
-    try:
-        yield task
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task

@@ -20,8 +20,6 @@ from agentrunner.commands.console import (
     Console,
     Output,
     interactive,
-    logging_to,
-    meanwhile,
     paint_for,
     show,
     show_error,
@@ -29,6 +27,8 @@ from agentrunner.commands.console import (
     width_of,
 )
 from agentrunner.commands.fail import named
+from agentrunner.commands.log_lines import logging_to
+from agentrunner.commands.meanwhile import meanwhile
 from agentrunner.commands.question_prompt import ask_inline, ask_yes, prompt_of
 from agentrunner.commands.which_run import git_of, name_needed
 from agentrunner.environment import user_name

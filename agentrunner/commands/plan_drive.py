@@ -19,14 +19,14 @@ from agentrunner.commands.console import (
     EventLines,
     Output,
     interactive,
-    logging_to,
-    meanwhile,
     ring,
     show,
     show_error,
     tell,
 )
 from agentrunner.commands.fail import failed_plan, named
+from agentrunner.commands.log_lines import logging_to
+from agentrunner.commands.meanwhile import meanwhile
 from agentrunner.commands.plan_status import show_status
 from agentrunner.errors import LockHeld
 from agentrunner.storage.locks import me

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, TextIO
 from msgspec import Struct, field
 
 from agentrunner import api
-from agentrunner.commands.console import meanwhile, paint_for, to_whoever_reads, width_of
+from agentrunner.commands.console import paint_for, to_whoever_reads, width_of
+from agentrunner.commands.meanwhile import meanwhile
 from agentrunner.errors import AgentRunnerError
 from agentrunner.screens.layout import MAX_WIDTH
 from agentrunner.screens.story import Story

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentrunner import environment
-from agentrunner.commands.console import Output, interactive, meanwhile, show_error, tell
+from agentrunner.commands.console import Output, interactive, show_error, tell
+from agentrunner.commands.meanwhile import meanwhile
 from agentrunner.commands.plan_drive import PlanConsole
 from agentrunner.commands.plan_place import repository
 from agentrunner.commands.plan_status import show_status

@@ -25,8 +25,9 @@ from agentrunner import __version__, environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.chosen import Taken, chosen
 from agentrunner.commands.console import Output, form_of, interactive, show, show_json, tell
+from agentrunner.commands.obstacles import obstacles
 from agentrunner.commands.planner_probe import NOT_ASKED, probe_planner
-from agentrunner.commands.policy_findings import login_findings, obstacles, policy_findings
+from agentrunner.commands.policy_findings import login_findings, policy_findings
 from agentrunner.commands.trying import SandboxTrial
 from agentrunner.commands.which_run import here
 from agentrunner.environment import home_of

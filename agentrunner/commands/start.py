@@ -342,7 +342,8 @@ def validate(
     """Check a task file or PRD; show what each criterion executes, and what counts as tests."""
 
     from agentrunner.commands.policy_findings import policy_line
-    from agentrunner.discovery.proof import asked_protected, proof_inputs
+    from agentrunner.discovery.proof import proof_inputs
+    from agentrunner.discovery.protected import asked_protected
     from agentrunner.policy.check import narrowed
     from agentrunner.policy.load import load_policies
     from agentrunner.screens.layout import labelled

@@ -20,7 +20,6 @@ from agentrunner.commands.command_line import is_no, is_yes
 from agentrunner.commands.console import (
     Output,
     interactive,
-    meanwhile,
     paint_for,
     show,
     show_error,
@@ -28,6 +27,7 @@ from agentrunner.commands.console import (
     tell,
     width_of,
 )
+from agentrunner.commands.meanwhile import meanwhile
 from agentrunner.commands.plan_place import Setting, repository
 from agentrunner.environment import user_name
 from agentrunner.errors import AgentRunnerError, UsageError

@@ -30,13 +30,13 @@ from agentrunner.planners.base import (
 from agentrunner.planners.constraint import AskedSchema, Constraint, schema_of
 from agentrunner.planners.endpoint import checked_url
 from agentrunner.planners.factory import reply_format
-from agentrunner.planners.faults import in_words
 from agentrunner.planners.retry import capped, http_failure, network_failure, parse_retry_after
 from agentrunner.planners.streaming import Progress, reply_of, silent, tell_reading
 from agentrunner.planners.timeouts import is_near, limits_of
 from agentrunner.planners.workplace import Workplace
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.redaction import Redactor
+from agentrunner.text.server_errors import in_words
 from agentrunner.workers.failures import failure_of
 
 if TYPE_CHECKING:

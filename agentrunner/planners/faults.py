@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from agentrunner.planners.base import PlannerUnavailable, PlannerUnusable
@@ -51,15 +50,3 @@ def is_outage(failure: PlannerUnavailable | PlannerUnusable) -> bool:
     if failure.kind == "rate_limit":
         return True
     return failure.kind in OUTAGES and failure.retryable
-
-
-def in_words(message: str) -> str:
-    """Return a message with the words inside its JSON in that one's place; others unchanged."""
-    lead, brace, body = message.partition("{")
-    try:
-        value = json.loads(brace + body)
-    except (ValueError, RecursionError):
-        return message
-    error = value.get("error", value)
-    words = error.get("message") or error.get("detail") if isinstance(error, Mapping) else error
-    return f"{lead.strip()} {words if isinstance(words, str) else ''}".strip()

@@ -29,7 +29,6 @@ from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply,
 from agentrunner.planners.constraint import AskedSchema, Constraint, schema_of
 from agentrunner.planners.endpoint import DEFAULT_BASE_URL, endpoint
 from agentrunner.planners.factory import reply_format
-from agentrunner.planners.faults import in_words
 from agentrunner.planners.retry import capped, http_failure, network_failure, parse_retry_after
 from agentrunner.planners.streaming import (
     CompletionStream,
@@ -40,6 +39,7 @@ from agentrunner.planners.streaming import (
     with_sane_usage,
 )
 from agentrunner.text.redaction import Redactor
+from agentrunner.text.server_errors import in_words
 
 if TYPE_CHECKING:
     from langchain_openai import ChatOpenAI

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from agentrunner.gateway.upstream_errors import classify
 from agentrunner.planners.base import PlannerUnavailable
-from agentrunner.planners.faults import in_words
+from agentrunner.text.server_errors import in_words
 from agentrunner.text.times import moment, stamp
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentrunner.planners.faults import in_words
 from agentrunner.screens.layout import count, duration, unbroken
 from agentrunner.screens.red_tests import red_entry
 from agentrunner.state.lifecycle import REFUSED_COMPLETION
@@ -21,6 +20,7 @@ from agentrunner.state.red_tests import MOST
 from agentrunner.state.rounds import round_of
 from agentrunner.text.cut import some_of
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.text.server_errors import in_words
 from agentrunner.text.times import moment
 
 Event = Mapping[str, Any]

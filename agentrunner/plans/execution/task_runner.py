@@ -33,14 +33,12 @@ from agentrunner.errors.task_files import PolicyBreach
 from agentrunner.plans.execution.answers import (
     SETTLED,
     TRIED_AGAIN,
-    TaskQuestions,
     afresh,
     allowance_text,
     answer_of,
     apart_text,
     asked_text,
     ended_text,
-    first_line,
     is_yes,
 )
 from agentrunner.plans.execution.inherited_decisions import (
@@ -59,6 +57,7 @@ from agentrunner.plans.execution.merging.merge_queue import (
 )
 from agentrunner.plans.execution.merging.merge_verdict import text_of_doubts
 from agentrunner.plans.execution.plan_budget import PlanBudget, Spending
+from agentrunner.plans.execution.questions import TaskQuestions, first_line
 from agentrunner.plans.execution.scheduler import TaskOutcome
 from agentrunner.plans.execution.task_runs import ALLOWANCE, LANDING, UNFIT, TaskRun, TaskRunStore
 from agentrunner.plans.execution.workspaces import Workspaces

@@ -12,8 +12,8 @@ import pytest
 
 from agentrunner.commands import planner_probe
 from agentrunner.commands.chosen import Taken, chosen
+from agentrunner.commands.obstacles import obstacles
 from agentrunner.commands.planner_probe import NOT_ASKED
-from agentrunner.commands.policy_findings import obstacles
 from tests.kit.bwrap import require_bwrap
 from tests.unit.commands.test_workers_and_settings import Shell, shell
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from agentrunner.plans.execution.answers import TaskQuestions
+from agentrunner.plans.execution.questions import TaskQuestions
 from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
 from agentrunner.plans.execution.waiting_questions import waiting_questions
 from agentrunner.plans.plan import PlanTaskStatus

@@ -5,8 +5,8 @@ from agentrunner.config.spec import (
     CriterionSpec,
     TaskSpec,
 )
-from agentrunner.discovery.proof import inputs_of_task, listed, problems
 from agentrunner.verification.evidence.checks import commands_of
+from agentrunner.verification.evidence.listing import inputs_of_task, listed, problems
 from tests.kit.task_specs import task_spec_of
 
 FILES = {
