@@ -8,7 +8,7 @@ executed_files   from a command to what it executes: `shell`, `interpreters`, `r
 tools_python     what a tool collects and what configures it; so do `tools_js`, `tools_compiled`,
                  `tools_other`; `runner_scripts` that start one themselves; `shadows`
 programs         whether what runs is test or product, by what it refers to: `references`,
-                 `product`, `called_code`, `helper_code`
+                 `product`, `called_code`, `helper_code`, `named_types`
 fixtures         what tests read and product code does not
 changes          which changed paths are inputs, which need no question, which are put back
 kept_part        a file with its part of the proof as it was: `kept_packages`, `kept_tests`

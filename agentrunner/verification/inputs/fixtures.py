@@ -25,8 +25,9 @@ from agentrunner.verification.inputs.context import Context
 from agentrunner.verification.inputs.globs import inside, is_glob, literal
 from agentrunner.verification.inputs.helper_code import Asked
 from agentrunner.verification.inputs.model import Input
+from agentrunner.verification.inputs.named_types import used_by_type
 from agentrunner.verification.inputs.product import Product
-from agentrunner.verification.inputs.references import GO_IMPORT, References, used_by_type
+from agentrunner.verification.inputs.references import GO_IMPORT, References
 from agentrunner.verification.inputs.tree import above, folder_of
 from agentrunner.verification.syntax.stated_literals import (
     comparing_functions,
