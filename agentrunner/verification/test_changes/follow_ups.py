@@ -67,7 +67,6 @@ NAME = lazy_regex(r"[^\W\d]\w*")
 LARGEST = 4_000
 """Tokens of a file that are compared."""
 
-WORD = lazy_regex(r"[^\W\d]\w*")
 TOKEN = lazy_regex(r"\w+|[^\w\s]")
 SPEAKS_OF_NAMES = lazy_regex(r"(?i)\brenam|\bnames?\b|\bnaming\b|改名|リネーム|名前|名称")
 MOST_BYTES = 500_000
@@ -356,7 +355,7 @@ def renamed_in_code(files: Mapping[str, tuple[bytes, bytes]], wanted: str) -> di
     one_each = {was: next(iter(now)) for was, now in found.items() if len(now) == 1}
     taken = Counter(one_each.values())
     speaks = SPEAKS_OF_NAMES.search(wanted) is not None
-    asked = set(WORD.findall(wanted))
+    asked = set(NAME.findall(wanted))
     renames = {
         was: now
         for was, now in one_each.items()
@@ -380,7 +379,7 @@ def _declared(path: str, source: bytes) -> list[tuple[str, str]]:
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
-    return WORD.sub(lambda hit: names.get(hit[0], hit[0]), text)
+    return NAME.sub(lambda hit: names.get(hit[0], hit[0]), text)
 
 
 def _names(path: str, source: bytes) -> set[str]:
