@@ -6,7 +6,7 @@ tree, globs      what is searched, and patterns in it; `context` is what was fou
 executed_files   from a command to what it executes: `shell`, `interpreters`, `recipes`, `make`,
                  `cmake`; `inline_programs` in their texts
 tools_python     what a tool collects and what configures it; so do `tools_js`, `tools_compiled`,
-                 `tools_other`; `runner_scripts` that start one themselves; `shadows`
+                 `tools_other`; `shadows`
 programs         whether what runs is test or product, by what it refers to: `references`,
                  `product`, `called_code`, `helper_code`, `named_types`
 fixtures         what tests read and product code does not
