@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from agentrunner.verification.test_changes.adapted_tests import (
+    WantedValues,
     adapted_in,
     adapts_snapshots,
     exchanged_values,
@@ -15,7 +16,6 @@ from agentrunner.verification.test_changes.adapted_tests import (
     has_same_values,
     with_guarded_imports,
 )
-from agentrunner.verification.test_changes.adapted_values import WantedValues
 
 BEFORE = """\
 from bank import account

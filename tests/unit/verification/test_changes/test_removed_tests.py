@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from agentrunner.verification.test_changes.removed_tests import deprecated_names
 from agentrunner.verification.test_changes.removed_tests import tests_gone_with as gone_from
 
 ALIVE = frozenset({"total"})
@@ -82,3 +85,69 @@ def test_a_variable_or_a_set_up_of_that_name_is_no_use_of_it() -> None:
         b"def test_v1", b"def setup_function():\n    total_v1([])\n\n\ndef test_v1"
     )
     assert not gone_with("tests/test_a.py", {"total_v1"}, setup, NEW)
+
+
+GIVEN_UP_PYTHON = """
+def sum_lines(lines):
+    \"\"\"Deprecated: use total.\"\"\"
+    return 2
+
+
+def total(lines, fmt=None):
+    \"\"\"Adds up.
+
+    What fmt gives is deprecated.
+    \"\"\"
+    if fmt:
+        warn("fmt is deprecated")
+
+
+def old():
+    warn("old() is deprecated")
+
+
+@deprecated("use total")
+def older():
+    pass
+
+
+class Cart:
+    def add(self):
+        \"\"\"Deprecated.\"\"\"
+
+    def put(self):
+        pass
+"""
+GIVEN_UP_SCRIPT = """/** @deprecated use total */
+export function sum() { return 1; }
+export function total() { return 1; }
+// deprecated
+const add = () => 3;
+"""
+GIVEN_UP_GO = """package cart
+
+// Sum adds up.
+//
+// Deprecated: use Total.
+func Sum() int { return 1 }
+
+func Total() int { return 1 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "language", "names"),
+    [
+        (GIVEN_UP_PYTHON, "python", {"sum_lines", "old", "older", "add"}),
+        (GIVEN_UP_SCRIPT, "javascript", {"sum", "add"}),
+        (GIVEN_UP_GO, "go", {"Sum"}),
+        ("#[deprecated]\npub fn sum() {}\npub fn total() {}\n", "rust", {"sum"}),
+        (
+            "class A { @Deprecated int sum() { return 1; } int total() { return 2; } }",
+            "java",
+            {"sum"},
+        ),
+    ],
+)
+def test_deprecated_names(source: str, language: str, names: set[str]) -> None:
+    assert deprecated_names(source.encode(), language) == names
