@@ -48,7 +48,7 @@ BLANK = lazy_regex(rb"[ \t]*\n\Z")
 
 DEPRECATED = lazy_regex(r"(?i)deprecat|非推奨")
 NESTED = ("function_", "method_", "class_", "decorated_")
-SAID_IN = ("comment", "line_comment", "block_comment", "attribute_item")
+REMARKS = ("comment", "line_comment", "block_comment", "attribute_item")
 AROUND = ("export_statement", "lexical_declaration", "variable_declaration")
 OPENS = lazy_regex(r"[rubf]*(?:\"\"\"|'''|\"|')\s*[^\n]*")
 """The first line of a text."""
@@ -99,7 +99,7 @@ def _says_so(parsed: Parsed, name: str, node: Node) -> bool:
     while outer.parent is not None and outer.parent.type in AROUND:
         outer = outer.parent
     beside = outer.prev_named_sibling
-    while beside is not None and beside.type in SAID_IN:
+    while beside is not None and beside.type in REMARKS:
         if DEPRECATED.search(parsed.text(beside)):
             return True
         beside = beside.prev_named_sibling
