@@ -40,6 +40,8 @@ LETTERS = lazy_regex(r"[^\W\d_]+")
 LONGEST_TEXT = 200
 """So many characters of a text are compared."""
 MOST_GAPS = 3
+ALIKE = 0.6
+"""How much two texts have in common that say one thing."""
 MOST_TEXTS = 200
 
 
@@ -525,7 +527,7 @@ def follows_a_text(was: str, now: str, wanted: WantedValues) -> bool:
     known = {word.casefold() for word in LETTERS.findall(wanted.text)}
     for text in [*wanted.come][:MOST_TEXTS]:
         parts = _filling(text, after)
-        if parts is None:
+        if parts is None or _is_stated_otherwise(after, parts, wanted.text):
             continue
         words = {word.casefold() for word in LETTERS.findall(GAP.sub(" ", text))}
         for other, same in filled_before:
@@ -533,6 +535,17 @@ def follows_a_text(was: str, now: str, wanted: WantedValues) -> bool:
             if Counter(parts) == Counter(same) and words <= known | own:
                 return True
     return False
+
+
+def _is_stated_otherwise(value: str, parts: Sequence[str], wanted: str) -> bool:
+    """Whether people state another text with the same in its gaps: "1 file found" and no "1 files
+    found"."""
+    stated = {"".join(one) for one in QUOTED.findall(wanted)}
+    return value not in stated and any(
+        all(has_word(part, one) for part in parts)
+        and SequenceMatcher(None, one, value).ratio() > ALIKE
+        for one in stated
+    )
 
 
 def _filling(text: str, value: str) -> list[str] | None:

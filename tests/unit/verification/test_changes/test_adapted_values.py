@@ -34,3 +34,10 @@ def test_a_value_that_is_handed_over_by_another_name() -> None:
     lost, got = renamed_arguments(before, after, "Replace timeout_ms by timeout, in seconds.")
     assert (dict(lost), dict(got)) == ({"500": 1}, {"0.5": 1})
     assert renamed_arguments(before, after, "Use seconds.")[0] == {}
+
+
+def test_a_text_that_is_stated_otherwise_follows_nothing() -> None:
+    text = 'No more "file(s)": it is "1 file found" and "2 files found" now.'
+    wanted = WantedValues(text, {'"{n} file(s) found"'}, {'"{n} files found"'})
+    assert follows_a_text('"7 file(s) found"', '"7 files found"', wanted)
+    assert not follows_a_text('"1 file(s) found"', '"1 files found"', wanted)
