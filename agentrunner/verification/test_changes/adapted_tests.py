@@ -470,6 +470,8 @@ def _exchanged(was: str, now: str, wanted: WantedValues) -> bool:
         return True
     if not (_is_text(was) and _is_text(now)) or max(len(was), len(now)) > LONGEST:
         return False
+    if _is_stated_otherwise(now.strip("\"'`"), re.findall(r"\d+", now), wanted.text):
+        return False
     old, new = PIECE.findall(was), PIECE.findall(now)
     known = {word for value in wanted.gone for word in re.findall(r"\w+", value)}
     for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
@@ -540,8 +542,8 @@ def follows_a_text(was: str, now: str, wanted: WantedValues) -> bool:
 def _is_stated_otherwise(value: str, parts: Sequence[str], wanted: str) -> bool:
     """Whether people state another text with the same in its gaps: "1 file found" and no "1 files
     found"."""
-    stated = {"".join(one) for one in QUOTED.findall(wanted)}
-    return value not in stated and any(
+    stated = {"".join(one) for one in QUOTED.findall(wanted)} if parts else set()
+    return not any(one in value for one in stated) and any(
         all(has_word(part, one) for part in parts)
         and SequenceMatcher(None, one, value).ratio() > ALIKE
         for one in stated
