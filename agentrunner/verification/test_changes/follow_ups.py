@@ -58,6 +58,8 @@ from agentrunner.verification.trees import Changes
 
 CODE_IN_TEXT = lazy_regex(r"__all__\s*\+?=\s*[\[(][^\])]*[\])]|[$#]\{[^{}\n]*\}")
 """Where names of code stand in quotes: what Python exports, and what a text gets put in."""
+KEY = lazy_regex(r"(?m)(?:^|[{(,])[ \t]*(?:pub[ \t]+)?(\w+)[ \t]*(?::(?!:)|=(?![=>]))")
+"""A field, or a value that is handed over by its name: what is written out may have that name."""
 
 CODE_TOKEN = lazy_regex(
     r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`[^`]*`|\d[\w.]*|[^\W\d]\w*|\S", re.DOTALL
@@ -143,13 +145,15 @@ class FollowUps(Struct, frozen=True, dict=True):
 
     @cached_property
     def _in_code_alone(self) -> set[str]:
-        """Those of the old names that no text in quotes of the changed product had."""
+        """Those of the old names that the changed product had in no text and as no key."""
         tests = {one.path for one in self.judged if not one.input.region}
         quoted: set[str] = set()
         product = {*self.total.modified, *self.total.deleted} - tests
         for path in sorted(product) if self._names else ():
             code = without_comments(path, self.was(path) or b"") if family_of(path) else b""
-            for text in QUOTED.findall(CODE_IN_TEXT.sub("", code.decode("utf-8", "replace"))):
+            source = CODE_IN_TEXT.sub("", code.decode("utf-8", "replace"))
+            quoted.update(KEY.findall(source))
+            for text in QUOTED.findall(source):
                 quoted.update(WORD.findall(text))
         return self._names.keys() - quoted
 

@@ -107,3 +107,25 @@ def test_a_test_follows_a_value_that_the_product_exchanges(
     total = Changes(modified=frozenset(was))
     found = FollowUps(wanted, judged, was.get, now.get, total).adapted_tests(["test_app.py"])
     assert bool(found) == follows
+
+
+@pytest.mark.parametrize(
+    ("product", "follows"),
+    [
+        ("__all__ = ['get_usr']\ndef get_usr(n): return n\n", True),
+        ("# 'get_usr'\ndef get_usr(n): return n\n", True),
+        ("def get_usr(n): return n\nCOMMANDS = {'get_usr': get_usr}\n", False),
+        ("def get_usr(n): return dict(get_usr=n)\n", False),
+        ("class Row:\n    get_usr: int\ndef f(n): return n\n", False),
+    ],
+    ids=["an export", "a comment", "a command", "a key by its name", "a field"],
+)
+def test_a_name_in_quotes_follows_where_it_can_be_nothing_else(product: str, follows: bool) -> None:
+    test = "def test_a():\n    with patch('shop.api.get_usr'):\n        assert f(1) == 1\n"
+    was = {"shop/api.py": product.encode(), "tests/test_api.py": test.encode()}
+    now = {path: text.replace(b"get_usr", b"get_user") for path, text in was.items()}
+    path = "tests/test_api.py"
+    judged = [ProofChange(path, "modified", Input(path, "it is run", "test"), was[path])]
+    total = Changes(modified=frozenset(was))
+    found = FollowUps("Rename get_usr to get_user.", judged, was.get, now.get, total).of_moves()
+    assert (found == {path}) is follows

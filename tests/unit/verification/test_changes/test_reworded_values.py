@@ -52,3 +52,9 @@ def test_all_tests_of_the_file_stay() -> None:
     assert names(after) == {"test_a"}
     assert names(after.partition(b"\n\ndef test_b")[0] + b"\n") == set()
     assert names(after + b"\ng = bool\n") == set()
+
+
+def test_a_text_that_is_stated_otherwise_is_no_other_wording() -> None:
+    wanted = WantedValues('No "file(s)": it says "1 file found" and "2 files found".')
+    was = "assert f ( 1 ) == '1 file(s) found'"
+    assert not reworded(was, "assert f ( 1 ) == '1 files found'", wanted)
