@@ -19,12 +19,12 @@ from tests.kit.process import living
 
 
 def filled_in(
-    type_: MessageType, payload: dict[str, Any], answer: dict[str, Any]
+    asked: MessageType, payload: dict[str, Any], answer: dict[str, Any]
 ) -> dict[str, Any]:
     """The keys of the message's schema alone, to which a CLI holds; a look has all of its own."""
     looks = [{"from": 0, "to": 0, **look} for look in payload.get("looks", [])]
     whole = {**answer, **payload, "looks": looks} if looks else payload
-    keys = message_schema(type_, looks=True)["properties"]["payload"]["properties"]
+    keys = message_schema(asked, looks=True)["properties"]["payload"]["properties"]
     return {key: value for key, value in whole.items() if key in keys}
 
 
