@@ -9,6 +9,7 @@ from time import monotonic
 
 from msgspec import Struct
 
+from agentrunner.state.red_tests import first_line
 from agentrunner.state.run_state import Finding
 from agentrunner.text.terminal import sanitize
 from agentrunner.verification.evidence.findings import TIMED_OUT, tests_changed
@@ -170,8 +171,8 @@ def in_words(lost: Sequence[str], ran: Measured) -> str:
         lost_test = TestResult(first, "passed")
         red = next((one for one in tests if one.unloaded and stands_for(one, lost_test)), None)
         why += f", as {red.name} cannot be loaded" if red else ""
-    if red and (output := sanitize(red.message).strip()):
-        why += f": {output.splitlines()[0][:200]}"
+    if red and (output := first_line(sanitize(red.message))):
+        why += f": {output[:200]}"
     return why + f" (and {len(lost) - 1} more)" * (len(lost) > 1)
 
 

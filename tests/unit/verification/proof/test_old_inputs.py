@@ -88,3 +88,14 @@ def test_a_test_that_is_lost_with_its_package_names_what_kept_the_package_from_l
         " cart_test.go:3:9: undefined: Cart (and 1 more)"
     )
     assert in_words(["x.io/other.TestA"], ran) == "x.io/other.TestA is not there"
+
+
+def test_a_message_that_begins_with_its_place_alone_is_shown_with_what_it_says() -> None:
+    test = TestResult(
+        WORK, "failed", message="    a_test.go:7: \n        have: 1\n        want: 2\n"
+    )
+    ran = replace(measured([]), results=Results("go", (test,)))
+    assert in_words([WORK], ran) == f"{WORK} fails: a_test.go:7: have: 1"
+    test = TestResult(WORK, "failed", message="a_test.go:7:\n")
+    ran = replace(measured([]), results=Results("go", (test,)))
+    assert in_words([WORK], ran) == f"{WORK} fails: a_test.go:7:"
