@@ -7,7 +7,6 @@ cannot. Our own names cannot be overridden.
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from collections.abc import Iterator, Mapping, MutableMapping
@@ -21,6 +20,7 @@ from agentrunner.environment import user_file
 from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.command_line import BadExtension, UnknownKind
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.text.likeness import likest
 
 PLACE = lazy_regex(r"([A-Za-z_]\w*(\.[A-Za-z_]\w*)*|~?/[^\0]+\.py):[A-Za-z_]\w*")
 """`module:Class`, as entry points and settings name a class; settings also `/FILE.py:Class`."""
@@ -172,10 +172,10 @@ def load(table: Mapping[str, str], name: str, what: str) -> Any:
     added one cannot be imported.
     """
     if name not in table:
-        near = difflib.get_close_matches(name, table, n=1)
+        near = likest(name, table)
         raise UnknownKind(
             f'{what} "{name}" is not known. Known: {", ".join(table)}.',
-            remedy=f"did you mean {near[0]}?" if near else "",
+            remedy=f"did you mean {near}?" if near else "",
         )
     place = table[name]
     try:

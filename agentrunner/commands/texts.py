@@ -14,6 +14,7 @@ from agentrunner.commands.console import show, show_json
 from agentrunner.errors import ProtocolError
 from agentrunner.errors.command_line import UnknownCode, UnknownSchema
 from agentrunner.errors.task_files import Unreadable
+from agentrunner.text.likeness import likest
 
 Asked = Literal["plan_task", "next_action", "completion_assessment", "decompose", "plan_patch"]
 """See `protocol.message.MessageType`, which is not loaded for a text."""
@@ -125,12 +126,10 @@ def explain(
     code = code.partition(":")[0]  # `budget: tokens` is on the page of `budget`
     code = code if code in kinds else old_codes().get(code, code)
     if code not in kinds:
-        from difflib import get_close_matches
-
-        near = get_close_matches(code, kinds, n=1)
+        near = likest(code, kinds)
         raise UnknownCode(
             f'there is no error code "{code}".',
-            remedy=f"did you mean {near[0]}?" if near else "agentrunner explain",
+            remedy=f"did you mean {near}?" if near else "agentrunner explain",
         )
     text = page(kinds[code]).rstrip("\n")
     if as_json:
@@ -160,10 +159,8 @@ def _show_page(name: str, *, as_json: bool) -> int:
     wanted = name.removeprefix("docs/")
     pages = {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*.md"))}
     if wanted not in pages:
-        from difflib import get_close_matches
-
-        near = get_close_matches(wanted, pages, n=1) or ["README.md"]
-        raise UnknownCode(f'there is no page "{wanted}".', remedy=f"agentrunner explain {near[0]}")
+        near = likest(wanted, pages) or "README.md"
+        raise UnknownCode(f'there is no page "{wanted}".', remedy=f"agentrunner explain {near}")
     text = sanitize(pages[wanted].read_text("utf-8")).rstrip("\n")
     if as_json:
         show_json({"page": wanted, "text": text}, ensure_ascii=False)

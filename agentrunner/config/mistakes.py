@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -14,6 +13,7 @@ from agentrunner.config.spec import TaskFile
 from agentrunner.config.yaml_text import Path, YamlTree, dotted
 from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import BadValue, MissingKey, UnknownKey
+from agentrunner.text.likeness import likest
 
 _WORDS = {
     "int_parsing": "no whole number",
@@ -116,8 +116,8 @@ def _path_in_file(loc: Sequence[str | int], tree: YamlTree, model: type[BaseMode
 
 def suggestion(word: str, known: Iterable[str]) -> str:
     """Return `did you mean X?`, or "" if nothing is similar."""
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f"did you mean {near[0]}?" if near else ""
+    near = likest(word, known)
+    return f"did you mean {near}?" if near else ""
 
 
 def _nested(path: Path, root: type[BaseModel]) -> str:
