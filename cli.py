@@ -11,7 +11,6 @@ import io
 import itertools
 import json
 import os
-import re
 import shlex
 import signal
 import sys
@@ -362,8 +361,6 @@ def _usage(error: typer.TyperException, line: Sequence[str] = ()) -> UsageError:
     elif " Did you mean " in message:
         message, _, near = message.partition(" Did you mean ")
         remedy = f"did you mean {near.strip('?').split(',')[0]}?".replace("'", "")
-    if swallowing := _swallowing(message, line):
-        message, remedy = swallowing, ""
     context = getattr(error, "ctx", None)
     if context and message.startswith("No such option: "):
         remedy = _having(message, getattr(error, "possibilities", None) or ()) or remedy
@@ -429,15 +426,6 @@ def _for_run(line: Sequence[str], context: Any) -> str:
     if named is not None and name in _options_of(named):
         return shlex.join(["agentrunner", *others, *line[: 1 + valued]])
     return shlex.join(["agentrunner", "run", *line[: 1 + valued]]) + ' "what you want"'
-
-
-def _swallowing(message: str, line: Sequence[str]) -> str:
-    """That an option has no value, where the option that is missed was taken for it; else ""."""
-    missed = re.findall(r"--[\w-]+", message) if message.startswith("Missing option") else []
-    for word, after in itertools.pairwise(line):
-        if word.startswith("--") and "=" not in word and after in missed:
-            return f"{word} has no value: {after} stands where it would be."
-    return ""
 
 
 def _unquoted(message: str, context: Any) -> str:

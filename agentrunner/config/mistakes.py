@@ -25,10 +25,10 @@ _WORDS = {
     "string_type": "no text",
 }
 _RIGHT = {
-    "int_parsing": "write a number without a point, such as 3",
-    "int_from_float": "write a number without a point, such as 3",
-    "float_parsing": "write a number alone, such as 600; of seconds, without a unit",
-    "finite_number": "write a number alone, such as 600; of seconds, without a unit",
+    "int_parsing": "write a number such as 3",
+    "int_from_float": "write a number such as 3",
+    "float_parsing": "write a number alone, such as 600: no unit",
+    "finite_number": "write a number alone, such as 600: no unit",
     "bool_parsing": "write true or false",
     "string_type": "put the text in double quotes",
 }

@@ -102,7 +102,7 @@ def test_validate_needs_no_engine(shell: Shell) -> None:
         (["run", "--max-loops", "many"], '--max-loops is "many", which is no whole number.\n'),
         (["resume", "--max-loops", "-1"], "--max-loops must be greater than or equal to 0.\n"),
         (["resume", "--on-change", "go"], "'go' is not one of 'replan', 'continue'.\n"),
-        (["logs", "--round", "x"], "try: agentrunner logs --help"),
+        (["logs", "--round", "x"], "try: write a number such as 3"),
         (["answer"], "try: agentrunner list --all"),
         (["approve", "x-0000"], "error[unknown-run]"),
         (["reject", "x-0000"], "error[unknown-run]"),
