@@ -15,6 +15,7 @@ from agentrunner.discovery.git import read_branch
 from agentrunner.discovery.outside import filters_of, not_taken_along
 from agentrunner.discovery.proof import MOST_FILES_AT_START, ProofInputs, proof_inputs
 from agentrunner.discovery.protected import asked_protected
+from agentrunner.engine.listing import listed_runs
 from agentrunner.events import Header, HeaderInputs, HeaderLanding, HeaderLimits
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.execution.seeing import CONTEXT_FILE, no_provider
@@ -143,6 +144,25 @@ def sight_of(spec: TaskSpec) -> str:
     if no_provider(spec):
         return ""
     return f"; sees {SIGHTS[seen_by(spec.runner.meta)]}"
+
+
+def left_by_others(spec: TaskSpec, run_id: str, state_dir: Path) -> list[str]:
+    """Return a notice where the run before this one stands unfinished in the same tree.
+
+    What its worker left is part of what this run begins with, and is not told from a person's. Of a
+    run that a later one followed, its own notice told. Blocks.
+    """
+    landing = spec.landing
+    if spec.part_of or (landing is not None and landing.outside):
+        return []
+    others = [one for one in listed_runs(state_dir, Path(spec.shown_repo)) if one.run_id != run_id]
+    last = next((one for one in others if one.rounds and not one.part_of), None)
+    if last is None or last.finished_at is not None:
+        return []
+    name, stands = last.run_id, last.stands
+    text = f"{name} is unfinished here ({stands}): this run begins with whatever its worker left. "
+    text += f"Ctrl-C, then agentrunner resume {name}, continues it; agentrunner undo {name} takes "
+    return [f"{text}its work back"]
 
 
 def news_of_sight(spec: TaskSpec, folder: RunFolder) -> list[str]:

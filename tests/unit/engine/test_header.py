@@ -9,10 +9,11 @@ import pytest
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.attempts import first_state
-from agentrunner.engine.header import header_of, news_of_sight, reach_of_all
+from agentrunner.engine.header import header_of, left_by_others, news_of_sight, reach_of_all
 from agentrunner.engine.resolve import resolve
 from agentrunner.execution.deps import Clock
 from agentrunner.launching.route import Cassette
+from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.workers.member import make_members
 from tests.kit.project import Project
@@ -126,6 +127,30 @@ def test_what_leaves_is_news_once_for_who_ran_without_it(tmp_path: Path) -> None
     seen = RunFolder.create(tmp_path / "state", "fifth-1a2b").root / "repository.json"
     seen.write_text("{}")
     assert news("sixth-1a2b") == []
+
+
+@pytest.mark.parametrize(
+    ("earlier", "told"),
+    [
+        ({"state": "RUNNING"}, 1),
+        ({"state": "PLANNING", "waiting": "ask_human"}, 1),
+        ({"state": "RUNNING", "rounds": 0}, 0),
+        ({"state": "RUNNING", "part_of": "plan"}, 0),
+        ({"state": "FAILED", "finished_at": "2026-11-22"}, 0),
+    ],
+)
+def test_an_unfinished_run_whose_work_is_in_the_tree_is_told(
+    earlier: dict[str, Any], told: int, tmp_path: Path
+) -> None:
+    runner = {"meta": {"kind": "mock"}, "worker": {"kind": "mock"}}
+    spec, state = Project.make(tmp_path).spec(runner=runner), tmp_path / "state"
+    for run_id, values in (("own-1a2b", {"state": "RUNNING"}), ("old-1a2b", earlier)):
+        RunFolder.create(state, run_id)
+        row = RunRow(run_id, "t", "T", spec.shown_repo, **{"rounds": 1, **values})
+        RunIndex(state).record(row)
+    notices = left_by_others(spec, "own-1a2b", state)
+    assert len(notices) == told
+    assert all("agentrunner resume old-1a2b" in one for one in notices)
 
 
 @pytest.mark.parametrize(
