@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 import typer
 
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import show, show_json
+from agentrunner.commands.console import show, show_json, width_of
 from agentrunner.errors import ProtocolError
 from agentrunner.errors.command_line import UnknownCode, UnknownSchema
 from agentrunner.errors.task_files import Unreadable
@@ -110,18 +111,20 @@ def graph() -> int:
 def explain(
     code: Annotated[
         str | None,
-        typer.Argument(metavar="[CODE | PAGE]", help="As in error[CODE]. Default: list all codes."),
+        typer.Argument(metavar="[CODE | PAGE]", help="As in error[CODE]. Default: all codes."),
     ] = None,
     as_json: opt.OneJson = False,
 ) -> int:
     """What an error code means and what to do about it; or a page of the documentation."""
     if code is not None and code.endswith(".md"):
         return _show_page(code, as_json=as_json)
-    from agentrunner.errors.reference import by_code, old_codes, page
+    from agentrunner.errors.reference import by_code, by_what, old_codes, page
 
     kinds = by_code()
     if code is None:
-        show(json.dumps({"codes": list(kinds)}) if as_json else "\n".join(kinds))
+        if as_json:
+            return show_json({"codes": list(kinds)})
+        show(_overview(by_what()) if sys.stdout.isatty() else "\n".join(kinds))
         return 0
     code = code.partition(":")[0]  # `budget: tokens` is on the page of `budget`
     code = code if code in kinds else old_codes().get(code, code)
@@ -137,6 +140,16 @@ def explain(
     else:
         _show_in_terminal(text)
     return 0
+
+
+def _overview(groups: Mapping[str, Sequence[str]]) -> str:
+    """Return the codes by what they are about, in lines that fit the terminal."""
+    from agentrunner.screens.layout import wrap
+
+    width = width_of(sys.stdout)
+    blocks = ["\n".join([*wrap(what, width), *wrap("  ".join(codes), width, "  ")])
+              for what, codes in groups.items()]  # fmt: skip
+    return "\n\n".join([*blocks, "agentrunner explain CODE says what it means and what to do."])
 
 
 def _show_in_terminal(text: str) -> None:

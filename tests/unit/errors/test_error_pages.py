@@ -27,6 +27,10 @@ ROOT = Path(__file__).parents[3]
 KINDS = by_code()
 
 
+def test_the_overview_has_each_code_once() -> None:
+    assert sorted(code for codes in by_what().values() for code in codes) == list(by_code())
+
+
 def test_a_code_is_one_word_of_one_class() -> None:
     written = Counter(kind.code for kind in with_own_code())
     assert written - Counter(KINDS.keys()) == {"base-url-refused": 1}, (
