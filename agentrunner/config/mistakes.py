@@ -32,7 +32,7 @@ _RIGHT = {
     "bool_parsing": "write true or false",
     "string_type": "put the text in double quotes",
 }
-_WRITTEN = {
+_WRITTEN: Mapping[Path, str] = {
     ("version",): "write version: 1 in the first line",
     ("task",): 'task: {prd: {path: FILE.md}}, or task: {prd: {text: "what you want"}}',
     ("task", "prd"): 'prd: {path: FILE.md}, or prd: {text: "what you want"}',

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,12 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.attempts import first_state
 from agentrunner.engine.header import header_of, left_by_others, news_of_sight, reach_of_all
 from agentrunner.engine.resolve import resolve
+from agentrunner.engine.resources import with_image
+from agentrunner.errors.sandboxes import SandboxUnavailable
 from agentrunner.execution.deps import Clock
 from agentrunner.launching.route import Cassette
+from agentrunner.policy.check import narrowed
+from agentrunner.policy.load import load_policies
 from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.workers.member import make_members
@@ -127,6 +132,23 @@ def test_what_leaves_is_news_once_for_who_ran_without_it(tmp_path: Path) -> None
     seen = RunFolder.create(tmp_path / "state", "fifth-1a2b").root / "repository.json"
     seen.write_text("{}")
     assert news("sixth-1a2b") == []
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_the_policy_that_leaves_one_sandbox_is_named_where_that_does_not_start(
+    written: bool, tmp_path: Path
+) -> None:
+    settings = {"kind": "docker" if written else "auto"}
+    spec = spec_of(tmp_path / "place", settings)
+    if written:
+        spec = spec.model_copy(update={"places": {"runner.sandbox.kind": "task.yaml:7"}})
+    file = tmp_path / "policy.yaml"
+    file.write_text("version: 1\nsandbox: {kinds: [docker]}\n")
+    environ = {**KEY, "AGENTRUNNER_POLICY": str(file), "DOCKER_HOST": "unix:///nowhere"}
+    capped = narrowed(spec, load_policies(None, environ, Path(spec.repo)), environ)
+    with pytest.raises(SandboxUnavailable) as raised:
+        asyncio.run(with_image(resolve(capped, environ), None))
+    assert ("policy" in dict(raised.value.details)) is not written
 
 
 @pytest.mark.parametrize(

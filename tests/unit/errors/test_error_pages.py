@@ -16,6 +16,7 @@ from agentrunner.commands.manual import EXIT_CODES
 from agentrunner.errors.error import AgentRunnerError
 from agentrunner.errors.reference import (
     by_code,
+    by_what,
     meaning_and_advice,
     old_codes,
     page,
