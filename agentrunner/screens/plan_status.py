@@ -137,7 +137,7 @@ def _tree(
         aside = coloured(asides[node.task_id], paint)
         lines.append(f"{text}  {aside}".rstrip())
         if node.task_id not in questioned:  # its question says it, below
-            lines += _detail_lines(task, lead, width, paint)
+            lines += _detail_lines(task, lead, width, paint, driven=look.driven)
         if task.at_work and (words := doing.get(node.task_id)):
             lines.append(paint.dim(shorten(f"{lead}           {flat(words)}", width)))
     if left_out:
@@ -163,14 +163,17 @@ def _aside(look: PlanStatus, task_id: str, room: int) -> str:
     return shorten("  ".join(parts), room)
 
 
-def _detail_lines(task: TaskStatus, lead: str, width: int, paint: Paint) -> list[str]:
+def _detail_lines(
+    task: TaskStatus, lead: str, width: int, paint: Paint, *, driven: bool
+) -> list[str]:
     """Return a line for a task that is blocked, waiting, or merged with a doubt."""
     detail = flat(task.detail)
     if not detail:
         return []
     if not task.retry_at:
         return [paint.dim(shorten(f"{lead}           {detail}", width))]
-    detail = f"again at {local(task.retry_at):%H:%M}: {detail}"
+    if driven:
+        detail = f"again at {local(task.retry_at):%H:%M}: {detail}"
     return [paint.dim(line) for line in wrap(detail, width, f"{lead}           ")[:_WAITS]]
 
 
