@@ -186,7 +186,7 @@ def load(table: Mapping[str, str], name: str, what: str) -> Any:
             raise
         raise BadExtension(
             f'{what} "{name}" is {place}, which can\'t be imported: '
-            f"{error or type(error).__name__}",
+            f"{error or type(error).__name__}{_line_of(error)}",
             path=f"extensions.{table.group}.{name}",
             remedy="install the package that has it beside agentrunner, or correct its place",
         ) from error
@@ -207,7 +207,7 @@ def make(table: Kinds, name: str, what: str, *args: Any, **settings: Any) -> Any
             raise
         raise BadExtension(
             f'{what} "{name}" is {table[name]}, which can\'t be made: '
-            f"{type(error).__name__}: {error}",
+            f"{type(error).__name__}: {error}{_line_of(error)}",
             path=f"extensions.{table.group}.{name}",
             remedy="correct its class: agentrunner explain how-to/extend.md",
         ) from error
@@ -222,6 +222,13 @@ def extension_of(error: BaseException) -> str:
             if getattr(module, "__file__", None) in files:
                 return place
     return ""
+
+
+def _line_of(error: BaseException) -> str:
+    """Return ` (FILE:LINE)` of the code of others that raised the error; "" where it was ours."""
+    frames = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    others = [(file, line) for file, line in frames if file[:1] == "/" and file != __file__]
+    return " ({}:{})".format(*others[-1]) if others else ""
 
 
 def _module_name(module: str) -> str:

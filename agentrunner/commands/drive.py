@@ -183,7 +183,7 @@ def _kept(console: Console) -> str:
     """Return what is kept of a run that was interrupted, and the command for it."""
     if console.run_id:
         return f"The run is kept:  agentrunner resume {console.run_id}"
-    return "It was only starting; what is kept is in:  agentrunner list"
+    return "It was only starting, and nothing was spent; if it is kept:  agentrunner list"
 
 
 def show_end(result: Result, console: Console) -> None:
