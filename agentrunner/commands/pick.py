@@ -27,6 +27,7 @@ from agentrunner.text.terminal import cell_width, shorten
 
 if TYPE_CHECKING:
     from agentrunner.api import ListedRun
+    from agentrunner.storage.index import RunIndex
 
 SHOWN = 9
 """Most candidates that are shown."""
@@ -138,7 +139,7 @@ def run_for(
         if found:
             break
     else:
-        raise _none(verb, rows, words)
+        raise _none(verb, rows, words, RunIndex(output.state))
     if interactive(output):
         return _ask(verb, found, about, confirms=verb in _CONFIRMED and not asks_more)
     if len(found) > 1:
@@ -148,9 +149,9 @@ def run_for(
     return found[0].run_id
 
 
-def _none(verb: str, rows: list[ListedRun], words: str) -> UsageError:
+def _none(verb: str, rows: list[ListedRun], words: str, index: RunIndex) -> UsageError:
     if not rows:
-        return UnknownRun(f"there is no run of {here()}", remedy="agentrunner list --all")
+        return index.unknown(f"there is no run of {here()}")
     ended = [row for row in rows if _cancelled(row)] if verb in _CONTINUING else []
     if not ended:
         return UnknownRun(f"no run of {here()} {words}", remedy="agentrunner list")

@@ -103,7 +103,7 @@ def test_validate_needs_no_engine(shell: Shell) -> None:
         (["resume", "--max-loops", "-1"], "--max-loops must be greater than or equal to 0.\n"),
         (["resume", "--on-change", "go"], "'go' is not one of 'replan', 'continue'.\n"),
         (["logs", "--round", "x"], "try: write a number such as 3"),
-        (["answer"], "try: agentrunner list --all"),
+        (["answer"], "try: agentrunner run FILE.md, or"),
         (["approve", "x-0000"], "error[unknown-run]"),
         (["reject", "x-0000"], "error[unknown-run]"),
         (["run", "t.yaml", "--goal", "x"], "one of FILE, --goal and --prd"),
