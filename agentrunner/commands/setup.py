@@ -267,12 +267,15 @@ _MARKS: Mapping[str, Mark] = {"passes": "ok", "red": "ok", "fails": "FAIL", "no_
 
 def _tests(repo: Path, part: str, trial: SandboxTrial) -> list[DoctorItem]:
     """Report the trial of the best test command; only one that ran tests is good."""
+    from agentrunner.discovery.part import first_part
     from agentrunner.discovery.services import likely_lacking
     from agentrunner.discovery.set_up import set_up_line
 
     best = trial.best
     if best is None:
-        return [DoctorItem("WARN", "tests", "no test command found; give one with --test")]
+        text, below = "no test command found; give one with --test", first_part(repo)
+        text += f"; {below} has tests of its own, and there it is found" if below else ""
+        return [DoctorItem("WARN", "tests", text)]
     command = best.found.command
     if is_own_clone(repo):
         text = f"{command}: not tried, this is AgentRunner's own clone"
