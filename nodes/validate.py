@@ -41,15 +41,15 @@ from agentrunner.storage.failpoints import reach
 from agentrunner.storage.run_log import RunLog
 from agentrunner.text.sentences import in_a_row
 from agentrunner.verification.criterion_status import settle
-from agentrunner.verification.findings import (
+from agentrunner.verification.evidence.findings import (
     EXAMINED,
     allowed_paths,
     approval_of,
     fingerprint,
     question_about,
 )
+from agentrunner.verification.evidence.outside_work import with_outside_work, without_credit
 from agentrunner.verification.inputs.steering_files import matches
-from agentrunner.verification.outside_work import with_outside_work, without_credit
 from agentrunner.verification.trees import WorkerChange
 from agentrunner.verification.verdict import Judgement, complete, end_at_limit, judge, not_accepted
 

@@ -423,7 +423,7 @@ def criteria_of(name: str, spec: TaskSpec, width: int) -> str:
 def _criteria_rows(spec: TaskSpec) -> list[dict[str, object]]:
     from agentrunner.config.prd import describe_check
     from agentrunner.discovery.files import reader_of
-    from agentrunner.verification.checks import is_executable
+    from agentrunner.verification.evidence.checks import is_executable
 
     test, read = spec.task.test, reader_of(Path(spec.repo))
 

@@ -30,7 +30,7 @@ from agentrunner.policy.permitted_agents import barred, login_barred
 from agentrunner.policy.policy_file import Policy
 from agentrunner.storage.index import RunIndex
 from agentrunner.storage.run_folder import RunFolder, load_spec
-from agentrunner.verification.checks import is_executable
+from agentrunner.verification.evidence.checks import is_executable
 from agentrunner.workers.base import Worker
 from agentrunner.workers.login import login_for
 

@@ -38,7 +38,7 @@ from agentrunner.protocol.message import MessageType
 from agentrunner.protocol.schema import KINDS
 from agentrunner.state.run_state import Counters, TaskContext
 from agentrunner.state.summary import summarize
-from agentrunner.verification.baseline_checks import proposed
+from agentrunner.verification.evidence.baseline_checks import proposed
 
 WRITTEN_SEC = 2.0
 """Seconds between two events about an answer that is being written."""

@@ -15,7 +15,7 @@ from agentrunner.protocol import NextAction
 from agentrunner.protocol.known_ids import known_id
 from agentrunner.state.run_state import Baseline, Counters, Criterion, TaskContext
 from agentrunner.state.summary import NOTICED
-from agentrunner.verification.baseline_checks import BaselineCheck, proposed, try_checks
+from agentrunner.verification.evidence.baseline_checks import BaselineCheck, proposed, try_checks
 
 
 def refuse_foreign_checks(chosen: NextAction, criteria: Sequence[Criterion]) -> None:

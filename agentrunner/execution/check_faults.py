@@ -27,7 +27,11 @@ from agentrunner.state.run_state import (
     TaskContext,
 )
 from agentrunner.text.terminal import sanitize
-from agentrunner.verification.baseline_checks import BaselineCheck, has_own_check, try_checks
+from agentrunner.verification.evidence.baseline_checks import (
+    BaselineCheck,
+    has_own_check,
+    try_checks,
+)
 
 MOST_FORMER = 5
 """Former checks of a criterion that the state keeps."""

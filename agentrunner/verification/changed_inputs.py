@@ -12,8 +12,9 @@ from msgspec import Struct, field
 
 from agentrunner.config.spec import TaskSpec, TestSpec
 from agentrunner.git.snapshots import Snapshots, folders_of
+from agentrunner.verification.evidence.linked_inputs import with_links
+from agentrunner.verification.evidence.target import Target, in_repo
 from agentrunner.verification.file_names import has_word
-from agentrunner.verification.follow_ups import FollowUps
 from agentrunner.verification.inputs.changes import LOCK_OF_VENDOR, ProofChanges, judge_changes
 from agentrunner.verification.inputs.executed_files import asks_for_paths, only_reads
 from agentrunner.verification.inputs.finder import find_inputs
@@ -31,14 +32,6 @@ from agentrunner.verification.inputs.wanted_changes import (
 )
 from agentrunner.verification.inputs.wanted_moves import moved_in
 from agentrunner.verification.inputs.wanted_tests import asks_to_add
-from agentrunner.verification.linked_inputs import with_links
-from agentrunner.verification.moves import renamed_modules, says_the_same
-from agentrunner.verification.removed_tests import (
-    asks_to_remove,
-    lost_as_asked,
-    removed_code,
-    tests_gone_with,
-)
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import PARAMETERS, own_name, parts_of
 from agentrunner.verification.rewritten_data import has_all_of
@@ -47,7 +40,14 @@ from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import regions_of_tests
 from agentrunner.verification.syntax.substance import is_empty_test
 from agentrunner.verification.syntax.test_finder import find_test
-from agentrunner.verification.target import Target, in_repo
+from agentrunner.verification.test_changes.follow_ups import FollowUps
+from agentrunner.verification.test_changes.moves import renamed_modules, says_the_same
+from agentrunner.verification.test_changes.removed_tests import (
+    asks_to_remove,
+    lost_as_asked,
+    removed_code,
+    tests_gone_with,
+)
 from agentrunner.verification.trees import Changes, changes_between
 from agentrunner.verification.world import InputChange, SnapshotTrees
 

@@ -27,7 +27,7 @@ from agentrunner.state.worker_runs import WorkerRun
 from agentrunner.text.sentences import ended
 from agentrunner.text.terminal import sanitize, shorten
 from agentrunner.verification.criterion_status import is_mapped_by_planner
-from agentrunner.verification.findings import approval_of, first_few
+from agentrunner.verification.evidence.findings import approval_of, first_few
 from agentrunner.verification.grades import headline
 
 Mode = Literal["evidence", "strict", "judged"]

@@ -13,7 +13,7 @@ from agentrunner.plans.execution.branch import BRANCH
 from agentrunner.plans.execution.task_spec import criteria_of
 from agentrunner.plans.plan import Plan
 from agentrunner.text.unicode import to_text
-from agentrunner.verification.checks import is_executable
+from agentrunner.verification.evidence.checks import is_executable
 
 UNPROVEN = "No test command and no check of a criterion: nothing of the plan proves its merges."
 

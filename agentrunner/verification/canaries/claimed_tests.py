@@ -28,12 +28,12 @@ from agentrunner.verification.canaries.table_rows import (
     row_of_test_not_asked,
 )
 from agentrunner.verification.canaries.word_canaries import NOT_ITSELF, WordCanaries
-from agentrunner.verification.findings import tool_changed
+from agentrunner.verification.evidence.findings import tool_changed
+from agentrunner.verification.evidence.target import Measured, in_repo
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.results.names import all_pass, test_of_case
 from agentrunner.verification.syntax.canary import changed_where_red
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import Measured, in_repo
 from agentrunner.verification.unknown_names import UnknownNames
 
 MOST_TESTS = 200

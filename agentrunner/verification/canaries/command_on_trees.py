@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from agentrunner.verification.evidence.target import Measured, Run, Target
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.edits import Edit
-from agentrunner.verification.target import Measured, Run, Target
 from agentrunner.verification.trees import with_edits
 from agentrunner.verification.world import SnapshotTrees
 

@@ -249,8 +249,9 @@ def _compared(context: Context, step: Step, words: list[str], by: str) -> None:
     """
     compared = [context.copies.get(word, word) for word in words]
     for word in compared:
-        if not word.startswith(("-", "/")) and is_glob(word):  # a folder that a loop chose
-            context.collect(join(step.folder, word), f"{by} compares with it", "fixture")
+        place = join(step.folder, word)
+        if not word.startswith(("-", "/")) and is_glob(word) and place not in context.tree.paths:
+            context.collect(place, f"{by} compares with it", "fixture")  # a folder of a loop
             continue
         path = None if word.startswith("-") else context.existing(step.folder, word)
         if not path or path in context.written:

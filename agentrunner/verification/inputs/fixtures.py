@@ -85,7 +85,10 @@ class Fixtures:
     def __post_init__(self) -> None:
         runners = [path for path, one in self.context.inputs.items() if one.kind == "runner"]
         self._by_pattern = frozenset(
-            path for one in runners if is_glob(one) for path in self.context.tree.matching(one)
+            path
+            for one in runners
+            if is_glob(one, self.context.tree.paths)
+            for path in self.context.tree.matching(one)
         )
         """What a tool loads beside tests, by a pattern: `**/conftest.py`."""
         self.product = Product(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from functools import lru_cache
 
 from agentrunner.text.lazy_regex import lazy_regex
@@ -12,9 +13,9 @@ MOST = 500
 """The most characters of a glob that is understood."""
 
 
-def is_glob(path: str) -> bool:
-    """Whether a path has wildcards."""
-    return bool(WILD.search(path))
+def is_glob(path: str, files: Container[str] = ()) -> bool:
+    """Whether a path has wildcards, and is none of these files: `app/[id]/page.tsx`."""
+    return bool(WILD.search(path)) and path not in files
 
 
 def fixed_folder(glob: str) -> str:

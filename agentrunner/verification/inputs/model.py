@@ -84,12 +84,12 @@ class Inputs:
         self._exact: Mapping[str, Input] = {
             one.path: one
             for one in reversed([*self.deciding, *self.possible])
-            if not is_glob(one.path)
+            if not is_glob(one.path, self.before)
         }
         self._globs: list[tuple[re.Pattern[str], Input]] = [
             (glob_regex(one.path), one)
             for one in [*self.deciding, *self.possible]
-            if is_glob(one.path)
+            if is_glob(one.path, self.before)
         ]
         self._product = {one.path for one in [*self.product, *self.unsure]}
 

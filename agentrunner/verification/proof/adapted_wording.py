@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from agentrunner.verification.adapted_tests import with_guarded_imports
-from agentrunner.verification.findings import tests_changed
+from agentrunner.verification.evidence.findings import tests_changed
+from agentrunner.verification.evidence.target import in_repo
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import Results
@@ -19,7 +19,7 @@ from agentrunner.verification.syntax.definitions import definition
 from agentrunner.verification.syntax.imports import carried
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.test_finder import find_test
-from agentrunner.verification.target import in_repo
+from agentrunner.verification.test_changes.adapted_tests import with_guarded_imports
 from agentrunner.verification.world import InputChange
 
 NEEDLESS = "{} passes on the new code as it was worded before, too"

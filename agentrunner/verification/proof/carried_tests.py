@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from pathlib import PurePosixPath
 
 from agentrunner.text.terminal import sanitize
-from agentrunner.verification.findings import tests_reworded
+from agentrunner.verification.evidence.findings import tests_reworded
 from agentrunner.verification.inputs.steering_files import matches
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination

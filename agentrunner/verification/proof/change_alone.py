@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agentrunner.state.run_state import Finding
-from agentrunner.verification.findings import about_work
+from agentrunner.verification.evidence.findings import about_work
 from agentrunner.verification.inputs.executed_files import only_reads
 from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.inspection.collateral import collateral

@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec import Struct, field
 
 from agentrunner.text.unicode import to_bytes
+from agentrunner.verification.evidence.target import Measured, Target, in_repo, test_target
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.inputs.wanted_tests import asks_for_tests_alone
 from agentrunner.verification.proof.case import Case
@@ -35,7 +36,6 @@ from agentrunner.verification.syntax.calls import names_called
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.substance import asks_of, is_empty_test
 from agentrunner.verification.syntax.test_finder import find_test
-from agentrunner.verification.target import Measured, Target, in_repo, test_target
 from agentrunner.verification.world import SnapshotTrees
 
 NOT_TRIED = "not tried without the work: no function was changed in a language that is known"

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agentrunner.config.spec import EarlierWork
+from agentrunner.verification.evidence.target import Target
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.test_finder import find_test
-from agentrunner.verification.target import Target
 
 NOTE = "the worker of an earlier task of the plan wrote it"
 DECIDES = ("test", "runner", "fixture")

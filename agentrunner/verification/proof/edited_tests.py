@@ -9,13 +9,13 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from agentrunner.text.unicode import to_bytes
+from agentrunner.verification.evidence.target import Measured, Target
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax.definitions import definition
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.test_finder import find_test
 from agentrunner.verification.syntax.test_spans import Found
-from agentrunner.verification.target import Measured, Target
 from agentrunner.verification.world import SnapshotTrees
 
 MOST = 50

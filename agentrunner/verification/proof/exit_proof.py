@@ -15,7 +15,7 @@ from agentrunner.state.run_state import Proof
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.canaries.claimed_tests import NO_CANARY
 from agentrunner.verification.canaries.fixture_canary import green_by_data
-from agentrunner.verification.findings import (
+from agentrunner.verification.evidence.findings import (
     about_work,
     first_few,
     flaky,
@@ -23,6 +23,7 @@ from agentrunner.verification.findings import (
     looks_at_nothing,
     tool_changed,
 )
+from agentrunner.verification.evidence.target import TEST, Target
 from agentrunner.verification.inputs.executed_files import only_reads
 from agentrunner.verification.inputs.piped_commands import piped_commands
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
@@ -47,7 +48,6 @@ from agentrunner.verification.proof.silent_programs import find_silent_program
 from agentrunner.verification.proof.unasked_settings import find_unasked_settings
 from agentrunner.verification.proof.work_for_tests import right_only_in_tests
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import TEST, Target
 
 GREEN_BEFORE = "it is green on the code before the run as well"
 GREEN_AND_NAMELESS = (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.evidence.target import in_repo
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import own_name
-from agentrunner.verification.target import in_repo
 
 LEFT_OUT = "{}, a test of the work itself, is left out: it says what is not done"
 CONDITION = lazy_regex(

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.findings import tests_reworded
+from agentrunner.verification.evidence.findings import tests_reworded
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax.comparisons import literals

@@ -9,10 +9,12 @@ from typing import Any
 from agentrunner.state.run_state import Proof
 from agentrunner.verification.canaries.claimed_tests import NO_CANARY, Canaries, CanaryReport
 from agentrunner.verification.canaries.fixture_canary import answered_from_data
-from agentrunner.verification.findings import (
+from agentrunner.verification.evidence.findings import (
     about_work,
     tool_changed,
 )
+from agentrunner.verification.evidence.target import in_repo
+from agentrunner.verification.evidence.wanted import wanted_by
 from agentrunner.verification.grades import IN_WORDING, TURNED
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.proof.ambient_conditions import stopped_for_ambient_conditions
@@ -38,9 +40,7 @@ from agentrunner.verification.results.names import (
     settled,
 )
 from agentrunner.verification.subject_words import about, is_about_something, shares_a_word
-from agentrunner.verification.target import in_repo
 from agentrunner.verification.verdict import BY_NAMES, ONCE
-from agentrunner.verification.wanted import wanted_by
 
 MOST_NAMES = 50
 UNASKED = "{} failed before and passes now, and shares no word with what was asked for"

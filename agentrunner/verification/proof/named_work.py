@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from msgspec import Struct, field
 
 from agentrunner.text.unicode import to_bytes
+from agentrunner.verification.evidence.target import Target
 from agentrunner.verification.file_names import has_word
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.trees_without_work import turns_red
@@ -31,7 +32,6 @@ from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins
 from agentrunner.verification.syntax.tokens import lexical_family, number
 from agentrunner.verification.syntax.unread_parameters import unread_parameters
 from agentrunner.verification.syntax.words import examples, identifiers, signatures
-from agentrunner.verification.target import Target
 from agentrunner.verification.world import SnapshotTrees
 
 NOT_ASKED = "no test asks `{}`, which the requirements name: with an empty body all stay green"

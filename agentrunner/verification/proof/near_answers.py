@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.findings import knows_just
+from agentrunner.verification.evidence.findings import knows_just
 from agentrunner.verification.proof.pinned_answers import KnownTexts, PinnedLiteral, red_without
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import CHANGING_PART

@@ -11,14 +11,14 @@ from msgspec import Struct
 
 from agentrunner.state.run_state import Finding
 from agentrunner.text.terminal import sanitize
-from agentrunner.verification.findings import TIMED_OUT, tests_changed
+from agentrunner.verification.evidence.findings import TIMED_OUT, tests_changed
+from agentrunner.verification.evidence.target import Measured, in_repo
 from agentrunner.verification.inputs.minimal_set import smallest
 from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import Measured, in_repo
 from agentrunner.verification.world import InputChange
 
 SEARCH_SEC = 120

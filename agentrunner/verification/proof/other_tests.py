@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
+from agentrunner.verification.evidence.target import Target
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax.alternatives import narrowed
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import Target
 
 ACCEPTS_MORE = "it passes by a value that it accepts beside the one that the task names"
 

@@ -18,7 +18,9 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.findings import pinned_to
+from agentrunner.verification.evidence.findings import pinned_to
+from agentrunner.verification.evidence.target import Target
+from agentrunner.verification.evidence.wanted import wants_one_answer
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax.edits import Edit
@@ -35,9 +37,7 @@ from agentrunner.verification.syntax.pinned import (
 from agentrunner.verification.syntax.regions import regions_of_tests, without_regions
 from agentrunner.verification.syntax.tokens import LARGEST, Value, lexical_family
 from agentrunner.verification.syntax.words import identifiers
-from agentrunner.verification.target import Target
 from agentrunner.verification.trees import with_edits
-from agentrunner.verification.wanted import wants_one_answer
 
 MOST_TRIED = 6
 """So many literals are changed one by one; with more, only the first ones are named."""

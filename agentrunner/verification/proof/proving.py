@@ -22,7 +22,9 @@ from msgspec import Struct, field
 
 from agentrunner.state.run_state import Baseline, Criterion, Evidence, Finding, Proof
 from agentrunner.verification.differential import Differential
-from agentrunner.verification.findings import EXAMINED, about_work, leads_out
+from agentrunner.verification.evidence.findings import EXAMINED, about_work, leads_out
+from agentrunner.verification.evidence.target import TEST, files_of, target_of, test_target
+from agentrunner.verification.evidence.verifier import Verifier
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.inspection.missing_names import missing_names
 from agentrunner.verification.proof.adapted_wording import hold_adapted
@@ -43,10 +45,8 @@ from agentrunner.verification.proof.unexplained_files import (
     hold_without,
 )
 from agentrunner.verification.results.names import settled
-from agentrunner.verification.target import TEST, files_of, target_of, test_target
 from agentrunner.verification.unknown_names import UnknownNames
 from agentrunner.verification.verdict import NO_CHANGE, texts_of
-from agentrunner.verification.verifier import Verifier
 from agentrunner.verification.world import SnapshotTrees
 
 

@@ -12,8 +12,8 @@ from difflib import SequenceMatcher
 
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import LINK
+from agentrunner.verification.evidence.target import Target
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.target import Target
 
 LEAST_LIKENESS = 0.6
 """The least likeness of two texts that are one file before and after."""

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from agentrunner.verification.findings import packages_changed
+from agentrunner.verification.evidence.findings import packages_changed
+from agentrunner.verification.evidence.target import Target
 from agentrunner.verification.inputs.shadows import KITS
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.packages import SOURCES, names_imported, put_back_packages
 from agentrunner.verification.rooms.room import Room
-from agentrunner.verification.target import Target
 
 MOST_READ = 2_000
 """Product files that are searched for imports."""

@@ -17,13 +17,13 @@ from itertools import pairwise
 from msgspec import Struct
 
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.evidence.target import Measured, Target
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.lost_types import lost_types
 from agentrunner.verification.syntax.silenced_warnings import WANTS_SILENCE, added_silenced_warnings
 from agentrunner.verification.syntax.tokens import added_comments, lexical_family
-from agentrunner.verification.target import Measured, Target
 from agentrunner.verification.trees import with_edits
 
 MOST_FILES = 200

@@ -15,9 +15,9 @@ from dataclasses import replace
 from msgspec import Struct
 
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.evidence.target import Measured, Target
 from agentrunner.verification.inputs.piped_commands import Span, piped_commands
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.target import Measured, Target
 
 MARK = "agentrunner-spoke"
 RECORDED = (

@@ -12,10 +12,10 @@ import re
 from collections.abc import Sequence
 
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.evidence.target import TEST
 from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.target import TEST
 
 SHELL = lazy_regex(rb"#!.*\b(?:ba|da|z|k|a)?sh\b")
 NOTHING = b"exit 0\n"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
+from agentrunner.verification.evidence.target import Target
 from agentrunner.verification.proof.edited_tests import EditedTests, unchanged_tests
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.names import all_pass
@@ -21,7 +22,6 @@ from agentrunner.verification.syntax.replayed_assertions import (
     telling_sides,
     with_sides,
 )
-from agentrunner.verification.target import Target
 
 
 async def swallowed(exam: Examination, target: Target, places: Mapping[str, Sequence[str]]) -> str:

@@ -10,6 +10,7 @@ from functools import partial
 
 from msgspec import Struct
 
+from agentrunner.verification.evidence.target import Measured
 from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, emptied_in_c
 from agentrunner.verification.syntax.emptied_functions import (
@@ -22,7 +23,6 @@ from agentrunner.verification.syntax.former_functions import with_former_functio
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.raising_functions import only_raising
 from agentrunner.verification.syntax.tokens import lexical_family
-from agentrunner.verification.target import Measured
 from agentrunner.verification.world import SnapshotTrees
 
 Change = Callable[[str, bytes | None, bytes], bytes | None]

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from agentrunner.verification.claims import fresh, turned
-from agentrunner.verification.findings import (
+from agentrunner.verification.evidence.claims import fresh, turned
+from agentrunner.verification.evidence.findings import (
     NOT_LOADED_BEFORE,
     RAN_BEFORE,
     about_work,
     tests_gone,
 )
-from agentrunner.verification.moves import moved_to, not_moved
+from agentrunner.verification.evidence.target import Target, in_tree
 from agentrunner.verification.proof.carried_tests import hold_as_worded
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.code_removal import ShownTests, find_shown_tests
@@ -32,7 +32,6 @@ from agentrunner.verification.proof.unloaded_tests import (
     had_no_name,
     without_listed,
 )
-from agentrunner.verification.removed_tests import VALUE
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import (
     changing,
@@ -46,7 +45,8 @@ from agentrunner.verification.results.names import (
 )
 from agentrunner.verification.syntax.definitions import definition
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import Target, in_tree
+from agentrunner.verification.test_changes.moves import moved_to, not_moved
+from agentrunner.verification.test_changes.removed_tests import VALUE
 from agentrunner.verification.verdict import NOTHING_TURNED
 
 MOST_REWORDED = 50

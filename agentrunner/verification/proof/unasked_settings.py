@@ -15,7 +15,7 @@ from difflib import SequenceMatcher
 from agentrunner.state.run_state import Finding
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.findings import tests_changed
+from agentrunner.verification.evidence.findings import tests_changed
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.silenced_tools import reports

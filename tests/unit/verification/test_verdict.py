@@ -19,11 +19,11 @@ from agentrunner.state.run_state import (
     TestOutcome,
 )
 from agentrunner.state.worker_runs import WorkerRun
-from agentrunner.verification import findings
 from agentrunner.verification.criterion_status import settle
-from agentrunner.verification.findings import allowed_paths, approval_of
+from agentrunner.verification.evidence import findings
+from agentrunner.verification.evidence.findings import allowed_paths, approval_of
+from agentrunner.verification.evidence.target import Target
 from agentrunner.verification.grades import weakest
-from agentrunner.verification.target import Target
 from agentrunner.verification.verdict import (
     NO_CHANGE,
     NO_PROOF,

@@ -26,9 +26,9 @@ from agentrunner.plans.execution.merging.old_tests import with_old_tests
 from agentrunner.plans.execution.merging.outcomes import OutcomeBook
 from agentrunner.plans.execution.merging.proofs import ProofBook, ProvenCriterion
 from agentrunner.storage.run_folder import RunFolder, keep_sandbox, kept_sandbox
-from agentrunner.verification.claims import red_names
+from agentrunner.verification.evidence.claims import red_names
+from agentrunner.verification.evidence.target import Target, target_of, test_target
 from agentrunner.verification.results.names import settled
-from agentrunner.verification.target import Target, target_of, test_target
 
 LONG_SEC = 60
 """A suite that takes longer is not run a second time on a merge."""

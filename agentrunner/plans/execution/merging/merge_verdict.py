@@ -18,8 +18,8 @@ from agentrunner.plans.execution.merging.merged_names import NamedTests, lost_si
 from agentrunner.plans.execution.merging.proofs import ProvenCriterion, RunFindings
 from agentrunner.state.run_state import TestOutcome
 from agentrunner.text.cut import some_of
-from agentrunner.verification.claims import red_names
-from agentrunner.verification.outcomes import counts_of
+from agentrunner.verification.evidence.claims import red_names
+from agentrunner.verification.evidence.outcomes import counts_of
 from agentrunner.verification.results.counts import disbelief
 from agentrunner.verification.results.model import ReadFile, Results
 

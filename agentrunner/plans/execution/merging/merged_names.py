@@ -7,11 +7,11 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
-from agentrunner.verification.claims import red_names
-from agentrunner.verification.moves import not_moved
+from agentrunner.verification.evidence.claims import red_names
 from agentrunner.verification.results.model import ReadFile, Results
 from agentrunner.verification.results.names import changing, gone, settled
 from agentrunner.verification.syntax.word_tests import number_of_definitions
+from agentrunner.verification.test_changes.moves import not_moved
 
 
 class NamedTests(Struct, frozen=True):

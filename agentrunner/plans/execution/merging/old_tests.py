@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from agentrunner.git.private_clone import CloneStore, Identity
+from agentrunner.verification.evidence.target import Target
 from agentrunner.verification.inputs.changes import judge_changes, put_back
 from agentrunner.verification.inputs.finder import find_inputs
 from agentrunner.verification.results.model import ReadFile
-from agentrunner.verification.target import Target
 
 _NOBODY = Identity("AgentRunner", "agentrunner@localhost")
 _WHENEVER = "2000-01-01T00:00:00Z"

@@ -13,7 +13,7 @@ from agentrunner.plans.execution.merging.merge_verdict import CheckOutput, Commi
 from agentrunner.state.run_state import TestOutcome
 from agentrunner.storage.run_folder import make_private, write_private
 from agentrunner.text.unicode import clean
-from agentrunner.verification.measure import results_as_lines, results_of_lines
+from agentrunner.verification.evidence.measure import results_as_lines, results_of_lines
 
 
 class OutcomeBook:

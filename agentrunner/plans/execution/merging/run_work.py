@@ -17,7 +17,7 @@ from agentrunner.plans.execution.merging.proofs import RunFindings, proofs_of
 from agentrunner.state.run_state import TestOutcome
 from agentrunner.storage.run_folder import RunFolder, kept_sandbox, load_spec
 from agentrunner.storage.run_log import RunLog
-from agentrunner.verification.measure import kept_results
+from agentrunner.verification.evidence.measure import kept_results
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import changing, gone
 from agentrunner.verification.trees import Trees

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import pytest
 
+from agentrunner.verification.evidence.target import Measured, Target
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.old_inputs import OTHERWISE, seen_twice
 from agentrunner.verification.proof.unexplained_files import Unexplained, hold_without
 from agentrunner.verification.results.model import Results, TestResult
-from agentrunner.verification.target import Measured, Target
 from tests.kit.examinations import Scripted
 
 TARGET = Target("test", "pytest", timeout_sec=60)
