@@ -11,6 +11,7 @@ import pytest
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.attempts import first_state
 from agentrunner.engine.header import header_of, left_by_others, news_of_sight, reach_of_all
+from agentrunner.engine.queries import ChangedFile
 from agentrunner.engine.resolve import resolve
 from agentrunner.engine.resources import with_image
 from agentrunner.errors.sandboxes import SandboxUnavailable
@@ -170,9 +171,11 @@ def test_an_unfinished_run_whose_work_is_in_the_tree_is_told(
         RunFolder.create(state, run_id)
         row = RunRow(run_id, "t", "T", spec.shown_repo, **{"rounds": 1, **values})
         RunIndex(state).record(row)
-    notices = left_by_others(spec, "own-1a2b", state)
+    work: list[ChangedFile] = [{"path": "calc.py", "kind": "modified", "added": 1, "removed": 1}]
+    notices = left_by_others(spec, "own-1a2b", state, lambda _, run_id: work)
     assert len(notices) == told
-    assert all("agentrunner resume old-1a2b" in one for one in notices)
+    assert all("it changed calc.py" in one and "resume old-1a2b" in one for one in notices)
+    assert left_by_others(spec, "own-1a2b", state, lambda _, run_id: []) == []
 
 
 @pytest.mark.parametrize(
