@@ -177,8 +177,8 @@ def left_by_others(
         return []
     name, files = last.run_id, some_of([one["path"] for one in changed], MOST_NAMED)
     text = f"{name} is unfinished here ({last.stands}), and it changed {files}: this run begins "
-    text += f"with that. Ctrl-C, then agentrunner resume {name}, continues it; agentrunner undo "
-    return [f"{text}{name} takes its work back"]
+    text += f"with what still stands of that. Ctrl-C, then agentrunner resume {name}, continues it;"
+    return [f"{text} agentrunner undo {name} takes its work back"]
 
 
 def news_of_sight(spec: TaskSpec, folder: RunFolder) -> list[str]:
