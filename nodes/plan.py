@@ -9,7 +9,7 @@ from typing import Any
 
 from langgraph.types import Command
 
-from agentrunner.discovery.files import reader_of
+from agentrunner.discovery.git import reader_of
 from agentrunner.discovery.services import lacking, likely_lacking
 from agentrunner.discovery.set_up import set_up_line
 from agentrunner.errors import EnvironmentNotReady

@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.discovery.files import MOST_FILES, files_of, reader_of
+from agentrunner.discovery.git import MOST_FILES, files_of, reader_of
 from agentrunner.verification.evidence.checks import commands_of
 
 MOST_FILES_AT_START = 20_000

@@ -23,7 +23,7 @@ from agentrunner.errors.sandboxes import BadImageName, SandboxUnavailable
 from agentrunner.execution.deps import Clock, Deps
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.git.snapshots import Snapshots, worked_mark
-from agentrunner.launching.permissions import read_paths, resource_limits
+from agentrunner.launching.launch import read_paths, resource_limits
 from agentrunner.launching.route import Cassette
 from agentrunner.planners.workplace import Workplace
 from agentrunner.prompts import load_patterns

@@ -14,10 +14,10 @@ results      what test tools report, by test name; `counts` reads totals where t
 
 The files beside them:
 
-trees, changed_inputs     what changed, by whom, and which changes decide and may be
+trees, changed_inputs     what is handed over, what changed, by whom, and which changes decide
 differential, world       trees that mix old inputs and the new product; `unknown_names` for them
 rewritten_data            expected data with a part of the changes that the PRD permits
 file_names, subject_words how a text names a file; what tests are about
 grades, criterion_status  what a proof is worth; a status for each criterion
-votes, verdict            judgements become one; what is missing for COMPLETE, and an end of the run
+verdict                   what is missing for COMPLETE, and an end of the run
 """

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from agentrunner.engine.listing import listed_runs
+from agentrunner.engine.queries import listed_runs
 from agentrunner.engine.runs import accept
 from agentrunner.errors import LockHeld, UsageError
 from agentrunner.execution.deps import Clock

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
+from agentrunner.verification.canaries.canary_trees import CommandOnTrees
 from agentrunner.verification.evidence.target import in_repo
 from agentrunner.verification.file_names import best, complaints, naming
 from agentrunner.verification.inputs.references import family_of

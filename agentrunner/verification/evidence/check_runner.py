@@ -16,13 +16,17 @@ from agentrunner.state.run_state import CheckOutcome, Criterion
 from agentrunner.verification.evidence.checks import read_check
 from agentrunner.verification.evidence.measure import Measurer
 from agentrunner.verification.evidence.outcomes import Colour, check_outcome, stands_for_others
-from agentrunner.verification.evidence.stages import is_one_stage
 from agentrunner.verification.evidence.target import TEST, Measured, Target, target_of
+from agentrunner.verification.results.commands import runs_of
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.registry import readers_of
+from agentrunner.verification.results.shell import simple_commands
 from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox, not_ready
 from agentrunner.verification.rooms.room import Room
 from agentrunner.verification.rooms.start_up import tool_lacking, why_not_started
+
+SILENT = frozenset({"set", "true", ":", "echo", "printf", "unset", "umask", "mkdir"})
+"""Shell words that decide nothing."""
 
 Emit = Callable[..., Any]
 MOST_PATHS = 500
@@ -165,3 +169,25 @@ class CheckRunner(Struct, frozen=True):
 def with_writes(outcome: CheckOutcome, measured: Measured) -> CheckOutcome:
     """The outcome of a check before the run, with the paths that it wrote there by itself."""
     return outcome.model_copy(update={"writes": sorted(measured.written)[:MOST_PATHS]})
+
+
+def is_one_stage(shell: str, cwd: str, read: ReadFile) -> bool:
+    """Whether only tests can have caused a red exit of a command that reported tests.
+
+    That is so where everything that runs is one command, recipes of make, just and npm followed. It
+    is so for `lint && pytest` as well: where lint fails, no test is reported. A red exit of `pytest
+    && lint` hides what lint would say, and one of `lint; pytest` what lint said; then no known red
+    excuses it.
+    """
+    runs = [run for run in runs_of(shell, cwd, read) if run.program not in SILENT]
+    if len(runs) == 1:
+        return True
+    commands = simple_commands(shell)
+    if len(commands) < 2 or {command.after for command in commands[:-1]} != {"&&"}:
+        return False
+    last = commands[-1]
+    start = min(word.start for word in (*last.assignments, *last.words))
+    earlier = shell[:start].rstrip().removesuffix("&&")
+    if readers_of(earlier, cwd, read):
+        return False
+    return last.after == "" and sum(run.outer == last for run in runs) == 1

@@ -6,6 +6,8 @@ import json
 import posixpath
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,12 +15,29 @@ from msgspec import Struct
 
 from agentrunner.config.spec import Check, TaskSpec, TestSpec
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.evidence.regex import PatternError, search
-from agentrunner.verification.inputs.steering_files import matches
+from agentrunner.verification.inputs.globs import matches
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import OF_CRATE, TITLES, function_of, parts_of
 from agentrunner.verification.results.registry import readers_of
 from agentrunner.verification.results.tools.go import package_and_test
+
+MOST_CHARS = 1_000_000
+LIMIT_SEC = 5.0
+SEARCH = """\
+import json, re, sys
+pattern, text = json.load(sys.stdin)
+hit = re.search(pattern, text, re.MULTILINE)
+print(hit.start() if hit else -1)
+"""
+
+
+class PatternError(ValueError):
+    """The pattern cannot be read, or takes too long on this text.
+
+    A pattern such as `(a+)+$` runs practically for ever on the wrong text, and Python cannot
+    interrupt it. So another process does the search, and is killed when it takes too long.
+    """
+
 
 TITLE_OPTIONS = {"mocha": "-g", "ava": "-m"}
 """How tools take a test's title that differ from most: `-t` is Mocha's time-out."""
@@ -241,3 +260,28 @@ def _parts_for_pytest(name: str) -> list[str]:
 def _verbatim(name: str) -> str:
     """A pattern for just this text, as JavaScript and Go read it."""
     return re.sub(r"[\\^$.*+?()[\]{}|]", r"\\\g<0>", name)
+
+
+def search(pattern: str, text: str) -> int:
+    """The position of the first match in the first million characters of `text`, else -1.
+
+    Raises PatternError after 5 s, or where the pattern is invalid. Blocks.
+    """
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise PatternError(f"the pattern cannot be read: {error}") from error
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", SEARCH],
+            input=json.dumps([pattern, text[:MOST_CHARS]]).encode(),
+            capture_output=True,
+            timeout=LIMIT_SEC,
+            check=False,
+            env={},
+        )
+    except subprocess.TimeoutExpired as error:
+        raise PatternError(f"the pattern takes longer than {LIMIT_SEC:g} s") from error
+    if done.returncode != 0:
+        raise PatternError("the search failed")
+    return int(done.stdout)

@@ -13,9 +13,8 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
-from agentrunner.text.content_words import content_words
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.text.mentions import speaks_of
+from agentrunner.text.mentions import content_words, speaks_of
 from agentrunner.text.sentences import sentences
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.results.names import belongs_to, own_name

@@ -12,12 +12,12 @@ from pathlib import Path, PurePosixPath
 from agentrunner.folders import walk
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.evidence.delivered_tree import NATIVE
 from agentrunner.verification.rooms.room import Rooms
 from agentrunner.verification.rooms.sealed import Sealed
 from agentrunner.verification.syntax.code_equality import is_same_code
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.tokens import without_comments
+from agentrunner.verification.trees import NATIVE
 
 COMPILED = ("go", "rust", "java")
 DEFINED = lazy_regex(

@@ -8,8 +8,8 @@ from typing import Any
 from agentrunner.config.spec import TaskSpec
 from agentrunner.verification.evidence.checks import commands_of
 from agentrunner.verification.inputs.finder import find_inputs
+from agentrunner.verification.inputs.globs import matches
 from agentrunner.verification.inputs.model import Input, Inputs
-from agentrunner.verification.inputs.steering_files import matches
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.registry import readers_of
 

@@ -7,15 +7,19 @@ from typing import Literal
 
 from agentrunner.state.run_state import CheckOutcome, Criterion, RedTest, TestOutcome
 from agentrunner.state.state_model import FileRef
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.terminal import sanitize
 from agentrunner.verification.evidence.claims import Claims, red_names
 from agentrunner.verification.evidence.findings import first_few
 from agentrunner.verification.evidence.target import Measured
 from agentrunner.verification.results.counts import Counts, disbelief
-from agentrunner.verification.results.hints import hint_of
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import belongs_to, changing, gone, settled
 from agentrunner.verification.rooms.decision_sandbox import TIMED_OUT
+
+CARGO_STOPPED = lazy_regex(r"(?m)^error: test failed, to rerun pass ")
+CARGO_RAN_ALL = lazy_regex(r"(?m)^error: \d+ targets? failed:$")
+MINITEST = lazy_regex(r"(?m)^\d+ (?:runs|tests), \d+ assertions, \d+ failures, ")
 
 Colour = Literal["green", "red", "unknown"]
 MOST_NAMES = 50
@@ -275,3 +279,20 @@ def _counts(results: Results) -> Counts:
         red_names(results)[:MOST_NAMES],
         errors=by_outcome["error"],
     )
+
+
+def hint_of(shell: str, exit_code: int, tail: str, results: Results | None) -> str:
+    """One sentence without a full stop; "" where there is nothing to say."""
+    stopped = CARGO_STOPPED.search(tail) and not CARGO_RAN_ALL.search(tail)
+    if exit_code and stopped and "--no-fail-fast" not in shell:
+        return (
+            "cargo stops at the first test program that fails, so the later ones did not run;"
+            " `--no-fail-fast` runs them all"
+        )
+    if results is None and MINITEST.search(tail):
+        return (
+            "nothing is known by the names of its tests, as totals are all that it reports;"
+            " Minitest from 5 on, with its plug-ins, and test-unit give the names (`--verbose`"
+            " shows them)"
+        )
+    return ""

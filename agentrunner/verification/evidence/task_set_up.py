@@ -12,7 +12,6 @@ from agentrunner.errors import EnvironmentNotReady
 from agentrunner.state.run_state import Finding
 from agentrunner.storage.failpoints import reach
 from agentrunner.verification.evidence.check_runner import Emit
-from agentrunner.verification.evidence.delivered_tree import installs_anew
 from agentrunner.verification.evidence.findings import set_up_fails
 from agentrunner.verification.rooms.decision_sandbox import (
     CommandOutcome,
@@ -22,7 +21,7 @@ from agentrunner.verification.rooms.decision_sandbox import (
 from agentrunner.verification.rooms.registries import asked_for
 from agentrunner.verification.rooms.room import Room, Rooms
 from agentrunner.verification.rooms.set_up import run_set_up, set_up_failed, withheld
-from agentrunner.verification.trees import Changes
+from agentrunner.verification.trees import Changes, installs_anew
 
 
 class TaskSetUp(Struct, frozen=True):

@@ -36,7 +36,13 @@ from agentrunner.state.run_state import (
 from agentrunner.storage.failpoints import reach
 from agentrunner.text.mentions import speaks_of
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.evidence.check_runner import MOST_PATHS, CheckRunner, Emit, Tried
+from agentrunner.verification.evidence.check_runner import (
+    MOST_PATHS,
+    CheckRunner,
+    Emit,
+    Tried,
+    is_one_stage,
+)
 from agentrunner.verification.evidence.claims import (
     Claims,
     claims_of,
@@ -45,7 +51,6 @@ from agentrunner.verification.evidence.claims import (
     listed_for_nothing,
     red_names,
 )
-from agentrunner.verification.evidence.delivered_tree import delivered_tree
 from agentrunner.verification.evidence.findings import (
     checkout_lacks,
     empty_folders,
@@ -62,7 +67,6 @@ from agentrunner.verification.evidence.findings import (
 from agentrunner.verification.evidence.ignored_builds import IgnoredBuilds, is_compiled
 from agentrunner.verification.evidence.measure import Measurer
 from agentrunner.verification.evidence.outcomes import Colour, named_outcome, outcome_of
-from agentrunner.verification.evidence.stages import is_one_stage
 from agentrunner.verification.evidence.target import Measured, Target, target_of, test_target
 from agentrunner.verification.evidence.task_set_up import TaskSetUp
 from agentrunner.verification.evidence.wanted import mapped_by, named_by, wanted_by
@@ -78,7 +82,7 @@ from agentrunner.verification.rooms.start_up import (
     tests_that_could_not_run,
     why_no_test_says_anything,
 )
-from agentrunner.verification.trees import Changes, Trees, WorkerChange
+from agentrunner.verification.trees import Changes, Trees, WorkerChange, delivered_tree
 
 MOST_KNOWN = 50
 ONCE_MORE = "once more"

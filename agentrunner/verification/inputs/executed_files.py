@@ -16,10 +16,16 @@ from agentrunner.verification.inputs import (
     tools_python,
 )
 from agentrunner.verification.inputs.context import Context, Handler, ShellText, positional
-from agentrunner.verification.inputs.file_readers import ALSO_LOOK, COMPARES, LOOKS
 from agentrunner.verification.inputs.globs import is_glob
 from agentrunner.verification.inputs.interpreters import INTERPRETERS, hand_over, run_interpreter
-from agentrunner.verification.inputs.shell import PASSES_ON, Step, steps_of
+from agentrunner.verification.inputs.shell import (
+    ALSO_LOOK,
+    COMPARES,
+    LOOKS,
+    PASSES_ON,
+    Step,
+    steps_of,
+)
 from agentrunner.verification.inputs.tree import folder_of, join
 
 TAKES_VALUE = frozenset(

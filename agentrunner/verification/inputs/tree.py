@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from agentrunner.verification.inputs.globs import fixed_folder, glob_regex, is_glob
-from agentrunner.verification.results.manifests import json_of, toml_of
+from agentrunner.verification.results.files import json_of, toml_of
 from agentrunner.verification.results.model import ReadFile
 
 ReadMany = Callable[[Sequence[str]], Mapping[str, bytes]]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes, to_text
+from agentrunner.verification.canaries.canary_trees import CommandOnTrees
 from agentrunner.verification.canaries.claimed_tests import Canaries, CanaryReport
-from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
 from agentrunner.verification.evidence.findings import tool_changed
 from agentrunner.verification.evidence.target import Measured, Target
 from agentrunner.verification.inputs.inline_programs import (
@@ -23,7 +23,7 @@ from agentrunner.verification.inputs.inline_programs import (
     written_out,
 )
 from agentrunner.verification.inputs.model import Input, Inputs
-from agentrunner.verification.inputs.recipe_programs import Carrier, carrier_of
+from agentrunner.verification.inputs.recipes import Carrier, carrier_of
 from agentrunner.verification.proof.examination import Examination
 
 NOT_READ = (

@@ -16,25 +16,27 @@ from agentrunner.verification.evidence.findings import (
 from agentrunner.verification.evidence.target import in_repo
 from agentrunner.verification.evidence.wanted import wanted_by
 from agentrunner.verification.grades import IN_WORDING, TURNED
-from agentrunner.verification.inputs.prd_checks import outside_of_checks
+from agentrunner.verification.inputs.words_of_change import outside_of_checks
 from agentrunner.verification.proof.ambient_conditions import stopped_for_ambient_conditions
+from agentrunner.verification.proof.carried_tests import stopped_for_lost_values
 from agentrunner.verification.proof.case import Case, text_of
 from agentrunner.verification.proof.data_changes import (
     OWN_DATA,
     find_tests_of_new_data,
 )
 from agentrunner.verification.proof.earlier_workers import NOTE, tests_of_earlier_workers
+from agentrunner.verification.proof.edited_tests import swallowed
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.former_questions import not_asked_again
 from agentrunner.verification.proof.integrity import exchanged
-from agentrunner.verification.proof.lasting_places import why_not_lasting
-from agentrunner.verification.proof.lost_values import stopped_for_lost_values
-from agentrunner.verification.proof.near_answers import stopped_for_near_answers
-from agentrunner.verification.proof.pinned_answers import KnownTexts, stopped_for_pinned_answers
+from agentrunner.verification.proof.pinned_answers import (
+    KnownTexts,
+    stopped_for_near_answers,
+    stopped_for_pinned_answers,
+)
 from agentrunner.verification.proof.silenced_tools import find_silenced_tools
-from agentrunner.verification.proof.swallowed_failures import swallowed
 from agentrunner.verification.proof.turned_tests import TurnedTests, find_turned_tests
-from agentrunner.verification.proof.work_for_tests import right_only_in_tests
+from agentrunner.verification.proof.work_for_tests import right_only_in_tests, why_not_lasting
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import (
     settled,

@@ -25,20 +25,19 @@ from agentrunner.verification.differential import Differential
 from agentrunner.verification.evidence.findings import EXAMINED, about_work, leads_out
 from agentrunner.verification.evidence.target import TEST, files_of, target_of, test_target
 from agentrunner.verification.evidence.verifier import Verifier
-from agentrunner.verification.inputs.prd_checks import outside_of_checks
+from agentrunner.verification.inputs.words_of_change import outside_of_checks
 from agentrunner.verification.inspection.missing_names import missing_names
-from agentrunner.verification.proof.adapted_wording import hold_adapted
+from agentrunner.verification.proof.carried_tests import hold_adapted
 from agentrunner.verification.proof.case import Case, ProofReport
-from agentrunner.verification.proof.change_alone import shown_by_the_change
+from agentrunner.verification.proof.change_alone import is_unchanged, shown_by_the_change
+from agentrunner.verification.proof.earlier_workers import grade_by_permission
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.exit_proof import prove_by_exit
 from agentrunner.verification.proof.kept_runs import KeptRuns
 from agentrunner.verification.proof.name_proof import prove_by_name
+from agentrunner.verification.proof.new_checks import subjects_of_checks
 from agentrunner.verification.proof.old_inputs import with_old_inputs
-from agentrunner.verification.proof.permission import grade_by_permission
 from agentrunner.verification.proof.stale_builds import find_stale_build
-from agentrunner.verification.proof.subjects_of_checks import subjects_of_checks
-from agentrunner.verification.proof.unchanged_code import is_unchanged
 from agentrunner.verification.proof.unexplained_files import (
     find_unexplained,
     hold_at_once,

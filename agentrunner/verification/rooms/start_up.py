@@ -20,25 +20,26 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone, speaks_of
 from agentrunner.verification.results.commands import unwrapped
 from agentrunner.verification.results.counts import Counts
-from agentrunner.verification.results.manifests import json_of
+from agentrunner.verification.results.files import json_of
 from agentrunner.verification.results.model import ReadFile, Results, TestResult
 from agentrunner.verification.results.names import uncoloured
 from agentrunner.verification.results.shell import simple_commands, words_of
 from agentrunner.verification.rooms.complaints import (
     NO_MODULE,
     NO_SUCH_FILE,
+    condition_lacked_by,
     missing_programs,
     missing_targets,
     misused,
+    unfetched,
+    unresolved,
 )
-from agentrunner.verification.rooms.lacking_conditions import condition_lacked_by
 from agentrunner.verification.rooms.lacking_packages import (
     declared_in,
     lacking_package,
     package_lacked_by,
 )
 from agentrunner.verification.rooms.own_code import is_own_module, is_own_path
-from agentrunner.verification.rooms.unfetched import unfetched, unresolved
 
 NO_TESTS = "no tests ran"
 UNREADABLE_FOR_SHELL = lazy_regex(

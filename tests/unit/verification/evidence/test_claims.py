@@ -7,7 +7,7 @@ import pytest
 from agentrunner.config.agents import PlannerSpec
 from agentrunner.config.spec import Check, PrdSpec, RunnerSection, TaskSection, TaskSpec, TestSpec
 from agentrunner.state.run_state import Criterion
-from agentrunner.text.content_words import content_words
+from agentrunner.text.mentions import content_words
 from agentrunner.verification.evidence.claims import (
     Claims,
     Picked,

@@ -6,8 +6,7 @@ import pytest
 
 from agentrunner.config.spec import CriterionSpec, TaskSpec
 from agentrunner.git.snapshots import Snapshots
-from agentrunner.verification.evidence.delivered_tree import delivered_tree, installs_anew
-from agentrunner.verification.trees import changes_between
+from agentrunner.verification.trees import changes_between, delivered_tree, installs_anew
 from tests.kit.repository import uncommitted
 from tests.kit.task_specs import task_spec_of
 

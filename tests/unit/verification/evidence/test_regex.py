@@ -1,7 +1,7 @@
 import pytest
 
-from agentrunner.verification.evidence import regex
-from agentrunner.verification.evidence.regex import PatternError, search
+from agentrunner.verification.evidence import checks
+from agentrunner.verification.evidence.checks import PatternError, search
 
 
 def test_a_pattern_is_found_where_it_first_matches() -> None:
@@ -15,6 +15,6 @@ def test_what_is_no_pattern_says_so() -> None:
 
 
 def test_a_pattern_that_takes_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(regex, "LIMIT_SEC", 0.5)
+    monkeypatch.setattr(checks, "LIMIT_SEC", 0.5)
     with pytest.raises(PatternError, match="takes longer"):
         search(r"(a+)+$", "a" * 60 + "b")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.evidence.stages import is_one_stage
+from agentrunner.verification.evidence.check_runner import is_one_stage
 
 FILES = {
     "Makefile": b"test: build\n\tpytest -q\nbuild:\n\tcc -o a a.c\nunit:\n\tpytest -q\n",

@@ -6,7 +6,7 @@ import pytest
 
 from agentrunner.verification.evidence.target import Target
 from agentrunner.verification.proof.case import Case
-from agentrunner.verification.proof.left_out_tests import left_out
+from agentrunner.verification.proof.change_alone import left_out
 from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
 
 

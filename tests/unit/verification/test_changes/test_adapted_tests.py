@@ -8,12 +8,12 @@ import sys
 import pytest
 
 from agentrunner.verification.test_changes.adapted_tests import (
+    WantedValues,
     adapted_in,
     adapts_snapshots,
     exchanged_values,
     with_guarded_imports,
 )
-from agentrunner.verification.test_changes.adapted_values import WantedValues
 
 BEFORE = """\
 from bank import account

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.test_changes.adapted_values import (
+from agentrunner.verification.test_changes.adapted_tests import (
     WantedValues,
     follows_a_text,
     renamed_arguments,

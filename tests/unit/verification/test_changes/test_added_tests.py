@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.test_changes.added_tests import bare_tests, without_new_tests
+from agentrunner.verification.test_changes.removed_tests import bare_tests, without_new_tests
 
 PYTHON = "from shop import total\n\n\ndef test_total():\n    assert total([2]) == 2\n"
 MORE = """import pytest
