@@ -19,6 +19,8 @@ from agentrunner.text.lazy_regex import lazy_regex
 
 _TEST_FILE = lazy_regex(r"(?:conftest|(?:run[-_]?)?(?:all[-_]?)?tests?)[^/]*")
 """A test file shows that its folder holds tests, not that it is a project with tests."""
+MOST_FOLDERS = 200
+"""Folders in which parts are looked for; listing further ones would take longer than it helps."""
 
 _ENVIRONMENTS = (("tox", ".tox"), ("nox", ".nox"))
 """Tools that create environments of their own, and the folders of these."""
@@ -127,10 +129,6 @@ def detect_test(repo: Path) -> str | None:
     """Return the command alone, for `test: auto`."""
     found = detect_tests(repo)
     return found.command if found else None
-
-
-MOST_FOLDERS = 200
-"""Folders in which parts are looked for; listing further ones would take longer than it helps."""
 
 
 def first_part(repo: Path) -> str:

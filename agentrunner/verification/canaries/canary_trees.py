@@ -209,8 +209,19 @@ def _edits(
             continue
         if not set(canary.edits) & set(edits):
             edits += canary.edits
-            kinds[name] = canary.kind
+            kinds[_failing_name(name, found)] = canary.kind
     return edits, kinds
+
+
+def _failing_name(name: str, found: Found) -> str:
+    """The name under which a canary of this test fails: its own, or that of the test around it.
+
+    The function of a sub-test of Go can stand elsewhere (`t.Run(name, check)`, or inside of a
+    helper): then the canary stands in the outer test, which alone fails by it.
+    """
+    if found.parsed.language != "go" or found.inner:
+        return name
+    return f"{name.partition(f'{found.span.name}/')[0]}{found.span.name}" if "/" in name else name
 
 
 def red_lines(

@@ -305,7 +305,10 @@ async def _reworded_tests(exam: Examination, case: Case, held: Results | None) -
         unread += [n for n in nameless if before.passed(n) and held.passed(n) and now.passed(n)]
     if unread:  # whether it says something else, only the old code can tell
         ran = await exam.run(case.target, world.mixed)
-        red = [name for name in unread if ran.results and not ran.results.passed(name)]
+        # Where nothing can be built of the old code, all of them are red there.
+        built = ran.results is not None or ran.passed
+        passes = ran.results.passed if ran.results else lambda _: built
+        red = [name for name in unread if not passes(name)]
         reworded = [*(name for name in reworded if name not in unread), *red]
     return reworded[:MOST_REWORDED]
 

@@ -317,6 +317,9 @@ def test_an_exit_code_that_no_test_accounts_for_names_what_shows_its_cause() -> 
     )
     (text,) = judge([criterion()], evidence(test=RED), "evidence").red
     assert "logs --tests" not in text
+    broken = silent.model_copy(update={"passed": 0, "tail": "a.go:1:1: syntax error"})
+    (text,) = judge([criterion()], evidence(test=broken), "evidence").red
+    assert text.endswith("exits 1: a.go:1:1: syntax error")
 
 
 def test_each_refusal_names_what_would_settle_it() -> None:
