@@ -8,7 +8,8 @@ missing_names     names that nobody wrote, or `offered_names` to others; `missin
                   has to fail, and nothing does
 lost_files        deleted files that the product still imports; `taken_places`: new ones that
                   tests import in the place of others; `collateral`: deleted or emptied for no
-                  reason; `loose_code`: code that nothing calls
+                  reason; `lost_refusals`: errors that nothing raises any more; `loose_code`: code
+                  that nothing calls
 comments_on_work  work that is nothing but comments, or says of itself that it is not done
 both_trees        the product before and after, which they read
 """

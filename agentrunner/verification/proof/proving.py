@@ -27,7 +27,7 @@ from agentrunner.verification.inputs.prd_checks import outside_of_checks
 from agentrunner.verification.inspection.missing_names import missing_names
 from agentrunner.verification.proof.adapted_wording import hold_adapted
 from agentrunner.verification.proof.case import Case, ProofReport
-from agentrunner.verification.proof.change_alone import shown_by_the_change
+from agentrunner.verification.proof.change_alone import refuses_less, shown_by_the_change
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.exit_proof import prove_by_exit
 from agentrunner.verification.proof.kept_runs import KeptRuns
@@ -125,6 +125,7 @@ class Prover(Struct):
                 for case in cases:
                     await _examine(exam, case)
                 found = await asyncio.to_thread(shown_by_the_change, exam, cases, wanted)
+                found = found or await refuses_less(exam, cases, wanted)
                 report.findings += [found] if found is not None else []
             _read_checks(criteria, evidence, report)
         others = [
