@@ -9,17 +9,18 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
 from itertools import accumulate
 
 from msgspec import Struct
+from tree_sitter import Node
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
 from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.syntax.edits import Edit
-from agentrunner.verification.syntax.functions import functions_of
+from agentrunner.verification.syntax.functions import Function, functions_of
 from agentrunner.verification.syntax.languages import language_of, parse
 from agentrunner.verification.syntax.text_functions import text_functions
 from agentrunner.verification.syntax.tokens import content, lexical_family, tokens
@@ -43,6 +44,11 @@ REFUSAL = lazy_regex(
 """A refusal in the tokens of a source, whatever its language is: `TEXT` stands for each string."""
 REFUSES = lazy_regex(r"(?i)fail|err\b|abort|reject|warn|den(?:y|ied)|forbid|invalid")
 """What is in names and texts of code that says no in another way, by a function for that."""
+CHECKS = lazy_regex(
+    r"(?m)^[ \t]*(?:@(?:\w+\.)*|(?P<call>(?:await )?(?:[\w$]+(?:\.|->|::))*))([A-Za-z_]\w*)"
+    r"(?(call)[ \t]*\()"
+)
+"""A statement that calls something and leaves its answer, and a decorator."""
 UNWRITTEN = frozenset({"NotImplementedError"})
 SHORTEST = 4
 ENDS_A_BLOCK = lazy_regex(r"\s*(?:[})\]]|end\b|fi\b|$)")
@@ -74,8 +80,9 @@ def lost_refusals(trees: BothTrees, asked: str) -> list[Refusal]:
     before, after = (
         {one: read(one) or b"" for one in trees.work} for read in (trees.read_old, trees.read)
     )
+    checks = _checks(trees, before, after)
     all_before, all_after = (
-        Counter(one.kind for path, source in each.items() for one in _refusals(source, path))
+        Counter(one.kind for path, text in each.items() for one in _refusals(text, path, checks))
         for each in (before, after)
     )
     found: list[Refusal] = []
@@ -83,7 +90,7 @@ def lost_refusals(trees: BothTrees, asked: str) -> list[Refusal]:
         old, now = _bodies(path, before[path]), _bodies(path, after[path])
         for name, (_, body) in ((name, old[name]) for name in old if name in now):
             start, new_body = now[name]
-            was, still = (list(_refusals(one, path)) for one in (body, new_body))
+            was, still = (list(_refusals(one, path, checks)) for one in (body, new_body))
             words = [len(REFUSES.findall(one.decode("latin-1"))) for one in (body, new_body)]
             if len(still) >= len(was) or words[1] > words[0]:
                 continue
@@ -135,6 +142,36 @@ def _put_back(before: bytes, after: bytes, line: int) -> str | None:
     return None
 
 
+def _checks(trees: BothTrees, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> set[str]:
+    """Names of functions that do nothing but refuse, or decorate others with that, and are used as
+    such more or less often than before."""
+    was, now = (
+        Counter(hit[2] for text in each.values() for hit in CHECKS.finditer(text.decode("latin-1")))
+        for each in (before, after)
+    )
+    used = {*(was - now), *(now - was)}
+    found = set()
+    for path in dict.fromkeys([*trees.code, *after]) if was - now else ():
+        language = language_of(path)
+        for source in (trees.read_old(path), after.get(path)) if language else ():
+            parsed = parse(source, language or "")
+            for one in functions_of(parsed) if parsed is not None else ():
+                if one.last_name in used and _only_refuses(one, path):
+                    found.add(one.last_name)
+    return found
+
+
+def _only_refuses(function: Function, path: str) -> bool:
+    """Whether a function consists of conditions, values for them, functions inside, and errors."""
+    source = function.parsed.source[function.body.start_byte : function.body.end_byte]
+    kinds = ("if_", "raise", "throw", "function", "lexical", "variable", "let_", "return")
+    return any(_refusals(source, path)) and all(
+        one.type.startswith(kinds)
+        or (one.named_children and one.named_children[0].type.startswith(("assignment", "if_")))
+        for one in function.work
+    )
+
+
 def _bodies(path: str, source: bytes) -> dict[str, tuple[int, bytes]]:
     """The functions of a file by name: where they begin, -1 for several of one name, and their
     text. A script of a shell is one by itself."""
@@ -144,7 +181,7 @@ def _bodies(path: str, source: bytes) -> dict[str, tuple[int, bytes]]:
         return {path: (0, source)}
     bodies: Iterable[tuple[str, int, bytes]] = ()
     if parsed is not None:
-        nodes = [(one.name, one.body) for one in functions_of(parsed)]
+        nodes = [(one.name, _decorated(one.node) or one.body) for one in functions_of(parsed)]
         bodies = ((n, one.start_byte, source[one.start_byte : one.end_byte]) for n, one in nodes)
     elif family is not None:
         bodies = ((one.name, one.start, one.body) for one in text_functions(source, family))
@@ -156,7 +193,16 @@ def _bodies(path: str, source: bytes) -> dict[str, tuple[int, bytes]]:
     return found
 
 
-def _refusals(source: bytes, path: str) -> Iterator[Refusal]:
+def _decorated(function: Node) -> Node | None:
+    """A function of Python with what decorates it, None where nothing does."""
+    around = function.parent
+    return around if around is not None and around.type == "decorated_definition" else None
+
+
+def _refusals(source: bytes, path: str, checks: Collection[str] = ()) -> Iterator[Refusal]:
+    for hit in CHECKS.finditer(source.decode("latin-1")) if checks else ():
+        if hit[2] in checks:
+            yield Refusal(hit[2], (), source.count(b"\n", 0, hit.start(2)))
     family = lexical_family(path, source)
     found = tokens(source, family) if family is not None else ()
     words = ["TEXT" if one.kind == "string" else one.text for one in found]

@@ -116,3 +116,35 @@ def test_what_is_lost_can_be_put_back(changed: bool) -> None:
     assert restored[1] == SHARE
     one_of_two = now.replace("    return", "".join(SHARE.splitlines(True)[1:3]) + "    return")
     assert restored[0] == (one_of_two if changed else SHARE)
+
+
+ADMIN = """def require_admin(user):
+    if not user.admin:
+        raise Forbidden(user)
+
+
+def logged_in(function):
+    def inner(user):
+        if user is None:
+            raise Forbidden("nobody")
+        return function(user)
+    return inner
+
+
+@logged_in
+def show(user):
+    return user.name
+
+
+def delete(user, post):
+    require_admin(user)
+    post.delete()
+"""
+
+
+@pytest.mark.parametrize("line", ["    require_admin(user)\n", "@logged_in\n"])
+def test_a_function_that_checks_is_not_called_any_more(line: str) -> None:
+    assert _kinds("a.py", ADMIN, ADMIN.replace(line, "")) == [line.strip(" @\n").split("(")[0]]
+    assert _kinds("a.py", ADMIN, ADMIN.replace(line, line + "\n")) == []
+    asked = "Everybody may call `delete`: take out `require_admin` and `logged_in`."
+    assert _kinds("a.py", ADMIN, ADMIN.replace(line, ""), asked) == []
