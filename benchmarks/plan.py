@@ -16,9 +16,8 @@ from functools import partial
 from pathlib import Path
 
 from agentrunner.execution.deps import Clock
-from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.execution.scheduler import Scheduler, TaskOutcome
-from agentrunner.plans.patch import apply
+from agentrunner.plans.patch import PlanEdit, apply
 from agentrunner.plans.plan import ROOT as ROOT_NODE
 from agentrunner.plans.plan import Hint, NodeDesign, Plan, PlannedTask, PlanNode, PlanTaskStatus
 from benchmarks.measure import Figure, by_turns, ms, printed, program, python

@@ -57,7 +57,7 @@ from agentrunner.state.run_state import (
 from agentrunner.state.short_names import further, shortened
 from agentrunner.state.summary import summarize
 from agentrunner.state.worker_runs import CommandSeen, WorkerRun
-from agentrunner.text.tokens import tokens
+from agentrunner.text.cut import tokens
 from benchmarks.measure import Figure, program
 
 PRD = "# Shop\n\n" + "\n".join(

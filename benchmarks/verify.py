@@ -28,12 +28,12 @@ from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.state.run_state import Baseline, Evidence
 from agentrunner.storage.run_folder import RunFolder
+from agentrunner.verification.evidence.verifier import Verifier
 from agentrunner.verification.proof.proving import make_prover
 from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox
 from agentrunner.verification.rooms.room import Rooms
 from agentrunner.verification.rooms.sealed import Sealed
 from agentrunner.verification.trees import WorkerChange
-from agentrunner.verification.verifier import Verifier
 from agentrunner.workers.member import make_members
 from benchmarks.measure import ROOT, Figure, by_turns, ms, program
 from benchmarks.repositories import git, make_repository, scratch

@@ -10,8 +10,11 @@ from langgraph.types import Command
 from agentrunner.errors.replies import ReplyMissing
 from agentrunner.execution.asked_back import asked_back, reason_to_ask
 from agentrunner.execution.asking import ask
-from agentrunner.execution.check_changes import changed_checks, refuse_foreign_checks
-from agentrunner.execution.check_faults import tried_by_people
+from agentrunner.execution.check_faults import (
+    changed_checks,
+    refuse_foreign_checks,
+    tried_by_people,
+)
 from agentrunner.execution.criteria import edited_criteria
 from agentrunner.execution.decisions import messages
 from agentrunner.execution.deps import Deps, Update

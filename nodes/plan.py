@@ -9,7 +9,7 @@ from typing import Any
 
 from langgraph.types import Command
 
-from agentrunner.discovery.files import reader_of
+from agentrunner.discovery.git import reader_of
 from agentrunner.discovery.services import lacking, likely_lacking
 from agentrunner.discovery.set_up import set_up_line
 from agentrunner.errors import EnvironmentNotReady
@@ -29,7 +29,7 @@ from agentrunner.state.people import People, Question
 from agentrunner.state.run_state import Baseline, Criterion, TaskContext, Verdict, updated
 from agentrunner.state.summary import FROM_PERSON
 from agentrunner.storage.run_folder import keep_sandbox
-from agentrunner.verification.findings import first_few
+from agentrunner.verification.evidence.findings import first_few
 from agentrunner.verification.rooms.decision_sandbox import INSTALL
 
 NAMED = 3

@@ -27,12 +27,11 @@ from agentrunner.execution.egress import (
     refuse_unrecorded,
     usage_of,
 )
-from agentrunner.execution.launch import start_worker
-from agentrunner.execution.live_usage import LiveUsage
-from agentrunner.execution.login import again_with_login
+from agentrunner.execution.launch import again_with_login, start_worker
 from agentrunner.execution.recover import as_answered, earlier_tries, given_up, recovered
 from agentrunner.execution.tries import after_loss
 from agentrunner.execution.worker_record import (
+    LiveUsage,
     booked_tokens,
     output_tails,
     record_run,
@@ -40,8 +39,7 @@ from agentrunner.execution.worker_record import (
     worker_run_of,
 )
 from agentrunner.money.amount import Amount
-from agentrunner.money.counters import amounts_of, with_worker
-from agentrunner.money.usage import Usage
+from agentrunner.money.counters import Usage, amounts_of, with_worker
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import RECENT, Counters, TaskContext, updated
 from agentrunner.state.worker_runs import Outcome, WorkerOrder, WorkerRun

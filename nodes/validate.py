@@ -14,14 +14,13 @@ from agentrunner.errors.runs import BaselineGone
 from agentrunner.execution.asking import keeping
 from agentrunner.execution.assessing import assess
 from agentrunner.execution.check_faults import lost_in_mid_run, tried_by_people
-from agentrunner.execution.decisions import messages
+from agentrunner.execution.decisions import messages, why_not_acceptable
 from agentrunner.execution.deps import Deps, Update
 from agentrunner.execution.egress import answered_about_host
 from agentrunner.execution.finding_diffs import diff_of
-from agentrunner.execution.outside_changes import note_foreign_edits
 from agentrunner.execution.questions import answered, question, remark, subject_of
 from agentrunner.execution.stuck import after_worker
-from agentrunner.execution.unchanged import why_not_acceptable
+from agentrunner.execution.worker_record import note_foreign_edits
 from agentrunner.git.user_config import git_settings
 from agentrunner.planners.base import answers_from_facts
 from agentrunner.state.lifecycle import REFUSED_COMPLETION, TaskState
@@ -41,15 +40,15 @@ from agentrunner.storage.failpoints import reach
 from agentrunner.storage.run_log import RunLog
 from agentrunner.text.sentences import in_a_row
 from agentrunner.verification.criterion_status import settle
-from agentrunner.verification.findings import (
+from agentrunner.verification.evidence.findings import (
     EXAMINED,
     allowed_paths,
     approval_of,
     fingerprint,
     question_about,
 )
-from agentrunner.verification.inputs.steering_files import matches
-from agentrunner.verification.outside_work import with_outside_work, without_credit
+from agentrunner.verification.evidence.outside_work import with_outside_work, without_credit
+from agentrunner.verification.inputs.globs import matches
 from agentrunner.verification.trees import WorkerChange
 from agentrunner.verification.verdict import Judgement, complete, end_at_limit, judge, not_accepted
 

@@ -21,7 +21,7 @@ from agentrunner.prompts.rounds import Block, Round, messages_of
 from agentrunner.prompts.templates import render, render_part
 from agentrunner.protocol.message import MessageType
 from agentrunner.protocol.schema import KINDS, Choices
-from agentrunner.text.tokens import tokens
+from agentrunner.text.cut import tokens
 
 OF_A_RUN: tuple[MessageType, ...] = ("plan_task", "next_action", "completion_assessment")
 ABOUT_PLANS = frozenset({"decompose", "plan_patch"})

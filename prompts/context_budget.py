@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from agentrunner.prompts.as_yaml import to_yaml
-from agentrunner.text.tokens import tokens
+from agentrunner.text.cut import tokens
 
 ROUNDS = 60_000
 LOOKS = 10_000

@@ -9,7 +9,7 @@ from functools import cached_property
 from agentrunner.config.markdown import Language
 from agentrunner.prompts.context_budget import ContextBudget
 from agentrunner.prompts.templates import render
-from agentrunner.text.tokens import tokens
+from agentrunner.text.cut import tokens
 
 Block = Callable[..., str]
 """Puts text between markers: kind of block, text, id."""

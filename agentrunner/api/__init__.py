@@ -30,9 +30,8 @@ from agentrunner.api.run_verbs import *  # noqa: F403
 if TYPE_CHECKING:
     from agentrunner.config.spec import TaskSpec as TaskSpec
     from agentrunner.engine.attempt_run import Options as Options
-    from agentrunner.engine.following import EventReader as EventReader
-    from agentrunner.engine.listing import ListedRun as ListedRun
     from agentrunner.engine.queries import ChangedFile as ChangedFile
+    from agentrunner.engine.queries import ListedRun as ListedRun
     from agentrunner.engine.retention import Collected as Collected
     from agentrunner.engine.verify import Verification as Verification
     from agentrunner.events import Event as Event
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from agentrunner.results import Result as Result
     from agentrunner.results import RunEntry as RunEntry
     from agentrunner.results import Undone as Undone
+    from agentrunner.storage.events import EventReader as EventReader
 
 environment.quiet_libraries()  # before the first import of what reads these settings at import
 
@@ -50,9 +50,9 @@ _TYPES = {
     "ChangedFile": "agentrunner.engine.queries",
     "Collected": "agentrunner.engine.retention",
     "Event": "agentrunner.events",
-    "EventReader": "agentrunner.engine.following",
+    "EventReader": "agentrunner.storage.events",
     "InboxItem": "agentrunner.results",
-    "ListedRun": "agentrunner.engine.listing",
+    "ListedRun": "agentrunner.engine.queries",
     "Options": "agentrunner.engine.attempt_run",
     "PanelPlanner": "agentrunner.plans.planner",
     "PlanResult": "agentrunner.results",

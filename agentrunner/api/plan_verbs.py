@@ -216,7 +216,7 @@ def check_plan(instructions: PlanInstructions) -> Plan:
 
     Blocks.
     """
-    from agentrunner.config.repo_state import refuse_state
+    from agentrunner.config.repo import refuse_state
     from agentrunner.plans.execution.instructions import check_order
     from agentrunner.plans.store import PlanStore
 

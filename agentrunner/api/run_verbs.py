@@ -13,13 +13,12 @@ from agentrunner.errors import UsageError
 if TYPE_CHECKING:
     from agentrunner.config.spec import TaskSpec
     from agentrunner.engine.attempt_run import Options
-    from agentrunner.engine.following import EventReader
-    from agentrunner.engine.listing import ListedRun
-    from agentrunner.engine.queries import ChangedFile
+    from agentrunner.engine.queries import ChangedFile, ListedRun
     from agentrunner.engine.retention import Collected
     from agentrunner.engine.verify import Verification
     from agentrunner.events import Event
     from agentrunner.results import Result, RunEntry, Undone
+    from agentrunner.storage.events import EventReader
 
 __all__ = [
     "accept",
@@ -72,7 +71,7 @@ def read_task(
     from datetime import date
 
     from agentrunner.config.load import TaskSource, load_task
-    from agentrunner.discovery.repository import detect_test
+    from agentrunner.discovery.candidates import detect_test
 
     source = TaskSource("goal", str(goal)) if file is None else TaskSource("file", os.fspath(file))
     return load_task(
@@ -208,7 +207,7 @@ def listed_runs_sync(
     repo: Path | str | None = None, *, state_dir: Path | str | None = None
 ) -> list[ListedRun]:
     """Return the same as `runs` with what else a list shows, as rounds. Blocks."""
-    from agentrunner.engine.listing import listed_runs
+    from agentrunner.engine.queries import listed_runs
 
     return listed_runs(state_folder(state_dir), None if repo is None else Path(repo))
 
@@ -267,7 +266,7 @@ def read_events(run_id: str, *, state_dir: Path | str | None = None) -> EventRea
 
     For programs that follow a run without an event loop, and want its events as JSON objects.
     """
-    from agentrunner.engine.following import EventReader
+    from agentrunner.storage.events import EventReader
     from agentrunner.storage.run_folder import RunFolder
 
     return EventReader(RunFolder.open(state_folder(state_dir), run_id))

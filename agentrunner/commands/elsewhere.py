@@ -85,7 +85,7 @@ def hand_over(run_id: str, answer: Answer, output: Output, text: str = "") -> in
 
 def _checked(folder: RunFolder, answer: Answer) -> Answer:
     """The answer checked against the pending question, without secrets; raises UsageError."""
-    from agentrunner.engine.answer_checks import checked_answer
+    from agentrunner.engine.attempt_run import checked_answer
     from agentrunner.engine.attempts import read_sync
     from agentrunner.engine.commits import load_task_of
     from agentrunner.execution.credentials import secrets_in

@@ -86,7 +86,7 @@ def outcome_lines(done: list[dict[str, object]]) -> list[str]:
 
 
 def _notes(repo: Path) -> Fix | None:
-    from agentrunner.commands.notes_ignored import NOTES, ignore_notes, is_ignored
+    from agentrunner.commands.init import NOTES, ignore_notes, is_ignored
     from agentrunner.config.repo import git_root
 
     if git_root(repo) is None or is_ignored(repo):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,9 +16,9 @@ from agentrunner import environment
 from agentrunner.commands import options as opt
 from agentrunner.commands.chosen import chosen
 from agentrunner.commands.console import Output, interactive, show, show_json, tell, width_of
-from agentrunner.commands.notes_ignored import NOTES, ignore_notes, is_ignored
 from agentrunner.commands.trying import SandboxTrial
 from agentrunner.commands.which_run import here
+from agentrunner.discovery.found import FoundCommand
 from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import AlreadyExists, BadName
 from agentrunner.errors.task_files import Unreadable
@@ -25,6 +28,56 @@ from agentrunner.screens.layout import tilde
 if TYPE_CHECKING:
     from agentrunner.discovery.found import FoundCommand
     from agentrunner.discovery.judging import TriedCommand
+
+_PRD = """\
+---
+{test}
+{setup}{env}
+# protect: ["tests/golden/**"]        # globs that no worker may change
+# runner:
+#   meta: {{kind: checklist}}           # without a planning model: the checks alone decide
+#   worker: {{max_run_time_sec: 1800}}
+---
+# {title}
+
+<!-- What should be different afterwards, for whom, and why. The worker reads this text. -->
+
+## Acceptance criteria
+
+<!-- One list item for each thing that must be true. With a check it is proven, without one it
+     rests on a judgement. These lines are a comment; write yours below it.
+
+- [ ] What is true when it is done (check: `{enter}a command that exits 0 then`)
+- [ ] One test of the test command decides (check: test `test_name`)
+- [ ] A text stands in a file (check: file {below}README.md contains "## Usage")
+- [ ] (optional) What would be nice but may be missing
+-->
+"""
+
+_YAML = """\
+version: 1
+task:
+  id: {name}
+  title: {title}
+  prd:
+    # What should be different afterwards, for whom, and why. The worker reads this text.
+    text: ""
+    # path: docs/prd.md                 # instead of text; give one of the two
+{setup}{env}
+{test}
+  # One item for each thing that must be true. With a check it is proven, without one it rests on
+  # a judgement. Or with keys: {{description: …, critical: false, check: "COMMAND"}}
+  acceptance_criteria: []
+  # - "What is true when it is done (check: `{enter}a command that exits 0 then`)"
+  # - "One test of the test command decides (check: test `test_name`)"
+  # - "(optional) What would be nice but may be missing"
+  # protect: ["tests/golden/**"]        # globs that no worker may change
+# runner:
+#   meta: {{kind: checklist}}             # without a planning model: the checks alone decide
+#   worker: {{max_run_time_sec: 1800}}    # seconds
+"""
+
+NOTES = ".agent-runner/"
 
 REDS = 3
 """Names of red tests that are shown before a count."""
@@ -55,13 +108,11 @@ def init(
     of the files that is thrown away.
     """
     from agentrunner.config.naming import is_safe_id
-    from agentrunner.config.repo_state import refuse_state
-    from agentrunner.discovery.candidates import candidates_of
+    from agentrunner.config.repo import refuse_state
+    from agentrunner.discovery.candidates import candidates_of, part_of
     from agentrunner.discovery.ci_environment import ci_environment
     from agentrunner.discovery.found import FoundCommand
-    from agentrunner.discovery.part import part_of
     from agentrunner.discovery.set_up import setup_for
-    from agentrunner.discovery.starter import render_task_file
     from agentrunner.verification.rooms.registries import registries_of
 
     if not is_safe_id(name):
@@ -228,3 +279,83 @@ def test_rows(trial: SandboxTrial) -> list[tuple[str, str, str]]:
     if len(red) > REDS:
         rows.append(("", "", f"and {len(red) - REDS} more"))
     return rows
+
+
+def is_ignored(repo: Path) -> bool:
+    """Whether one of the repository's own ignore files names the folder of the notes."""
+    for file in (repo / ".gitignore", repo / ".git" / "info" / "exclude"):
+        try:
+            lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            continue
+        name = NOTES.strip("/")
+        if any(line.strip().strip("/") in (name, f"**/{name}") for line in lines):
+            return True
+    return False
+
+
+def ignore_notes(repo: Path, wanted: bool = True) -> bool:
+    """Add the folder to `.gitignore` if it is not ignored yet; raises UsageError."""
+    if is_ignored(repo) or not wanted:
+        return is_ignored(repo)
+    file = repo / ".gitignore"
+    try:
+        if file.is_symlink():
+            raise AlreadyExists(
+                f"{file} is a link and is left alone.",
+                remedy=f"add {NOTES} to it yourself",
+            )
+        before = file.read_bytes() if file.exists() else b""
+        with file.open("ab") as stream:
+            stream.write(b"\n" * bool(before and not before.endswith(b"\n")))
+            stream.write(f"{NOTES}\n".encode())
+    except OSError as error:
+        raise Unreadable(f"{file} cannot be written: {error.strerror}.", path=str(file)) from error
+    return True
+
+
+def render_task_file(
+    name: str,
+    *,
+    tests: FoundCommand | None,
+    setup: FoundCommand | None,
+    hosts: Sequence[str] = (),
+    env: FoundCommand | None = None,
+    part: str = ".",
+    yaml: bool = False,
+) -> str:
+    """Return a PRD with front matter (or, with `yaml`, a task file) for a task called `name`.
+
+    `name` is a safe task id, `hosts` are the hosts that the set-up fetches from, `env` is a mapping
+    of variables as YAML, and `part` is the folder in which the tests run. `validate` refuses the
+    file until the person has filled in the rest.
+    """
+    margin = "  " if yaml else ""
+    inside = part != "."
+    value = _quoted(tests.command) if tests else ""
+    value = f"{{command: {value}, cwd: {_quoted(part)}}}" if inside else value
+    network = f", network: [{', '.join(map(_quoted, hosts))}]" if hosts else ""
+    ready = f"{{command: {_quoted(setup.command)}{network}}}" if setup else ""
+    title = name.replace("-", " ").replace("_", " ").strip().capitalize()
+    return (_YAML if yaml else _PRD).format(
+        name=_quoted(name),
+        title=_quoted(title) if yaml else title,
+        test=_setting("test", value, tests, margin),
+        enter=f"cd {shlex.quote(part)} && " if inside else "",
+        below=f"{part}/" if inside else "",
+        setup=_setting("setup", ready, setup, margin),
+        env=f"\n{_setting('env', env.command, env, margin)}" if env else "",
+    )
+
+
+def _setting(key: str, value: str, found: FoundCommand | None, margin: str) -> str:
+    if found is None:
+        example = '"COMMAND"' if key == "test" else '{command: "COMMAND"}'
+        comment = "runs the tests" if key == "test" else "once per sandbox, before the tests"
+        return f"{margin}# {key}: {example}    # {comment}"
+    return f"{margin}{key}: {value}    # {found.where}"
+
+
+def _quoted(text: str) -> str:
+    """Format as a double-quoted YAML scalar; JSON strings are valid ones."""
+    return json.dumps(text, ensure_ascii=False)

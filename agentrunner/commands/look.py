@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,10 +31,15 @@ from agentrunner.commands.console import (
 from agentrunner.commands.which_run import git_of, here, resolve
 from agentrunner.errors import SandboxUnavailable
 from agentrunner.errors.command_line import BadOption
-from agentrunner.errors.runs import UnknownRound
+from agentrunner.errors.runs import NoTestOutput, UnknownRound
 from agentrunner.errors.task_files import BadValue
+from agentrunner.screens.layout import count
 from agentrunner.state.lifecycle import NOT_STARTED, UNDONE
+from agentrunner.state.rounds import round_of
+from agentrunner.storage.events import read_events
 from agentrunner.storage.locks import is_driven
+from agentrunner.storage.run_folder import RunFolder
+from agentrunner.text.terminal import sanitize
 
 if TYPE_CHECKING:
     from agentrunner.api import EventReader
@@ -172,7 +178,6 @@ def logs(
 
     state, run_id = resolve(run, state_dir)
     if tests:
-        from agentrunner.commands.test_output import show_test_output
         from agentrunner.storage.run_folder import RunFolder
 
         return show_test_output(RunFolder.open(state, run_id), run_id, number, as_json=as_json)
@@ -409,3 +414,60 @@ async def _remove_dead_containers() -> list[str]:
         return []
     with contextlib.closing(engine):
         return await remove_dead(engine)
+
+
+def show_test_output(
+    folder: RunFolder, run_id: str, number: int | None, *, as_json: bool = False
+) -> int:
+    """Print the test command's output of round `number`, by default of its last run.
+
+    With `as_json` as one object, with its exit code and the red tests. Raises UsageError if it did
+    not run in that round.
+    """
+    found, rounds = test_runs(folder)
+    wanted = max(found, default=None) if number is None else number
+    if wanted is None or wanted not in found:
+        place = f"in round {wanted}" if wanted is not None else "in this run"
+        known = ", ".join("before the run" if one == 0 else str(one) for one in sorted(found))
+        raise NoTestOutput(
+            f"{run_id} has no output of the test command {place}"
+            + (f"; it ran in: {known}." if known else f" ({count(rounds, 'round')})."),
+            remedy=f"agentrunner logs {run_id}",
+        )
+    event = found[wanted]
+    text = (folder.root / _kept(folder, event)).read_text(encoding="utf-8", errors="replace")
+    if as_json:
+        data = {
+            "run_id": run_id,
+            "round": wanted,
+            "exit_code": event.get("exit_code"),
+            "red": event.get("red") or [],
+            "output": text,
+        }
+        return show_json(data)
+    # A pipe gets it unchanged; a terminal gets no foreign control sequences.
+    show((sanitize(text) if sys.stdout.isatty() else text).rstrip("\n"))
+    return 0
+
+
+def test_runs(folder: RunFolder) -> tuple[dict[int, Mapping[str, Any]], int]:
+    """Return the event of the last test command by round (0: before the run), and all rounds."""
+    found: dict[int, Mapping[str, Any]] = {}
+    rounds = 0
+    for event in read_events(folder.events_file):
+        if event.get("event") == "worker_started":
+            rounds = round_of(event.get("round"), event.get("loop"))
+        elif (
+            event.get("event") in ("check", "baseline")
+            and event.get("target") == "test"
+            and _kept(folder, event)
+        ):
+            found[rounds] = event
+    return found, rounds
+
+
+def _kept(folder: RunFolder, event: Mapping[str, Any]) -> str:
+    """Return the file's path below the run's folder; "" if it is not kept."""
+    path = PurePosixPath(str(event.get("output") or ""))
+    plain = path.parts[:1] == ("checks",) and ".." not in path.parts
+    return str(path) if plain and (folder.root / path).is_file() else ""

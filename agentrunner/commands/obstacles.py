@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from agentrunner.config.repo_state import refuse_state
+from agentrunner.config.repo import refuse_state
 from agentrunner.errors import AgentRunnerError
 from agentrunner.git.snapshots import find_git
 from agentrunner.screens.doctor import DoctorItem

@@ -69,8 +69,7 @@ def show_status(
 
 def _follow(state_dir: Path, repo: Path) -> None:
     """Redraw the status every second, in place, until no process executes the plan any more."""
-    from agentrunner.commands.plan_live import RunStories
-    from agentrunner.commands.terminal_block import Block
+    from agentrunner.commands.plan_live import Block, RunStories
     from agentrunner.screens.plan_status import status_screen
 
     stories, block = RunStories(state_dir), Block(sys.stdout)

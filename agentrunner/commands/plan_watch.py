@@ -98,8 +98,8 @@ async def _show_tree(
 
 def _restart(folder: PlanFolder, answered: set[int], repo: Path, output: Output) -> bool:
     """Restart the plan in the background if it had stopped for the questions answered here."""
-    from agentrunner.commands.plan_again import as_before
     from agentrunner.commands.plan_drive import drive_plan
+    from agentrunner.commands.plan_run import as_before
 
     result = _result(folder)
     if result is None or not answered & {question.id for question in result.questions}:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 from urllib.parse import unquote, urlsplit
 
 import typer
+from msgspec import Struct, field
 
 import agentrunner
 from agentrunner import __version__, environment
@@ -27,11 +28,10 @@ from agentrunner.commands.console import Output, form_of, interactive, show, sho
 from agentrunner.commands.obstacles import obstacles
 from agentrunner.commands.planner_probe import NOT_ASKED, probe_planner
 from agentrunner.commands.policy_findings import login_findings, policy_findings
-from agentrunner.commands.sandboxes import SandboxProbe, probe_sandboxes
 from agentrunner.commands.trying import SandboxTrial
 from agentrunner.commands.which_run import here
 from agentrunner.environment import home_of
-from agentrunner.errors import InfraError, UsageError
+from agentrunner.errors import AgentRunnerError, InfraError, UsageError
 from agentrunner.git.own_checkout import described
 from agentrunner.screens.doctor import DoctorItem, DoctorReport, Mark, doctor_screen
 from agentrunner.screens.layout import tilde
@@ -39,6 +39,39 @@ from agentrunner.screens.layout import tilde
 if TYPE_CHECKING:
     from agentrunner.sandboxes.base import Sandbox, SandboxOrder
     from agentrunner.workers.base import Probe
+
+if TYPE_CHECKING:
+    from agentrunner.sandboxes.base import SandboxOrder
+
+LIMITED = ("cpus", "memory", "pids")
+ISOLATION = (
+    "processes", "files", "network", "system calls", "privileges", "user", *LIMITED, "disk",
+)  # fmt: skip
+"""Aspects reported for every kind of sandbox, see `Sandbox.isolation`."""
+
+
+class SandboxProbe(Struct):
+    """One kind of sandbox, opened and examined."""
+
+    kind: str
+    description: str = ""
+    problem: AgentRunnerError | None = None
+    held: dict[str, str] = field(default_factory=dict)
+    """Its isolation, with an example of every limit."""
+    more: list[DoctorItem] = field(default_factory=list)
+    """Further findings about it."""
+
+    def findings(self) -> list[DoctorItem]:
+        """Return the findings for the list of sandboxes."""
+        if self.problem is None:
+            return [DoctorItem("ok", self.kind, self.description), *self.more]
+        return [DoctorItem("--", self.kind, self.problem.message, self.problem.remedy), *self.more]
+
+    def isolation(self) -> tuple[str, list[DoctorItem]]:
+        """Return a section of its own, with its title."""
+        facts = [DoctorItem("", name, self.held[name]) for name in ISOLATION if name in self.held]
+        return f"What {self.kind} holds here, with a limit of each kind as an example", facts
+
 
 DISTRIBUTION = "agentrunner-graph"
 """The name by which it is installed."""
@@ -133,10 +166,8 @@ def examine(
 ) -> DoctorReport:
     """Collect everything that `doctor` reports; with `skip` the repository's tests are not run."""
     from agentrunner.config.kinds import sandbox_kind
-    from agentrunner.discovery.agents import USUAL_WORKER
-    from agentrunner.discovery.candidates import candidates_of
-    from agentrunner.discovery.machine import available_planners, available_workers
-    from agentrunner.discovery.part import part_of
+    from agentrunner.discovery.agents import USUAL_WORKER, available_planners, available_workers
+    from agentrunner.discovery.candidates import candidates_of, part_of
     from agentrunner.registry import LOGINS
 
     part = part_of(repo, Path.cwd())
@@ -360,3 +391,75 @@ async def _conformance(kind: str, environ: Mapping[str, str]) -> DoctorReport:
     verdict += f", {len(results) - kept - failed} not made."
     described = f"Sandbox {kind}, image {image}" if image else f"Sandbox {kind}"
     return DoctorReport(f"{described}, {_system()}", [("Promises", rows)], verdict, failed == 0)
+
+
+async def probe_sandboxes(
+    repo: Path, environ: Mapping[str, str], state_dir: Path, worker_kind: str
+) -> list[SandboxProbe]:
+    """Probe every kind that `auto` may choose, in its order."""
+    from agentrunner.config.kinds import sandbox_kind
+    from agentrunner.registry import AUTO_SANDBOXES
+    from agentrunner.sandboxes.base import ResourceLimit, SandboxOrder
+
+    looks = []
+    with tempfile.TemporaryDirectory(prefix="agentrunner-") as root:
+        home = Path(root) / "box"
+        home.mkdir()
+        limits = ResourceLimit(cpus=1, memory="2g", pids=512, disk="10g")
+        spec = SandboxOrder(repo=repo, home=home, limits=limits, worker_kind=worker_kind)
+        for kind in AUTO_SANDBOXES:
+            look = SandboxProbe(kind)
+            if sandbox_kind(kind).has_image:
+                spec = await _engine(look, spec, environ)
+            if look.problem is None:
+                await _open(look, spec, environ, state_dir)
+            looks.append(look)
+    return looks
+
+
+async def _engine(
+    look: SandboxProbe, spec: SandboxOrder, environ: Mapping[str, str]
+) -> SandboxOrder:
+    """Look for an engine and its images; return the sandbox order to try on it."""
+    from agentrunner.sandboxes.docker.description import describe_engine
+    from agentrunner.sandboxes.docker.engine import Engine
+    from agentrunner.sandboxes.docker.images import image_to_try, our_images
+
+    try:
+        engine = await Engine.connect(environ)
+        with contextlib.closing(engine):
+            look.more.append(DoctorItem("ok", "engine", await describe_engine(engine)))
+            there = await our_images(engine)
+    except AgentRunnerError as error:
+        look.problem = error
+        return spec
+    cure = "" if there else f"agentrunner image build {spec.worker_kind}"
+    kinds = ", ".join(there) or "none of ours"
+    look.more.append(DoctorItem("ok" if there else "--", "images", kinds, cure))
+    image, read_paths = image_to_try(there, spec.worker_kind)
+    return replace(spec, image=image, read_paths=read_paths)
+
+
+async def _open(
+    look: SandboxProbe, spec: SandboxOrder, environ: Mapping[str, str], state_dir: Path
+) -> None:
+    """Open the sandbox with as many of the limits as it can enforce."""
+    from agentrunner.sandboxes.choose import open_sandbox
+
+    home = home_of(environ)
+    refused: dict[str, str] = {}
+    while True:
+        try:
+            sandbox = await open_sandbox(look.kind, spec, environ, home, state_root=state_dir)
+        except AgentRunnerError as error:
+            name = error.path.removeprefix("runner.sandbox.")
+            if name not in LIMITED or name in refused:
+                look.problem = error
+                return
+            refused[name] = error.message
+            spec = replace(spec, limits=replace(spec.limits, **{name: None}))
+            continue
+        look.description = sandbox.describe()
+        look.held = {**sandbox.isolation(), **refused}
+        await asyncio.shield(sandbox.close())
+        return

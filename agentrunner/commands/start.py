@@ -122,7 +122,7 @@ def run(
         return with_landing(task, worktree, clean=clean, commit=commit)
 
     if dry_run:
-        from agentrunner.config.repo_state import refuse_bare
+        from agentrunner.config.repo import refuse_bare
 
         task = spec()
         refuse_bare(Path(task.repo))
@@ -192,7 +192,7 @@ def _cassette(record: Path | None, replay: Path | None, repo: Path) -> Cassette:
 
 def _refuse_state(spec: TaskSpec) -> None:
     """Raise before anything is spent if nothing can begin in this repository."""
-    from agentrunner.config.repo_state import refuse_state
+    from agentrunner.config.repo import refuse_state
 
     landing = spec.landing
     outside = landing is not None and landing.outside and landing.clean
@@ -253,8 +253,7 @@ def load_to_run(source: TaskSource, overrides: Sequence[str], named: Mapping[str
     if source.kind != "goal" or spec.task.test is not None or named.get("test") == NO_TEST:
         return spec
     from agentrunner.config.spec import TestSpec
-    from agentrunner.discovery.part import part_of
-    from agentrunner.discovery.repository import detect_tests
+    from agentrunner.discovery.candidates import detect_tests, part_of
 
     repo = Path(spec.repo)
     part = part_of(repo, Path.cwd())
@@ -292,7 +291,7 @@ def load(
 
 
 def _detect_test(repo: Path) -> str | None:
-    from agentrunner.discovery.repository import detect_test  # only `test: auto` pays for it
+    from agentrunner.discovery.candidates import detect_test  # only `test: auto` pays for it
 
     return detect_test(repo)
 
@@ -303,7 +302,7 @@ def _dry_run(spec: TaskSpec, output: Output, policy: Path | None) -> int:
 
     from agentrunner.engine.dry_run import preview
     from agentrunner.screens.live import header_rows
-    from agentrunner.screens.table import dry_run_screen
+    from agentrunner.screens.run_table import dry_run_screen
 
     plan = asyncio.run(preview(spec, api.options(output.state_dir, policy=policy)))
     code = InfraError.exit_code if plan["missing"] else 0
@@ -358,7 +357,7 @@ def validate(
     inputs = proof_inputs(spec)
     problems = [*inputs.problems, *asked_protected(spec)]
     if as_json:
-        from agentrunner.screens.table import NO_CRITERIA
+        from agentrunner.screens.run_table import NO_CRITERIA
 
         warnings = [*problems, *([] if spec.criteria else [NO_CRITERIA]), *_schema_warnings(spec)]
         values = {"valid": True, "criteria": _criteria_rows(spec), "inputs": inputs.lists,
@@ -407,7 +406,7 @@ def criteria_of(name: str, spec: TaskSpec, width: int) -> str:
     """Return the table of `validate`."""
     from agentrunner.config.agents import AUTO
     from agentrunner.config.kinds import planner_kind
-    from agentrunner.screens.table import criteria_table
+    from agentrunner.screens.run_table import criteria_table
 
     kind = spec.runner.meta.kind
     return criteria_table(
@@ -422,8 +421,8 @@ def criteria_of(name: str, spec: TaskSpec, width: int) -> str:
 
 def _criteria_rows(spec: TaskSpec) -> list[dict[str, object]]:
     from agentrunner.config.prd import describe_check
-    from agentrunner.discovery.files import reader_of
-    from agentrunner.verification.checks import is_executable
+    from agentrunner.discovery.git import reader_of
+    from agentrunner.verification.evidence.checks import is_executable
 
     test, read = spec.task.test, reader_of(Path(spec.repo))
 

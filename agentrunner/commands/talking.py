@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import shlex
+import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TextIO
 
-from agentrunner import api
-from agentrunner.commands.answer_line import answer_line
+from agentrunner import api, environment
 from agentrunner.commands.command_line import is_no, is_yes
 from agentrunner.commands.console import (
     Output,
@@ -24,10 +27,11 @@ from agentrunner.commands.console import (
     tell,
     width_of,
 )
-from agentrunner.commands.control import act_on
+from agentrunner.commands.meanwhile import meanwhile
 from agentrunner.commands.plan_place import Setting, repository
 from agentrunner.environment import user_name
 from agentrunner.errors import AgentRunnerError, UsageError
+from agentrunner.errors.command_line import NotReachable
 from agentrunner.errors.planners import PlannerAway, PlannerRefused
 from agentrunner.errors.plans import PlanConflict
 from agentrunner.plans.control_words import control_word
@@ -35,13 +39,32 @@ from agentrunner.plans.patch import PatchRejected
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.proposal import Proposal, keep, kept, waiting
 from agentrunner.plans.store import PlanChange, PlanStore
-from agentrunner.screens.layout import count, flat, wrap
+from agentrunner.screens.layout import count, duration, flat, wrap
 from agentrunner.screens.plan_diff import diff_lines, proposal_screen
+from agentrunner.screens.status_line import awaited_words
+from agentrunner.storage.locks import Holder, boot_id
+from agentrunner.storage.process_time import start_time
 from agentrunner.text.cut import cut
+from agentrunner.text.terminal import cell_width, shorten
+from agentrunner.text.times import moment
 
 if TYPE_CHECKING:
     from agentrunner.api import PanelPlanner
     from agentrunner.plans.conversation import Conversation
+
+if TYPE_CHECKING:
+    from agentrunner.plans.control_words import ControlWord
+
+if TYPE_CHECKING:
+    from agentrunner.api import PanelPlanner
+    from agentrunner.planners.base import PartialAnswer
+    from agentrunner.state.worker_runs import Wait
+
+TICK_SEC = 0.5
+
+STOPPED = "The tasks at work are ended gracefully.\nNext:  agentrunner plan run   resumes them"
+NOTHING = "Nothing is under way.\nNext:  agentrunner plan run   carries the plan out"
+UNDER_WAY = "The plan is under way.\nNext:  agentrunner plan status -f"
 
 WAITS = 4
 """Exit code if something waits for a person."""
@@ -377,3 +400,133 @@ def questions_json(store: PlanStore) -> list[dict[str, object]]:
 
     asked = waiting_questions(store)
     return [{"id": one.id, "task_id": one.task_id, "text": one.text} for one in asked]
+
+
+def act_on(word: ControlWord, setting: Setting, *, as_json: bool) -> int:
+    """Apply a control word to the process that executes the plan; return the exit code.
+
+    Raises UsageError (`not-here`) for a process that cannot be reached from here, and for a pause,
+    which only the chat that executes the plan can do.
+    """
+    from agentrunner.commands.plan_status import status
+    from agentrunner.storage.plan_folder import plan_folder
+
+    if word == "status":
+        return status(follow=False, repo=setting.repo, as_json=as_json, state_dir=setting.state_dir)
+    folder = plan_folder(environment.state_dir(setting.state_dir), repository(setting.repo))
+    holder = folder.lock().probe() if folder.root.is_dir() else None
+    if holder is None:
+        tell(NOTHING)
+    elif word == "continue":
+        tell(UNDER_WAY)
+    elif word == "stop" and _is_here(holder):
+        os.kill(holder.pid, signal.SIGINT)
+        tell(STOPPED)
+    else:
+        raise NotReachable(
+            f"The plan is carried out by process {holder.pid} on {holder.host or 'this machine'}, "
+            f"which has to be told to {word} there.",
+            remedy="/pause in its chat, or Ctrl-C; agentrunner plan stop ends it from this machine",
+        )
+    return 0
+
+
+def _is_here(holder: Holder) -> bool:
+    """Whether the process is on this machine, and still the same one."""
+    known = holder.pid > 0 and holder.boot_id == boot_id()
+    return known and start_time(holder.pid) == holder.start_time
+
+
+@asynccontextmanager
+async def answer_line(
+    planner: PanelPlanner | None,
+    redact: Callable[[str], str],
+    stream: TextIO | None = None,
+    *,
+    live: bool = True,
+) -> AsyncIterator[None]:
+    """Show the progress of the answer while waiting for it, and that the planner is away.
+
+    Without a terminal, or without `live`, only each wait for a planner is told, in a line of its
+    own.
+
+    The line is overwritten after a carriage return and removed at the end, so that nothing remains
+    of a partial answer.
+    """
+    target = stream or sys.stderr
+    if planner is None:
+        yield
+        return
+    line = _Line(target, redact)
+    planner.waits.on_wait = line.waits
+    if not (live and target.isatty()):
+        try:
+            yield
+        finally:
+            planner.waits.on_wait = None
+        return
+    planner.progress = line.written
+    try:
+        async with meanwhile(line.tick()):
+            yield
+    finally:
+        planner.progress = planner.waits.on_wait = None
+        line.show("")
+
+
+class _Line:
+    def __init__(self, target: TextIO, redact: Callable[[str], str]) -> None:
+        self._target = target
+        self._redact = redact
+        self._begun = time.monotonic()
+        self._partial_answer: PartialAnswer | None = None
+        self._until: datetime | None = None
+        """When a planner that is away is asked again."""
+        self._cells = 0
+
+    def written(self, so_far: PartialAnswer) -> None:
+        """Take the partial answer; it is shown with the next tick."""
+        if so_far.reading or so_far.text or so_far.thoughts:  # else only a sign of life
+            self._partial_answer = so_far
+
+    def waits(self, wait: Wait) -> None:
+        """Say that the planner is away and when it is asked again; count down from here on."""
+        until = moment(wait.until)
+        again = f"{until.astimezone():%H:%M:%S}" if until else "once more"
+        self._begun, self._partial_answer, self._until = time.monotonic(), None, until
+        self.show("")
+        why = f"{wait.reason[:1].upper()}{wait.reason[1:]}."
+        text = f"{why} It is asked again at {again}; Ctrl-C ends the wait, the plan stays as it is."
+        with contextlib.suppress(OSError):
+            self._target.write("\n".join(wrap(text, width_of(self._target))) + "\n")
+            self._target.flush()
+
+    async def tick(self) -> None:
+        """Rewrite the line twice a second."""
+        from agentrunner.execution.partial_answer import facts_of
+
+        while True:
+            facts = facts_of(self._partial_answer, self._redact) if self._partial_answer else None
+            awaited: dict[str, Any] = {"who": "planner", **(facts or {})}
+            words = self._away() or awaited_words(awaited, time.monotonic() - self._begun)
+            self.show(words)
+            await asyncio.sleep(TICK_SEC)
+
+    def _away(self) -> str:
+        """Return what is left of a wait; "" where there is none."""
+        left = (self._until - datetime.now(UTC)).total_seconds() if self._until else 0.0
+        if left > 0:
+            return f"the planner is away, asked again in {duration(left)}"
+        if self._until is not None:
+            self._begun, self._until = time.monotonic(), None
+        return ""
+
+    def show(self, text: str) -> None:
+        """Show `text` as the line; "" removes it."""
+        shown = shorten(f"-- {text}", width_of(self._target) - 1) if text else ""
+        cells = cell_width(shown)
+        with contextlib.suppress(OSError):
+            blank = " " * max(0, self._cells - cells)
+            self._target.write(f"\r{shown}{blank}" + ("" if shown else "\r"))
+            self._target.flush()
+        self._cells = cells

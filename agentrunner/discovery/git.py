@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
+from collections.abc import Callable
 from pathlib import Path
 
+from agentrunner.config.repo import is_repository
 from agentrunner.config.text_files import read_text
 from agentrunner.errors import UsageError
+from agentrunner.folders import walk
+from agentrunner.git.user_index import IndexDamaged, read_index
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.results.files import text_of
+
+MOST_FILES = 200_000
+MOST_BYTES = 400_000
+"""Most bytes read of one file."""
+_SHA256 = lazy_regex(r"(?im)^\s*objectformat\s*=\s*sha256")
 
 _REF = lazy_regex(r"ref: refs/heads/([^\s~^:?*\[\\]{1,200})\n?")
 _COMMIT = lazy_regex(r"([0-9a-f]{40}|[0-9a-f]{64})\n?")
@@ -38,3 +50,65 @@ def _small(path: Path) -> str:
         return read_text(path, name=path.name)
     except UsageError:
         return ""
+
+
+def files_of(repo: Path, most: int = MOST_FILES) -> list[str] | None:
+    """Return the paths of the files in a checkout; None if there are more than `most`.
+
+    These are the files of git's index; without an index, all files on disk. Names that are not
+    UTF-8 and missing files are left out. Blocks.
+    """
+    found = _tracked(git_dir(repo))
+    if found is None:
+        return _on_disk(repo, most)
+    return found if len(found) <= most else None
+
+
+def reader_of(repo: Path) -> Callable[[str], bytes | None]:
+    """Return a reader of a checkout's files (first 400,000 bytes); links must stay inside it."""
+    root = Path(os.path.realpath(repo))
+
+    def read(path: str) -> bytes | None:
+        try:
+            place = Path(os.path.realpath(root / path))
+            if not place.is_relative_to(root) or not place.is_file():
+                return None
+            with place.open("rb") as file:
+                return file.read(MOST_BYTES)
+        except (OSError, ValueError):
+            return None
+
+    return read
+
+
+def _tracked(git: Path) -> list[str] | None:
+    """Return the paths in the index of a git folder; None without one that can be read."""
+    configs = (text_of(place / "config", 100_000) for place in (git, git.parent.parent))
+    try:
+        sha256 = _SHA256.search(next(filter(None, configs), "")) is not None
+        index = read_index(os.fsencode(git / "index"), sha256=sha256)
+    except IndexDamaged:
+        return None
+    if index is None:
+        return None
+    found = []
+    for name, mode in index.tracked.items():
+        if stat.S_ISREG(mode) or stat.S_ISLNK(mode):  # no submodule or folder of a sparse index
+            with contextlib.suppress(UnicodeDecodeError):
+                found.append(name.decode("utf-8"))
+    return found
+
+
+def _on_disk(repo: Path, most: int) -> list[str] | None:
+    found: list[str] = []
+    for folder, names, files in walk(repo):
+        inner = (name for name in names if name != ".git")
+        names[:] = [name for name in inner if not is_repository(Path(folder, name))]
+        place = os.path.relpath(folder, repo)
+        for name in files:
+            path = name if place == "." else f"{place}/{name}"
+            if path.isprintable():
+                found.append(path)
+        if len(found) > most:
+            return None
+    return sorted(found)

@@ -65,7 +65,7 @@ def outline_of(
     Files that `asked` names come first, then those near the top. Files that git ignores, credential
     files and links are left out. Raises GitFailed.
     """
-    from agentrunner.text.tokens import tokens
+    from agentrunner.text.cut import tokens
 
     listed = snapshots.list(tree)
     ranked = _ranked(listed, asked)

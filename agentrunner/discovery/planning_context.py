@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.config.text_files import MAX_BYTES, decode
+from agentrunner.discovery.candidates import detect_tests
 from agentrunner.discovery.found import FoundCommand
-from agentrunner.discovery.repository import detect_tests
 from agentrunner.discovery.set_up import detect_setup
 from agentrunner.errors import UsageError
 from agentrunner.git.snapshot_writer import LARGE_MARK

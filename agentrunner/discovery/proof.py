@@ -7,8 +7,8 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.discovery.files import MOST_FILES, files_of, reader_of
-from agentrunner.verification.checks import commands_of
+from agentrunner.discovery.git import MOST_FILES, files_of, reader_of
+from agentrunner.verification.evidence.checks import commands_of
 
 MOST_FILES_AT_START = 20_000
 """Largest repository for which a run's header shows it; `validate` accepts larger ones."""
@@ -37,7 +37,7 @@ def proof_inputs(
     paths = files_of(repo, most_files)
     if paths is None:
         return ProofInputs()
-    from agentrunner.verification.listing import (
+    from agentrunner.verification.evidence.listing import (
         inputs_of_task,
         listed,
         nameless_command,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.verification.inputs.steering_files import is_executable_config, matches
+from agentrunner.verification.inputs.globs import is_executable_config, matches
 from agentrunner.verification.inputs.wanted_changes import named_new
 
 FREE = ".gitattributes"

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from agentrunner.discovery.found import line_of
 from agentrunner.discovery.reading import exists, names_inside, read_inside
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.results.manifests import ini_of, table, texts, toml_of
+from agentrunner.verification.results.files import ini_of, table, texts, toml_of
 
 _NAME = lazy_regex(r"^\s*([A-Za-z0-9][\w.-]*)")
 _PREFIXES = (

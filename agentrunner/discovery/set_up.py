@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from agentrunner.discovery.found import FoundCommand
 from agentrunner.discovery.python_project import PythonProject
-from agentrunner.discovery.reading import exists, names_inside
+from agentrunner.discovery.reading import exists, names_inside, read_inside
+from agentrunner.git.ignored_content import PACKAGE_FOLDERS
 from agentrunner.registry import GRADLE_FILES
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.rooms.registries import registries_of
+
+_FILTER = lazy_regex(r"(?m)^[^#\n]*\sfilter=(\S+)")
 
 _SETUPS = (
     ("poetry.lock", "poetry install --no-interaction"),
@@ -117,3 +121,25 @@ def _by_requirements(repo: Path) -> FoundCommand | None:
     for name in project.requirement_files:
         return FoundCommand(f"{make}-r {name}", name)
     return None
+
+
+def not_taken_along(checkout: Path, there: Collection[str], setting: str) -> list[str]:
+    """Return a sentence if installed packages of a checkout are missing elsewhere, as a list.
+
+    `there` are the names at the top of the other place. `setting` is the way to give a set-up
+    command, with `{}` for the quoted command.
+    """
+    names = sorted(name for name in PACKAGE_FOLDERS.difference(there) if (checkout / name).is_dir())
+    if not names:
+        return []
+    found = detect_setup(checkout)
+    command = shlex.quote(found.command) if found else "CMD"
+    message = (
+        f"{', '.join(names)} of your checkout {'is' if len(names) == 1 else 'are'} not taken along"
+    )
+    return [f"{message}, and no set-up is given: {setting.format(command)}"]
+
+
+def filters_of(repo: Path) -> list[str]:
+    """Return filters in the top-level attributes, such as `lfs`: git runs a program for each."""
+    return sorted(set(_FILTER.findall(read_inside(repo, ".gitattributes"))))

@@ -13,14 +13,13 @@ from msgspec import Struct
 from agentrunner.config.yaml_text import Path as KeyPath
 from agentrunner.config.yaml_text import YamlTree, read_yaml
 from agentrunner.discovery.found import FoundCommand
-from agentrunner.discovery.language_tests import built_first
-from agentrunner.discovery.node_tests import missing_packages
+from agentrunner.discovery.language_tests import built_first, missing_packages
 from agentrunner.discovery.python_project import PythonProject
 from agentrunner.discovery.reading import exists, names_inside, read_inside
 from agentrunner.discovery.targets import SCRIPT, installs
 from agentrunner.errors import UsageError
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.results.manifests import table
+from agentrunner.verification.results.files import table
 
 _OF_GITLAB = ".gitlab-ci.yml"
 _LINE = 300

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -19,7 +21,6 @@ from agentrunner.engine import attempts
 from agentrunner.engine.attempt_run import Drive, Options
 from agentrunner.engine.header import header_of, news_of_sight
 from agentrunner.engine.indexing import Indexer
-from agentrunner.engine.memory import be_frugal
 from agentrunner.engine.resources import open_workshop
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.resolved import ResolvedRun
@@ -34,6 +35,14 @@ from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.locks import FileLock, me, repository_lock, run_lock
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.text.redaction import Redactor
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
+"""Constants of glibc's malloc.h."""
+ARENAS = 1
+"""By default glibc opens one per thread. Python's threads wait for Python's own lock, not for an
+arena's."""
+LARGE = 1 << 16
+"""Blocks larger than so many bytes go back to the system once they are free."""
 
 
 @contextmanager
@@ -157,3 +166,13 @@ class Driver(Struct, frozen=True):
         if names := [path for path, _ in changed_sources(spec)]:
             kept = "changed meanwhile; the run continues with what it was made from"
             deps.warn(state, "inputs-changed", f"{kept}: {', '.join(names)}")
+
+
+@cache
+def be_frugal() -> None:
+    """Ask malloc for few arenas, once per process. With another C library this does nothing."""
+    with contextlib.suppress(AttributeError, OSError):
+        libc = ctypes.CDLL(None)
+        settings = {M_ARENA_MAX: ARENAS, M_TRIM_THRESHOLD: LARGE, M_MMAP_THRESHOLD: LARGE}
+        for option, value in settings.items():
+            libc.mallopt(option, value)

@@ -12,9 +12,9 @@ from agentrunner.config.budget_kinds import BUDGET_KINDS
 from agentrunner.config.spec import TaskSpec
 from agentrunner.discovery.ci_environment import ci_environment
 from agentrunner.discovery.git import read_branch
-from agentrunner.discovery.outside import filters_of, not_taken_along
 from agentrunner.discovery.proof import MOST_FILES_AT_START, ProofInputs, proof_inputs
 from agentrunner.discovery.protected import asked_protected
+from agentrunner.discovery.set_up import filters_of, not_taken_along
 from agentrunner.events import Header, HeaderInputs, HeaderLanding, HeaderLimits
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.execution.seeing import CONTEXT_FILE, no_provider

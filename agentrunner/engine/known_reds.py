@@ -16,10 +16,10 @@ from agentrunner.state.rounds import rounds_so_far
 from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import RunLog
-from agentrunner.verification.claims import Picked, pick, red_names
-from agentrunner.verification.measure import kept_results
+from agentrunner.verification.evidence.claims import Picked, pick, red_names
+from agentrunner.verification.evidence.measure import kept_results
+from agentrunner.verification.evidence.wanted import mapped_by, named_by, wanted_by
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.wanted import mapped_by, named_by, wanted_by
 
 MOST_SHOWN = 10
 """Candidates that a refusal lists."""

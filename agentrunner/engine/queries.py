@@ -3,26 +3,49 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import sqlite3
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
-from agentrunner.engine.query_cache import remembered
+from agentrunner import __version__
 from agentrunner.engine.unrecorded import unrecorded_run
 from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.runs import NothingToShow, UnknownRound
-from agentrunner.storage.index import RunIndex
-from agentrunner.storage.locks import me, repository_lock, run_lock
-from agentrunner.storage.run_folder import RunFolder, load_spec
+from agentrunner.state.lifecycle import TERMINAL, state_word
+from agentrunner.storage.index import RunIndex, RunRow
+from agentrunner.storage.locks import is_driven, me, repository_lock, run_lock
+from agentrunner.storage.run_folder import RunFolder, load_spec, runs_root, write_private
 from agentrunner.storage.run_log import Record, RunLog
 from agentrunner.storage.worker_ledger import read_json
+from agentrunner.text.times import stamp
 
 if TYPE_CHECKING:
     from agentrunner.git.snapshots import Change, Snapshots
     from agentrunner.results import Result, Undone
     from agentrunner.state.run_state import TaskContext
+
+
+@dataclass(frozen=True)
+class ListedRun(RunRow):
+    """The row of a run, whether a process drives it now, and when it last did anything."""
+
+    running: bool = False
+    latest_at: str = ""
+    """Of its latest event, UTC, ISO 8601; "" where it has none."""
+
+    @property
+    def stands(self) -> str:
+        """Return the state in the word of all lists and screens."""
+        return state_word(asdict(self))
+
+
+FILE = "remembered.json"
+Read = TypeVar("Read")
 
 
 class ChangedFile(TypedDict):
@@ -169,7 +192,7 @@ def _compared(folder: RunFolder, snapshots: Snapshots, number: int | None) -> tu
     if number is not None:
         run = _worker_run(folder, number)
         return run.data["tree_before"], run.data["tree_after"]
-    from agentrunner.git.manual_changes import by_hand
+    from agentrunner.git.user_repository import by_hand
 
     before, after = _ends(folder)
     if by_person := by_hand(snapshots, RunLog(folder.log_file)):
@@ -187,8 +210,8 @@ def undo(state_dir: Path, run_id: str, force: bool = False) -> Undone:
     """
     folder = RunFolder.open(state_dir, run_id)
     from agentrunner.engine.commits import load_task_of
-    from agentrunner.git.manual_changes import by_hand
     from agentrunner.git.snapshot_writer import changed_since
+    from agentrunner.git.user_repository import by_hand
     from agentrunner.results import Undone
     from agentrunner.verification.rooms.sealed import Sealed
 
@@ -284,3 +307,84 @@ def _ends(folder: RunFolder) -> tuple[str, str]:
     if found and found.lost:
         return ends["before"], _snapshots(folder).take().tree
     return ends["before"], (found.tree if found else "") or ends["after"]
+
+
+def remembered(
+    folder: RunFolder, name: str, read: Callable[[], dict[str, Read]]
+) -> dict[str, Read]:
+    """Return what `read` gives, cached under `name` for as long as the run is unchanged.
+
+    Loading LangGraph to show an ended run takes longer than everything else about it.
+    """
+    path = folder.root / FILE
+    saved = read_json(path) or {}
+    known: dict[str, dict[str, Read]] = saved["found"] if saved.get("key") == _key(folder) else {}
+    if name in known:
+        return known[name]
+    value = read()
+    # The key anew: reading alone changes the times of the file of saved states.
+    text = json.dumps({"key": _key(folder), "found": {**known, name: value}})
+    # The folder may be read-only, and a lone surrogate is not worth a crash here.
+    with contextlib.suppress(OSError, ValueError):
+        write_private(path, text.encode(), sync=False)
+    return value
+
+
+def _key(folder: RunFolder) -> list[Any]:
+    """Return a key that changes with every file that a result is made of."""
+    key: list[Any] = [__version__]
+    paths = [folder.checkpoints, folder.log_file, folder.root / "note-path", folder.spec_file]
+    paths.append(folder.checkpoints.with_name(folder.checkpoints.name + "-wal"))
+    for path in paths:
+        try:
+            facts = path.stat()
+        except FileNotFoundError:
+            key.append(None)
+        else:
+            times = (facts.st_mtime_ns, facts.st_ctime_ns)
+            key.append([os.fspath(path), facts.st_size, facts.st_ino, *times])
+    return key
+
+
+def listed_runs(state_dir: Path, repo: Path | None = None) -> list[ListedRun]:
+    """Return the runs of a repository, or of all, the newest first. Blocks.
+
+    The end of a run that was killed before it recorded that itself is recorded. One whose files
+    cannot be read is listed as it was last known: whoever names it is told why.
+    """
+    index = RunIndex(state_dir)
+    for row in index.runs(repo):
+        with contextlib.suppress(Exception):
+            _record_end(index, row)
+    return [
+        ListedRun(
+            **asdict(row),
+            running=not row.finished_at and _is_running(state_dir, row),
+            latest_at=_latest(RunFolder(runs_root(state_dir) / row.run_id)),
+        )
+        for row in index.runs(repo)
+    ]
+
+
+def _latest(folder: RunFolder) -> str:
+    """Return when the run's latest event was written."""
+    with contextlib.suppress(OSError):
+        return stamp(datetime.fromtimestamp(folder.events_file.stat().st_mtime, UTC))
+    return ""
+
+
+def _is_running(state_dir: Path, row: RunRow) -> bool:
+    with contextlib.suppress(OSError):
+        return is_driven(state_dir, row.run_id)
+    return False
+
+
+def _record_end(index: RunIndex, row: RunRow) -> None:
+    """Record the end of a run that was killed before it did so itself."""
+    if row.finished_at or row.waiting or is_driven(index.state_dir, row.run_id):
+        return
+    moves = RunLog(RunFolder.open(index.state_dir, row.run_id).log_file).records("state")
+    if moves and moves[-1].data["to"] in TERMINAL:
+        from agentrunner.engine import queries
+
+        queries.show_values(index.state_dir, row.run_id)

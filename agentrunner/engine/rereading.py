@@ -11,10 +11,9 @@ from agentrunner.config.layers import option_name
 from agentrunner.config.load import TaskSource, load_task, with_environment
 from agentrunner.config.spec import Reading, TaskSpec
 from agentrunner.discovery.agents import settle
-from agentrunner.discovery.repository import detect_test
+from agentrunner.discovery.candidates import detect_test
 from agentrunner.engine.attempt_run import Options
-from agentrunner.engine.planner_change import changed_planner
-from agentrunner.engine.worker_change import changed_worker
+from agentrunner.engine.planner_change import changed_planner, changed_worker
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import InputsChanged
 from agentrunner.policy.load import load_policies

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from agentrunner.config.kinds import planner_kind
 from agentrunner.config.spec import TaskSpec
-from agentrunner.engine.unheld_limits import check_enforced, not_held
 from agentrunner.environment import ignored_tracing, prices_file
 from agentrunner.errors import InfraError, UsageError
+from agentrunner.errors.runs import BudgetNotHeld
 from agentrunner.errors.task_files import BadValue
 from agentrunner.errors.workers import WorkerKeyMissing, WorkerMissing, WorkerNeedsNetwork
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.execution.launch import script_lost
 from agentrunner.execution.resolved import ResolvedRun
-from agentrunner.gateway.prices import load_prices
+from agentrunner.gateway.prices import Prices, load_prices
 from agentrunner.git.snapshots import check_open
 from agentrunner.launching.access import check_login, worker_key
 from agentrunner.launching.route import Cassette
 from agentrunner.notes.writer import check_note_dir
+from agentrunner.planners.endpoint import endpoint
 from agentrunner.planners.panel import make_panel
 from agentrunner.text.redaction import Redactor
 from agentrunner.workers.base import LacksScript
 from agentrunner.workers.member import Member, make_members
+
+SUBSCRIPTION = (
+    "What {who} uses is in your subscription: runner.budget.usd does not count it and cannot "
+    "stop it."
+)
+NO_GATEWAY = (
+    "The model calls of {who} pass no gateway: runner.budget.{name} is held before and after its "
+    "work, and cannot stop it meanwhile."
+)
+NO_PRICE = "The price of {what}, for {who}, is not known: runner.budget.usd cannot stop it."
 
 
 def resolve(
@@ -269,3 +280,57 @@ def _check_model_access(member: Member, key: str, replays: bool) -> None:
 def _unset(names: Sequence[str]) -> str:
     """Return that none of these variables is set, as the end of a sentence."""
     return f"{names[0]} is not set" if len(names) == 1 else f"none of {', '.join(names)} is set"
+
+
+def not_held(
+    spec: TaskSpec, members: Sequence[Member], environ: Mapping[str, str], prices: Prices
+) -> list[tuple[str, str]]:
+    """Return limits that cannot stop someone at work, by name, each with a sentence about why."""
+    found = list(_planner(spec, prices, environ))
+    for member in members:
+        found += [known for known in _worker(member, prices) if known not in found]
+    return found
+
+
+def check_enforced(spec: TaskSpec, open_limits: Iterable[tuple[str, str]]) -> None:
+    """Raise UsageError where `runner.budget.enforce: hard` is more than can be enforced.
+
+    `open_limits` is what `not_held` found.
+    """
+    if spec.runner.budget.enforce != "hard":
+        return
+    for name, why in open_limits:
+        raise BudgetNotHeld(
+            f"{why} runner.budget.enforce is hard, so nothing was started.",
+            path=spec.places.get(f"runner.budget.{name}", f"runner.budget.{name}"),
+            remedy="--set runner.budget.enforce=soft, or choose another worker, login or sandbox",
+            nothing_spent=True,
+        )
+
+
+def _worker(member: Member, prices: Prices) -> Iterator[tuple[str, str]]:
+    spec, budget = member.spec, member.spec.runner.budget
+    login = member.subscribed
+    if budget.usd is not None and login:
+        yield "usd", SUBSCRIPTION.format(who=member.name)
+    if not member.has_gateway:
+        limits = (("tokens", budget.tokens), ("usd", None if login else budget.usd))
+        for name, limit in limits if member.can_call_model else ():
+            if limit is not None:
+                yield name, NO_GATEWAY.format(who=member.name, name=name)
+        return
+    model = spec.runner.worker.model
+    if budget.usd is not None and not login and (model is None or prices.price(model) is None):
+        yield "usd", NO_PRICE.format(what=model or "its default model", who=member.name)
+
+
+def _planner(
+    spec: TaskSpec, prices: Prices, environ: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    planner = spec.runner.meta
+    if spec.runner.budget.usd is None or not planner_kind(planner.kind).default_model:
+        return
+    where = endpoint(planner, environ)
+    model = where.model
+    if not prices.is_free(model, near=where.near) and prices.price(model) is None:
+        yield "usd", NO_PRICE.format(what=model, who="the planner")

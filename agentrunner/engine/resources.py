@@ -23,7 +23,7 @@ from agentrunner.errors.sandboxes import BadImageName
 from agentrunner.execution.deps import Clock, Deps
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.git.snapshots import Snapshots, worked_mark
-from agentrunner.launching.permissions import read_paths, resource_limits
+from agentrunner.launching.launch import read_paths, resource_limits
 from agentrunner.launching.route import Cassette
 from agentrunner.planners.workplace import Workplace
 from agentrunner.prompts import load_patterns
@@ -36,15 +36,15 @@ from agentrunner.storage.run_folder import RunFolder, kept_sandbox
 from agentrunner.storage.run_log import RunLog
 from agentrunner.storage.worker_ledger import Ledger
 from agentrunner.text.redaction import Redactor
-from agentrunner.verification.checks import command_of
-from agentrunner.verification.measure import Measurer
+from agentrunner.verification.evidence.checks import command_of
+from agentrunner.verification.evidence.measure import Measurer
+from agentrunner.verification.evidence.verifier import Verifier
 from agentrunner.verification.proof.run_prover import RunProver
 from agentrunner.verification.results.commands import runs_of
 from agentrunner.verification.results.files import MOST_READ, read_plain
 from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox
 from agentrunner.verification.rooms.room import Rooms
 from agentrunner.verification.rooms.sealed import Sealed
-from agentrunner.verification.verifier import Verifier
 from agentrunner.workers.base import RunsScript
 from agentrunner.workers.member import Member
 

@@ -19,18 +19,16 @@ from agentrunner.config.load import changed_sources
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine import attempts
 from agentrunner.engine import known_reds as reds
-from agentrunner.engine.answer_checks import checked_answer
-from agentrunner.engine.attempt_run import Options
+from agentrunner.engine.attempt_run import Options, checked_answer
 from agentrunner.engine.commits import commit_late, load_task_of, prepared
 from agentrunner.engine.driver import Driver, driving, open_driver
 from agentrunner.engine.indexing import Indexer, start_error
-from agentrunner.engine.planner_change import renewed
+from agentrunner.engine.planner_change import renewed, tried_with, with_worker_model
 from agentrunner.engine.policies import capped, capped_again
 from agentrunner.engine.queries import changes_not_seen
 from agentrunner.engine.rereading import reread
 from agentrunner.engine.resolve import check_test_folder, resolve
 from agentrunner.engine.resources import check_sandbox, with_image
-from agentrunner.engine.worker_change import tried_with, with_worker_model
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.errors.repositories import RepositoryGone
 from agentrunner.errors.runs import InputsChanged, NotAcceptable, UnknownCriterion

@@ -32,14 +32,14 @@ from agentrunner.storage.run_folder import RunFolder, kept_sandbox, make_private
 from agentrunner.storage.run_log import RunLog
 from agentrunner.text.redaction import Redactor
 from agentrunner.verification.criterion_status import settle
-from agentrunner.verification.outside_work import without_credit
+from agentrunner.verification.evidence.outside_work import without_credit
+from agentrunner.verification.evidence.verifier import Verifier
 from agentrunner.verification.proof.mutation import Mutation, try_mutants
 from agentrunner.verification.proof.proving import make_prover
 from agentrunner.verification.rooms.decision_sandbox import DecisionSandbox
 from agentrunner.verification.rooms.sealed import Sealed
 from agentrunner.verification.trees import Changes
 from agentrunner.verification.verdict import judge
-from agentrunner.verification.verifier import Verifier
 from agentrunner.workers.member import make_members
 
 MOST_READ = 1 << 30

@@ -20,9 +20,9 @@ from agentrunner.errors.repositories import GitFailed
 from agentrunner.execution.deps import Deps
 from agentrunner.git.checkout import Checkout, CheckoutState
 from agentrunner.git.identity import identity_of
-from agentrunner.git.manual_changes import by_hand as by_hand
 from agentrunner.git.private_clone import CloneStore
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.git.user_repository import by_hand as by_hand
 from agentrunner.git.worktree import WorktreePlace, worktree_place
 from agentrunner.results import CommitMade
 from agentrunner.state.run_state import TaskContext

@@ -10,7 +10,7 @@ from agentrunner.config.spec import Check, CriterionSpec, TestSpec
 from agentrunner.execution.planner_checks import check_of
 from agentrunner.protocol import CriterionDraft, PlanTask
 from agentrunner.state.run_state import Criterion
-from agentrunner.verification.checks import no_file, stands_in_suite, test_name
+from agentrunner.verification.evidence.checks import no_file, stands_in_suite, test_name
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import is_called
 

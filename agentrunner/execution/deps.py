@@ -28,8 +28,8 @@ from agentrunner.storage.worker_ledger import Ledger
 from agentrunner.text.redaction import Redactor
 from agentrunner.text.times import stamp
 from agentrunner.text.unicode import clean
+from agentrunner.verification.evidence.verifier import Verifier
 from agentrunner.verification.proof.run_prover import RunProver
-from agentrunner.verification.verifier import Verifier
 from agentrunner.workers.member import Member
 
 Update = TaskContext

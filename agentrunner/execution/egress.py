@@ -11,8 +11,7 @@ from agentrunner.execution.questions import answered, question, remark, subject_
 from agentrunner.gateway.egress_log import read_egress
 from agentrunner.gateway.order import GatewayOrder, Upstream
 from agentrunner.launching.route import EGRESS_LOG, EgressRoute, route_of
-from agentrunner.money.counters import allowance
-from agentrunner.money.usage import Usage, read_usage
+from agentrunner.money.counters import Usage, allowance, read_usage
 from agentrunner.policy.match import may_reach
 from agentrunner.state.people import Question
 from agentrunner.state.run_state import TaskContext

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agentrunner.state.run_state import Finding, TaskContext
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.worker_ledger import read_json
-from agentrunner.verification.findings import approval_of
+from agentrunner.verification.evidence.findings import approval_of
 
 if TYPE_CHECKING:
     from agentrunner.execution.deps import Deps

@@ -16,19 +16,23 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.errors.workers import WorkerMissing
 from agentrunner.execution.deps import Deps, Stopped
 from agentrunner.execution.egress import exit_for
-from agentrunner.execution.login import refused_login
-from agentrunner.execution.outside_changes import note_foreign_edits
-from agentrunner.execution.worker_record import BEFORE, git_places
+from agentrunner.execution.tries import after_refused_login
+from agentrunner.execution.worker_record import BEFORE, git_places, note_foreign_edits, seen_before
 from agentrunner.launching.access import CliCredential, worker_access, worker_env
-from agentrunner.launching.launch import CliLaunch, Supervision, make_own, start_supervised
-from agentrunner.launching.permissions import disk_bytes
+from agentrunner.launching.launch import (
+    CliLaunch,
+    Supervision,
+    disk_bytes,
+    make_own,
+    start_supervised,
+)
 from agentrunner.launching.route import EgressRoute
 from agentrunner.sandboxes.base import Mount, Request
-from agentrunner.sandboxes.worker_git import worker_git
+from agentrunner.sandboxes.gitdirs import worker_git
 from agentrunner.state.budget import left_of
 from agentrunner.state.rounds import round_of, rounds_at_most
 from agentrunner.state.run_state import TaskContext
-from agentrunner.state.worker_runs import WorkerOrder
+from agentrunner.state.worker_runs import WorkerOrder, WorkerRun
 from agentrunner.storage.failpoints import reach
 from agentrunner.text.unicode import to_bytes
 from agentrunner.workers.base import LacksScript, WorkerRequest
@@ -227,3 +231,28 @@ def _wall_sec(state: TaskContext, deps: Deps, spec: TaskSpec) -> float:
     """Return how many seconds the worker may take, within the budget that the run has left."""
     remaining = left_of(deps.spec, state).get("wall_sec", math.inf)
     return max(1.0, min(spec.runner.worker.max_run_time_sec, remaining))
+
+
+def refused_login(state: TaskContext, deps: Deps, order: WorkerOrder) -> str:
+    """Return the fingerprint of the token that its latest run was refused with; "" for none."""
+    runs = [run for run in state.get("recent", []) if run.member == order.member]
+    latest = runs[-1] if runs else None
+    if latest is None or not _ended_by_auth(latest):
+        return ""
+    return str(seen_before(deps, latest.worker_run_id).get("login", ""))
+
+
+def again_with_login(deps: Deps, order: WorkerOrder, run: WorkerRun) -> WorkerOrder | None:
+    """Return the same order, continued with a fresh token; None where that is of no use."""
+    member = deps.member(order.member)
+    if member.spec.runner.worker.auth == "key" or not _ended_by_auth(run):
+        return None
+    again = after_refused_login(order.worker_run_id)
+    if again is None:
+        return None
+    mode = "resume" if run.session_id else order.mode
+    return order.model_copy(update={"worker_run_id": again, "mode": mode})
+
+
+def _ended_by_auth(run: WorkerRun) -> bool:
+    return run.outcome == "auth"

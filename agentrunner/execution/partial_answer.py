@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agentrunner.planners.base import PartialAnswer
-from agentrunner.text.tokens import tokens
+from agentrunner.text.cut import tokens
 
 SHOWN_CHARS = 160
 """Characters shown of the end of what is written."""

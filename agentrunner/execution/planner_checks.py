@@ -14,7 +14,7 @@ from agentrunner.execution.questions import remark
 from agentrunner.planners.base import answers_by_code
 from agentrunner.protocol import CriterionDraft, PlanTask
 from agentrunner.state.run_state import Baseline, Counters, Criterion, TaskContext, updated
-from agentrunner.verification.baseline_checks import (
+from agentrunner.verification.evidence.baseline_checks import (
     BaselineCheck,
     has_own_check,
     proposed,

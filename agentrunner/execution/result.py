@@ -30,7 +30,7 @@ from agentrunner.state.people import People, Question
 from agentrunner.state.red_tests import shown_red
 from agentrunner.state.rounds import rounds_so_far
 from agentrunner.state.run_state import Counters, Criterion, Evidence, TaskContext
-from agentrunner.verification.findings import approval_of
+from agentrunner.verification.evidence.findings import approval_of
 from agentrunner.verification.verdict import worker_trouble
 
 NEVER_LET_IN = ("auth", "model")

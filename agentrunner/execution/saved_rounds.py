@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from agentrunner.prompts import Round
-from agentrunner.protocol.known_names import TEST_ID
+from agentrunner.protocol.known_ids import TEST_ID
 from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import Record, RunLog

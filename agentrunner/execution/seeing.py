@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -16,7 +18,6 @@ from agentrunner.discovery.seeing.looks import Looker
 from agentrunner.discovery.seeing.reds import sources_of
 from agentrunner.execution.context_length import context_budget
 from agentrunner.execution.deps import Deps
-from agentrunner.execution.looking import Looking
 from agentrunner.execution.saved_rounds import SavedRound
 from agentrunner.planners.asking import LOOKS
 from agentrunner.planners.panel import role_candidates
@@ -24,6 +25,7 @@ from agentrunner.prompts import ContextBudget, Round, Seen
 from agentrunner.prompts.as_yaml import to_yaml
 from agentrunner.prompts.context_budget import NOW, fitted
 from agentrunner.prompts.rounds import STAY, folded_until, not_reported
+from agentrunner.protocol import Look
 from agentrunner.protocol.message import MessageType
 from agentrunner.state.round_reports import (
     digests,
@@ -38,8 +40,39 @@ from agentrunner.state.run_state import RedTest, TaskContext
 from agentrunner.state.short_names import further, shortened, used
 from agentrunner.state.state_model import FileRef
 from agentrunner.state.summary import without_host
+from agentrunner.storage.failpoints import reach
+from agentrunner.text.cut import beginning, tokens
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.text.tokens import beginning, tokens
+
+
+class Looking(ABC):
+    """Answers looks; what was looked at is forgotten when another candidate is asked."""
+
+    looker: Looker | None = None
+    answers: tuple[str, ...] = ()
+    """What it was shown so far."""
+
+    @abstractmethod
+    def make_looker(self) -> Looker:
+        """Return what answers the looks, made at the first look. Blocks; may raise GitFailed."""
+
+    def begin(self) -> None:
+        """Forget earlier looks: another candidate is asked, and it has seen none of them."""
+        self.looker, self.answers = None, ()
+
+    async def answer(self, looks: Sequence[Look]) -> str:
+        """Return what the planner wants to see; raise what `make_looker` raises."""
+        found = await asyncio.to_thread(self._answer, looks)
+        reach("after_look")
+        return found
+
+    def _answer(self, looks: Sequence[Look]) -> str:
+        if self.looker is None:
+            self.looker = self.make_looker()
+        found = self.looker.answer(looks)
+        self.answers = (*self.answers, found)
+        return found
+
 
 LEAST_QUOTE = 4
 """Characters of a line that is worth something as a quote."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.execution.deps import Deps
-from agentrunner.execution.egress import refused_hosts
+from agentrunner.execution.egress import refused_hosts, usage_log, usage_of
 from agentrunner.git.snapshots import Change, stat_line
 from agentrunner.git.user_config import git_settings
 from agentrunner.money.amount import Amount, least_usd, total
@@ -18,8 +18,45 @@ from agentrunner.state.state_model import FileRef
 from agentrunner.state.worker_runs import CommandSeen, WorkerOrder, WorkerRun
 from agentrunner.supervisor.client import SupervisedResult
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.trees import changes_between
 from agentrunner.workers.base import WorkerReading
 from agentrunner.workers.outcome import WorkerOutcome
+
+EVERY_SEC = 2.0
+"""Least time between two `worker_usage` events of a worker run."""
+
+
+class LiveUsage:
+    """Emits `worker_usage` when the gateway of a worker run has counted more."""
+
+    def __init__(self, deps: Deps, order: WorkerOrder) -> None:
+        self._deps, self._worker_run_id = deps, order.worker_run_id
+        self._log = usage_log(deps, order.worker_run_id)
+        self._subscribed = deps.member(order.member).subscribed
+        self._size, self._tokens = 0, 0
+        self._next_at = float("-inf")
+
+    def look(self) -> None:
+        """Emit what is counted by now if that has changed; cheap where it has not."""
+        now = self._deps.clock.monotonic()
+        if now < self._next_at:
+            return
+        try:
+            size = self._log.stat().st_size
+        except FileNotFoundError:  # no gateway, or no call yet
+            return
+        if size == self._size:
+            return
+        self._size, self._next_at = size, now + EVERY_SEC
+        amounts = usage_of(self._deps, self._worker_run_id).by_model.values()
+        used = total(amounts)
+        if used.tokens != self._tokens:
+            self._tokens = used.tokens
+            usd = None if self._subscribed else least_usd(amounts)
+            self._deps.emit(
+                "worker_usage", worker_run_id=self._worker_run_id, tokens=used.tokens, usd=usd
+            )
+
 
 BEFORE = "before.json"
 """File name in a worker run's folder: the tree, git and dependencies when the worker was
@@ -230,3 +267,27 @@ def _errors(deps: Deps, supervised: SupervisedResult) -> FileRef | None:
     """Return the file of the worker's standard error, or None where it is empty."""
     path = supervised.stderr
     return deps.folder.ref(path) if path.exists() and path.stat().st_size else None
+
+
+def note_foreign_edits(state: TaskContext, deps: Deps, tree: str) -> list[str]:
+    """Return the paths that changed since the latest known tree, and record them. Blocks.
+
+    Where the run had ended, a finding of its evidence says so.
+    """
+    known = state.get("tree")
+    if not known or known == tree:
+        return []
+    changes = changes_between(deps.snapshots, known, tree)
+    if changes.all:
+        shown = ", ".join(changes.all[:5]) + (" …" if len(changes.all) > 5 else "")
+        ended = bool(state["run"].accepting)
+        if not ended:
+            deps.warn(state, "edited", f"edited while running, not by the worker: {shown}")
+        data = {
+            "paths": changes.all[:500],
+            "tree_before": known,
+            "tree_after": tree,
+            "ended": ended,
+        }
+        deps.record(state, "human_edit", f"{known[:12]}-{tree[:12]}", data)
+    return changes.all

@@ -18,12 +18,11 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from agentrunner.config.hosts import AllowedHost, find_host, parse_host
-from agentrunner.gateway.dial import Dialer, Direct, NotPublic, way_out
+from agentrunner.gateway.dial import BUFFER, Dialer, Direct, NotPublic, Tunnel, TunnelSide, way_out
 from agentrunner.gateway.egress_log import Decision, EgressLog, Entry
 from agentrunner.gateway.head import HEAD_LIMIT, HostAndPort, Reason, RequestRefused, read_head
 from agentrunner.gateway.listeners import Close
 from agentrunner.gateway.order import GatewayOrder
-from agentrunner.gateway.tunnel import BUFFER, Tunnel, TunnelSide
 from agentrunner.text.redaction import Redactor
 from agentrunner.text.times import stamp_now
 

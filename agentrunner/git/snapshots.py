@@ -23,7 +23,7 @@ from agentrunner.config.repo import git_root
 from agentrunner.environment import find_program
 from agentrunner.errors.repositories import ContentGone, GitMissing, RepositoryClosed
 from agentrunner.git import ignored_content
-from agentrunner.git.blobs import Content, blobs
+from agentrunner.git.blobs import Content, Recent, blobs
 from agentrunner.git.export import (
     contents,
     differing,
@@ -35,7 +35,6 @@ from agentrunner.git.export import (
 from agentrunner.git.ignore import IgnoreRules, ignored_folders
 from agentrunner.git.ignored_content import copy_file
 from agentrunner.git.process import Git, read_small
-from agentrunner.git.recent import Recent
 from agentrunner.git.restore import Entry, Restored, SafeFolder, restore
 from agentrunner.git.small_trees import is_ordinary, is_small, keep_blob, keep_tree, with_other
 from agentrunner.git.snapshot_writer import (

@@ -6,14 +6,15 @@ or a program that settings name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from agentrunner.git.private_clone import BRANCHES
 from agentrunner.git.process import git_dir_of, shared_dir_of, users_git
-from agentrunner.git.snapshots import find_git
+from agentrunner.git.snapshots import Snapshots, find_git
+from agentrunner.storage.run_log import Record, RunLog
 
 _REF = "ref: "
 
@@ -76,3 +77,19 @@ def _work_tree(head: Path, common: Path) -> Path:
     if head.parent == common:
         return common.parent
     return Path((head.parent / "gitdir").read_text(errors="replace").strip()).parent
+
+
+def by_hand(snapshots: Snapshots, log: RunLog) -> set[str]:
+    """Return the paths that a person, and no worker, changed between the steps of a run."""
+
+    def changed(records: Sequence[Record]) -> set[str]:
+        trees = [(r.data.get("tree_before"), r.data.get("tree_after")) for r in records]
+        return {
+            change.path
+            for before, after in trees
+            if before and after and before != after
+            for change in snapshots.changes(str(before), str(after))
+        }
+
+    history = log.history()
+    return changed(history.human_edits) - changed(history.worker_runs)

@@ -9,6 +9,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agentrunner.config.sandbox import SandboxSpec
+from agentrunner.config.spec import TaskSpec
 from agentrunner.gateway.gateway_process import companion, running
 from agentrunner.launching.access import CliCredential
 from agentrunner.launching.route import EgressRoute
@@ -18,10 +20,12 @@ from agentrunner.sandboxes.base import (
     Mount,
     Network,
     Request,
+    ResourceLimit,
     Sandbox,
     SandboxError,
 )
 from agentrunner.sandboxes.homes import SANDBOX_HOME
+from agentrunner.sandboxes.limits import DISK, memory_bytes
 from agentrunner.storage.locks import FileLock
 from agentrunner.storage.run_folder import write_private
 from agentrunner.storage.worker_ledger import Claim
@@ -177,3 +181,24 @@ def make_own(folder: Path, home: Path) -> None:
         if part.is_symlink() or part.is_file():
             part.unlink()
         part.mkdir(mode=0o700, exist_ok=True)
+
+
+def resource_limits(settings: SandboxSpec) -> ResourceLimit:
+    """Return the limits for commands in a sandbox."""
+    return ResourceLimit(
+        cpus=settings.cpus,
+        memory=settings.memory,
+        pids=settings.pids,
+        disk=settings.disk or DISK,
+    )
+
+
+def disk_bytes(settings: SandboxSpec) -> int:
+    """Return by how many bytes the folders of a sandbox may grow together."""
+    return memory_bytes(settings.disk or DISK, "disk")
+
+
+def read_paths(spec: TaskSpec) -> tuple[Path, ...]:
+    """Return the folders of this machine that the sandbox may read."""
+    written = spec.runner.sandbox.read_paths
+    return tuple(Path(os.path.normpath(Path(spec.base_dir) / path)) for path in written)

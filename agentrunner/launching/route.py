@@ -15,7 +15,7 @@ from agentrunner.gateway.order import (
     GatewayOrder,
 )
 from agentrunner.sandboxes.base import Door
-from agentrunner.sandboxes.environment import proxy_environment
+from agentrunner.sandboxes.requests import proxy_environment
 
 EGRESS_LOG = "egress.jsonl"
 """In a run's folder."""

@@ -28,7 +28,7 @@ from agentrunner.state.lifecycle import EndName, end_of
 from agentrunner.state.people import IN_WORDS
 from agentrunner.state.run_state import Criterion, Finding
 from agentrunner.verification.criterion_status import WORD, is_mapped_by_planner
-from agentrunner.verification.findings import approval_of
+from agentrunner.verification.evidence.findings import approval_of
 from agentrunner.verification.verdict import worker_trouble
 
 MAX_UNSEEN = 3

@@ -27,14 +27,11 @@ from agentrunner.planners.base import (
     Reply,
     in_turns,
 )
-from agentrunner.planners.cache_marks import marked_turns
-from agentrunner.planners.chat_reply import reply_of
-from agentrunner.planners.chat_schema import schema_options
 from agentrunner.planners.constraint import AskedSchema, Constraint, schema_of
 from agentrunner.planners.endpoint import checked_url
 from agentrunner.planners.factory import reply_format
 from agentrunner.planners.retry import capped, http_failure, network_failure, parse_retry_after
-from agentrunner.planners.streaming import Progress, silent, tell_reading
+from agentrunner.planners.streaming import Progress, reply_of, silent, tell_reading
 from agentrunner.planners.timeouts import is_near, limits_of
 from agentrunner.planners.workplace import Workplace
 from agentrunner.text.lazy_regex import lazy_regex
@@ -45,6 +42,15 @@ from agentrunner.workers.failures import failure_of
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, AIMessageChunk
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+METHOD = "json_schema"
+"""The provider holds the answer's text to the schema; the other methods use a tool call."""
+
+MARK = {"type": "ephemeral"}
+Block = dict[str, Any]
 
 Messages = Sequence[tuple[str, Any]]
 
@@ -281,3 +287,68 @@ def _no_model(why: str) -> UsageError:
         path="runner.meta.model",
         remedy="for instance runner.meta.model: anthropic:claude-sonnet-4-5",
     )
+
+
+def marked_turns(request: PlannerRequest) -> list[tuple[str, list[Block]]]:
+    """Return the messages by role, one block each, with marks where later requests will differ.
+
+    Marks end the system message and the task (both fixed for the run) and the last of the
+    `request.stable` messages, with which the next request begins as well. The last message is
+    marked too when something was appended to the stable ones, since more may follow.
+
+    Anthropic's API caches a prefix only up to a block that carries a mark, four marks at most.
+    """
+    first = [role.role for role in request.messages].count("system")
+    last = len(request.messages) - 1
+    ends = {one for one in (first - 1, first, request.stable - 1) if 0 <= one < request.stable}
+    if last > request.stable:  # unusable answers and the results of looks
+        ends.add(last)
+    turns: list[tuple[str, list[Block]]] = []
+    for number, message in enumerate(request.messages):
+        block: Block = {"type": "text", "text": message.content}
+        if number in ends:
+            block["cache_control"] = MARK
+        if turns and turns[-1][0] == message.role:
+            turns[-1][1].append(block)
+        else:
+            turns.append((message.role, [block]))
+    return turns
+
+
+def schema_options(
+    chat: BaseChatModel, name: str, schema: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Return call options that request the schema; None where the provider's package has none.
+
+    Each provider's package knows how its API wants that and binds it as call options. Only these
+    options are taken from it: our own code reads the raw answer.
+    """
+    from langchain_core.runnables import RunnableBinding
+
+    titled = {"title": name, "description": "The reply.", **schema}
+    try:
+        reader = chat.with_structured_output(titled, method=METHOD)
+    except Exception:  # noqa: BLE001  (each package refuses differently, and the prompt's words are enough)
+        return None
+    asked = getattr(reader, "first", None)
+    if not isinstance(asked, RunnableBinding) or asked.bound is not chat:
+        return None
+    options = {key: value for key, value in asked.kwargs.items() if not key.startswith("ls_")}
+    if not options or "tools" in options:
+        return None
+    return _bypass_client(chat, name, schema, options)
+
+
+def _bypass_client(
+    chat: BaseChatModel, name: str, schema: Mapping[str, Any], options: dict[str, Any]
+) -> dict[str, Any]:
+    """Hide the schema from OpenAI's client, which would parse the answer and raise if it is cut."""
+    form = options.get("response_format")
+    if not isinstance(form, Mapping) or "extra_body" not in type(chat).model_fields:
+        return options
+    exact = {"name": name, "schema": dict(schema), "strict": True}
+    form = {"type": METHOD, METHOD: exact}
+    if getattr(chat, "use_responses_api", False):  # this API's name for it is known
+        return {**options, "response_format": form}
+    rest = {key: value for key, value in options.items() if key != "response_format"}
+    return {**rest, "extra_body": {"response_format": form}}

@@ -18,10 +18,9 @@ from agentrunner.config.spec import TaskSpec
 from agentrunner.environment import home_of, prices_file
 from agentrunner.folders import remove_tree
 from agentrunner.gateway.order import Allowance, GatewayOrder, Upstream
-from agentrunner.launching.launch import CliLaunch, run_to_end
-from agentrunner.launching.permissions import read_paths, resource_limits
+from agentrunner.launching.launch import CliLaunch, read_paths, resource_limits, run_to_end
 from agentrunner.launching.route import EGRESS_LOG, Cassette, EgressRoute, route_of
-from agentrunner.money.usage import Usage, read_usage
+from agentrunner.money.counters import Usage, read_usage
 from agentrunner.planners.workplace import Workplace
 from agentrunner.sandboxes.base import CommandResult, Owner, Sandbox, SandboxOrder
 from agentrunner.sandboxes.choose import open_sandbox

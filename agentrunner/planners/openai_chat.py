@@ -26,13 +26,18 @@ from agentrunner.errors.planners import NoPlannerKey
 from agentrunner.gateway.exchange import Mismatch
 from agentrunner.launching.route import NO_CASSETTE, Cassette
 from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply, in_turns
-from agentrunner.planners.chat_reply import reply_of
-from agentrunner.planners.completions import causes, checked_completion, whole_body
 from agentrunner.planners.constraint import AskedSchema, Constraint, schema_of
 from agentrunner.planners.endpoint import DEFAULT_BASE_URL, endpoint
 from agentrunner.planners.factory import reply_format
 from agentrunner.planners.retry import capped, http_failure, network_failure, parse_retry_after
-from agentrunner.planners.streaming import CompletionStream, read_stream, silent, tell_reading
+from agentrunner.planners.streaming import (
+    CompletionStream,
+    read_stream,
+    reply_of,
+    silent,
+    tell_reading,
+    with_sane_usage,
+)
 from agentrunner.text.redaction import Redactor
 from agentrunner.text.server_errors import in_words
 
@@ -42,6 +47,9 @@ if TYPE_CHECKING:
 
     from agentrunner.gateway.cassette import Player
     from agentrunner.planners.recorded import Recording
+
+MAX_BODY_BYTES = 8 * 1024 * 1024
+"""Large enough for any reply; a server that sends more is refused."""
 
 KEY_NAME = "OPENAI_API_KEY"
 CONNECT_SEC = 30.0
@@ -314,3 +322,41 @@ def _silence_comments() -> None:
     # Silence langchain-openai's comments on refused formats; `_status_failure` handles them.
     warnings.filterwarnings("ignore", "Invalid schema for OpenAI's structured", UserWarning)
     warnings.filterwarnings("ignore", "This model does not support OpenAI's struct", UserWarning)
+
+
+def causes(problem: BaseException | None) -> set[str]:
+    """Return the class names of an exception and its causes, since libraries wrap each other's."""
+    found: set[str] = set()
+    while problem is not None and type(problem).__name__ not in found:
+        found.add(type(problem).__name__)
+        problem = problem.__cause__
+    return found
+
+
+async def whole_body(response: Any) -> list[bytes]:
+    """Return the body of an answer in one piece; raises PlannerUnavailable if it is too big."""
+    size = 0
+    chunks: list[bytes] = []
+    async for chunk in response.aiter_bytes():
+        size += len(chunk)
+        if size > MAX_BODY_BYTES:
+            raise PlannerUnavailable(
+                f"The planner's server sent more than {MAX_BODY_BYTES >> 20} MiB.",
+                retryable=False,
+                kind="protocol",
+            )
+        chunks.append(chunk)
+    return chunks
+
+
+def checked_completion(body: str) -> dict[str, object]:
+    """Parse and return the completion; raises PlannerUnavailable if the library would choke."""
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict) or data.get("error"):
+        raise http_failure(200, body)
+    if not data.get("choices") and "output" not in data:  # `output`: the Responses API
+        raise PlannerUnavailable("no choices returned from LLM", retryable=False, kind="protocol")
+    return with_sane_usage(data)

@@ -20,7 +20,7 @@ from agentrunner.planners.base import (
 )
 from agentrunner.planners.cut import Cut, cut_of
 from agentrunner.protocol.schema_parts import closed, one_of
-from agentrunner.text.tokens import tokens
+from agentrunner.text.cut import tokens
 
 MOST_TRIES = 5
 """A server may refuse the schema twice and streaming twice before it answers."""

@@ -6,17 +6,174 @@ Edits are applied in order; dependencies may name tasks that are created later i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from agentrunner.errors.plans import BadPatch
-from agentrunner.plans.draft import Draft
-from agentrunner.plans.edits import PlanEdit, SiblingPlace
-from agentrunner.plans.plan import AT_WORK, ROOT, NodeDesign, Plan, PotentialConflict
+from agentrunner.plans.plan import (
+    AT_WORK,
+    ROOT,
+    Hint,
+    NodeDesign,
+    Plan,
+    PlannedTask,
+    PlanNode,
+    PotentialConflict,
+)
 from agentrunner.plans.planner_view import MAX_CRITERION_CHARS
 from agentrunner.text.cut import cut
+
+if TYPE_CHECKING:
+    from agentrunner.protocol import Decompose, PlanPatch
+    from agentrunner.protocol.planning import Conflict, PlanOperation, SuggestedImpl
+
+LISTS = ("acceptance_criteria", "dependencies")
+FACETS = ("phase_name", "milestone", "wbs_level", "estimated_effort")
+
+
+class SiblingPlace(Struct, frozen=True):
+    """A position among siblings: exactly one of the three is given."""
+
+    index: int | None = None
+    before: str | None = None
+    after: str | None = None
+
+    @property
+    def anchor(self) -> str | None:
+        """Return the sibling that the position refers to."""
+        return self.before or self.after
+
+
+class PlanEdit(Struct, frozen=True):
+    """One operation. Ids may be temporary, of a task, or of a node."""
+
+    op: Literal["create", "update", "delete", "move"]
+    target: str
+    """The temporary id of what is created, else the id of the task or node."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the design that are set, none of them None: a field that is missing stays as it is,
+    and an empty list clears."""
+    parent_id: str | None = None
+    place: SiblingPlace | None = None
+    cascade: bool = False
+    phase: bool = False
+    """For create: a node that only groups, without a task."""
+
+
+class Slot(Struct):
+    """A node of the tree, changed in place; it knows the tree but not dependencies."""
+
+    parent_id: str | None
+    children: list[str]
+    task_id: str | None
+
+
+class Draft:
+    """An editable copy of a plan; the plan itself stays as it is."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.version = plan.version + 1
+        self.slots = {
+            node_id: Slot(node.parent_id, list(node.children), node.task_id)
+            for node_id, node in plan.nodes.items()
+        }
+        self.designs = dict(plan.designs)
+        self.tasks = dict(plan.tasks)
+        self.tasks_made = plan.tasks_made
+        self.nodes_made = plan.nodes_made
+
+    def new_ids(self, *, phase: bool) -> tuple[str, str | None]:
+        """Return the next node id, and the next task id unless it is a phase."""
+        self.nodes_made += 1
+        node_id = f"node-{self.nodes_made:04d}"
+        if phase:
+            return node_id, None
+        self.tasks_made += 1
+        return node_id, f"TASK-{self.tasks_made:04d}"
+
+    def insert(self, node_id: str, parent_id: str, index: int) -> None:
+        """Put a node among its siblings."""
+        self.slots[parent_id].children.insert(index, node_id)
+        self.slots[node_id].parent_id = parent_id
+
+    def detach(self, node_id: str) -> None:
+        """Remove a node, with what is below it, from its parent."""
+        parent = self.slots[node_id].parent_id
+        assert parent is not None
+        self.slots[parent].children.remove(node_id)
+
+    def add(self, node_id: str, task_id: str | None, design: NodeDesign) -> None:
+        """Add a new node that has no place in the tree yet."""
+        self.slots[node_id] = Slot(None, [], task_id)
+        self.designs[node_id] = design
+        if task_id is not None:
+            self.tasks[task_id] = PlannedTask(node_id)
+
+    def change(self, node_id: str, **given: Any) -> None:
+        """Set fields of a design."""
+        self.designs[node_id] = replace(self.designs[node_id], **given)
+
+    def below(self, node_id: str) -> Iterator[str]:
+        """Yield a node and all that is below it."""
+        todo = [node_id]
+        while todo:
+            here = todo.pop()
+            yield here
+            todo.extend(self.slots[here].children)
+
+    def is_below(self, node_id: str, ancestor: str) -> bool:
+        """Whether a node is the other one, or below it."""
+        here: str | None = node_id
+        while here is not None:
+            if here == ancestor:
+                return True
+            here = self.slots[here].parent_id
+        return False
+
+    def remove(self, node_id: str, *, cascade: bool) -> list[str]:
+        """Remove a node from the tree; its children take its place, or go too with `cascade`.
+
+        Returns the ids of the tasks that were removed. Designs stay, marked as deleted.
+        """
+        parent = self.slots[node_id].parent_id
+        assert parent is not None
+        siblings = self.slots[parent].children
+        index = siblings.index(node_id)
+        removed = list(self.below(node_id)) if cascade else [node_id]
+        kept = [] if cascade else self.slots[node_id].children
+        siblings[index : index + 1] = kept
+        for child in kept:
+            self.slots[child].parent_id = parent
+        tasks = []
+        for removed_id in removed:
+            task_id = self.slots.pop(removed_id).task_id
+            self.change(removed_id, deleted_in=self.version)
+            if task_id is not None:
+                tasks.append(task_id)
+                del self.tasks[task_id]
+        return tasks
+
+    def finish(self, **changes: Any) -> Plan:
+        """Return the edited plan, one version later."""
+        return replace(
+            self.plan,
+            version=self.version,
+            nodes={
+                node_id: PlanNode(slot.parent_id, tuple(slot.children), slot.task_id)
+                for node_id, slot in self.slots.items()
+            },
+            designs=self.designs,
+            tasks=self.tasks,
+            tasks_made=self.tasks_made,
+            nodes_made=self.nodes_made,
+            **changes,
+        )
+
 
 MAX_EDITS = 200
 MAX_PLAN_TASKS = 20_000
@@ -328,3 +485,62 @@ def _uncut(criteria: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
             long.remove(whole)
         kept.append(whole or text)
     return tuple(kept)
+
+
+def edits_of_patch(patch: PlanPatch) -> list[PlanEdit]:
+    """Return the operations of a plan_patch, in order."""
+    return [_edit(operation) for operation in patch.operations]
+
+
+def edits_of_decompose(message: Decompose) -> list[PlanEdit]:
+    """Return a decomposition as creates: a node for each phase, its tasks below it."""
+    edits = []
+    for number, phase in enumerate(message.phases):
+        group = f"phase {number + 1}"
+        facets = {"phase_name": phase.name, "milestone": phase.milestone}
+        edits.append(PlanEdit("create", group, {"title": phase.name, **facets}, phase=True))
+        for task in phase.tasks:
+            given: dict[str, object] = {
+                "title": task.title,
+                "description": task.description,
+                "acceptance_criteria": tuple(task.acceptance_criteria),
+                "dependencies": tuple(task.dependencies),
+                "wbs_level": task.wbs_level,
+                "estimated_effort": task.estimated_effort,
+                **facets,
+            }
+            if task.suggested_impl is not None:
+                given["suggested_impl"] = _hint(task.suggested_impl)
+            edits.append(PlanEdit("create", task.id, given, parent_id=group))
+    return edits
+
+
+def conflicts_of(conflicts: list[Conflict]) -> tuple[PotentialConflict, ...]:
+    """Return files that several tasks may change, as the planner listed them."""
+    return tuple(PotentialConflict(c.file, tuple(c.tasks), c.warning) for c in conflicts)
+
+
+def _edit(operation: PlanOperation) -> PlanEdit:
+    # A strict schema requires every key, so null means the same as a missing key.
+    values: dict[str, object] = {
+        **{name: getattr(operation, name) for name in ("title", "description", *FACETS)},
+        **{name: tuple(found) for name in LISTS if (found := getattr(operation, name)) is not None},
+        "suggested_impl": _hint(operation.suggested_impl),
+    }
+    given = {name: value for name, value in values.items() if value is not None}
+    target = operation.temp_id if operation.op == "create" else operation.task_id
+    assert target is not None
+    return PlanEdit(
+        operation.op,
+        target,
+        given,
+        parent_id=operation.parent_id,
+        place=SiblingPlace(at.index, at.before, at.after) if (at := operation.position) else None,
+        cascade=operation.cascade,
+    )
+
+
+def _hint(hint: SuggestedImpl | None) -> Hint | None:
+    if hint is None:
+        return None
+    return Hint(hint.language or "", tuple(hint.file_paths), tuple(hint.constraints))

@@ -17,20 +17,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agentrunner.config.agents import ProfilesSpec
+from agentrunner.config.agents import ProfilesSpec, See, seen_by
 from agentrunner.config.kinds import planner_kind
 from agentrunner.config.spec import TaskSpec
+from agentrunner.discovery.planning_context import repository_context
+from agentrunner.discovery.seeing.looks import Looker
 from agentrunner.engine.policies import capped, capped_as_far
 from agentrunner.environment import home_of, prices_file
 from agentrunner.errors import InfraError
 from agentrunner.errors.planners import NoPlanner
 from agentrunner.errors.runs import OutOfBudget
 from agentrunner.errors.workers import WorkerNotReady
+from agentrunner.execution.context_length import servers_of, shortest
 from agentrunner.execution.credentials import secrets_of
 from agentrunner.execution.deps import Clock
 from agentrunner.execution.failover import AllAway, FailOver
+from agentrunner.execution.seeing import Looking
 from agentrunner.gateway.order import Allowance
 from agentrunner.gateway.prices import Prices, load_prices
+from agentrunner.git.snapshots import Snapshots, worked_mark
 from agentrunner.money.bill import MadeCalls
 from agentrunner.money.counters import allowance, caught_up, cost_of
 from agentrunner.planners.asking import Asker
@@ -40,9 +45,9 @@ from agentrunner.planners.panel import Panel, make_panel
 from agentrunner.planners.workplace import Workplace
 from agentrunner.plans.conversation import Check, Conversation
 from agentrunner.plans.outages import PlannerWaits
-from agentrunner.plans.repository_view import RepositoryView
 from agentrunner.plans.store import PlanStore
-from agentrunner.prompts import PromptInput
+from agentrunner.prompts import ContextBudget, PromptInput, budget_for, fixed_tokens
+from agentrunner.prompts.context_budget import UNKNOWN, fitted
 from agentrunner.protocol import Message
 from agentrunner.sandboxes.base import Owner, SandboxOrder
 from agentrunner.sandboxes.choose import open_sandbox
@@ -54,6 +59,79 @@ from agentrunner.storage.run_folder import RunFolder, make_private, write_new, w
 from agentrunner.storage.run_log import RunLog
 from agentrunner.text.redaction import Redactor
 from agentrunner.workers.member import make_members
+
+
+class RepositoryView(Looking):
+    """The repository at the time of a message: a snapshot, never the folder itself."""
+
+    def __init__(
+        self,
+        spec: TaskSpec,
+        place: Path,
+        state_dir: Path,
+        redact: Callable[[str], str],
+        environ: Mapping[str, str],
+    ) -> None:
+        """`place` is the conversation's own folder. Nothing is read yet."""
+        self.see: See = seen_by(spec.runner.meta)
+        self._spec = spec
+        self._place = place
+        self._state_dir = state_dir
+        self._redact = redact
+        self._environ = dict(environ)
+        self._budget = UNKNOWN
+        self._taken: tuple[Snapshots, str] | None = None
+
+    @property
+    def looks(self) -> bool:
+        return self.see == "repo"
+
+    def facts(self, asked: str) -> dict[str, Any] | None:
+        """Return what the planner sees; None where no model reads it or nothing may be sent.
+        Blocks.
+
+        Raises GitFailed.
+        """
+        self._taken = self.looker = None  # another message: the files may have changed
+        runner = self._spec.runner
+        kinds = {one.kind for one in runner.profiles.meta.candidates} or {runner.meta.kind}
+        if self.see == "nothing" or not any(planner_kind(kind).calls_model for kind in kinds):
+            return None
+        self._budget = budget = self._context_budget()
+        snapshots, tree = self._snapshot()
+        repo = Path(self._spec.repo)
+        outline = budget.repository // 3
+        facts = repository_context(snapshots, tree, repo, self._redact, asked, outline)
+        return fitted(facts, budget.repository) if budget.known else facts
+
+    def _context_budget(self) -> ContextBudget:
+        """Return what a prompt of this message may tell; a server on this machine may say it."""
+        context = self._spec.runner.meta.context_tokens
+        if not context and (servers := servers_of(self._spec, self._environ)):
+            context = shortest(servers)
+        return budget_for(context, fixed_tokens(self._spec)) if context else UNKNOWN
+
+    def make_looker(self) -> Looker:
+        """Return what answers the looks; raise GitFailed."""
+        snapshots, tree = self._snapshot()
+        return Looker(
+            snapshots,
+            tree,
+            tree,
+            self._redact,
+            lambda _: None,
+            self._budget.looks if self._budget.known else None,
+        )
+
+    def _snapshot(self) -> tuple[Snapshots, str]:
+        if self._taken is None:
+            repo = Path(self._spec.repo)
+            worked = worked_mark(self._state_dir, repo)
+            folder = self._place / "snapshots"
+            snapshots = Snapshots(folder, repo, self._spec.runner.note.dir, worked=worked)
+            self._taken = snapshots, snapshots.take().tree
+        return self._taken
+
 
 ATTEMPT = 1
 """Stands in for the attempt of a run, which a conversation does not have."""

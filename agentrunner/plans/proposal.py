@@ -20,8 +20,14 @@ from agentrunner.errors import ProtocolError
 from agentrunner.errors.plans import NoProposal
 from agentrunner.errors.replies import ReplyInvalid
 from agentrunner.plans.diff import PlanDiff, diff
-from agentrunner.plans.edits import conflicts_of, edits_of_decompose, edits_of_patch
-from agentrunner.plans.patch import EditError, PatchRejected, apply
+from agentrunner.plans.patch import (
+    EditError,
+    PatchRejected,
+    apply,
+    conflicts_of,
+    edits_of_decompose,
+    edits_of_patch,
+)
 from agentrunner.plans.plan import Plan, PotentialConflict
 from agentrunner.protocol import Decompose, Message, PlanPatch
 from agentrunner.storage.run_folder import write_private

@@ -43,7 +43,6 @@ from agentrunner.sandboxes.cgroups import hierarchies
 from agentrunner.sandboxes.configuration import COMMON, configuration_of
 from agentrunner.sandboxes.deny import holds
 from agentrunner.sandboxes.enter import sweep
-from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.gitdirs import GitData, git_data, remove_mask
 from agentrunner.sandboxes.homes import (
     SANDBOX_HOME,
@@ -56,7 +55,7 @@ from agentrunner.sandboxes.layers import LAYERS, sweep_layers
 from agentrunner.sandboxes.limits import HeldLimits, hold_limits, memory_bytes
 from agentrunner.sandboxes.on_host import HostSandbox, not_executed
 from agentrunner.sandboxes.process import GRACE_SEC, STATUS_FD
-from agentrunner.sandboxes.requests import check_request
+from agentrunner.sandboxes.requests import base_environment, check_request
 from agentrunner.sandboxes.seccomp import DENIED, MACHINES
 from agentrunner.sandboxes.toolchain import SYSTEM_ROOTS, Toolchain, find_toolchain
 from agentrunner.text.lazy_regex import lazy_regex

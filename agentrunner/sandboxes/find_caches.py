@@ -13,8 +13,14 @@ from msgspec import Struct, field
 
 from agentrunner.sandboxes.base import Cache, Caches
 from agentrunner.sandboxes.caches import CACHES, CacheRow
-from agentrunner.sandboxes.deny import credential_paths, exposes, holds
-from agentrunner.sandboxes.secrets_in import MOST_FILES, TooMany, secrets_in
+from agentrunner.sandboxes.deny import (
+    MOST_FILES,
+    TooMany,
+    credential_paths,
+    exposes,
+    holds,
+    secrets_in,
+)
 
 DEEPEST = 3
 """How many levels of folders below the repository are searched for manifests."""

@@ -19,12 +19,11 @@ from agentrunner.sandboxes.base import (
     OnOutput,
     Request,
 )
-from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.homes import command_environment, git_identity
 from agentrunner.sandboxes.layers import LAYERS, make_layers, sweep_layers
 from agentrunner.sandboxes.limits import hold_by_rlimits
 from agentrunner.sandboxes.on_host import HostSandbox, not_executed
-from agentrunner.sandboxes.requests import check_request, host_workdir, invalid
+from agentrunner.sandboxes.requests import base_environment, check_request, host_workdir, invalid
 from agentrunner.sandboxes.toolchain import find_toolchain
 
 

@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.errors import InfraError, UsageError
+from agentrunner.errors.replies import ReplyQuestioned
 from agentrunner.execution.asking import AskFailed, NeedsPerson, ask
 from agentrunner.execution.assessing import (
     as_seen,
@@ -25,19 +27,92 @@ from agentrunner.execution.assessing import (
 )
 from agentrunner.execution.criteria import criteria_of, merged
 from agentrunner.execution.deps import Deps
+from agentrunner.execution.failover import Chosen
 from agentrunner.execution.quota import MustWait
 from agentrunner.execution.seeing import seeing
+from agentrunner.money.counters import cost_of
 from agentrunner.nodes.decide import allowed
-from agentrunner.planners.base import PlannerUnavailable, PlannerUnusable, answers_by_code
+from agentrunner.planners.asking import Asker
+from agentrunner.planners.base import (
+    PlannerCall,
+    PlannerUnavailable,
+    PlannerUnusable,
+    answers_by_code,
+)
 from agentrunner.planners.cut import CODE as PROMPT_CUT
 from agentrunner.planners.faults import reason_of, words_of_failure
 from agentrunner.planners.panel import ROLES, Panel, make_panel
-from agentrunner.protocol import NextAction, PlanTask
-from agentrunner.scenes.about_plans import Calls, about_plan
+from agentrunner.plans.conversation import Check, Conversation
+from agentrunner.plans.plan import Plan
+from agentrunner.plans.proposal import Proposal, propose
+from agentrunner.plans.store import PlanStore
+from agentrunner.prompts import PromptInput
+from agentrunner.protocol import Decompose, Message, NextAction, PlanTask
 from agentrunner.scenes.rules import Given, JudgeRule, wrongly_failed, wrongly_passed
 from agentrunner.scenes.scene import Named
 from agentrunner.scenes.staging import Stage, staged
-from agentrunner.scenes.wording import in_a_line
+
+
+class Calls(Struct):
+    """The cost of asking about one scene."""
+
+    looks: int = 0
+    calls: int = 0
+    faults: list[str] = field(default_factory=list)
+    """Why answers could not be used."""
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = 0.0
+    seconds: float = 0.0
+    cut: str = ""
+
+    def add(self, call: Mapping[str, Any], *, answered: bool) -> None:
+        """Add one attempt on the wire, as a run's log has it."""
+        usage = call["usage"]
+        self.calls += 1
+        questioned = str(call["error"]).startswith(ReplyQuestioned.fault)
+        if call["error"] and answered and not questioned:
+            self.faults.append(str(call["error"]))
+        self.input_tokens += usage["input_tokens"]
+        self.cached_tokens += usage["cached_tokens"]
+        self.output_tokens += usage["output_tokens"]
+        self.seconds += call["duration_sec"]
+        usd = call["usd"]
+        self.usd = None if usd is None or self.usd is None else self.usd + usd
+
+
+class _Planner:
+    """Asks the candidate for plans, as a conversation does, and keeps the cost."""
+
+    def __init__(self, stage: Stage, calls: Calls) -> None:
+        self._stage = stage
+        self._calls = calls
+        self._view = seeing(stage.state, stage.deps)
+
+    async def ask(self, prompt: PromptInput, check: Check) -> Message:
+        """See `conversation.Planner`."""
+        deps = self._stage.deps
+        first = self._stage.state["counters"].meta_calls
+
+        async def record(call: PlannerCall) -> None:
+            values = {"error": call.error, "duration_sec": call.duration_sec}
+            answered = bool(call.text or call.output_tokens)
+            self._calls.add({**values, **cost_of(call, deps.prices)}, answered=answered)
+
+        asker = Asker(
+            Chosen(deps.panel, deps.panel.role_candidates("plan").candidates[0]),
+            record=record,
+            before_attempt=lambda: None,
+            sleep=deps.clock.sleep,
+            redact=deps.redactor.redact,
+            look=self._view.answer if self._view.looks else None,
+        )
+        return await asker.ask(replace(prompt, call_number=first), check)
+
+
+SHOWN = 300
+"""Most characters of an answer that are kept."""
 
 Grade = Literal["right", "acceptable", "wrong", "unusable"]
 OF_ONE_SCENE = frozenset({"context", "filter", "cut", "unusable", "protocol", "request"})
@@ -280,3 +355,56 @@ def _reply(asks: str, payload: Mapping[str, Any]) -> dict[str, object]:
     """Return a payload as a message; one that has only looks becomes a look."""
     type_ = "look" if payload.keys() == {"looks"} else asks
     return {"type": type_, "version": 1, "payload": dict(payload)}
+
+
+def in_a_line(given: Given) -> str:
+    """Return the answer in one line, cut if it is long."""
+    text = " ".join(_in_words(given).split())
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+
+
+def _in_words(given: Given) -> str:
+    if given.action is not None:
+        chosen = given.action
+        prompt = chosen.worker_call.prompt if chosen.worker_call else chosen.question
+        return f"{chosen.decision.action}: {prompt or chosen.decision.reason}"
+    if given.assessment is not None:
+        judged = given.assessment
+        passed, failed = ", ".join(judged.passed) or "none", ", ".join(judged.failed) or "none"
+        return f"passed: {passed}; failed: {failed}; {judged.summary}"
+    if given.proposal is not None:
+        return _plan_in_words(given.proposal)
+    return "; ".join(f"{one.id} {one.description}" for one in given.criteria)
+
+
+def _plan_in_words(proposal: Proposal) -> str:
+    plan = proposal.after
+    titles = "; ".join(f"{name} {plan.design_of(name).title}" for name in plan.task_order())
+    asked = f"; asks: {' / '.join(proposal.questions)}" if proposal.questions else ""
+    return f"{titles or 'no task'}{asked}"
+
+
+async def about_plan(named: Named, stage: Stage, calls: Calls) -> Given:
+    """Return the answer to one message of a conversation with the scene's plan."""
+    deps, scene = stage.deps, named.scene
+    store = PlanStore(deps.folder.root / "plan" / "plan.sqlite")
+    store.path.parent.mkdir(mode=0o700)
+    if scene.plan:
+        known = propose(Plan(), "", Decompose.model_validate(scene.plan))
+        at = deps.clock.stamp()
+        store.save(
+            replace(known.after, goal=named.scene.plan["understanding"]), at=at, kind="decompose",
+            author="", message="", operations=known.operations,
+        )  # fmt: skip
+    talk = Conversation(
+        store=store,
+        planner=_Planner(stage, calls),
+        spec=deps.spec,
+        salt=named.digest,
+        stamp=deps.clock.stamp,
+        author="",
+        redact=deps.redactor.redact,
+        look=lambda _: stage.repository,
+        see=seeing(stage.state, deps).see,
+    )
+    return Given(proposal=await talk.propose(scene.message))

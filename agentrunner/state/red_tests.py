@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from agentrunner.text.lazy_regex import lazy_regex
+
 if TYPE_CHECKING:
     from agentrunner.state.run_state import RedTest, TestOutcome
     from agentrunner.state.state_model import FileRef
 
+PLACE_ALONE = lazy_regex(r"\S+:\d+(?::\d+)?:?")
+"""A file with its line, and nothing else."""
 MOST = 10
 """Red tests that are shown by name; the rest is a count."""
 
@@ -46,8 +50,13 @@ def title_of(red: Mapping[str, Any]) -> str:
 
 
 def first_line(message: str) -> str:
-    """Return the first line of a message that is not empty."""
-    return next((line for line in map(str.strip, message.splitlines()) if line), "")
+    """Return the first line of a message that says something, after the place it may begin with.
+
+    In Go a message that begins with a line break leaves `a_test.go:12:` alone on its line.
+    """
+    lines = [line for line in map(str.strip, message.splitlines()) if line]
+    said = next((at for at, line in enumerate(lines) if not PLACE_ALONE.fullmatch(line)), 0)
+    return " ".join(lines[: said + 1])
 
 
 def as_values(reds: Iterable[RedTest]) -> list[dict[str, object]]:

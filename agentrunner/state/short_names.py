@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agentrunner.protocol.known_names import TEST_ID as ID
+from agentrunner.protocol.known_ids import TEST_ID as ID
 
 LONG = 24
 """Names of at least so many characters get an id."""

@@ -8,6 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from agentrunner.storage.locks import run_lock
+from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.run_log import append_line, objects, read_lines, redact_strings
 from agentrunner.text.times import stamp
 
@@ -77,3 +79,21 @@ def read_from(path: Path, offset: int) -> tuple[list[Event], int]:
         return [], offset
     whole = text[: text.rfind(b"\n") + 1]
     return list(objects(whole)), offset + len(whole)
+
+
+class EventReader:
+    """Reads the events of a run from its folder, each of them once."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+        self.offset = 0
+        """Bytes of the file that have been read."""
+
+    def read_new(self) -> tuple[bool, list[Event]]:
+        """Return whether a process drives the run, and the events since the last call. Blocks.
+
+        Where no process did, every event that the last one wrote has been read.
+        """
+        driven = run_lock(self._folder).taken()  # before reading: it may end in between
+        events, self.offset = read_from(self._folder.events_file, self.offset)
+        return driven, events

@@ -2,33 +2,22 @@
 
 The folders, each of which uses only those below it:
 
-proof      examines a tree when completion is asked for: graded proofs, findings, doubts
-inspection what is missing or too much, found by reading the change against the requirements
-canaries   whether the tests and programs that decide can still fail
-rooms      clean rooms, in which everything that decides is run
-inputs     which changed files decide what the tests say
-syntax     functions, tests and what they use, in the languages that can be parsed
-results    what test tools report, by test name; `counts` reads totals where there are no names
+proof        examines a tree when completion is asked for: graded proofs, findings, doubts
+inspection   what is missing or too much, found by reading the change against the requirements
+canaries     whether the tests and programs that decide can still fail
+evidence     measures a tree once a round: checks, commands, what they said, findings
+test_changes changes of tests that need no question
+rooms        clean rooms, in which everything that decides is run
+inputs       which changed files decide what the tests say
+syntax       functions, tests and what they use, in the languages that can be parsed
+results      what test tools report, by test name; `counts` reads totals where there are no names
 
-The files beside them, in the order in which a round needs them:
+The files beside them:
 
-target, wanted, listing   the commands that decide, what was asked for, and the inputs of the proof,
-                          with what `linked_inputs` lead to
-checks, baseline_checks   a criterion's check as a command or a reading; how it stands before the
-                          run; `check_runner` executes it; `regex` searches in bounded time;
-                          `absent_tests`: what is still to be written
-verifier                  measures a tree once a round, returns Evidence; `measure` runs a command
-delivered_tree            what is handed over; `ignored_builds`, `outside_work` of people beside it
-task_set_up               the set-up, in the repository and in rooms
-outcomes, claims, stages  what a run says; which red tests must turn green, which were red before;
-                          whether anything but tests can be red
-trees, changed_inputs     what changed, by whom, and which changes decide and may be
+trees, changed_inputs     what is handed over, what changed, by whom, and which changes decide
 differential, world       trees that mix old inputs and the new product; `unknown_names` for them
-adapted_tests             changes of tests that need no question; so do `adapted_values`,
-                          `added_tests`, `es_modules`, `follow_ups`, `followed_signatures`, `moves`,
-                          `removed_tests`, `renamed_names`, `reworded_values`, `rewritten_data`
+rewritten_data            expected data with a part of the changes that the PRD permits
 file_names, subject_words how a text names a file; what tests are about
 grades, criterion_status  what a proof is worth; a status for each criterion
-votes, verdict            judgements become one; what is missing for COMPLETE, and an end of the run
-findings                  what a person settles
+verdict                   what is missing for COMPLETE, and an end of the run
 """

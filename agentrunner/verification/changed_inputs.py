@@ -11,18 +11,17 @@ from pathlib import PurePosixPath
 from msgspec import Struct, field
 
 from agentrunner.config.spec import TaskSpec, TestSpec
-from agentrunner.git.snapshots import Snapshots, folders_of
+from agentrunner.git.snapshots import LINK, Snapshots, folders_of
+from agentrunner.verification.evidence.target import Target, in_repo
 from agentrunner.verification.file_names import has_word
-from agentrunner.verification.follow_ups import FollowUps
 from agentrunner.verification.inputs.changes import LOCK_OF_VENDOR, ProofChanges, judge_changes
 from agentrunner.verification.inputs.executed_files import asks_for_paths, only_reads
 from agentrunner.verification.inputs.finder import find_inputs
-from agentrunner.verification.inputs.kept_commands import with_old_commands
-from agentrunner.verification.inputs.model import Inputs
-from agentrunner.verification.inputs.prd_checks import wanted_gone
+from agentrunner.verification.inputs.globs import literal, matches
+from agentrunner.verification.inputs.kept_part import with_old_commands
+from agentrunner.verification.inputs.model import Input, Inputs
 from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.inputs.shell import steps_of
-from agentrunner.verification.inputs.steering_files import matches
 from agentrunner.verification.inputs.wanted_changes import (
     asked_in,
     data_asked_in,
@@ -31,14 +30,7 @@ from agentrunner.verification.inputs.wanted_changes import (
 )
 from agentrunner.verification.inputs.wanted_moves import moved_in
 from agentrunner.verification.inputs.wanted_tests import asks_to_add
-from agentrunner.verification.linked_inputs import with_links
-from agentrunner.verification.moves import renamed_modules, says_the_same
-from agentrunner.verification.removed_tests import (
-    asks_to_remove,
-    lost_as_asked,
-    removed_code,
-    tests_gone_with,
-)
+from agentrunner.verification.inputs.words_of_change import wanted_gone
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import PARAMETERS, own_name, parts_of
 from agentrunner.verification.rewritten_data import has_all_of
@@ -47,7 +39,14 @@ from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import regions_of_tests
 from agentrunner.verification.syntax.substance import is_empty_test
 from agentrunner.verification.syntax.test_finder import find_test
-from agentrunner.verification.target import Target, in_repo
+from agentrunner.verification.test_changes.follow_ups import FollowUps
+from agentrunner.verification.test_changes.moves import renamed_modules, says_the_same
+from agentrunner.verification.test_changes.removed_tests import (
+    asks_to_remove,
+    lost_as_asked,
+    removed_code,
+    tests_gone_with,
+)
 from agentrunner.verification.trees import Changes, changes_between
 from agentrunner.verification.world import InputChange, SnapshotTrees
 
@@ -501,3 +500,21 @@ def _is_product_too(path: str, read: ReadFile) -> bool:
     if language is None or source is None:
         return False
     return any(region.kind != "main" for region in regions_of_tests(source, language))
+
+
+def with_links(inputs: Inputs, tree: str, snapshots: Snapshots) -> Inputs:
+    """The same inputs, with the files and folders of the tree to which links among them lead."""
+    listed = snapshots.list(tree)
+    links = [path for path, (mode, _) in listed.items() if mode == LINK]
+    folders = folders_of(listed) if links else set()
+    found: list[Input] = []
+    for path in links:
+        counted, target = inputs.input_at(path), snapshots.leads_to(tree, path)
+        if counted is None or target is None:
+            continue
+        why = f"{path} leads to it; {counted.why}"
+        if target in listed:
+            found.append(Input(target, why, counted.kind))
+        elif target in folders:
+            found.append(Input(f"{literal(target)}/**", why, counted.kind, old_only=True))
+    return replace(inputs, deciding=[*inputs.deciding, *found]) if found else inputs

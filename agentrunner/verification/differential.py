@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from agentrunner.git.restore import Entry
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.changed_inputs import ChangedInputs
+from agentrunner.verification.evidence.target import Target
 from agentrunner.verification.inputs.changes import put_back
-from agentrunner.verification.inputs.idle_recipes import MAKEFILE, idle, is_wanted, targets_of
+from agentrunner.verification.inputs.recipes import MAKEFILE, idle, is_wanted, targets_of
 from agentrunner.verification.rewritten_data import single_changes
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import with_regions_of
-from agentrunner.verification.target import Target
 from agentrunner.verification.world import InputChange, SnapshotTrees
 
 

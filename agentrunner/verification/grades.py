@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from agentrunner.config.spec import TestSpec
 from agentrunner.state.evidence_words import Grade
 from agentrunner.state.run_state import Criterion, Evidence, Proof
-from agentrunner.text.content_words import content_words
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.text.mentions import content_words
 from agentrunner.verification.results.model import TestResult
 from agentrunner.verification.results.names import belongs_to, own_name
 from agentrunner.verification.subject_words import Own, has_any

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from agentrunner.text.content_words import content_words
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.text.mentions import content_words
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.context import definitions_in
 from agentrunner.verification.syntax.definitions import definition

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from msgspec import Struct
 
-from agentrunner.config.spec import TaskSection
+from agentrunner.config.spec import TaskSection, TaskSpec
 from agentrunner.git.snapshots import Snapshots
+from agentrunner.registry import GRADLE_FILES
 from agentrunner.state.run_state import Finding
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.inputs.steering_files import is_executable_config, matches
+from agentrunner.verification.inputs.globs import is_executable_config, matches
 from agentrunner.verification.inputs.wanted_changes import asked_in, wanted_new
 from agentrunner.verification.syntax.edits import Edit, applied
+
+MANIFEST = lazy_regex(
+    r"(^|/)(package(-lock)?\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lockb?"
+    r"|pyproject\.toml|setup\.(py|cfg)|Pipfile(\.lock)?|poetry\.lock|uv\.lock|pdm\.lock"
+    r"|[\w.-]*requirements[\w.-]*\.(txt|in)|requirements/[^/]+\.txt|environment\.ya?ml"
+    r"|go\.(mod|sum|work)|Cargo\.(toml|lock)|pom\.xml|gradle\.lockfile"
+    rf"|{'|'.join(map(re.escape, GRADLE_FILES))}"
+    r"|Gemfile(\.lock)?|[^/]+\.gemspec|composer\.(json|lock)"
+    r"|[^/]+\.(csproj|fsproj|sln)|mix\.(exs|lock)|CMakeLists\.txt|meson\.build|cpanfile)$"
+)
+"""Files in which package managers read what is to be installed."""
+NATIVE = lazy_regex(r"\.(c|cc|cpp|cxx|h|hpp|pyx|pxd|rs|f90|f|m|swift)$")
+"""Sources from which an installed package may have been compiled."""
 
 DRIVER = lazy_regex(rb"\b(?:filter|diff|merge|textconv)\s*=")
 """An attribute by which git starts a program that somebody's settings name."""
@@ -172,3 +187,36 @@ def with_edits(snapshots: Snapshots, tree: str, edits: Mapping[str, Iterable[Edi
     return snapshots.with_texts(
         tree, {path: applied(read(path) or b"", some) for path, some in edits.items()}
     )
+
+
+def installs_anew(paths: list[str]) -> bool:
+    """Whether a change of these paths requires the set-up to be run again."""
+    return any(MANIFEST.search(path) or NATIVE.search(path) for path in paths)
+
+
+def delivered_tree(
+    snapshots: Snapshots, spec: TaskSpec, tree: str, before: str, total: Changes
+) -> tuple[str, list[str], list[str]]:
+    """`tree` with ignored files as they were in `before`, and the paths put back so. Blocks.
+
+    An ignored file that the task names is part of the work, and stays. Those are returned last:
+    they are handed over, and left out by `git add`.
+    """
+    if not total.all:
+        return tree, [], []
+    ignored = snapshots.ignored_paths(total.all)
+    added = sorted(total.added)
+    if added and any(path.rpartition("/")[2] == ".gitignore" for path in total.all):
+        # The worker's own ignore rules keep new files out of what git would hand over.
+        hidden = snapshots.ignored_by(tree, added) - snapshots.ignored_by(before, added)
+        ignored = ignored | hidden
+    text = spec.prd_text + "\n".join(
+        f"{one.description} {one.check or ''}" for one in spec.criteria
+    )
+    wanted = {
+        path for path in ignored if re.search(rf"(?<![\w./-]){re.escape(path)}(?![\w/-])", text)
+    }
+    put_back = sorted(ignored - wanted)
+    old = snapshots.list(before) if put_back else {}
+    made = snapshots.combine(tree, {path: old.get(path) for path in put_back}) if put_back else tree
+    return made, put_back, sorted(wanted - total.deleted)

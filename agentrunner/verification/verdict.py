@@ -27,7 +27,7 @@ from agentrunner.state.worker_runs import WorkerRun
 from agentrunner.text.sentences import ended
 from agentrunner.text.terminal import sanitize, shorten
 from agentrunner.verification.criterion_status import is_mapped_by_planner
-from agentrunner.verification.findings import approval_of, first_few
+from agentrunner.verification.evidence.findings import approval_of, first_few
 from agentrunner.verification.grades import headline
 
 Mode = Literal["evidence", "strict", "judged"]
@@ -167,7 +167,7 @@ def _red(criteria: Sequence[Criterion], evidence: Evidence, *, vouched: bool) ->
 def _red_names(test: TestOutcome) -> str:
     """Lists the red tests; where the tests before the run are known, also those that turned."""
     if not (test.still_red or test.newly_red):
-        unnamed = "" if test.failed or test.finding or test.passed is None else NO_RED
+        unnamed = NO_RED if test.passed and not (test.failed or test.finding) else ""
         return f": {', '.join(test.failing[:3])}" if test.failing else unnamed
     rows = (
         ("turned green", test.turned, test.how_many("turned")),

@@ -14,27 +14,57 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import fcntl
 import json
 import math
+import os
+import secrets
+import stat
 import time
-from collections.abc import Mapping
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from http.client import HTTPException
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
 
-from agentrunner.errors import InfraError
+from agentrunner.config.hosts import is_loopback
+from agentrunner.errors import InfraError, LockHeld
 from agentrunner.errors.planners import BaseUrlRefused
-from agentrunner.errors.workers import LoginExpired, LoginUnreachable
+from agentrunner.errors.workers import LoginExpired, LoginUnreachable, LoginUnwritable
+from agentrunner.storage.locks import try_flock
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.workers.codex import ACCOUNT_ENV
 from agentrunner.workers.login import Access, LoginState, Now, fingerprint, not_logged_in
-from agentrunner.workers.token_file import FileReplacement, locked
-from agentrunner.workers.token_refresh import (
-    IssuerUnreachable,
-    RefreshRefused,
-    is_safe_url,
-    refreshed,
-)
+
+PATIENCE_SEC = 60.0
+"""Another program's refresh takes a second; a hung one must not block us forever."""
+_ROOM = 64 * 1024
+
+TIMEOUT_SEC = 30.0
+_MOST_BYTES = 1 << 20
+_CODE = lazy_regex(r"[a-z][a-z_]{0,60}")
+
+
+class RefreshRefused(Exception):
+    """The issuer does not accept this refresh token. The text is for people."""
+
+
+class IssuerUnreachable(Exception):
+    """There was no answer, or no usable one. The text is for people."""
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect would pass the refresh token to somebody else."""
+
+    def redirect_request(self, *arguments: Any, **named: Any) -> None:
+        """Follow none: a redirect is then an error like any other status."""
+
 
 BASE_URL = "https://chatgpt.com/backend-api/codex"
 BASE_URL_ENV = "AGENTRUNNER_CODEX_LOGIN_URL"
@@ -238,4 +268,140 @@ def _unreachable(reason: str) -> InfraError:
     return LoginUnreachable(
         f"The Codex login needs a new access token, and its issuer is not reached: {reason}.",
         remedy="look at the network, then agentrunner resume",
+    )
+
+
+def is_safe_url(url: str) -> bool:
+    """Whether a token may be sent there: https, or http on this very machine."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return False
+    if not host or parts.username is not None:
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host))
+
+
+def refreshed(url: str, body: Mapping[str, str]) -> dict[str, Any]:
+    """Return the issuer's answer; raises RefreshRefused or IssuerUnreachable.
+
+    Blocks, at most TIMEOUT_SEC per step.
+    """
+    request = urllib.request.Request(
+        url,
+        data=json.dumps(body).encode(),
+        headers={"Content-Type": "application/json", "Accept": "application/json"},
+    )
+    try:
+        with urllib.request.build_opener(_NoRedirect).open(request, timeout=TIMEOUT_SEC) as reply:
+            data = json.loads(reply.read(_MOST_BYTES))
+    except urllib.error.HTTPError as error:
+        with error:
+            if error.code in (400, 401, 403):
+                raise RefreshRefused(
+                    _code_of(error) or f"its issuer answers {error.code}"
+                ) from None
+        raise IssuerUnreachable(f"it answers {error.code}") from None
+    except (OSError, HTTPException, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise IssuerUnreachable(
+            getattr(reason, "strerror", None) or type(reason).__name__
+        ) from None
+    if not isinstance(data, dict):
+        raise IssuerUnreachable("its answer is no JSON object")
+    return data
+
+
+def _code_of(error: urllib.error.HTTPError) -> str:
+    """Return the error code in {"error": {"code": "refresh_token_reused"}} or {"error": "…"}."""
+    try:
+        reply = json.loads(error.read(_MOST_BYTES))
+    except (OSError, HTTPException, ValueError):
+        return ""
+    reply = reply.get("error") if isinstance(reply, dict) else None
+    code = reply.get("code") if isinstance(reply, dict) else reply
+    return code.replace("_", " ") if isinstance(code, str) and _CODE.fullmatch(code) else ""
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the flock of a file, which stays; raises LockHeld after PATIENCE_SEC. Blocks."""
+    deadline = time.monotonic() + PATIENCE_SEC
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    try:
+        while not try_flock(fd, fcntl.LOCK_EX):
+            if time.monotonic() >= deadline:
+                raise LockHeld(
+                    f"Another program holds {path}, and so the login.",
+                    remedy=f"fuser {path}",
+                )
+            time.sleep(0.02)
+        yield
+    finally:
+        os.close(fd)
+
+
+class FileReplacement:
+    """A file's next content: entering it reserves the space, `commit` swaps the files.
+
+    Mode and owner stay; a link leads to the file that is replaced. Without `commit` nothing
+    changes. Raises InfraError (`login-unwritable`) on entering, not later.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = Path(os.path.realpath(path))
+        self._temporary = self._path.with_name(f".{self._path.name}.{secrets.token_hex(6)}")
+
+    def __enter__(self) -> Self:
+        try:
+            facts = self._path.stat()
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            self._fd = os.open(self._temporary, flags, 0o600)
+        except OSError as error:
+            raise _unwritable(self._path, error) from error
+        try:
+            if (facts.st_uid, facts.st_gid) != (os.geteuid(), os.getegid()):
+                os.fchown(self._fd, facts.st_uid, facts.st_gid)
+            os.fchmod(self._fd, stat.S_IMODE(facts.st_mode))
+            os.posix_fallocate(self._fd, 0, facts.st_size + _ROOM)
+        except OSError as error:
+            self._drop()
+            raise _unwritable(self._path, error) from error
+        return self
+
+    def commit(self, data: bytes) -> None:
+        """Put `data` in the file's place; it is on the disk before this returns."""
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._fd, view) :]
+        os.ftruncate(self._fd, len(data))
+        os.fsync(self._fd)
+        self._temporary.replace(self._path)
+        folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._drop()
+
+    def _drop(self) -> None:
+        os.close(self._fd)
+        self._temporary.unlink(missing_ok=True)
+
+
+def _unwritable(path: Path, error: OSError) -> InfraError:
+    return LoginUnwritable(
+        f"The login has to be refreshed, and {path} cannot be written: {error.strerror}.",
+        remedy="run it as the user whose login it is",
     )

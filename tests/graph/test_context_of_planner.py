@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentrunner.text.tokens import tokens
+from agentrunner.text.cut import tokens
 from tests.kit.metas import Item, assess, finish, look, plan, work
 from tests.kit.model_server import ModelServer
 from tests.kit.project import Project

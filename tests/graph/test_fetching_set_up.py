@@ -70,6 +70,7 @@ def for_maven(repo: Path, at: str) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.timeout(600)  # all of what Maven needs is fetched anew
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.make.__name__)
 def test_a_set_up_with_a_network_fetches_what_tests_then_find(tmp_path: Path, task: Task) -> None:
     project = Project.make(tmp_path, {"notes.txt": "notes\n"})

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from agentrunner.engine.listing import listed_runs
+from agentrunner.engine.queries import listed_runs
 from agentrunner.engine.runs import accept
 from agentrunner.errors import LockHeld, UsageError
 from agentrunner.execution.deps import Clock
@@ -298,14 +298,14 @@ def test_surroundings_that_fail_are_tried_again_later(tmp_path: Path) -> None:
 
 @pytest.mark.whole
 def test_surroundings_that_stay_bad_are_given_up(tmp_path: Path) -> None:
+    """Here a place of runs in which nothing can be made."""
     plan = PlanProject.make(tmp_path, [Work(), Work(needs=[1])], START)
     clock = QuickClock()
-    held: list[FileLock] = []
+    runs = plan.project.state_dir / "runs"
 
     def heard(event: dict[str, Any]) -> None:
         if event["event"] == "plan_opened":
-            held.append(repository_lock(plan.project.state_dir, Path(event["folder"])))
-            held[0].acquire(me("other", AT))
+            runs.write_text("no folder")
 
     plan.heard = heard
     assert plan.carry(options={"clock": clock})["exit_code"] == 5, plan.events
@@ -315,7 +315,7 @@ def test_surroundings_that_stay_bad_are_given_up(tmp_path: Path) -> None:
     lines = [event_line(event) for event in failed]
     assert ["again at" in line for line in lines] == [True, True, True, False]
     assert len(set(lines)) == len(lines) == 4, "the same was said twice"
-    held[0].close()
+    runs.unlink()
     plan.heard = lambda event: None
     assert plan.carry()["exit_code"] == 0, plan.events
 

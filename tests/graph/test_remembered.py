@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.engine.queries import diff, remember, show
-from agentrunner.engine.query_cache import FILE
+from agentrunner.engine.queries import FILE, diff, remember, show
 from agentrunner.errors import CheckpointCorrupt
 from agentrunner.errors.repositories import GitFailed
 from tests.kit.metas import assess, finish, plan, work

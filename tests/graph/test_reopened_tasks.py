@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.execution.delivery import DeliveryOptions
-from agentrunner.plans.patch import apply
+from agentrunner.plans.patch import PlanEdit, apply
 from agentrunner.plans.plan import PlanTaskStatus
 from tests.kit.plan_project import AT, PlanProject, Work
 

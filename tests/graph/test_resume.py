@@ -11,8 +11,7 @@ import pytest
 
 from agentrunner import cli
 from agentrunner.engine.attempt_run import Options
-from agentrunner.engine.listing import listed_runs
-from agentrunner.engine.queries import show
+from agentrunner.engine.queries import listed_runs, show
 from agentrunner.engine.retention import collect_garbage
 from agentrunner.errors import EnvironmentNotReady, InfraError, UsageError
 from agentrunner.execution.deps import Clock

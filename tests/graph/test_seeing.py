@@ -251,6 +251,7 @@ def test_looks_are_calls_and_end(run: Run) -> None:
     more = look({"search": "add"})
     script = [plan(GUARDED), again, work(), filled, more, look({"search": "a"}), again, finish(),
               assess(passed=("AC-2",))]  # fmt: skip
+    run.project.write({"recipe.txt": "return to the stove\nadd salt\n"})  # in no question
     run.start(script, FIX, test=TEST)
     assert run.ending == ("COMPLETE", "complete", 0)
     assert run.calls() == ["plan_task", *["next_action"] * 7, "completion_assessment"]

@@ -81,7 +81,7 @@ def test_a_person_s_answer_is_a_new_beginning(run: Run) -> None:
 @pytest.mark.whole
 def test_another_attempt_starts_counting_anew(run: Run) -> None:
     script = [plan(), *again(4), work("The very same."), finish(), assess()]
-    run.start(script, "test -e go && " + FIX, test=TEST, runner=settings())
+    run.start(script, f"test ! -e go || {FIX}", test=TEST, runner=settings())
     assert run.ending == ("NEEDS_REVIEW", "stuck", 3)
     run.project.write({"go": ""})
     run.resume()

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from agentrunner.engine.listing import listed_runs
-from agentrunner.engine.queries import show
+from agentrunner.engine.queries import listed_runs, show
 from agentrunner.engine.retention import collect_garbage
 from agentrunner.errors import EnvironmentNotReady
 from agentrunner.errors.repositories import GitMissing

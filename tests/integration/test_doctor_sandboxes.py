@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentrunner import cli
-from agentrunner.commands.sandboxes import ISOLATION, probe_sandboxes
+from agentrunner.commands.setup import ISOLATION, probe_sandboxes
 from agentrunner.sandboxes.choose import image_to_try
 from tests.kit.bwrap import require_bwrap
 from tests.kit.engine import connected

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
+from agentrunner.verification.evidence.target import Measured, Target
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.target import Measured, Target
 from agentrunner.verification.world import SnapshotTrees
 
 UNUSED = cast("Any", None)

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from agentrunner.engine.attempt_run import Options
-from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.execution.answers import asked_by
 from agentrunner.plans.execution.executor import execute_plan
 from agentrunner.plans.execution.instructions import PlanInstructions
 from agentrunner.plans.execution.plan_settings import PlanSettings
-from agentrunner.plans.patch import apply
+from agentrunner.plans.patch import PlanEdit, apply
 from agentrunner.plans.plan import Hint, Plan, PlannedTask, PlanTaskStatus
 from agentrunner.plans.store import OpenQuestion, PlanStore, StoredTask
 from agentrunner.storage.plan_folder import PlanFolder, plan_folder

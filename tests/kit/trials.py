@@ -25,10 +25,10 @@ from agentrunner.gateway.order import (
     Upstream,
 )
 from agentrunner.git.snapshots import Snapshots
-from agentrunner.money.usage import Usage, read_usage
+from agentrunner.money.counters import Usage, read_usage
 from agentrunner.sandboxes.base import Door, Request, SandboxOrder
 from agentrunner.sandboxes.bwrap import BwrapSandbox
-from agentrunner.sandboxes.environment import proxy_environment
+from agentrunner.sandboxes.requests import proxy_environment
 from agentrunner.storage.locks import me, repository_lock
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.storage.worker_ledger import Ledger

@@ -22,7 +22,7 @@ from agentrunner.discovery.seeing.safe import (
 from agentrunner.git.restore import Entry
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.protocol.looks import AT_ONCE, Look
-from agentrunner.text.tokens import tokens
+from agentrunner.text.cut import tokens
 
 MOST_CHARS = 40_000
 """Of all looks before one answer."""

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from agentrunner.git.snapshot_writer import LARGE_MARK
-from agentrunner.sandboxes.secrets_in import holds_secret
+from agentrunner.sandboxes.deny import holds_secret
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.terminal import escape, one_line
 

@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from agentrunner.config.spec import TaskSpec
+from agentrunner.discovery.candidates import detect_tests
+from agentrunner.discovery.set_up import not_taken_along
+from agentrunner.engine import attempts
 from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.repositories import GitFailed
 from agentrunner.execution.credentials import secrets_in
-from agentrunner.git.private_clone import CloneStore
-from agentrunner.plans.execution.advice import advice
+from agentrunner.git.private_clone import BRANCHES, CloneStore
 from agentrunner.plans.execution.branch import BRANCH, Publisher, begin
 from agentrunner.plans.execution.commit_message import DEFAULT_TEMPLATE
 from agentrunner.plans.execution.delivery import Delivered, Delivery
-from agentrunner.plans.execution.forge.reports import reports_of
-from agentrunner.plans.execution.forge.request_body import request_body, request_title
+from agentrunner.plans.execution.forge.pull_request import TaskReport, request_body, request_title
 from agentrunner.plans.execution.instructions import PlanInstructions
 from agentrunner.plans.execution.merging.merge_checks import MergedTests
 from agentrunner.plans.execution.preflight import done_in_place, make_repository
 from agentrunner.plans.execution.task_runs import TaskRunStore
+from agentrunner.plans.execution.task_spec import criteria_of
 from agentrunner.plans.execution.workspaces import Workspaces, WorkTrees
 from agentrunner.plans.plan import Plan, PlanTaskStatus
 from agentrunner.plans.store import PlanStore
 from agentrunner.storage.plan_folder import PlanFolder
+from agentrunner.storage.run_folder import RunFolder
 from agentrunner.text.redaction import Redactor
+from agentrunner.text.unicode import to_text
+from agentrunner.verification.evidence.checks import is_executable
+
+UNPROVEN = "No test command and no check of a criterion: nothing of the plan proves its merges."
 
 
 class BranchTarget:
@@ -148,3 +158,53 @@ class BranchTarget:
     def result(self) -> Delivered:
         published = self._publisher.published
         return Delivered(published.name if published.commit else None, published.commit or None)
+
+
+async def reports_of(state_dir: Path, task_runs: TaskRunStore, plan: Plan) -> dict[str, TaskReport]:
+    """Return the reports of COMPLETE tasks, by task; of a run that is gone only its id."""
+    found = {}
+    for task_id in plan.task_order():
+        task_run = task_runs.latest(task_id)
+        if task_run is None or plan.tasks[task_id].status != PlanTaskStatus.COMPLETE:
+            continue
+        found[task_id] = TaskReport(task_run.run_id)
+        with contextlib.suppress(AgentRunnerError, OSError):
+            found[task_id] = await _report(state_dir, task_run.run_id)
+    return found
+
+
+async def _report(state_dir: Path, run_id: str) -> TaskReport:
+    state = await attempts.latest(RunFolder.open(state_dir, run_id))
+    verdict, evidence = state.get("verdict"), state.get("evidence")
+    return TaskReport(
+        run_id,
+        verdict.text if verdict else "",
+        tuple(evidence.proof) if evidence else (),
+        len(evidence.changed_files) if evidence else 0,
+    )
+
+
+def advice(clone: CloneStore, spec: TaskSpec, plan: Plan) -> list[str]:
+    """Return sentences for a person; `spec` is any task of the plan, whose branch exists.
+
+    Blocks.
+    """
+    messages = unproven(clone.repo, spec, plan)
+    if spec.task.setup is None:
+        head = clone.resolve(f"{BRANCHES}{BRANCH}")
+        out = clone.git.run("ls-tree", "-z", "--name-only", head)
+        present = {to_text(name) for name in out.split(b"\0")}
+        messages += not_taken_along(clone.repo, present, "--setup {}")
+    return messages
+
+
+def unproven(repo: Path, spec: TaskSpec, plan: Plan) -> list[str]:
+    """Return a notice where no test or check of the plan runs on a merged tree."""
+    test = spec.task.test
+    texts = [text for task in plan.tasks for text in plan.design_of(task).acceptance_criteria]
+    if test or any(is_executable(criterion.check, test) for criterion in criteria_of(texts)):
+        return []
+    found = detect_tests(repo)
+    if found is None:
+        return [UNPROVEN]
+    return [f"{UNPROVEN} --test {shlex.quote(found.command)} would ({found.where})."]

@@ -11,31 +11,33 @@ import contextlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from agentrunner.config.budget import BudgetSpec
 from agentrunner.config.markdown import detect_language
-from agentrunner.config.spec import TaskSpec
+from agentrunner.config.spec import EarlierWork, TaskSpec
 from agentrunner.engine.policies import capped
 from agentrunner.errors import AgentRunnerError
 from agentrunner.execution.credentials import secrets_in
 from agentrunner.git.private_clone import CloneStore
 from agentrunner.notes.plan_note import write_plan_note
 from agentrunner.plans.execution.branch_target import BranchTarget
+from agentrunner.plans.execution.delivery import Delivered
 from agentrunner.plans.execution.forecast import forecast_of
 from agentrunner.plans.execution.instructions import PlanInstructions, check_order
-from agentrunner.plans.execution.plan_budget import PlanBudget
+from agentrunner.plans.execution.merging.merge_queue import MergeConflict, Merged, TestsRed
+from agentrunner.plans.execution.plan_budget import PlanBudget, Spending
 from agentrunner.plans.execution.plan_notes import facts_of, leave_notes
 from agentrunner.plans.execution.plan_settings import left_text, load_settings
+from agentrunner.plans.execution.preflight import check_no_branch
 from agentrunner.plans.execution.scheduler import PlanOutcome, Scheduler, exit_code
-from agentrunner.plans.execution.spending import Spending
-from agentrunner.plans.execution.target import FolderTarget, PlanTarget
 from agentrunner.plans.execution.task_runner import TaskRuns
 from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore, accepted_apart
 from agentrunner.plans.execution.waiting_questions import waiting_questions
+from agentrunner.plans.execution.workspaces import MergeOutcome, Workspaces
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.store import PlanStore
-from agentrunner.results import PlanQuestionEntry, PlanResult, PlanUsage, Problem
+from agentrunner.results import PlanQuestionEntry, PlanResult, PlanUsage, Problem, Result
 from agentrunner.storage.events import Event
 from agentrunner.storage.index import RunIndex
 from agentrunner.storage.locks import me
@@ -43,6 +45,97 @@ from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import refuse_inside
 from agentrunner.storage.run_log import append_line, read_lines
 from agentrunner.text.redaction import Redactor
+
+
+class PlanTarget(Protocol):
+    """Where a plan is executed in one process, and how its result is delivered."""
+
+    @property
+    def workspaces(self) -> Workspaces:
+        """Return the workspaces of its tasks; available after `begin`."""
+
+    @property
+    def most(self) -> int:
+        """Return how many tasks may be at work at once."""
+
+    @property
+    def unpublished(self) -> bool:
+        """Whether merged work could not be published in the user's repository."""
+
+    async def begin(self, plan: Plan, spec: TaskSpec) -> list[str]:
+        """Prepare it, and return notices for a person. `spec` is any task of the plan.
+
+        Raises UsageError where the plan cannot be executed here, or its result not delivered.
+        """
+
+    def publish(self) -> None:
+        """Publish merged work in the user's repository; warn where that fails. Blocks."""
+
+    async def deliver(self, plan: Plan, questions: list[str]) -> Delivered | None:
+        """Deliver the complete result as requested.
+
+        Returns None where nothing was requested.
+        """
+
+    def result(self) -> Delivered:
+        """Return where the work is."""
+
+
+class FolderTarget:
+    """A folder without git, and the workspace of all tasks, one after another; that is all."""
+
+    most = 1
+    unpublished = False
+    landing = ""
+
+    def __init__(self, repo: Path, clone: CloneStore, task_runs: TaskRunStore) -> None:
+        """`clone` is the private clone that the plan has or would have."""
+        self._repo, self._clone, self._task_runs = repo, clone, task_runs
+
+    @property
+    def workspaces(self) -> Workspaces:
+        return self
+
+    async def begin(self, plan: Plan, spec: TaskSpec) -> list[str]:
+        """Raise UsageError (`in-place`) where the plan has begun on a branch."""
+        await asyncio.to_thread(check_no_branch, self._clone)
+        return ["Not a git repository: tasks work in the folder itself, one after another."]
+
+    def publish(self) -> None:
+        """Do nothing: the work is there already."""
+
+    async def deliver(self, plan: Plan, questions: list[str]) -> Delivered | None:
+        return None
+
+    def result(self) -> Delivered:
+        return Delivered()
+
+    def folder(self, task_run: TaskRun) -> Path:
+        return self._repo
+
+    async def open(
+        self, task_run: TaskRun, refused: MergeConflict | TestsRed | None = None
+    ) -> TaskRun:
+        """Only save the run: there is nothing to make."""
+        self._task_runs.save(task_run)
+        return task_run
+
+    async def is_behind(self, task_run: TaskRun) -> bool:
+        return False
+
+    async def earlier_work(self, task_run: TaskRun) -> EarlierWork | None:
+        """Nothing is known of that without a repository."""
+        return None
+
+    async def merge(
+        self, task_run: TaskRun, title: str, result: Result, wanted: Callable[[], bool]
+    ) -> MergeOutcome:
+        """Do nothing: the work is there already."""
+        return Merged("", tuple(result.changed_files))
+
+    async def close(self, task_run: TaskRun) -> None:
+        """Do nothing: the files stay."""
+
 
 KEPT_BACK = 5
 """The exit code where all tasks are done, but the result is not in the user's repository."""

@@ -10,16 +10,30 @@ import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from msgspec import Struct
+
+from agentrunner.engine import attempts
 from agentrunner.engine.attempts import keep_decision
 from agentrunner.errors import AgentRunnerError
 from agentrunner.plans.execution.answers import answered_questions
-from agentrunner.plans.execution.saved_run import saved_run
 from agentrunner.plans.execution.task_runs import TaskRun
 from agentrunner.plans.store import PlanStore
+from agentrunner.results import Result
 from agentrunner.state.decisions import in_one_line, line_of, with_decision
-from agentrunner.state.people import People, PersonDecision
-from agentrunner.storage.run_folder import RunFolder, runs_root
+from agentrunner.state.people import People, PersonDecision, Question
+from agentrunner.state.run_state import TaskContext
+from agentrunner.storage.run_folder import RunFolder, load_spec, runs_root
 from agentrunner.storage.run_log import RunLog
+
+
+class SavedRun(Struct, frozen=True):
+    """What is known of a run that has a folder."""
+
+    state: TaskContext | None
+    """None where it has done nothing yet."""
+    question: Question | None = None
+    """The question that it waits with."""
+    result: Result | None = None
 
 
 def answered_about_plan(store: PlanStore) -> list[PersonDecision]:
@@ -107,3 +121,24 @@ def keep_allowance(state_dir: Path, task_run: TaskRun, asked: str, at: str) -> N
     )
     with contextlib.suppress(OSError):
         keep_decision(folder, 0, 0, decision)
+
+
+def is_begun(state_dir: Path, run_id: str) -> bool:
+    """Whether the run has a folder that can be continued; a run_id of "" is not started yet."""
+    folder = RunFolder(runs_root(state_dir) / run_id)
+    if not run_id or not folder.root.is_dir():
+        return False
+    if not folder.spec_file.exists():  # its process was killed before it wrote the task
+        folder.remove()
+        return False
+    return True
+
+
+async def saved_run(state_dir: Path, run_id: str) -> SavedRun:
+    """Return the run as its last process left it."""
+    folder = RunFolder.open(state_dir, run_id)
+    if attempts.untouched(folder):
+        return SavedRun(None)
+    state, question = await attempts.read(folder)
+    result = attempts.result_of(folder, load_spec(folder), state, question)
+    return SavedRun(state, question, result)

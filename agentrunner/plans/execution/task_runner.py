@@ -42,9 +42,12 @@ from agentrunner.plans.execution.answers import (
     is_yes,
 )
 from agentrunner.plans.execution.inherited_decisions import (
+    SavedRun,
     answered_about_plan,
     decided_before,
+    is_begun,
     keep_allowance,
+    saved_run,
 )
 from agentrunner.plans.execution.merging.merge_queue import (
     MergeConflict,
@@ -53,11 +56,9 @@ from agentrunner.plans.execution.merging.merge_queue import (
     TestsRed,
 )
 from agentrunner.plans.execution.merging.merge_verdict import text_of_doubts
-from agentrunner.plans.execution.plan_budget import PlanBudget
+from agentrunner.plans.execution.plan_budget import PlanBudget, Spending
 from agentrunner.plans.execution.questions import TaskQuestions, first_line
-from agentrunner.plans.execution.saved_run import SavedRun, is_begun, saved_run
 from agentrunner.plans.execution.scheduler import TaskOutcome
-from agentrunner.plans.execution.spending import Spending
 from agentrunner.plans.execution.task_runs import ALLOWANCE, LANDING, UNFIT, TaskRun, TaskRunStore
 from agentrunner.plans.execution.workspaces import Workspaces
 from agentrunner.plans.plan import AT_WORK, FELL_SHORT, Plan, PlanTaskStatus

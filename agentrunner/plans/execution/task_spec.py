@@ -13,7 +13,7 @@ from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.markdown import detect_language
 from agentrunner.config.prd import read_item
 from agentrunner.config.spec import Check, CriterionSpec, TaskSpec
-from agentrunner.discovery.repository import detect_test
+from agentrunner.discovery.candidates import detect_test
 from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.plans.execution.plan_settings import PlanSettings
 from agentrunner.plans.plan import Plan

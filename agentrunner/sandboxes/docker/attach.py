@@ -4,7 +4,7 @@ It makes its own container, runs the command of its order there, and copies the 
 STATUS_FD it reports lines of JSON: {"forwards-signals": true} at once; {"exit-code": N} if the
 command ran, {"oom": true} if the kernel killed it for using too much memory; {"error": TEXT} if the
 engine failed. SIGINT and SIGTERM go to every process of the command; SIGUSR1 kills them all.
-However the helper ends, the container ends with it (see `lifeline`).
+However the helper ends, the container ends with it (see `container`).
 """
 
 from __future__ import annotations

@@ -9,17 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import os
+import re
+import secrets
 import shlex
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import stat
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from agentrunner.sandboxes.base import Door, OnOutput
+from agentrunner.sandboxes.base import Door, Mount, OnOutput
 from agentrunner.sandboxes.docker.config import (
+    LIFELINE,
     SCRATCH,
     SOCKETS,
     User,
@@ -27,11 +33,135 @@ from agentrunner.sandboxes.docker.config import (
     places_between,
     preamble,
 )
-from agentrunner.sandboxes.docker.containers_seen import member_list, users_in
 from agentrunner.sandboxes.docker.engine import Engine, EngineError, remove_container
 from agentrunner.sandboxes.docker.exec import Exec, ExecCommand, ExecNeverStarted
-from agentrunner.sandboxes.docker.lifeline import Lifeline
+from agentrunner.sandboxes.docker.layers import Copies
 from agentrunner.sandboxes.docker.owners import owner_labels
+
+MOST_IDLE = 4
+"""The most idle containers; beyond it, the one idle longest is removed."""
+
+
+class ContainerRecipe(Struct, frozen=True):
+    """What a container is made from, and for what."""
+
+    config: Mapping[str, Any]
+    user: User
+    door: Door | None
+    identity: tuple[tuple[str, int, int], ...]
+    """Identifies the folders that are mounted into it."""
+    masked: bool = False
+    layers: Copies = field(default_factory=Copies)
+    """Layers belong to one command: a container that has any is not used again."""
+
+    @property
+    def key(self) -> str:
+        """The same for recipes that one container can serve."""
+        door = self.door and (str(self.door.folder), sorted(self.door.ports.items()))
+        return json.dumps([self.config, self.identity, door], sort_keys=True)
+
+
+class Pool:
+    """The containers of one sandbox."""
+
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        """`folder` is for lifelines."""
+        self._engine = engine
+        self._folder = folder
+        self._idle: list[tuple[str, Container]] = []
+        self._busy: set[Container] = set()
+
+    async def take(self, recipe: ContainerRecipe) -> Container:
+        """Return a container for one command; raises EngineError."""
+        key = recipe.key
+        for entry in self._idle:
+            if entry[0] == key:
+                self._idle.remove(entry)
+                self._busy.add(entry[1])
+                return entry[1]
+        container = await Container.start(self._engine, recipe.config, recipe.user, self._folder)
+        self._busy.add(container)
+        try:
+            if recipe.door is not None:
+                await container.forward(recipe.door)
+        except BaseException:
+            await self.give_back(recipe, container)
+            raise
+        return container
+
+    async def give_back(self, recipe: ContainerRecipe, container: Container) -> None:
+        """Keep the container for the next command, or remove it if it is not clean."""
+        self._busy.discard(container)
+        keep = container.clean and not recipe.layers.sources
+        dropped = [] if keep else [container]
+        if keep:
+            self._idle.append((recipe.key, container))
+        while len(self._idle) > MOST_IDLE:
+            dropped.append(self._idle.pop(0)[1])
+        for each in dropped:
+            with contextlib.suppress(EngineError):  # the containers end without the engine, too
+                await asyncio.shield(each.remove())
+
+    async def pause(self) -> None:
+        """Freeze the busy containers."""
+        await asyncio.gather(*(container.pause() for container in self._busy))
+
+    async def unpause(self) -> None:
+        """Resume the busy containers."""
+        await asyncio.gather(*(container.unpause() for container in self._busy))
+
+    async def close(self) -> None:
+        """Remove the idle containers; raises EngineError."""
+        idle, self._idle = self._idle, []
+        await asyncio.gather(*(container.remove() for _, container in idle))
+
+
+PREFIX = ".lifeline-"
+BEING_MADE_SEC = 1.0
+"""A younger pipe may not have been opened yet."""
+
+
+class Lifeline:
+    """A named pipe that we hold open for writing, and that the sandbox's keeper reads.
+
+    Nothing is ever written. When the last writer is gone, by `cut` or by our death, the keeper
+    reaches end of file, and the kernel ends everything in the sandbox with it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Make it in a folder of ours that the engine can see; raises OSError."""
+        self._path = folder / f"{PREFIX}{secrets.token_hex(6)}"
+        self._hidden = False
+        os.mkfifo(self._path, 0o600)
+        try:
+            self._fd = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
+            # In the sandbox nobody, not even its owner, can then open it for writing.
+            self._path.chmod(0o444)
+        except OSError:
+            self.hide()
+            raise
+
+    @property
+    def mount(self) -> Mount:
+        """Where the keeper finds it."""
+        return Mount(self._path, LIFELINE)
+
+    def hide(self) -> None:
+        """Remove its name, which is not needed once the sandbox has it."""
+        if not self._hidden:
+            self._hidden = True
+            with contextlib.suppress(OSError):
+                self._path.unlink()
+
+    def cut(self) -> None:
+        """End the sandbox. May be called repeatedly."""
+        self.hide()
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+PROC = Path("/proc")
 
 REMOVAL_LOOKS, REMOVAL_SEC = 20, 0.005
 """How often, and how many seconds apart, to check whether a command's dead processes are gone."""
@@ -268,3 +398,79 @@ async def _nothing() -> AsyncIterator[bytes]:
     nothing: tuple[bytes, ...] = ()
     for piece in nothing:
         yield piece
+
+
+def member_list(container: str, first: int, proc: Path = PROC) -> Path | None:
+    """Return the file that lists the processes of a container, whose first process is `first`.
+
+    None if the engine has other processes than this machine, or the cgroups are invisible: then the
+    number may be any process's.
+
+    The engine starts `ps` to answer the same question, which takes longer than most commands.
+    """
+    with contextlib.suppress(OSError):
+        for place in _groups(first, proc):
+            file = place / "cgroup.procs"
+            if container in place.name and str(first) in file.read_text("ascii").split():
+                return file
+    return None
+
+
+def users_in(members: Path, proc: Path = PROC) -> list[int] | None:
+    """Return the uid of each process in a list; None if it cannot be read."""
+    uids = []
+    try:
+        pids = members.read_text("ascii").split()
+    except OSError:
+        return None
+    for pid in pids:
+        try:
+            status = (proc / pid / "status").read_text("utf-8", "replace")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        except OSError:
+            return None
+        found = re.search(r"^Uid:\s+(\d+)", status, re.MULTILINE)
+        if found is None:
+            return None
+        uids.append(int(found[1]))
+    return uids
+
+
+def _groups(pid: int, proc: Path) -> Iterator[Path]:
+    """Yield where the cgroups of a process are mounted, if they are mounted here."""
+    mounted: dict[str, Path] = {}
+    for line in (proc / "self" / "mounts").read_text("utf-8", "replace").splitlines():
+        _, place, kind, options, *_ = line.split(" ")
+        if kind in ("cgroup", "cgroup2"):
+            for name in options.split(",") if kind == "cgroup" else ("",):
+                mounted.setdefault(name, Path(place))
+    for line in (proc / str(pid) / "cgroup").read_text("utf-8", "replace").splitlines():
+        _, names, path = line.split(":", 2)
+        for name in names.split(","):
+            if name in mounted:
+                yield mounted[name] / path.lstrip("/")
+
+
+def remove_dead_lifelines(folder: Path, *, now: float) -> None:
+    """Remove the pipes in a folder whose owner was killed before a sandbox had them.
+
+    `now` is the system's time, in seconds.
+    """
+    for path in folder.glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            known = path.lstat()
+            if stat.S_ISFIFO(known.st_mode) and now - known.st_ctime > BEING_MADE_SEC:
+                _remove_unheld(path)
+
+
+def _remove_unheld(path: Path) -> None:
+    end = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        # Without a writer the read returns end of file; with a silent writer it would block.
+        if os.read(end, 1) == b"":
+            path.unlink()
+    except BlockingIOError:
+        pass
+    finally:
+        os.close(end)

@@ -32,13 +32,14 @@ from agentrunner.errors.sandboxes import (
 from agentrunner.sandboxes.base import SandboxOrder
 from agentrunner.sandboxes.docker.builds import (
     ImageBuild,
+    PullProgress,
     build,
+    followed,
     import_host_image,
     order_recipe,
     order_repository,
 )
 from agentrunner.sandboxes.docker.engine import NOT_FOUND, Engine, EngineError
-from agentrunner.sandboxes.docker.progress import PullProgress, followed
 from agentrunner.sandboxes.docker.recipes import (
     HOST_IMAGE,
     OURS,

@@ -1,7 +1,7 @@
 """Labels that say who owns a sandbox. Everything we make on an engine carries them.
 
 A sandbox is dead when its owner is: the process (number, start time, boot) that started it. Nearly
-always it has then ended by itself (see `lifeline`); the labels are for what is left if the engine
+always it has then ended by itself (see `container`); the labels are for what is left if the engine
 was killed, too.
 """
 

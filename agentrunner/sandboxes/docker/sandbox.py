@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -31,27 +31,34 @@ from agentrunner.sandboxes.base import (
     SandboxError,
     SandboxOrder,
 )
+from agentrunner.sandboxes.command_record import KILLED, CommandRecord, Moment
+from agentrunner.sandboxes.disk import DiskWatch
 from agentrunner.sandboxes.docker import description, owners
 from agentrunner.sandboxes.docker.attach import PASSED_ON, AttachOrder
 from agentrunner.sandboxes.docker.builds import import_host_image
-from agentrunner.sandboxes.docker.config import ContainerSpec, User, container_config
-from agentrunner.sandboxes.docker.engine import PATIENCE_SEC, Engine, EngineError, unavailable
-from agentrunner.sandboxes.docker.exec import ExecCommand, ExecNeverStarted
-from agentrunner.sandboxes.docker.images import Image, ensure_image, image_to_try, our_images
-from agentrunner.sandboxes.docker.layers import Copies, can_overlay
-from agentrunner.sandboxes.docker.layout import (
+from agentrunner.sandboxes.docker.config import (
+    ContainerSpec,
+    User,
     configuration,
+    container_config,
     host_programs,
     identity,
     make_places,
     sandbox_mounts,
 )
-from agentrunner.sandboxes.docker.lifeline import remove_dead_lifelines
+from agentrunner.sandboxes.docker.container import (
+    Container,
+    ContainerRecipe,
+    Exit,
+    Pool,
+    remove_dead_lifelines,
+)
+from agentrunner.sandboxes.docker.engine import PATIENCE_SEC, Engine, EngineError, unavailable
+from agentrunner.sandboxes.docker.exec import ExecCommand, ExecNeverStarted
+from agentrunner.sandboxes.docker.images import Image, ensure_image, image_to_try, our_images
+from agentrunner.sandboxes.docker.layers import Copies, can_overlay
 from agentrunner.sandboxes.docker.owners import remove_dead
-from agentrunner.sandboxes.docker.pool import ContainerRecipe, Pool
 from agentrunner.sandboxes.docker.recipes import HOST_IMAGE
-from agentrunner.sandboxes.docker.running import ContainerRun
-from agentrunner.sandboxes.environment import base_environment
 from agentrunner.sandboxes.gitdirs import GitData, Mask, git_data
 from agentrunner.sandboxes.homes import (
     SANDBOX_HOME,
@@ -61,10 +68,75 @@ from agentrunner.sandboxes.homes import (
 )
 from agentrunner.sandboxes.layers import LAYERS, sweep_layers
 from agentrunner.sandboxes.limits import watch_disk
-from agentrunner.sandboxes.process import GRACE_SEC, STATUS_FD
-from agentrunner.sandboxes.requests import check_request
+from agentrunner.sandboxes.process import DRAIN_SEC, GRACE_SEC, STATUS_FD
+from agentrunner.sandboxes.requests import base_environment, check_request
 from agentrunner.sandboxes.shims import environments_of
 from agentrunner.sandboxes.toolchain import SYSTEM_PATH
+
+
+class ContainerRun:
+    """A request, from its first container to its end."""
+
+    def __init__(self, request: Request, on_output: OnOutput | None, grace_sec: float) -> None:
+        self.over = asyncio.Event()
+        """Nothing of it is left; set by the caller that provides the containers."""
+        self._request = request
+        self._grace_sec = grace_sec
+        self._enough = asyncio.Event()
+        self._record = CommandRecord(request, on_output, self._enough.set)
+        self._began = Moment.now()
+
+    def stop(self) -> None:
+        """End it at once; its waiter gets an error that says it was stopped."""
+        self._record.stopped = True
+        self._enough.set()
+
+    async def to_its_end(
+        self, container: Container, command: ExecCommand, disk: DiskWatch | None = None
+    ) -> CommandResult:
+        """Run the command; until it ends, `disk` is asked whether too much was written.
+
+        Raises SandboxError: TIMEOUT, UNKNOWN if it was stopped, INFRA (an EngineError). The
+        container is removed if anything of the command might be left in it.
+        """
+        self._begin()
+        executing = asyncio.ensure_future(
+            container.execute(command, self._stdin(), self._record.take, started=self._begin)
+        )
+        enough = asyncio.ensure_future(self._enough.wait())
+        watching = asyncio.ensure_future(self._record.watch_disk(disk))
+        both = {executing, enough}
+        late = False
+        try:
+            left = self._request.timeout_sec
+            done, _ = await asyncio.wait(both, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            if not done:
+                late = True
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self._grace_sec):
+                        await container.terminate()
+                        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            ended = Moment.now()
+            if not executing.done():
+                await _remove_under(container, executing)
+        except asyncio.CancelledError:
+            await asyncio.shield(_remove_under(container, executing))
+            raise
+        finally:
+            for task in (enough, executing, watching):
+                task.cancel()
+            await asyncio.gather(enough, executing, watching, return_exceptions=True)
+        by_itself = not (late or self._record.limit or self._record.stopped)
+        exited = executing.result() if by_itself else Exit(KILLED, oom=False)
+        return self._record.result(exited.code, self._began, ended, oom=exited.oom, late=late)
+
+    def _begin(self) -> None:
+        self._began = Moment.now()
+
+    async def _stdin(self) -> AsyncIterator[bytes]:
+        if self._request.stdin:
+            yield self._request.stdin
+
 
 OPEN_SEC = 30.0
 MISSING = 'for each; do [ -e "$each" ] || printf "%s\\0" "$each"; done'
@@ -375,3 +447,10 @@ class DockerSandbox:
     def _caches(self) -> Caches:
         """The caches that can be shown in this sandbox."""
         return self._spec.caches if self._overlays else without_large(self._spec.caches)
+
+
+async def _remove_under(container: Container, executing: asyncio.Future[Exit]) -> None:
+    """Remove the container while the command runs in it."""
+    with contextlib.suppress(EngineError):
+        await container.remove()
+    await asyncio.wait({executing}, timeout=DRAIN_SEC)

@@ -23,7 +23,7 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from agentrunner.sandboxes.base import CommandResult, Door, Request, Sandbox, SandboxOrder
-from agentrunner.sandboxes.environment import proxy_environment
+from agentrunner.sandboxes.requests import proxy_environment
 from agentrunner.testing.sandboxes.workbench import (
     Broken,
     ConformanceCheck,

@@ -1,10 +1,8 @@
 """Makes claimed tests and programs fail on purpose; each must be reported as failed.
 
-claimed_tests   canaries of tests with names, by syntax; `word_canaries` without a grammar;
-                `canary_trees` holds them, `red_lines` says where they failed before, and
-                `command_on_trees` what they are made of
-script_canary   programs that decide by exit code; `own_assertions`, `table_rows` what they check,
-                `word_assertions` without a grammar, `failing_trees` what they decide about
+claimed_tests   canaries of tests with names, by syntax or by words; `canary_trees` holds
+                them, and what they are made of
+script_canary   programs that decide by exit code; `own_assertions`, `table_rows` what they check
 fixture_canary  a claimed test without the file that it compares with; `helper_canary` without the
                 function that it asks with
 """

@@ -14,14 +14,14 @@ from pathlib import PurePosixPath
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
+from agentrunner.verification.canaries.canary_trees import CommandOnTrees
+from agentrunner.verification.evidence.target import in_repo
 from agentrunner.verification.file_names import best, complaints, naming
 from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.results.names import PARAMETERS
 from agentrunner.verification.syntax.definitions import definition
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import in_repo
 
 WHATEVER = "{} is green whatever {} says, which the product reads since the work"
 VALUE = lazy_regex(

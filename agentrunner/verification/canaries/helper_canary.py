@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
+from agentrunner.verification.canaries.canary_trees import CommandOnTrees
 from agentrunner.verification.syntax.asserts import asserts_of, certainty
 from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import Edit, applied, indent_of, replaced

@@ -10,7 +10,7 @@ from msgspec import Struct
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes, to_text
 from agentrunner.verification.results.model import ReadFile
-from agentrunner.verification.syntax.programs import program_language
+from agentrunner.verification.syntax.languages import program_language
 from agentrunner.verification.syntax.word_tests import GTEST
 
 SHELL_EXIT = lazy_regex(r"^(\s*)(exit)\b[^\n;|&]*", re.MULTILINE)

@@ -14,11 +14,10 @@ from time import monotonic
 from msgspec import Struct
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
+from agentrunner.verification.canaries.canary_trees import CommandOnTrees
 from agentrunner.verification.inputs.inline_programs import for_people
 from agentrunner.verification.syntax.edits import Edit
-from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.programs import program_language
+from agentrunner.verification.syntax.languages import language_of, program_language
 from agentrunner.verification.syntax.regions import regions_of_tests
 from agentrunner.verification.syntax.tables import Row, Table, table_of_lines, tables_in
 

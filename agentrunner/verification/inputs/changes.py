@@ -10,13 +10,13 @@ from typing import Literal, get_args
 from msgspec import Struct, field
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.inputs import kept_lists, kept_packages
-from agentrunner.verification.inputs.kept_part import Keep, KeptPart, Surrounding
+from agentrunner.verification.inputs import kept_packages
+from agentrunner.verification.inputs.kept_part import Keep, KeptPart, Surrounding, keep_lists
 from agentrunner.verification.inputs.kept_tests import NEW_TESTS, keep_region, keep_tests
 from agentrunner.verification.inputs.model import Input, Inputs
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.change_beside import is_beside
-from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, offered_in_c
+from agentrunner.verification.syntax.emptied_text_functions import C_ENDINGS, offered_in_c
 from agentrunner.verification.syntax.languages import language_of
 
 HOW: Sequence[tuple[re.Pattern[str], Keep]] = [
@@ -38,7 +38,7 @@ HOW: Sequence[tuple[re.Pattern[str], Keep]] = [
         (r"composer\.json", kept_packages.keep_composer),
         (r"composer\.lock", kept_packages.keep_composer_lock),
         (r"(GNU)?[mM]akefile|.*\.(mk|mak|make|am)|CMakeLists\.txt|.*\.cmake|meson\.build",
-         kept_lists.keep_lists),
+         keep_lists),
     )
 ]  # fmt: skip
 """Files of which only a part affects the proof, by name. All other files affect it as a whole."""
@@ -109,7 +109,7 @@ def judge_changes(
     def takes_place(path: str) -> bool:
         """A program takes a function from its own sources before it looks into a library."""
         names = offered_in_c(read_after(path) or b"")
-        others = (one for one in after_paths if one in before_paths and one.endswith(ENDINGS))
+        others = (one for one in after_paths if one in before_paths and one.endswith(C_ENDINGS))
         return bool(names) and any(
             not names.isdisjoint(offered_in_c(read_after(one) or b""))
             for one in others

@@ -133,7 +133,7 @@ class Context(Struct):
             return
         found = self.tree.matching(glob)
         entry = Input(glob, why, kind, exists=bool(found))
-        if is_glob(glob):
+        if is_glob(glob, self.tree.paths):
             (self.inputs if found else self.places).setdefault(glob, entry)
         elif found:
             self.add(glob, why, kind)
@@ -143,7 +143,7 @@ class Context(Struct):
 
     def place(self, path: str, why: str, kind: Kind = "config") -> None:
         """Count a file that a tool reads if it exists; a new one counts as well."""
-        if is_glob(path):
+        if is_glob(path, self.tree.paths):
             self.collect(path, why, kind)
         elif self.tree.exists(path):
             self.add(path, why, kind)

@@ -16,10 +16,16 @@ from agentrunner.verification.inputs import (
     tools_python,
 )
 from agentrunner.verification.inputs.context import Context, Handler, ShellText, positional
-from agentrunner.verification.inputs.file_readers import ALSO_LOOK, COMPARES, LOOKS
 from agentrunner.verification.inputs.globs import is_glob
 from agentrunner.verification.inputs.interpreters import INTERPRETERS, hand_over, run_interpreter
-from agentrunner.verification.inputs.shell import PASSES_ON, Step, steps_of
+from agentrunner.verification.inputs.shell import (
+    ALSO_LOOK,
+    COMPARES,
+    LOOKS,
+    PASSES_ON,
+    Step,
+    steps_of,
+)
 from agentrunner.verification.inputs.tree import folder_of, join
 
 TAKES_VALUE = frozenset(
@@ -249,8 +255,9 @@ def _compared(context: Context, step: Step, words: list[str], by: str) -> None:
     """
     compared = [context.copies.get(word, word) for word in words]
     for word in compared:
-        if not word.startswith(("-", "/")) and is_glob(word):  # a folder that a loop chose
-            context.collect(join(step.folder, word), f"{by} compares with it", "fixture")
+        place = join(step.folder, word)
+        if not word.startswith(("-", "/")) and is_glob(word) and place not in context.tree.paths:
+            context.collect(place, f"{by} compares with it", "fixture")  # a folder of a loop
             continue
         path = None if word.startswith("-") else context.existing(step.folder, word)
         if not path or path in context.written:

@@ -10,6 +10,7 @@ from functools import cached_property
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.called_code import (
     OWN_ASSERTION,
+    Subjects,
     asserted_calls,
     assigned_names,
     called_as_statements,
@@ -17,6 +18,7 @@ from agentrunner.verification.inputs.called_code import (
     classes_in,
     comparing,
     inherited_by,
+    paired,
     used_answers,
 )
 from agentrunner.verification.inputs.context import Context
@@ -26,7 +28,6 @@ from agentrunner.verification.inputs.model import Input
 from agentrunner.verification.inputs.named_types import used_by_type
 from agentrunner.verification.inputs.product import Product
 from agentrunner.verification.inputs.references import GO_IMPORT, References
-from agentrunner.verification.inputs.subjects import Subjects, paired
 from agentrunner.verification.inputs.tree import above, folder_of
 from agentrunner.verification.syntax.stated_literals import (
     comparing_functions,
@@ -85,7 +86,10 @@ class Fixtures:
     def __post_init__(self) -> None:
         runners = [path for path, one in self.context.inputs.items() if one.kind == "runner"]
         self._by_pattern = frozenset(
-            path for one in runners if is_glob(one) for path in self.context.tree.matching(one)
+            path
+            for one in runners
+            if is_glob(one, self.context.tree.paths)
+            for path in self.context.tree.matching(one)
         )
         """What a tool loads beside tests, by a pattern: `**/conftest.py`."""
         self.product = Product(

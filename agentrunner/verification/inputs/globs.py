@@ -1,20 +1,34 @@
-"""Globs as test tools write them, anchored at the repository root. Pure."""
+"""Globs as test tools write them, and which paths can later run code on the host (threat T2). Pure.
+
+They are anchored at the repository root.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Iterable
 from functools import lru_cache
+from pathlib import PurePosixPath
 
 from agentrunner.text.lazy_regex import lazy_regex
+
+EXECUTABLE_CONFIG = """.gitmodules .gitattributes .gitconfig .claude/** .codex/** .cursor/**
+    .gemini/** .mcp.json .vscode/** .idea/** .devcontainer/** .github/workflows/**
+    .github/actions/** .gitlab-ci.yml **/.husky/** .pre-commit-config.yaml .envrc
+    lefthook.yml""".split()
+"""What a person's editor, agent, CI or git runs without being asked (threat T2)."""
+
+PART = lazy_regex(r"\*\*/?|[*?]|[^*?]+")
+SIGNS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 WILD = lazy_regex(r"[*?\[{]|[@+!]\(")
 MOST = 500
 """The most characters of a glob that is understood."""
 
 
-def is_glob(path: str) -> bool:
-    """Whether a path has wildcards."""
-    return bool(WILD.search(path))
+def is_glob(path: str, files: Container[str] = ()) -> bool:
+    """Whether a path has wildcards, and is none of these files: `app/[id]/page.tsx`."""
+    return bool(WILD.search(path)) and path not in files
 
 
 def fixed_folder(glob: str) -> str:
@@ -87,3 +101,25 @@ def inside(folder: str, glob: str) -> str:
 def literal(path: str) -> str:
     """Return a path escaped so that its characters mean themselves in a glob."""
     return re.sub(r"[*?\[{]", lambda found: f"[{found[0]}]", path)
+
+
+@lru_cache(maxsize=512)
+def _glob(pattern: str) -> re.Pattern[str]:
+    """Translate a .gitignore-style glob: `**` crosses folders, a bare name matches anywhere."""
+    start = "" if "/" in pattern.strip("/") else "(?:.*/)?"
+    body = PART.sub(lambda hit: SIGNS.get(hit[0]) or re.escape(hit[0]), pattern.strip("/"))
+    return re.compile(rf"^{start}{body}(?:/.*)?$", re.DOTALL)
+
+
+def matches(path: str, patterns: Iterable[str]) -> bool:
+    """Whether a repository path matches any glob; a folder's name matches everything below it."""
+    return any(_glob(pattern).match(path) for pattern in patterns if pattern.strip("/"))
+
+
+def is_executable_config(path: str) -> bool:
+    """Whether tools on the user's machine later run this file without being asked (T2).
+
+    A folder with a HEAD is a repository to git, even if it is not called `.git`.
+    """
+    parts = PurePosixPath(path).parts
+    return matches(path, EXECUTABLE_CONFIG) or ".git" in parts or parts[-1:] == ("HEAD",)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from agentrunner.text.content_words import content_words
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.text.mentions import content_words
 
 DEFINED = lazy_regex(
     r"(?:\b(?:def|class|function|const|let|var|func|fn|sub|interface|struct|trait|enum|type|module)\s+"

@@ -19,7 +19,7 @@ from agentrunner.text.python_source import python_tree
 from agentrunner.text.unicode import to_bytes, to_text
 from agentrunner.verification.inputs.shell import steps_of
 from agentrunner.verification.inputs.tree import join
-from agentrunner.verification.syntax.programs import KILLS, program_language
+from agentrunner.verification.syntax.languages import KILLS, program_language
 
 INLINE = lazy_regex(
     r"(?:^|(?<=[\s;&|(/]))"

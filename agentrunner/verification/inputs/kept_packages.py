@@ -13,7 +13,7 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.kept_part import KeptPart, Surrounding, old, whole
 from agentrunner.verification.inputs.tree import folder_of, join
-from agentrunner.verification.results.manifests import table
+from agentrunner.verification.results.files import table
 
 REGISTRY = "a dependency from the registry"
 LOCKED = "lock entries of dependencies from the registry"

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.inputs.globs import glob_regex, is_glob
-from agentrunner.verification.inputs.steering_files import matches
+from agentrunner.verification.inputs.globs import glob_regex, is_glob, matches
 
 PYTHON_TWIN = lazy_regex(r"(/__init__\.py|\.(cpython-\d+[\w-]*|abi3)\.so|\.so|\.pyc|\.pyd)$")
 JS_TWIN = lazy_regex(r"(/index)?\.([cm]?[jt]sx?|json|node)$")
@@ -84,12 +83,12 @@ class Inputs:
         self._exact: Mapping[str, Input] = {
             one.path: one
             for one in reversed([*self.deciding, *self.possible])
-            if not is_glob(one.path)
+            if not is_glob(one.path, self.before)
         }
         self._globs: list[tuple[re.Pattern[str], Input]] = [
             (glob_regex(one.path), one)
             for one in [*self.deciding, *self.possible]
-            if is_glob(one.path)
+            if is_glob(one.path, self.before)
         ]
         self._product = {one.path for one in [*self.product, *self.unsure]}
 

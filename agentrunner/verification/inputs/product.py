@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.references import References
 from agentrunner.verification.inputs.tree import Tree, folder_of, is_inside, join
-from agentrunner.verification.results.manifests import table, texts
+from agentrunner.verification.results.files import table, texts
 
 MOST_FILES = 1_500
 MOST_BYTES = 12_000_000

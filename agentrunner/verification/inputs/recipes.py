@@ -3,17 +3,93 @@
 from __future__ import annotations
 
 import configparser
+import json
 import re
 import shlex
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.text.unicode import to_bytes, to_text
 from agentrunner.verification.inputs.context import Context, ShellText, handlers
+from agentrunner.verification.inputs.inline_programs import (
+    VARIABLE,
+    ProgramPlace,
+    without_unread,
+    written_out,
+)
 from agentrunner.verification.inputs.make import NAMES, read_makefile
-from agentrunner.verification.inputs.shell import Step
+from agentrunner.verification.inputs.shell import Step, steps_of
 from agentrunner.verification.inputs.tools_js import bun_test
 from agentrunner.verification.inputs.tools_other import minitest_plugins
 from agentrunner.verification.inputs.tree import above, folder_of, join
-from agentrunner.verification.results.manifests import table, texts
+from agentrunner.verification.inputs.words_of_change import outside_of_checks
+from agentrunner.verification.results.files import table, texts
+from agentrunner.verification.syntax.languages import program_language
+
+RECIPE = lazy_regex(r"(?m)^\t[@+ \t]*(?P<shell>[^\s@+-](?:[^\n\\]|\\(?:.|\n))*)")
+"""A recipe line whose exit code counts, with its continuation lines."""
+MOST_BYTES = 200_000
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """A file that contains programs.
+
+    They are written out like those inside a command, and put back where they were.
+    """
+
+    path: str
+    kind: str
+    """"make", "json" or "sh"."""
+    source: str
+    text: str
+    """The source with calls of files where its programs were."""
+    files: Mapping[str, bytes]
+    places: tuple[ProgramPlace, ...]
+    blind: str
+    """The source with `false` in place of programs that the shell changes before they run."""
+
+    @property
+    def unread(self) -> bool:
+        """Whether there is such a program."""
+        return self.blind != self.source
+
+    def put_back(self, text: str, files: Mapping[str, bytes]) -> str:
+        """Return a version of the file with these texts of its programs where they were."""
+        head = ""
+        for one in self.places:
+            program = to_text(files[one.path])
+            made = one.with_text(program)
+            if self.kind == "make" and "\n" in made:
+                name = re.sub(r"\W", "_", one.path)
+                head += f"define {name}\n{_written(program, 'make')}\nendef\nexport {name}\n"
+                made = f'{one.before} "${name}"'
+            text = text.replace(_written(one.call, self.kind), _written(made, self.kind))
+        return head + text
+
+    def failing(self, paths: Collection[str]) -> str:
+        """Return the file with `false` in place of some of its programs."""
+        text = self.text
+        for one in self.places:
+            if one.path in paths:
+                text = text.replace(_written(one.call, self.kind), "false ")
+        return self.put_back(text, self.files)
+
+    def only(self, paths: Collection[str]) -> Carrier:
+        """Return the same carrier with only some of its programs."""
+        places = tuple(one for one in self.places if one.path in paths)
+        others = tuple(one for one in self.places if one.path not in paths)
+        text = replace(self, places=others).put_back(self.text, self.files)
+        files = {path: source for path, source in self.files.items() if path in paths}
+        return replace(self, text=text, files=files, places=places)
+
+
+MAKES = frozenset({"make", "gmake"})
+MAKEFILE = lazy_regex(r"(?:.*/)?(?:GNUmakefile|[mM]akefile|[^/]*\.(?:mk|mak|make))")
+WORD = lazy_regex(r"[A-Za-z][\w-]*")
+MOST_LINES = 5_000
 
 MOST_PACKAGES = 300
 JUSTFILES = ("justfile", "Justfile", ".justfile")
@@ -342,3 +418,107 @@ HANDLERS = handlers(
     ("composer", composer),
     ("rake", rake),
 )
+
+
+def targets_of(command: str) -> set[str]:
+    """Return the targets that a command passes to make."""
+    return {
+        word
+        for step in steps_of(command)
+        if step.words and step.words[0].rpartition("/")[2] in MAKES
+        for word in step.words[1:]
+        if WORD.fullmatch(word)
+    }
+
+
+def is_wanted(prd_text: str, targets: Collection[str], stood: Collection[bytes] = ()) -> bool:
+    """Whether a PRD mentions each of these as a make target, outside its checks.
+
+    One that the makefiles before the run have (`stood`, their texts) has to be one whose makefile
+    the PRD names.
+    """
+    text = outside_of_checks(prd_text)
+    mark = r"[`'\"*]*"
+    names_makefile = re.search(r"(?i)\b(?:GNU)?makefile\b", text)
+    for one in targets:
+        head = re.compile(to_bytes(rf"(?m)^{re.escape(one)}[ \t]*:(?!=)"))
+        if not names_makefile and any(head.search(makefile) for makefile in stood):
+            return False
+    return bool(targets) and all(
+        re.search(
+            rf"(?i)\b(?:make|targets?|ターゲット)\s*{mark}{re.escape(one)}\b"
+            rf"|(?<![\w-]){re.escape(one)}{mark}\s*(?:という)?(?:make\s+)?(?:の)?\s*(?:targets?\b|ターゲット)",
+            text,
+        )
+        for one in targets
+    )
+
+
+def idle(before: str, after: str) -> str | None:
+    """Return `after` with its new recipe lines doing nothing; None if it has no new ones."""
+    old_lines, new_lines = before.splitlines(), after.splitlines()
+    if max(len(old_lines), len(new_lines)) > MOST_LINES:
+        return None
+    new = [index for index in _added(old_lines, new_lines) if new_lines[index].startswith("\t")]
+    for index in new:
+        new_lines[index] = "\t@:"
+    return "\n".join([*new_lines, ""]) if new else None
+
+
+def _added(old_lines: list[str], new_lines: list[str]) -> Iterator[int]:
+    for tag, _, _, start, end in SequenceMatcher(
+        None, old_lines, new_lines, autojunk=False
+    ).get_opcodes():
+        if tag in ("insert", "replace"):
+            yield from range(start, end)
+
+
+def carrier_of(path: str, source: bytes, stem: str) -> Carrier | None:
+    """Return what a recipe or script contains, its programs in files named after `stem`."""
+    if len(source) > MOST_BYTES:
+        return None
+    kind = "make" if MAKEFILE.fullmatch(path) else ""
+    kind = kind or ("json" if path.rpartition("/")[2] == "package.json" else "")
+    if not kind and program_language(path, source) == "sh":
+        kind = "sh"
+    if not kind:
+        return None
+    whole = text = blind = to_text(source)
+    files: dict[str, bytes] = {}
+    places: list[ProgramPlace] = []
+    for number, (piece, shell) in enumerate(_pieces(whole, kind)):
+        blind = blind.replace(piece, _written(without_unread(shell), kind))
+        made = written_out(shell, folder_of(path), f"{stem}{number}_")
+        if made is not None and made.files:
+            text = text.replace(piece, _written(made.shell, kind))
+            files |= made.files
+            places += made.places
+    if not files and blind == whole:
+        return None
+    return Carrier(path, kind, whole, text, files, tuple(places), blind)
+
+
+def _pieces(text: str, kind: str) -> Iterator[tuple[str, str]]:
+    """Yield the shell texts in a file: as written there, and as the shell gets them."""
+    if kind == "sh":
+        yield text, text
+    elif kind == "make":
+        for hit in RECIPE.finditer(text):
+            shell = hit["shell"].replace("$$", "\0").replace("$", VARIABLE).replace("\0", "$")
+            yield hit["shell"], shell
+    else:
+        try:
+            scripts = json.loads(text).get("scripts", {})
+            several = [one for one in scripts.values() if isinstance(one, str)]
+        except (ValueError, AttributeError):
+            return
+        for one in several:
+            if _written(one, kind) in text:
+                yield _written(one, kind), one
+
+
+def _written(shell: str, kind: str) -> str:
+    """Return a shell text as it is written in such a file."""
+    if kind == "make":
+        return shell.replace("$", "$$").replace(VARIABLE, "$")
+    return json.dumps(shell, ensure_ascii=False)[1:-1] if kind == "json" else shell

@@ -19,7 +19,7 @@ from agentrunner.verification.inputs.interpreters import run_interpreter
 from agentrunner.verification.inputs.shell import Step
 from agentrunner.verification.inputs.tree import above, folder_of, join
 from agentrunner.verification.results.commands import LOADED_FIRST, Run
-from agentrunner.verification.results.manifests import table, texts
+from agentrunner.verification.results.files import table, texts
 
 ANY_JS = "?(c|m)[jt]s?(x)"
 NODE_TESTS = (

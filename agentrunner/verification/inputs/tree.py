@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from agentrunner.verification.inputs.globs import fixed_folder, glob_regex, is_glob
-from agentrunner.verification.results.manifests import json_of, toml_of
+from agentrunner.verification.results.files import json_of, toml_of
 from agentrunner.verification.results.model import ReadFile
 
 ReadMany = Callable[[Sequence[str]], Mapping[str, bytes]]
@@ -86,7 +86,7 @@ class Tree:
 
     def matching(self, glob: str) -> list[str]:
         """Return the files that an anchored glob matches."""
-        if not is_glob(glob):
+        if not is_glob(glob, self.paths):
             return [glob] if glob in self.paths else []
         pattern = glob_regex(glob)
         return [path for path in self.under(fixed_folder(glob)) if pattern.match(path)]
@@ -94,7 +94,7 @@ class Tree:
     def expand(self, folder: str, word: str) -> list[str]:
         """Return what a shell word in `folder` means: a glob's matches, else the path itself."""
         path = join(folder, word)
-        if not is_glob(path):
+        if not is_glob(path, self.paths):
             return [path]
         return self.matching(path)[:1000] or [path]
 

@@ -13,27 +13,25 @@ from collections.abc import Collection, Iterator
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentence_before
 from agentrunner.verification.inputs.globs import glob_regex, is_glob
-from agentrunner.verification.inputs.prd_checks import (
-    CHECK,
-    MOST,
-    is_looked_at,
-    outside_of_checks,
-    wanted_gone,
-)
 from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.inputs.words_of_change import (
     ADDS,
     ANOTHER,
     BECOMES,
     BREAK,
+    CHECK,
     CLAUSE,
     DENIED,
     HABIT,
     JA_NOT,
     JA_OBJECT,
+    MOST,
     NEGATED,
     VERB,
     becomes_in_japanese,
+    is_looked_at,
+    outside_of_checks,
+    wanted_gone,
 )
 
 TOKEN = lazy_regex(r"[\w@+*~-]*(?:[./][\w@+*~-]+)+/?|[\w@+-]+/", re.ASCII)

@@ -12,7 +12,6 @@ from itertools import pairwise
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentence_before, sentences
 from agentrunner.verification.inputs.globs import is_glob
-from agentrunner.verification.inputs.prd_checks import MOST, outside_of_checks
 from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.inputs.wanted_changes import (
     MOST_NAMED,
@@ -21,7 +20,7 @@ from agentrunner.verification.inputs.wanted_changes import (
     names_path,
     requests,
 )
-from agentrunner.verification.inputs.words_of_change import JA_NOT, NEGATED
+from agentrunner.verification.inputs.words_of_change import JA_NOT, MOST, NEGATED, outside_of_checks
 
 KEEPS_TEXT = lazy_regex(r"(?i)renam|mov(?!ed? away)|[^。\n]*(?:改名|リネーム|移動|移[すし](?!植))")
 """The verbs among `MOVES` that leave a file's text as it is."""

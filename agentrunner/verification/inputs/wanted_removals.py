@@ -9,8 +9,7 @@ import re
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentences
-from agentrunner.verification.inputs.prd_checks import MOST, outside_of_checks
-from agentrunner.verification.inputs.words_of_change import JA_NOT, NEGATED
+from agentrunner.verification.inputs.words_of_change import JA_NOT, MOST, NEGATED, outside_of_checks
 
 _SPELT = r"(?-i:[A-Za-z]\w*_\w+|[A-Za-z]*[a-z0-9][A-Z]\w*|[A-Za-z_]\w*(?=\(\)))"
 _NAME = (

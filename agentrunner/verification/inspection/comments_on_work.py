@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from agentrunner.text.content_words import content_words
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.text.mentions import content_words
 from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.subject_words import has_any
 from agentrunner.verification.syntax.tokens import added_comments

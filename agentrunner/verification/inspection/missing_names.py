@@ -15,14 +15,16 @@ from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inspection.left_as_it_was import DOCUMENTS
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.stated_names import (
+from agentrunner.verification.syntax.tokens import without_comments
+from agentrunner.verification.syntax.words import (
     names_of_criterion,
+    options,
     quoted_lists,
+    signatures,
     stated_names,
+    things,
     without_unwanted,
 )
-from agentrunner.verification.syntax.tokens import without_comments
-from agentrunner.verification.syntax.words import options, signatures, things
 
 NOWHERE = "`{}`, which the requirements name, is nowhere in the tree"
 MOST_READ = 500_000

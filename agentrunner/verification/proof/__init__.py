@@ -5,24 +5,21 @@ proving        the whole examination, command by command; `examination` runs com
 run_prover     the same for a run, imported when a verdict first needs it
 name_proof     commands whose tests have names (`turned_tests`: which of them turned green);
                `exit_proof` those that only have an exit code, with
-               `new_checks`, `new_programs`, `inline_canaries` and `subjects_of_checks`
+               `new_checks` and `inline_canaries`
 old_inputs     with inputs as they were; `unexplained_files`: changes that nothing explains
 unloaded_tests what could not be loaded before, by its text
-carried_tests  claimed tests as they were worded before, with `adapted_wording`, `lost_values`,
-               `former_questions`; `followed_data`: tests that were green all the time
-searched_places, data_changes, set_up_again, stale_builds  changed files, data, packages, builds;
-               `packages` puts those back that are not the product's
-permission, earlier_workers  what a person allowed, or another task wrote, proves nothing
+carried_tests  claimed tests as they were worded before, with `former_questions`
+data_changes, packages, stale_builds  changed data, packages that are not the product's, builds
+earlier_workers  what another task wrote, or a person allowed, proves nothing
 code_removal   whether the worker's own test shows the work: it is `red_on_old_code` and without the
-               `names_of_work`; `other_tests`, `switches`, `needed_options`: what such a test asks;
+               `names_of_work`; `other_tests`: what such a test asks;
                `mutation` how much of the work tests cover
 named_work     whether tests ask what the requirements name; `trees_without_work`: the new
-               tree less; `unchanged_code`: whether there is any
-work_for_tests work that is right only where tests run, or for them; so do `ambient_conditions`,
-               `lasting_places`, `pinned_answers` and `near_answers`
-silenced_tools, silent_programs  green as a tool or a program says nothing; `unasked_settings`: as
-               its settings say so; `swallowed_failures`: as the work catches the test's error;
-               `edited_tests` runs what they edit
-change_alone   what the change shows without a test, by `inspection`; `left_out_tests` of its own
+               tree less; whether there is any says `change_alone`
+work_for_tests work that is right only where tests run, or for them; so do `ambient_conditions`
+               and `pinned_answers`
+silenced_tools green as a tool or a program says nothing, or as its settings say so;
+               `edited_tests`: as the work catches the test's error
+change_alone   what the change shows without a test, by `inspection`
 integrity      what the change replaced in the test tool's process
 """

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.findings import about_work
+from agentrunner.verification.evidence.findings import about_work
 from agentrunner.verification.inputs.test_detection import path_words
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination

@@ -8,10 +8,10 @@ from functools import cached_property
 from msgspec import Struct, field
 
 from agentrunner.state.run_state import Finding, Proof
-from agentrunner.verification.findings import approval_of
+from agentrunner.verification.evidence.findings import approval_of
+from agentrunner.verification.evidence.target import TEST, Target, in_repo
 from agentrunner.verification.grades import of_number
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.target import TEST, Target, in_repo
 
 
 class Case(Struct, frozen=True, dict=True):

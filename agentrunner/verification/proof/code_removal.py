@@ -14,28 +14,28 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec import Struct, field
 
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.inputs.prd_checks import outside_of_checks
+from agentrunner.verification.evidence.target import Measured, Target, in_repo, test_target
 from agentrunner.verification.inputs.wanted_tests import asks_for_tests_alone
+from agentrunner.verification.inputs.words_of_change import outside_of_checks
 from agentrunner.verification.proof.case import Case
+from agentrunner.verification.proof.change_alone import is_only_text
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.named_work import NamedWork
 from agentrunner.verification.proof.names_of_work import NamesOfWork, words_in
-from agentrunner.verification.proof.needed_options import not_asked_for
 from agentrunner.verification.proof.other_tests import (
     ACCEPTS_MORE,
     PlacedTests,
+    find_switched_on,
     find_wider_answers,
+    not_asked_for,
 )
 from agentrunner.verification.proof.red_on_old_code import why_not_red_on_old_code
-from agentrunner.verification.proof.switches import find_switched_on
 from agentrunner.verification.proof.trees_without_work import turns_red
-from agentrunner.verification.proof.unchanged_code import is_only_text
 from agentrunner.verification.results.model import ReadFile, Results, TestResult
 from agentrunner.verification.syntax.calls import names_called
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.substance import asks_of, is_empty_test
 from agentrunner.verification.syntax.test_finder import find_test
-from agentrunner.verification.target import Measured, Target, in_repo, test_target
 from agentrunner.verification.world import SnapshotTrees
 
 NOT_TRIED = "not tried without the work: no function was changed in a language that is known"

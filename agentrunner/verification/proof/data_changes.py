@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
+from agentrunner.verification.evidence.target import Target
 from agentrunner.verification.file_names import means
 from agentrunner.verification.inputs.references import (
     C_INCLUDE,
@@ -22,7 +23,6 @@ from agentrunner.verification.inputs.references import (
     family_of,
 )
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.target import Target
 from agentrunner.verification.world import SnapshotTrees
 
 OWN_DATA = "what it expects is data that the task lets the worker change, and that it needs so"

@@ -7,23 +7,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agentrunner.state.run_state import Criterion
+from agentrunner.verification.canaries.canary_trees import CommandOnTrees
 from agentrunner.verification.canaries.claimed_tests import FailingEnds
-from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
-from agentrunner.verification.claims import Claims, red_names
 from agentrunner.verification.differential import Differential
-from agentrunner.verification.findings import flaky, inputs_written
+from agentrunner.verification.evidence.claims import Claims, red_names
+from agentrunner.verification.evidence.findings import flaky, inputs_written
+from agentrunner.verification.evidence.target import TEST, Measured, Target
+from agentrunner.verification.evidence.verifier import ONCE_MORE, Verifier
 from agentrunner.verification.inputs.model import Inputs
-from agentrunner.verification.inputs.prd_checks import is_looked_at
 from agentrunner.verification.inputs.wanted_moves import renames_in
-from agentrunner.verification.moves import renamed_modules
+from agentrunner.verification.inputs.words_of_change import is_looked_at
 from agentrunner.verification.proof.case import Case, ProofReport
 from agentrunner.verification.proof.kept_runs import KeptRuns
 from agentrunner.verification.proof.trees_without_work import TreesWithoutWork
 from agentrunner.verification.results.names import function_of, passes
-from agentrunner.verification.target import TEST, Measured, Target
+from agentrunner.verification.test_changes.moves import renamed_modules
 from agentrunner.verification.trees import Changes
 from agentrunner.verification.unknown_names import UnknownNames
-from agentrunner.verification.verifier import ONCE_MORE, Verifier
 from agentrunner.verification.world import SnapshotTrees
 
 LONG_SEC = 60

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 
+from agentrunner.git.restore import Entry
+from agentrunner.git.snapshots import LINK
 from agentrunner.state.evidence_words import Author, Grade
 from agentrunner.state.run_state import Proof
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.canaries.claimed_tests import NO_CANARY
 from agentrunner.verification.canaries.fixture_canary import green_by_data
-from agentrunner.verification.findings import (
+from agentrunner.verification.evidence.findings import (
     about_work,
     first_few,
     flaky,
@@ -23,9 +26,10 @@ from agentrunner.verification.findings import (
     looks_at_nothing,
     tool_changed,
 )
+from agentrunner.verification.evidence.target import TEST, Target
 from agentrunner.verification.inputs.executed_files import only_reads
-from agentrunner.verification.inputs.piped_commands import piped_commands
-from agentrunner.verification.inputs.prd_checks import outside_of_checks
+from agentrunner.verification.inputs.shell import piped_commands
+from agentrunner.verification.inputs.words_of_change import outside_of_checks
 from agentrunner.verification.proof.case import Case, label
 from agentrunner.verification.proof.data_changes import (
     BY_DATA,
@@ -36,18 +40,23 @@ from agentrunner.verification.proof.data_changes import (
 from agentrunner.verification.proof.earlier_workers import NOTE, programs_of_earlier_workers
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.inline_canaries import canaries_of_programs
-from agentrunner.verification.proof.lasting_places import why_not_lasting
 from agentrunner.verification.proof.new_checks import why_not_shown
 from agentrunner.verification.proof.old_inputs import hold_with_old_data
+from agentrunner.verification.proof.packages import holds_with_old_packages
 from agentrunner.verification.proof.pinned_answers import KnownTexts, stopped_for_pinned_answers
-from agentrunner.verification.proof.searched_places import red_where_it_was
-from agentrunner.verification.proof.set_up_again import holds_with_old_packages
-from agentrunner.verification.proof.silenced_tools import find_silenced_tools
-from agentrunner.verification.proof.silent_programs import find_silent_program
-from agentrunner.verification.proof.unasked_settings import find_unasked_settings
-from agentrunner.verification.proof.work_for_tests import right_only_in_tests
+from agentrunner.verification.proof.silenced_tools import (
+    find_silenced_tools,
+    find_silent_program,
+    find_unasked_settings,
+)
+from agentrunner.verification.proof.work_for_tests import right_only_in_tests, why_not_lasting
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import TEST, Target
+
+LEAST_LIKENESS = 0.6
+"""The least likeness of two texts that are one file before and after."""
+MOST_FILES = 100
+"""Deleted files, and added ones that they are compared with."""
+MOST_BYTES = 200_000
 
 GREEN_BEFORE = "it is green on the code before the run as well"
 GREEN_AND_NAMELESS = (
@@ -291,3 +300,60 @@ def _is_any_named(paths: Sequence[str], text: str) -> bool:
 def _notes_about_unsure(paths: Sequence[str]) -> list[str]:
     text = "is taken as product and checks something itself; so this shows, and does not prove"
     return [f"{path} {text}" for path in paths[:3]]
+
+
+async def red_where_it_was(exam: Examination, target: Target, wanted: Collection[str]) -> list[str]:
+    """Files that a command no longer looks at, where their new content is red in the old place.
+
+    `wanted` are paths that may be gone. [] where the command is green there as well. Raises what
+    running in rooms raises.
+
+    A search that finds nothing is green also where it has nothing to search: a folder has another
+    name, or a file is a link now. What the work made of a file has to satisfy the check in the old
+    place.
+    """
+    back = await asyncio.to_thread(_as_they_are_now, exam, wanted)
+    if not back:
+        return []
+    snapshots, new = exam.world.snapshots, exam.world.new
+    tree = await asyncio.to_thread(snapshots.combine, new, back)
+    if (await exam.run(target, tree)).passed:
+        return []
+    empty_file = ("100644", await asyncio.to_thread(snapshots.write_blob, b""))
+    emptied = await asyncio.to_thread(snapshots.combine, new, dict.fromkeys(back, empty_file))
+    about_content = (await exam.run(target, emptied)).passed  # else it wants no file there at all
+    return sorted(back) if about_content else []
+
+
+def _as_they_are_now(exam: Examination, wanted: Collection[str]) -> dict[str, Entry | None]:
+    """What became of files elsewhere, by their path before the run. Blocks."""
+    snapshots, world = exam.world.snapshots, exam.world
+    before, after = snapshots.list(world.old), snapshots.list(world.new)
+    found: dict[str, Entry | None] = {}
+    for path, (mode, _) in before.items():
+        if path in after and after[path][0] == LINK != mode:
+            place = snapshots.leads_to(world.new, path)
+            if place in after:
+                found[path] = after[place]
+    deleted = [path for path in sorted(exam.total.deleted) if path not in wanted][:MOST_FILES]
+    added = [path for path in sorted(exam.total.added) if after[path][0] != LINK][:MOST_FILES]
+    texts = snapshots.read_many(world.new, added)
+    for path, raw in snapshots.read_many(world.old, deleted).items():
+        if new := _successor(path, raw, texts):
+            found[path] = after[new]
+    return found
+
+
+def _successor(path: str, before: bytes, texts: dict[str, bytes]) -> str:
+    """The added file that a deleted one has become; "" for none."""
+    name = path.rpartition("/")[2]
+    if len(before) > MOST_BYTES:
+        return ""
+    likeness = {
+        new: SequenceMatcher(None, before.splitlines(), text.splitlines()).ratio()
+        + (new.rpartition("/")[2] == name)
+        for new, text in texts.items()
+        if len(text) <= MOST_BYTES
+    }
+    best = max(likeness, key=lambda new: likeness[new], default="")
+    return best if best and likeness[best] >= LEAST_LIKENESS else ""

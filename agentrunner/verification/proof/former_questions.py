@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentences
+from agentrunner.verification.evidence.target import Target
 from agentrunner.verification.inputs.helper_code import Asked
 from agentrunner.verification.proof.edited_tests import (
     EditedTests,
@@ -28,7 +29,6 @@ from agentrunner.verification.results.names import all_pass
 from agentrunner.verification.syntax.asked_again import ask_again, helper, telling, values_in
 from agentrunner.verification.syntax.asked_values import AskedCall, asked_calls
 from agentrunner.verification.syntax.calls import names_changed
-from agentrunner.verification.target import Target
 from agentrunner.verification.world import SnapshotTrees
 
 REMOVES_OR_RENAMES = lazy_regex(

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes, to_text
+from agentrunner.verification.canaries.canary_trees import CommandOnTrees
 from agentrunner.verification.canaries.claimed_tests import Canaries, CanaryReport
-from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
-from agentrunner.verification.findings import tool_changed
+from agentrunner.verification.evidence.findings import tool_changed
+from agentrunner.verification.evidence.target import Measured, Target
 from agentrunner.verification.inputs.inline_programs import (
     STEM,
     WrittenOut,
@@ -22,9 +23,8 @@ from agentrunner.verification.inputs.inline_programs import (
     written_out,
 )
 from agentrunner.verification.inputs.model import Input, Inputs
-from agentrunner.verification.inputs.recipe_programs import Carrier, carrier_of
+from agentrunner.verification.inputs.recipes import Carrier, carrier_of
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.target import Measured, Target
 
 NOT_READ = (
     "the program in this command could not be read, and so not be made to fail; so this shows, and"

@@ -16,10 +16,10 @@ from dataclasses import replace
 from msgspec import Struct
 
 from agentrunner.state.run_state import Finding
-from agentrunner.verification.findings import tool_exchanged
+from agentrunner.verification.evidence.findings import tool_exchanged
+from agentrunner.verification.evidence.target import Run, Target, in_repo
 from agentrunner.verification.proof.trees_without_work import TreesWithoutWork
 from agentrunner.verification.results.model import Exchanged, Results
-from agentrunner.verification.target import Run, Target, in_repo
 from agentrunner.verification.world import SnapshotTrees
 
 SILENT = "the look itself, which reported in the runs before the change and is silent now"

@@ -23,7 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 from agentrunner.git.process import replace
 from agentrunner.storage.failpoints import reach
 from agentrunner.storage.run_folder import make_private
-from agentrunner.verification.target import Measured, Target
+from agentrunner.verification.evidence.target import Measured, Target
 
 SECRET_BYTES = 16
 LARGEST = 20_000_000

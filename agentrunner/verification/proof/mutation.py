@@ -12,13 +12,13 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from agentrunner.state.run_state import Baseline, Criterion, Evidence
+from agentrunner.verification.evidence.target import TEST, Measured, Target, target_of, test_target
+from agentrunner.verification.evidence.verifier import Verifier
 from agentrunner.verification.proof.examination import MUCH_LONGER, SHORTEST_SEC
 from agentrunner.verification.results.names import passes
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.mutants import Mutant, mutants
-from agentrunner.verification.target import TEST, Measured, Target, target_of, test_target
 from agentrunner.verification.trees import Changes
-from agentrunner.verification.verifier import Verifier
 
 MOST_MUTANTS = 200
 """Mutants made of one file's change."""

@@ -9,38 +9,40 @@ from typing import Any
 from agentrunner.state.run_state import Proof
 from agentrunner.verification.canaries.claimed_tests import NO_CANARY, Canaries, CanaryReport
 from agentrunner.verification.canaries.fixture_canary import answered_from_data
-from agentrunner.verification.findings import (
+from agentrunner.verification.evidence.findings import (
     about_work,
     tool_changed,
 )
+from agentrunner.verification.evidence.target import in_repo
+from agentrunner.verification.evidence.wanted import wanted_by
 from agentrunner.verification.grades import IN_WORDING, TURNED
-from agentrunner.verification.inputs.prd_checks import outside_of_checks
+from agentrunner.verification.inputs.words_of_change import outside_of_checks
 from agentrunner.verification.proof.ambient_conditions import stopped_for_ambient_conditions
+from agentrunner.verification.proof.carried_tests import stopped_for_lost_values
 from agentrunner.verification.proof.case import Case, text_of
 from agentrunner.verification.proof.data_changes import (
     OWN_DATA,
     find_tests_of_new_data,
 )
 from agentrunner.verification.proof.earlier_workers import NOTE, tests_of_earlier_workers
+from agentrunner.verification.proof.edited_tests import swallowed
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.former_questions import not_asked_again
 from agentrunner.verification.proof.integrity import exchanged
-from agentrunner.verification.proof.lasting_places import why_not_lasting
-from agentrunner.verification.proof.lost_values import stopped_for_lost_values
-from agentrunner.verification.proof.near_answers import stopped_for_near_answers
-from agentrunner.verification.proof.pinned_answers import KnownTexts, stopped_for_pinned_answers
+from agentrunner.verification.proof.pinned_answers import (
+    KnownTexts,
+    stopped_for_near_answers,
+    stopped_for_pinned_answers,
+)
 from agentrunner.verification.proof.silenced_tools import find_silenced_tools
-from agentrunner.verification.proof.swallowed_failures import swallowed
 from agentrunner.verification.proof.turned_tests import TurnedTests, find_turned_tests
-from agentrunner.verification.proof.work_for_tests import right_only_in_tests
+from agentrunner.verification.proof.work_for_tests import right_only_in_tests, why_not_lasting
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import (
     settled,
 )
 from agentrunner.verification.subject_words import about, is_about_something, shares_a_word
-from agentrunner.verification.target import in_repo
 from agentrunner.verification.verdict import BY_NAMES, ONCE
-from agentrunner.verification.wanted import wanted_by
 
 MOST_NAMES = 50
 UNASKED = "{} failed before and passes now, and shares no word with what was asked for"

@@ -7,32 +7,41 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from msgspec import Struct, field
 
 from agentrunner.text.unicode import to_bytes
+from agentrunner.verification.evidence.target import Target
 from agentrunner.verification.file_names import has_word
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.trees_without_work import turns_red
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.syntax.answers import says_yes_or_no
-from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, changed_in_c
+from agentrunner.verification.syntax.answers import parameter_names, says_yes_or_no
 from agentrunner.verification.syntax.emptied_functions import changed_functions
 from agentrunner.verification.syntax.emptied_text_functions import (
+    C_ENDINGS,
     FAMILIES,
+    changed_in_c,
     changed_in_text,
     giving_back,
 )
-from agentrunner.verification.syntax.languages import language_of, walk
-from agentrunner.verification.syntax.raising_functions import find_only_raising, find_unwritten
-from agentrunner.verification.syntax.stand_ins import new_functions, stand_ins
+from agentrunner.verification.syntax.functions import Function, functions_of
+from agentrunner.verification.syntax.languages import language_of, parse, walk
+from agentrunner.verification.syntax.stand_ins import (
+    find_only_raising,
+    find_unwritten,
+    new_functions,
+    stand_ins,
+)
+from agentrunner.verification.syntax.text_functions import text_functions
 from agentrunner.verification.syntax.tokens import lexical_family, number
-from agentrunner.verification.syntax.unread_parameters import unread_parameters
 from agentrunner.verification.syntax.words import examples, identifiers, signatures
-from agentrunner.verification.target import Target
 from agentrunner.verification.world import SnapshotTrees
+
+_Read = dict[tuple[str, str], bool]
+"""By function and parameter: whether any function of that name reads it."""
 
 NOT_ASKED = "no test asks `{}`, which the requirements name: with an empty body all stay green"
 ONE_ANSWER = "`{}`, which the requirements name with what it is handed, {}"
@@ -258,7 +267,7 @@ def _changed_in(path: str, before: bytes | None, after: bytes) -> set[str]:
     """Functions that were added or altered in a language that is read by patterns."""
     if (family := lexical_family(path, after)) in FAMILIES:
         return changed_in_text(before, after, family or "")
-    return changed_in_c(before, after) if path.endswith(ENDINGS) else set()
+    return changed_in_c(before, after) if path.endswith(C_ENDINGS) else set()
 
 
 def _giving_back(world: SnapshotTrees, name: str) -> tuple[str, bytes] | None:
@@ -296,3 +305,36 @@ def _unused(world: SnapshotTrees, asked: str) -> tuple[str, str] | None:
             if stood or has_word(parameter, asked.replace(written, "")):
                 return name, parameter
     return None
+
+
+def unread_parameters(before: bytes | None, after: bytes, path: str) -> set[tuple[str, str]]:
+    """Functions, by last name, with parameters that they only now have, and that no function of
+    that name reads."""
+    language = language_of(path)
+    if language is None:
+        family = lexical_family(path, after) or ""
+        had, has = _in_text(before or b"", family), _in_text(after, family)
+    else:
+        old = parse(before, language)
+        had = _in_tree(functions_of(old)) if old is not None else {}
+        has = _in_tree(changed_functions(before, after, language, inner=True))
+    return {one for one, is_read in has.items() if not is_read and one not in had}
+
+
+def _in_tree(functions: Iterable[Function]) -> _Read:
+    found: _Read = {}
+    for one in functions:
+        used = {one.parsed.text(node) for node in walk(one.body)}
+        for parameter in parameter_names(one):
+            place = one.last_name, parameter
+            found[place] = found.get(place, False) or parameter in used
+    return found
+
+
+def _in_text(source: bytes, family: str) -> _Read:
+    found: _Read = {}
+    for one in text_functions(source, family):
+        for parameter in one.parameters:
+            place = one.name, parameter
+            found[place] = found.get(place, False) or parameter in one.read
+    return found

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -13,12 +14,16 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.file_names import has_word
-from agentrunner.verification.proof.new_programs import new_programs
+from agentrunner.verification.results.files import toml_of
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.calls import names_changed, names_declared, users_of
 from agentrunner.verification.syntax.imports import imported
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.words import identifiers
 from agentrunner.verification.world import SnapshotTrees
+
+MAIN = lazy_regex(rb"(?m)^\s*(?:pub\s+)?(?:async\s+)?fn\s+main\s*\(")
+PLACE = lazy_regex(r"(?:(?P<home>.*)/)?src/(?:main\.rs|bin/(?P<name>[^/]+?)(?:\.rs|/main\.rs))")
 
 WORD = lazy_regex(r"[^\W\d]\w{2,}")
 MOST_FILES = 2_000
@@ -155,3 +160,40 @@ def _users_of_data(world: SnapshotTrees, data: Sequence[str]) -> set[str]:
 def words_in(source: bytes) -> set[str]:
     """Words of three letters or more."""
     return set(WORD.findall(source[:MOST_READ].decode("utf-8", "replace")))
+
+
+def new_programs(product: Sequence[str], old_paths: Collection[str], read: ReadFile) -> set[str]:
+    """Return what Cargo calls the programs whose file with a `main` is new in the product.
+
+    Cargo hands the path of each program of a package to its tests when they are compiled. Without
+    the program they are not compiled, and the message contains no more than this name.
+    """
+    added = [path for path in product if path not in old_paths and path.endswith(".rs")]
+    found: set[str] = set()
+    for path in added:
+        if not MAIN.search(read(path) or b""):
+            continue
+        if place := PLACE.fullmatch(path):
+            found.add(place["name"] or _package(place["home"] or "", read))
+        for home in _folders_above(path):
+            programs = _manifest(home, read).get("bin")
+            for one in programs if isinstance(programs, list) else ():
+                if isinstance(one, dict) and posixpath.join(home, str(one.get("path"))) == path:
+                    found.add(str(one.get("name")))
+    return {f"CARGO_BIN_EXE_{name}" for name in found - {""}}
+
+
+def _folders_above(path: str) -> list[str]:
+    folders = [posixpath.dirname(path)]
+    while folders[-1]:
+        folders.append(posixpath.dirname(folders[-1]))
+    return folders
+
+
+def _package(home: str, read: ReadFile) -> str:
+    package = _manifest(home, read).get("package")
+    return str(package.get("name", "")) if isinstance(package, dict) else ""
+
+
+def _manifest(home: str, read: ReadFile) -> dict[str, Any]:
+    return toml_of((read(posixpath.join(home, "Cargo.toml")) or b"").decode("utf-8", "replace"))

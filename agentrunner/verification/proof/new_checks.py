@@ -8,20 +8,28 @@ can fail at all. Then the command is worth what the worker's own tests are worth
 from __future__ import annotations
 
 import asyncio
+import posixpath
 import re
 from collections.abc import Awaitable, Callable, Sequence
 
 from agentrunner.state.run_state import Proof
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes, to_text
+from agentrunner.verification.evidence.target import TEST
 from agentrunner.verification.inputs.programs import SAYS_NO
 from agentrunner.verification.inputs.references import family_by_first_line, family_of
+from agentrunner.verification.inputs.words_of_change import outside_of_checks
 from agentrunner.verification.proof.case import Case, label
 from agentrunner.verification.proof.data_changes import COMMENTS, NO_COMMENT
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.inline_canaries import canaries_of_programs
-from agentrunner.verification.proof.set_up_again import holds_with_old_packages
-from agentrunner.verification.proof.silent_programs import find_silent_program
+from agentrunner.verification.proof.packages import holds_with_old_packages
+from agentrunner.verification.proof.silenced_tools import find_silent_program
+
+SHELL = lazy_regex(rb"#!.*\b(?:ba|da|z|k|a)?sh\b")
+NOTHING = b"exit 0\n"
+JUDGES = r"\W+(?:\w+\W+){0,4}?(?:pass(?:es)?|succeeds?|green|agrees?|accepts?)\b"
+"""What follows the name of a program that has to be content, and may not be rewritten for that."""
 
 PASSES_BEFORE = "the code before the run passes with what is new in it as well"
 BY_TEXT = "it passes on the code before the run as soon as the new text stands there in comments"
@@ -147,3 +155,53 @@ def asks_for_stated(wanted: str, lines: Sequence[str]) -> bool:
     stated = [one for one in QUOTED.findall(wanted) if len(re.findall(r"\w", one)) > 1]
     text = "\n".join(lines)
     return not stated or any(one in text for one in stated)
+
+
+async def subjects_of_checks(exam: Examination, cases: Sequence[Case]) -> set[str]:
+    """Changed shell programs that checks of people run, and that are the work. Raises what running
+    in rooms raises.
+
+    `sh deploy.sh a b && test -e b/x` asks what deploy.sh did. Where a program that the requirements
+    speak of does nothing, and ends well, such a check is red: it is not the program that says yes.
+    """
+    found: set[str] = set()
+    for case in cases:
+        if case.now is not None or case.target.id == TEST or case.target.author != "person":
+            continue
+        for path in await asyncio.to_thread(_candidates, exam, case):
+            idle = await asyncio.to_thread(_idle, exam, path)
+            if path not in found and not (await exam.run(case.target, idle)).passed:
+                found.add(path)
+    return found
+
+
+def _candidates(exam: Examination, case: Case) -> list[str]:
+    """Programs that the command runs and the requirements speak of. Blocks."""
+    wanted = outside_of_checks(exam.verifier.spec.wanted)
+    return [
+        one.path
+        for one in exam.world.changes
+        if one.path in exam.world.old_paths
+        and _is_run(one.path, case.target.shell)
+        and (one.path.endswith((".sh", ".bash")) or SHELL.match(exam.world.now(one.path) or b""))
+        and _is_spoken_of(one.path, wanted)
+    ]
+
+
+def _is_run(path: str, shell: str) -> bool:
+    name = re.escape(posixpath.basename(path))
+    return bool(re.search(rf"(?:^|[\s;&|(/]){name}(?=[\s;&|)<>]|$)", shell))
+
+
+def _is_spoken_of(path: str, wanted: str) -> bool:
+    name = posixpath.basename(path)
+    names = "|".join(re.escape(one) for one in {name, name.partition(".")[0]})
+    mention = rf"(?i:(?<![\w-])(?:{names})(?![\w-]))"
+    return bool(re.search(mention, wanted)) and not re.search(mention + JUDGES, wanted)
+
+
+def _idle(exam: Examination, path: str) -> str:
+    """The new tree in which a program does nothing. Blocks."""
+    text = exam.world.now(path) or b""
+    first = text.split(b"\n", 1)[0] + b"\n" if text.startswith(b"#!") else b"#!/bin/sh\n"
+    return exam.world.snapshots.with_texts(exam.world.new, {path: first + NOTHING})

@@ -9,16 +9,18 @@ from time import monotonic
 
 from msgspec import Struct
 
+from agentrunner.state.red_tests import first_line
 from agentrunner.state.run_state import Finding
 from agentrunner.text.terminal import sanitize
-from agentrunner.verification.findings import TIMED_OUT, tests_changed
+from agentrunner.verification.evidence.findings import TIMED_OUT, tests_changed
+from agentrunner.verification.evidence.target import Measured, in_repo
 from agentrunner.verification.inputs.minimal_set import smallest
 from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.results.model import Results
+from agentrunner.verification.results.model import Results, TestResult
+from agentrunner.verification.results.names import stands_for
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import Measured, in_repo
 from agentrunner.verification.world import InputChange
 
 SEARCH_SEC = 120
@@ -77,7 +79,7 @@ async def seen_twice(
         return problem, first
     claimed = exam.claims(case).claimed
     if claimed.isdisjoint(by_chance) and await exam.was_flaky_before(case, by_chance):
-        return _in_words(steady, first), again
+        return in_words(steady, first), again
     return problem if steady else f"{problem}; {OTHERWISE}", first
 
 
@@ -117,7 +119,7 @@ def differs(exam: Examination, case: Case, kept: Measured) -> str:
         if kept.passed or (case.was_red and not _decided_before(exam, case)):
             return ""
         return f"exit {kept.ran.exit_code}" + _last_line(kept)
-    return _in_words(_lost_names(exam, case, kept), kept)
+    return in_words(_lost_names(exam, case, kept), kept)
 
 
 def _lost_names(exam: Examination, case: Case, kept: Measured) -> list[str]:
@@ -158,15 +160,19 @@ def _lost_names(exam: Examination, case: Case, kept: Measured) -> list[str]:
     ]
 
 
-def _in_words(lost: Sequence[str], ran: Measured) -> str:
+def in_words(lost: Sequence[str], ran: Measured) -> str:
     """What a run says of the first test that is lost; "" for none."""
     if not lost or ran.results is None:
         return ""
-    red = {test.name: test for test in ran.results.red}
-    first = lost[0]
-    why = f"{first} fails" if first in red else f"{first} is not there"
-    if first in red and (output := sanitize(red[first].message).strip()):
-        why += f": {output.splitlines()[0][:200]}"
+    first, tests = lost[0], ran.results.red
+    red = next((test for test in tests if test.name == first), None)
+    why = f"{first} fails" if red else f"{first} is not there"
+    if red is None:
+        lost_test = TestResult(first, "passed")
+        red = next((one for one in tests if one.unloaded and stands_for(one, lost_test)), None)
+        why += f", as {red.name} cannot be loaded" if red else ""
+    if red and (output := first_line(sanitize(red.message))):
+        why += f": {output[:200]}"
     return why + f" (and {len(lost) - 1} more)" * (len(lost) > 1)
 
 

@@ -22,31 +22,34 @@ from msgspec import Struct, field
 
 from agentrunner.state.run_state import Baseline, Criterion, Evidence, Finding, Proof
 from agentrunner.verification.differential import Differential
-from agentrunner.verification.findings import EXAMINED, about_work, leads_out
-from agentrunner.verification.inputs.prd_checks import outside_of_checks
+from agentrunner.verification.evidence.findings import EXAMINED, about_work, leads_out
+from agentrunner.verification.evidence.target import TEST, files_of, target_of, test_target
+from agentrunner.verification.evidence.verifier import Verifier
+from agentrunner.verification.inputs.words_of_change import outside_of_checks
 from agentrunner.verification.inspection.missing_names import missing_names
-from agentrunner.verification.proof.adapted_wording import hold_adapted
+from agentrunner.verification.proof.carried_tests import hold_adapted
 from agentrunner.verification.proof.case import Case, ProofReport
-from agentrunner.verification.proof.change_alone import refuses_less, shown_by_the_change
+from agentrunner.verification.proof.change_alone import (
+    is_unchanged,
+    refuses_less,
+    shown_by_the_change,
+)
+from agentrunner.verification.proof.earlier_workers import grade_by_permission
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.exit_proof import prove_by_exit
 from agentrunner.verification.proof.kept_runs import KeptRuns
 from agentrunner.verification.proof.name_proof import prove_by_name
+from agentrunner.verification.proof.new_checks import subjects_of_checks
 from agentrunner.verification.proof.old_inputs import with_old_inputs
-from agentrunner.verification.proof.permission import grade_by_permission
 from agentrunner.verification.proof.stale_builds import find_stale_build
-from agentrunner.verification.proof.subjects_of_checks import subjects_of_checks
-from agentrunner.verification.proof.unchanged_code import is_unchanged
 from agentrunner.verification.proof.unexplained_files import (
     find_unexplained,
     hold_at_once,
     hold_without,
 )
 from agentrunner.verification.results.names import settled
-from agentrunner.verification.target import TEST, files_of, target_of, test_target
 from agentrunner.verification.unknown_names import UnknownNames
 from agentrunner.verification.verdict import NO_CHANGE, texts_of
-from agentrunner.verification.verifier import Verifier
 from agentrunner.verification.world import SnapshotTrees
 
 

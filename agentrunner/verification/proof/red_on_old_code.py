@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from agentrunner.state.red_tests import first_line
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.evidence.target import Measured
 from agentrunner.verification.results.model import TestResult
-from agentrunner.verification.target import Measured
 
 SAYS_NOTHING = lazy_regex(
     r"SyntaxError|IndentationError|TabError|fixture '[^']+' not found|[Tt]imed? ?out|TimeoutError"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from agentrunner.verification.evidence.verifier import Verifier
 from agentrunner.verification.proof.kept_runs import KeptRuns
-from agentrunner.verification.verifier import Verifier
 
 if TYPE_CHECKING:
     from agentrunner.verification.proof.proving import Prover

@@ -11,12 +11,12 @@ import asyncio
 from collections.abc import Collection
 
 from agentrunner.state.run_state import Finding
-from agentrunner.verification.findings import not_built_again
-from agentrunner.verification.ignored_builds import is_compiled
+from agentrunner.verification.evidence.findings import not_built_again
+from agentrunner.verification.evidence.ignored_builds import is_compiled
+from agentrunner.verification.evidence.target import Measured
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.rooms.room import Room
-from agentrunner.verification.target import Measured
 
 
 async def find_stale_build(exam: Examination, case: Case) -> Finding | None:

@@ -10,19 +10,24 @@ from functools import partial
 
 from msgspec import Struct
 
+from agentrunner.verification.evidence.target import Measured
 from agentrunner.verification.inputs.references import family_of
-from agentrunner.verification.syntax.emptied_c_functions import ENDINGS, emptied_in_c
 from agentrunner.verification.syntax.emptied_functions import (
     changed_functions,
     empty_functions,
     has_its_old_body,
+    with_former_functions,
+    without_classes,
 )
-from agentrunner.verification.syntax.emptied_text_functions import FAMILIES, emptied_in_text
-from agentrunner.verification.syntax.former_functions import with_former_functions, without_classes
+from agentrunner.verification.syntax.emptied_text_functions import (
+    C_ENDINGS,
+    FAMILIES,
+    emptied_in_c,
+    emptied_in_text,
+)
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.raising_functions import only_raising
+from agentrunner.verification.syntax.stand_ins import only_raising
 from agentrunner.verification.syntax.tokens import lexical_family
-from agentrunner.verification.target import Measured
 from agentrunner.verification.world import SnapshotTrees
 
 Change = Callable[[str, bytes | None, bytes], bytes | None]
@@ -196,6 +201,6 @@ def _with_empty_functions(
         return made.source if made is not None else None
     if (family := lexical_family(path, after)) in FAMILIES:
         return emptied_in_text(before, after, family or "", only, added=added)
-    if not path.endswith(ENDINGS):
+    if not path.endswith(C_ENDINGS):
         return None
     return emptied_in_c(before, after, only, added=added, memory=memory)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
 
 from msgspec import Struct
 
-from agentrunner.verification.claims import fresh, turned
-from agentrunner.verification.findings import (
+from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.evidence.claims import fresh, turned
+from agentrunner.verification.evidence.findings import (
     NOT_LOADED_BEFORE,
     RAN_BEFORE,
     about_work,
     tests_gone,
 )
-from agentrunner.verification.moves import moved_to, not_moved
+from agentrunner.verification.evidence.target import Target, in_tree
+from agentrunner.verification.inputs.words_of_change import outside_of_checks
 from agentrunner.verification.proof.carried_tests import hold_as_worded
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.code_removal import ShownTests, find_shown_tests
@@ -24,15 +27,14 @@ from agentrunner.verification.proof.data_changes import (
     turned_by_data,
 )
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.proof.followed_data import Followed, find_followed_data
+from agentrunner.verification.proof.new_checks import QUOTED
 from agentrunner.verification.proof.old_inputs import hold_with_old_data
-from agentrunner.verification.proof.set_up_again import holds_with_old_packages
+from agentrunner.verification.proof.packages import holds_with_old_packages
 from agentrunner.verification.proof.unloaded_tests import (
     find_lost_unloaded,
     had_no_name,
     without_listed,
 )
-from agentrunner.verification.removed_tests import VALUE
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import (
     changing,
@@ -46,8 +48,37 @@ from agentrunner.verification.results.names import (
 )
 from agentrunner.verification.syntax.definitions import definition
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.target import Target, in_tree
+from agentrunner.verification.test_changes.moves import moved_to, not_moved
+from agentrunner.verification.test_changes.removed_tests import VALUE
 from agentrunner.verification.verdict import NOTHING_TURNED
+
+MOST_NAMES = 50
+MOST_LINES = 5_000
+WORD = lazy_regex(r"\w+")
+WRITTEN = "what it expects was written by the worker: {} changed with the code, as the PRD permits"
+UNSTATED = "{} says “{}” now, which is not what the requirements state in quotes"
+
+
+class Followed(Struct, frozen=True):
+    """Tests whose expected data followed the work.
+
+    The PRD asks for another output and lets a golden file change. A test that compares with this
+    file passed before and passes now; it is red with the new code and the old file, and with the
+    old code and the new file. So it asks for the new output. The worker wrote what it expects, so
+    it is worth what a test of the worker's own is worth.
+    """
+
+    names: Sequence[str] = ()
+    paths: Sequence[str] = ()
+    """The data."""
+    why: str = ""
+    """Why no test counts as such, although expected data followed the work."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the proof has to know."""
+        return [WRITTEN.format(", ".join(self.paths[:3]))]
+
 
 MOST_REWORDED = 50
 
@@ -274,7 +305,10 @@ async def _reworded_tests(exam: Examination, case: Case, held: Results | None) -
         unread += [n for n in nameless if before.passed(n) and held.passed(n) and now.passed(n)]
     if unread:  # whether it says something else, only the old code can tell
         ran = await exam.run(case.target, world.mixed)
-        red = [name for name in unread if ran.results and not ran.results.passed(name)]
+        # Where nothing can be built of the old code, all of them are red there.
+        built = ran.results is not None or ran.passed
+        passes = ran.results.passed if ran.results else lambda _: built
+        red = [name for name in unread if not passes(name)]
         reworded = [*(name for name in reworded if name not in unread), *red]
     return reworded[:MOST_REWORDED]
 
@@ -366,4 +400,67 @@ def _not_turned(claimed: Sequence[str], now: Results) -> str:
         bad = [phrases[test.outcome] for test in found if test.outcome in phrases]
         if bad:
             return f"{name} was red before and {bad[0]} now"
+    return ""
+
+
+async def find_followed_data(exam: Examination, case: Case) -> Followed:
+    """Tests that passed before, pass now, and fail now with the expected data as it was.
+
+    That they also fail on the old code with the new data is left to `find_shown_tests`. Raises
+    what running in rooms raises.
+    """
+    world, differential = exam.world, exam.differential
+    if case.before is None:
+        return Followed()
+    paths = await asyncio.to_thread(differential.rewritten_data, world, case.target, person=True)
+    if not paths:
+        return Followed()
+    tree = await asyncio.to_thread(differential.with_paths, world.new, world.old, paths)
+    ran = await exam.run(case.target, tree)
+    if ran.results is None:
+        return Followed()
+    now = case.results
+    green = [name for name in now.names if now.passed(name) and case.before.passed(name)]
+    names = [
+        name for name in green if any(test.outcome == "failed" for test in ran.results.named(name))
+    ]
+    if not names:
+        return Followed()
+    if why := await asyncio.to_thread(_why_unstated, exam, paths):
+        return Followed(why=why)
+    return Followed(names[:MOST_NAMES], paths)
+
+
+def _why_unstated(exam: Examination, paths: Sequence[str]) -> str:
+    """What data says that the PRD does not state, where it states texts in quotes. Blocks."""
+    stated = QUOTED.findall(outside_of_checks(exam.verifier.spec.wanted))
+    for path in paths:
+        before, after = exam.world.was(path) or b"", exam.world.now(path) or b""
+        if line := unstated(
+            before.decode("utf-8", "replace"), after.decode("utf-8", "replace"), stated
+        ):
+            return UNSTATED.format(path, line[:80])
+    return ""
+
+
+def unstated(before: str, after: str, stated: Sequence[str]) -> str:
+    """The first changed line with other words that states none of these texts anew. Pure.
+
+    "" where there is none, and where nothing is stated.
+    """
+    old, new = before.splitlines(), after.splitlines()
+    if not stated or max(len(old), len(new)) > MOST_LINES:
+        return ""
+    for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        pairs = [(old[a:b], new[c:d])]
+        if b - a == d - c:
+            pairs = [([x], [y]) for x, y in zip(old[a:b], new[c:d], strict=True)]
+        for was, now in pairs:
+            one, other = "\n".join(was), "\n".join(now)
+            if WORD.findall(one) == WORD.findall(other):
+                continue
+            if not any(other.count(text) > one.count(text) for text in stated):
+                return next((line.strip() for line in now if line.strip()), "less than before")
     return ""

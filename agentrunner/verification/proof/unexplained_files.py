@@ -19,8 +19,9 @@ from time import monotonic
 from msgspec import Struct
 
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.evidence.findings import tests_changed
+from agentrunner.verification.evidence.target import Measured
 from agentrunner.verification.file_names import Naming, best, complaints, has_word, naming
-from agentrunner.verification.findings import tests_changed
 from agentrunner.verification.inputs.executed_files import only_reads
 from agentrunner.verification.inputs.minimal_set import smallest
 from agentrunner.verification.inputs.references import family_by_first_line, family_of
@@ -28,7 +29,6 @@ from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.old_inputs import SEARCH_SEC, Held, differs, seen_twice
 from agentrunner.verification.results.model import Results
-from agentrunner.verification.target import Measured
 from agentrunner.verification.world import InputChange
 
 NEW = "it is new, no product code that stood before and nothing in the task names it"

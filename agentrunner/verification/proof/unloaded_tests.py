@@ -8,14 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from agentrunner.verification.moves import Pair, Renames, forms_of, not_moved
+from agentrunner.verification.evidence.target import in_repo
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import ReadFile, Results, TestResult
 from agentrunner.verification.results.names import gone, stands_for
 from agentrunner.verification.syntax.definitions import definition, definitions
 from agentrunner.verification.syntax.languages import SCRIPTS, language_of
-from agentrunner.verification.target import in_repo
+from agentrunner.verification.test_changes.moves import Pair, Renames, forms_of, not_moved
 
 MayGo = Callable[[str, str], bool]
 """Whether a test of this name and file may be gone."""

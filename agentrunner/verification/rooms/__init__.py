@@ -6,8 +6,6 @@ decision_sandbox  runs a command that decides; `byte_code` of what only compiles
                   `build_cache` of Go
 start_up          whether a command could decide anything; `wrong_commands`: whether any work could
                   turn it green, by the `complaints` of tools and what is the project's `own_code`
-lacking_packages  what is not installed; `unfetched` what tools could not fetch, in their words;
-                  `lacking_conditions` what a sandbox does not give;
-                  `editable`, `left_out`, `kept_copies`: what rooms share
+lacking_packages  what is not installed; `left_out`, `kept_copies`: what rooms share
 set_up            runs the set-up command; `registries` finds the hosts it fetches packages from
 """

@@ -18,8 +18,7 @@ from agentrunner.config.yaml_text import read_yaml
 from agentrunner.errors import UsageError
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
-from agentrunner.verification.results.files import text_of
-from agentrunner.verification.results.manifests import ini_of, json_of, table, toml_of
+from agentrunner.verification.results.files import ini_of, json_of, table, text_of, toml_of
 from agentrunner.verification.rooms.own_code import children, is_own_module
 
 MOST_READ = 200_000

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from agentrunner.verification.results.files import MOST_READ, read_plain
-from agentrunner.verification.results.manifests import json_of, table, toml_of
+from agentrunner.verification.results.files import MOST_READ, json_of, read_plain, table, toml_of
 
 MOST_FOLDERS = 1_000
 

@@ -18,8 +18,7 @@ from urllib.parse import urlsplit
 from agentrunner.environment import find_program, home_of
 from agentrunner.registry import GRADLE_FILES
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.results.files import text_of
-from agentrunner.verification.results.manifests import table, toml_of
+from agentrunner.verification.results.files import table, text_of, toml_of
 
 MOST_BYTES = 8 << 20
 """Bytes of one file that are read."""

@@ -10,20 +10,26 @@ import asyncio
 import contextlib
 import os
 import tempfile
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 from agentrunner.folders import remove_tree, walk
 from agentrunner.git.ignored_content import copy_file
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.base import Mount
+from agentrunner.verification.results.files import text_of
 from agentrunner.verification.rooms.decision_sandbox import CopyOfRepo
-from agentrunner.verification.rooms.editable import editable_installs
 from agentrunner.verification.rooms.kept_copies import Copy, KeptCopies
 from agentrunner.verification.rooms.room_git import RoomGit
 from agentrunner.verification.rooms.sealed import Sealed
+
+MOST_READ = 65_536
+MOST_FILES = 2_000
+PATTERNS = ("*.pth", "__editable__*.py", "*.egg-link")
+"""Files of pip, setuptools, hatch and uv, and of old setuptools."""
 
 MOST_BOUND = 100
 """Large files of one room that are mounted; further ones are copied."""
@@ -202,3 +208,25 @@ def _walk(root: Path, ignored: Collection[str]) -> Iterator[tuple[str, int]]:
             path = os.path.join(place, name)  # noqa: PTH118
             with contextlib.suppress(OSError):
                 yield os.path.relpath(path, root), os.lstat(path).st_ctime_ns
+
+
+def editable_installs(folders: Iterable[tuple[str, Path]], repo: Path) -> list[str]:
+    """Files below these folders that lead into the repository, by their names and places. Blocks.
+
+    Each of `folders` is a name to show people and the path at which its content is read.
+
+    Sandboxes mount a clean room at the repository's own path, so such a link leads into the room.
+    Where nothing can be mounted it leads to the folder in which the worker worked.
+    """
+    return [
+        f"{name}/{path.relative_to(folder)}"
+        for name, folder in folders
+        for path in islice(_files(folder), MOST_FILES)
+        if str(repo) in text_of(path, MOST_READ)
+    ]
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for packages in folder.glob("lib*/python*/site-packages"):
+        for pattern in PATTERNS:
+            yield from packages.glob(pattern)

@@ -14,9 +14,11 @@ import os
 import re
 import shutil
 import stat
+import struct
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from os import stat_result
 from pathlib import Path
 
 from agentrunner.errors import UsageError
@@ -28,12 +30,19 @@ from agentrunner.git.snapshots import Snapshots
 from agentrunner.git.stat_cache import blob_of, mode_of
 from agentrunner.git.user_index import IndexDamaged, UserIndex, read_index
 from agentrunner.sandboxes.base import Mount
-from agentrunner.sandboxes.gitdirs import git_folders
-from agentrunner.sandboxes.worker_git import SHARED_OBJECTS, alternates_of, hand_over
-from agentrunner.storage.write_index import IndexEntry, index_of
+from agentrunner.sandboxes.gitdirs import SHARED_OBJECTS, alternates_of, git_folders, hand_over
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.rooms.copies import copy_tree
+
+LENGTH = 0x0FFF
+SECOND = 1_000_000_000
+LOW = 0xFFFF_FFFF
+_FIXED = struct.Struct(">10I20sH")
+
+IndexEntry = tuple[bytes, int, bytes, stat_result | None]
+"""Path, git's mode, the blob's SHA-1 as bytes, and the file's stat; with None git reads the
+file."""
 
 SHARED = ("config", "packed-refs", "refs", "reftable", "hooks", "info", "shallow", "description")
 """What all work trees of a repository share; objects and logs are left where they are."""
@@ -244,3 +253,27 @@ def _left_out(folder: str, names: list[str]) -> set[str]:
         if name.endswith((".lock", ".sample")) or not (is_kept_kind or is_small_file):
             left_out.add(name)
     return left_out
+
+
+def index_of(entries: Iterable[IndexEntry]) -> bytes:
+    """Return an index of version 2 with these entries, each path once."""
+    parts = []
+    for path, mode, blob, facts in sorted(entries, key=lambda entry: entry[0]):
+        stats = (0,) * 6 if facts is None else _times_and_inode(facts)
+        owner = (0, 0, 0) if facts is None else (facts.st_uid, facts.st_gid, facts.st_size & LOW)
+        head = _FIXED.pack(*stats, mode, *owner, blob, min(len(path), LENGTH))
+        size = len(head) + len(path)
+        parts.append(head + path + bytes(8 - size % 8))
+    data = struct.pack(">4sII", b"DIRC", 2, len(parts)) + b"".join(parts)
+    return data + hashlib.sha1(data).digest()
+
+
+def _times_and_inode(facts: stat_result) -> tuple[int, int, int, int, int, int]:
+    return (
+        facts.st_ctime_ns // SECOND & LOW,
+        facts.st_ctime_ns % SECOND,
+        facts.st_mtime_ns // SECOND & LOW,
+        facts.st_mtime_ns % SECOND,
+        facts.st_dev & LOW,
+        facts.st_ino & LOW,
+    )

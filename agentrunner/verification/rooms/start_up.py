@@ -20,25 +20,26 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone, speaks_of
 from agentrunner.verification.results.commands import unwrapped
 from agentrunner.verification.results.counts import Counts
-from agentrunner.verification.results.manifests import json_of
+from agentrunner.verification.results.files import json_of
 from agentrunner.verification.results.model import ReadFile, Results, TestResult
 from agentrunner.verification.results.names import uncoloured
 from agentrunner.verification.results.shell import simple_commands, words_of
 from agentrunner.verification.rooms.complaints import (
     NO_MODULE,
     NO_SUCH_FILE,
+    condition_lacked_by,
     missing_programs,
     missing_targets,
     misused,
+    unfetched,
+    unresolved,
 )
-from agentrunner.verification.rooms.lacking_conditions import condition_lacked_by
 from agentrunner.verification.rooms.lacking_packages import (
     declared_in,
     lacking_package,
     package_lacked_by,
 )
 from agentrunner.verification.rooms.own_code import is_own_module, is_own_path
-from agentrunner.verification.rooms.unfetched import unfetched, unresolved
 
 NO_TESTS = "no tests ran"
 UNREADABLE_FOR_SHELL = lazy_regex(
@@ -100,6 +101,8 @@ INSTALL_ADVICE = lazy_regex(
     r"(?im)^(?:E\s+)?.*\binstall (?:it|this|them) with\b.*$|^(?:E\s+)?.*\bpip install\b.*$"
 )
 """Messages of an installed package about one that is not installed."""
+NOT_OF_GO = lazy_regex(r"(?m)package (?P<first>[^\s/.]+)(?:/\S+)? is not in (?:GOROOT|std)\b.*$")
+"""A message of go about a package of its own library that this version of Go does not have."""
 MISSING_MEMBER = lazy_regex(
     r"(?m)^go: (?:cannot load module (?P<place>\S+) listed in go\.work file"
     r"|open (?P<whole>\S+)/go\.mod: no such file or directory).*$"
@@ -252,7 +255,9 @@ def why_no_test_says_anything(
     """
     why = why_not_started(shell, ran, repo, is_test=True, wanted=wanted, cwd=cwd)
     if results is not None and results.tests:
-        return _why_none_of(results, ran, repo, wanted) if ran.exit_code else ""
+        none_loaded = all(test.unloaded for test in results.tests)
+        also = _why_none_of(results, ran, repo, wanted) if ran.exit_code else ""
+        return also or (why if none_loaded and why != NO_TESTS else "")
     failed = ran.counts.failed if ran.counts is not None else 1
     if why or not ran.exit_code or (ran.counts is not None and ran.counts.passed):
         return why
@@ -314,6 +319,8 @@ def _start_failed(shell: str, repo: Path, ran: ShellOutcome, wanted: str) -> str
     for pattern in LAUNCHERS:
         if found := pattern.search(ran.tail):
             return " ".join(found[0].split())
+    if (package := NOT_OF_GO.search(ran.tail)) and not _is_of_own_go_module(package["first"], repo):
+        return package[0]
     if why := unfetched(ran.tail, wanted):
         return why
     if (member := MISSING_MEMBER.search(ran.tail)) and not _is_below(
@@ -346,6 +353,15 @@ def _missing_for_conftest(output: str, repo: Path) -> str:
     if missing is not None and declared_in(missing["module"], repo):
         return missing[0].removeprefix("E").strip()
     return ""
+
+
+def _is_of_own_go_module(first: str, repo: Path) -> bool:
+    """Whether a package whose path begins so may be one of the repository, still to be written."""
+    try:
+        manifest = (repo / "go.mod").read_text("utf-8", "replace")
+    except OSError:
+        return True  # its modules are further down
+    return re.search(rf"(?m)^module\s+\"?{re.escape(first)}(?:[/\"\s]|$)", manifest) is not None
 
 
 def _is_below(place: str, repo: Path) -> bool:

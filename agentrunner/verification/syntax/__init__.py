@@ -8,11 +8,9 @@ functions, context    functions by name, what a test depends on; `text_functions
 calls, name_scopes    what names a test uses, and what they stand for: `imports`
 edits                 changes of a source; `canary`, `ends`, `random_tests`,
                       `failing_assertions`, `stated_literals`, `tables` make tests fail by them;
-                      `programs` that kill themselves
-emptied_functions     sources without the work, `emptied_c_functions`, `emptied_text_functions`;
-                      `stand_ins`, `mutants`, and `raising_functions` likewise,
-                      `former_functions` with a part less; `unread_parameters`
-answers               what functions give back: `fixed_answers`; `pinned` to tests,
+emptied_functions     sources without the work, or a part of it; `emptied_text_functions`;
+                      `stand_ins` and `mutants` likewise
+answers               what functions give back: always the same, or what is `pinned` to tests,
                       by `conditions` of what surrounds them, `comparisons` with literals,
                       `taken_literals` wherever they stand
 asserts, assertions   what tests assert; `native_asserts`, `script_asserts` by language; `substance`
@@ -21,6 +19,6 @@ asserts, assertions   what tests assert; `native_asserts`, `script_asserts` by l
                       `replayed_assertions` fail once more as they did
 code_equality         sources that say the same; `change_beside` what was left alone, by
                       `plain_code`
-words, stated_names   names of code in a sentence, and those that it wants to have
-silenced_warnings     code that tells tools to say nothing; `lost_types` keep them from looking
+words                 names of code in a sentence, and those that it wants to have
+silenced_warnings     code that tells tools to say nothing, or keeps them from looking
 """

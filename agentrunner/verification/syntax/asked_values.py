@@ -21,6 +21,7 @@ from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import line_of
 from agentrunner.verification.syntax.languages import (
+    WITH_TREES,
     arguments_of,
     call_around,
     enclosing,
@@ -29,7 +30,6 @@ from agentrunner.verification.syntax.languages import (
     walk,
     without_brackets,
 )
-from agentrunner.verification.syntax.programs import WITH_TREES
 from agentrunner.verification.syntax.test_spans import Found
 from agentrunner.verification.syntax.values import assignment, is_literal
 

@@ -13,7 +13,9 @@ from agentrunner.verification.syntax.assertions import Stated, negated
 from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.edits import Edit, line_of, replaced
 from agentrunner.verification.syntax.languages import (
+    KILLS,
     SCRIPTS,
+    WITH_TREES,
     Parsed,
     arguments_of,
     condition_of,
@@ -23,7 +25,6 @@ from agentrunner.verification.syntax.languages import (
     walk,
     without_brackets,
 )
-from agentrunner.verification.syntax.programs import KILLS, WITH_TREES
 from agentrunner.verification.syntax.script_asserts import REQUIRED, script_asserts
 from agentrunner.verification.syntax.test_spans import Found
 from agentrunner.verification.syntax.values import another, leaf

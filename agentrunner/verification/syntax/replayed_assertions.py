@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from tree_sitter import Node
 
-from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.asked_again import values_in
-from agentrunner.verification.syntax.asked_values import FUNCTIONS, OWN, is_near, root_of
+from agentrunner.verification.syntax.asked_values import FUNCTIONS, OWN, WAITS, is_near, root_of
 from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import imports_in
 from agentrunner.verification.syntax.edits import Edit, applied, line_of, replaced
 from agentrunner.verification.syntax.languages import (
+    WITH_TREES,
     arguments_of,
     call_around,
     enclosing,
@@ -26,14 +26,12 @@ from agentrunner.verification.syntax.languages import (
     inside,
     walk,
 )
-from agentrunner.verification.syntax.programs import WITH_TREES
 from agentrunner.verification.syntax.test_spans import Found
 from agentrunner.verification.syntax.values import is_literal
 
 MARK = "agentrunner compared "
 MOST = 40
 """The most assertions of one test."""
-WAITS = lazy_regex(r"\b(?:await|yield)\b|:=")
 CALLS = ("call", "call_expression")
 PYTHON = """
 

@@ -16,8 +16,7 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.results.names import BRACKETED, own_name
 from agentrunner.verification.syntax.edits import Edit
-from agentrunner.verification.syntax.languages import language_of, parse
-from agentrunner.verification.syntax.programs import KILLS, program_language
+from agentrunner.verification.syntax.languages import KILLS, language_of, parse, program_language
 from agentrunner.verification.syntax.test_finder import fitting
 
 QUOTED = lazy_regex(r"'(?:[^'\\\n]|\\.)+'|\"(?:[^\"\\\n]|\\.)+\"")

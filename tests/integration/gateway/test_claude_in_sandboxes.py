@@ -12,7 +12,7 @@ from aiohttp import web
 
 from agentrunner.gateway.gateway_process import running
 from agentrunner.gateway.order import GATEWAY_PORT, GATEWAY_SOCKET
-from agentrunner.money.usage import read_usage
+from agentrunner.money.counters import read_usage
 from agentrunner.sandboxes.base import Door, Request, SandboxOrder
 from agentrunner.sandboxes.choose import open_sandbox
 from tests.kit.bwrap import require_bwrap

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from agentrunner.gateway.order import Allowance, Wire
 from agentrunner.gateway.usage import read_calls
-from agentrunner.money.usage import read_usage
+from agentrunner.money.counters import read_usage
 from tests.kit.gateway import BEARER, gateway, order_for, provider
 
 PATHS: dict[Wire, str] = {

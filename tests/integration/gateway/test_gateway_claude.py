@@ -13,7 +13,7 @@ from aiohttp import web
 
 from agentrunner.gateway.order import Allowance
 from agentrunner.gateway.usage import read_calls
-from agentrunner.money.usage import read_usage
+from agentrunner.money.counters import read_usage
 from tests.kit.claude import anthropic_messages, require_claude
 from tests.kit.gateway import PLACEHOLDER, REAL_KEY, gateway, order_for, provider
 

@@ -15,7 +15,7 @@ from agentrunner.config.agents import WorkerSpec
 from agentrunner.gateway.cassette import read_cassette
 from agentrunner.gateway.order import Allowance, GatewayOrder
 from agentrunner.gateway.usage import read_calls
-from agentrunner.money.usage import Usage, read_usage
+from agentrunner.money.counters import Usage, read_usage
 from agentrunner.workers.base import WorkerRequest
 from agentrunner.workers.codex import CodexWorker
 from tests.kit.codex import require_codex

@@ -17,7 +17,7 @@ from yarl import URL
 
 from agentrunner.gateway.order import Wire
 from agentrunner.gateway.usage import ModelCall, read_calls
-from agentrunner.money.usage import read_usage
+from agentrunner.money.counters import read_usage
 from tests.kit.gateway import BEARER, PLACEHOLDER, REAL_KEY, Handler, gateway, order_for, provider
 
 WHOLE = {"id": "r", "usage": {"input_tokens": 12, "output_tokens": 3}}

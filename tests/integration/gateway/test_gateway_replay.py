@@ -13,7 +13,7 @@ from aiohttp import web
 from agentrunner.errors import UsageError
 from agentrunner.gateway.cassette import read_cassette
 from agentrunner.gateway.usage import ModelCall, read_calls
-from agentrunner.money.usage import read_usage
+from agentrunner.money.counters import read_usage
 from tests.kit.gateway import BEARER, REAL_KEY, gateway, order_for, provider
 
 NOWHERE = "http://127.0.0.1:9"

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from agentrunner.gateway.gateway_process import running
 from agentrunner.gateway.order import GATEWAY_SOCKET
-from agentrunner.money.usage import read_usage
+from agentrunner.money.counters import read_usage
 from tests.kit.gateway import PLACEHOLDER, REAL_KEY, order_for, provider
 
 CERTIFICATE = Path(__file__).parents[2] / "data" / "tls" / "localhost.pem"

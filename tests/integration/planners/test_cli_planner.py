@@ -12,7 +12,7 @@ import pytest
 
 from agentrunner.errors import TaskFailed
 from agentrunner.launching.route import Cassette
-from agentrunner.money.usage import read_usage
+from agentrunner.money.counters import read_usage
 from agentrunner.planners.base import PlannerUnavailable
 from agentrunner.protocol import Choices, message_schema
 from tests.kit.faults import Refusal

@@ -11,7 +11,7 @@ import pytest
 
 from agentrunner.sandboxes.base import CommandResult, Request, Sandbox
 from agentrunner.sandboxes.bwrap import BwrapSandbox
-from agentrunner.sandboxes.worker_git import worker_git
+from agentrunner.sandboxes.gitdirs import worker_git
 from tests.kit.repository import git
 from tests.kit.sandbox_place import SHAPES, Place, available
 

@@ -9,9 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from agentrunner.commands import answer_line as lines
-from agentrunner.commands.answer_line import answer_line
-from agentrunner.commands.talking import _warned_of
+from agentrunner.commands import talking as lines
+from agentrunner.commands.talking import _warned_of, answer_line
 from agentrunner.planners.base import PartialAnswer
 
 KEY = "sk-secret-0123456789"

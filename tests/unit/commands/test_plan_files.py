@@ -12,8 +12,7 @@ import pytest
 
 from agentrunner.commands import plan_files
 from agentrunner.errors import LockHeld, UsageError
-from agentrunner.plans.edits import PlanEdit
-from agentrunner.plans.patch import apply
+from agentrunner.plans.patch import PlanEdit, apply
 from agentrunner.plans.plan import ROOT, NodeDesign, Plan, PlannedTask, PlanNode, PlanTaskStatus
 from agentrunner.plans.store import PlanStore, StoredTask
 from agentrunner.storage.locks import me

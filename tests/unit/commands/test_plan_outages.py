@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from agentrunner.commands import answer_line as lines
-from agentrunner.commands.answer_line import answer_line
+from agentrunner.commands import talking as lines
+from agentrunner.commands.talking import answer_line
 from agentrunner.plans import planner
 from agentrunner.state.worker_runs import Wait
 from tests.kit.fault_server import Fault, FaultServer, completion, server

@@ -104,7 +104,7 @@ def test_an_editor_needs_a_terminal(shell: Shell) -> None:
 
 
 def test_init_can_keep_the_notes_out_of_git(shell: Shell) -> None:
-    from agentrunner.commands.notes_ignored import ignore_notes, is_ignored
+    from agentrunner.commands.init import ignore_notes, is_ignored
 
     place: Path = shell.repo / ".gitignore"
     assert not is_ignored(shell.repo)

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from agentrunner.commands.terminal_block import Block
+from agentrunner.commands.plan_live import Block
 
 
 class Screen(io.StringIO):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.config import repo_state
+from agentrunner.config import repo as repo_state
 from agentrunner.errors import AgentRunnerError, InfraError, UsageError
 from tests.kit.repository import git, uncommitted
 

@@ -15,7 +15,7 @@ from agentrunner.config.agents import WorkerSpec
 from agentrunner.config.budget import BudgetSpec
 from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.spec import Check, TaskSpec
-from agentrunner.gateway.normalise import normalise
+from agentrunner.gateway.cassette import normalise
 from agentrunner.state.lifecycle import TaskState
 from agentrunner.state.run_state import (
     Assessment,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.discovery.files import files_of, reader_of
+from agentrunner.discovery.git import files_of, reader_of
 from tests.kit.files import write
 from tests.kit.repository import git
 

@@ -13,7 +13,7 @@ import pytest
 
 from agentrunner.discovery import outline as outlining
 from agentrunner.discovery.outline import ask_child, outline_of, start_child
-from agentrunner.text.tokens import tokens
+from agentrunner.text.cut import tokens
 from agentrunner.verification.syntax.heads import heads_of
 from tests.kit.seen_repository import KEY, SeenRepository, redact
 

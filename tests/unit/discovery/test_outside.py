@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agentrunner.discovery.outside import not_taken_along
+from agentrunner.discovery.set_up import not_taken_along
 
 
 def test_installed_packages_that_stay_behind_are_named_with_the_set_up_that_a_lock_file_tells(

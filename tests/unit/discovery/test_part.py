@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.discovery.part import part_of
+from agentrunner.discovery.candidates import part_of
 from agentrunner.discovery.set_up import setup_for
 from tests.kit.files import write
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.commands.init import render_task_file
 from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.prd import describe_check
+from agentrunner.discovery.agents import available_planners, available_workers
+from agentrunner.discovery.candidates import detect_test, detect_tests
 from agentrunner.discovery.found import FoundCommand
 from agentrunner.discovery.git import read_branch
-from agentrunner.discovery.machine import available_planners, available_workers
-from agentrunner.discovery.repository import detect_test, detect_tests
 from agentrunner.discovery.set_up import detect_setup
-from agentrunner.discovery.starter import render_task_file
 from agentrunner.errors import UsageError
 from tests.kit.files import write
 

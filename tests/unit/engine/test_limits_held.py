@@ -11,7 +11,7 @@ import pytest
 from agentrunner.commands.options import budget_override
 from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.spec import TaskSpec
-from agentrunner.engine.unheld_limits import check_enforced, not_held
+from agentrunner.engine.resolve import check_enforced, not_held
 from agentrunner.errors import UsageError
 from agentrunner.gateway.prices import load_prices
 from agentrunner.workers.member import make_members

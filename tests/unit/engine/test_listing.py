@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.engine.listing import listed_runs
+from agentrunner.engine.queries import listed_runs
 from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.locks import run_lock
 from agentrunner.storage.run_folder import RunFolder

@@ -12,9 +12,8 @@ from agentrunner.commands.start import load_to_run
 from agentrunner.config.load import TaskSource, load_task
 from agentrunner.config.spec import Landing, TaskSpec
 from agentrunner.engine.attempt_run import Options
-from agentrunner.engine.planner_change import with_planner
+from agentrunner.engine.planner_change import with_planner, with_worker_model
 from agentrunner.engine.rereading import reread
-from agentrunner.engine.worker_change import with_worker_model
 from agentrunner.errors import UsageError
 from agentrunner.state.run_state import TaskContext
 from tests.kit.task_files import Load

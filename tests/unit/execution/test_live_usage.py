@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.egress import USAGE_LOG
-from agentrunner.execution.live_usage import EVERY_SEC, LiveUsage
+from agentrunner.execution.worker_record import EVERY_SEC, LiveUsage
 from agentrunner.gateway.usage import ModelCall, UsageLog
 from agentrunner.state.worker_runs import WorkerOrder
 

@@ -21,10 +21,11 @@ from agentrunner.gateway.cassette import (
     RecordedProvider,
     Recorder,
     _replaced,
+    difference,
+    normalise,
     read_cassette,
 )
 from agentrunner.gateway.exchange import Incoming, Mismatch, Outgoing
-from agentrunner.gateway.normalise import difference, normalise
 from agentrunner.text.redaction import Redactor
 
 SECRET = "hunter2-" + "d0g5" * 5

@@ -12,7 +12,7 @@ from agentrunner.errors import UsageError
 from agentrunner.gateway.prices import load_prices
 from agentrunner.gateway.usage import ModelCall, UsageLog, read_calls
 from agentrunner.gateway.wires import CallTokens
-from agentrunner.money.usage import Usage, read_usage
+from agentrunner.money.counters import Usage, read_usage
 
 CALL = ModelCall(
     ts="2026-11-21T10:00:00.000Z", label="1-001", n=1, path="/responses", model="gpt-5.5",

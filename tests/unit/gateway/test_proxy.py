@@ -18,11 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentrunner.config.hosts import parse_host
-from agentrunner.gateway.dial import Address, Direct
+from agentrunner.gateway.dial import BUFFER, Address, Direct
 from agentrunner.gateway.egress_log import EgressLog
 from agentrunner.gateway.order import GatewayOrder
 from agentrunner.gateway.proxy import Proxy, ProxyLimits, make_proxy
-from agentrunner.gateway.tunnel import BUFFER
 from tests.kit.examples import examples
 from tests.kit.greeter import echo
 

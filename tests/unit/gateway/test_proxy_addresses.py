@@ -13,13 +13,13 @@ from agentrunner.gateway.dial import (
     Address,
     Direct,
     NotPublic,
+    TunnelSide,
     is_ours,
     is_public,
     look_up,
     way_out,
 )
 from agentrunner.gateway.head import HostAndPort
-from agentrunner.gateway.tunnel import TunnelSide
 
 HOST = HostAndPort("model.test", 443)
 

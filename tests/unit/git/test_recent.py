@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.git.recent import Recent
+from agentrunner.git.blobs import Recent
 
 
 class Store:

@@ -11,8 +11,14 @@ import pytest
 from agentrunner.gateway.prices import Prices, load_prices
 from agentrunner.gateway.usage import ModelCall
 from agentrunner.money.bill import MadeCalls, bill, bill_of
-from agentrunner.money.counters import Accounting, amounts_of, caught_up, with_worker
-from agentrunner.money.usage import Usage, usage_of_calls
+from agentrunner.money.counters import (
+    Accounting,
+    Usage,
+    amounts_of,
+    caught_up,
+    usage_of_calls,
+    with_worker,
+)
 from agentrunner.planners.base import PlannerCall
 from agentrunner.state.run_state import Counters, TaskContext
 from agentrunner.storage.run_log import RunLog

@@ -19,7 +19,7 @@ from agentrunner.state.run_state import Criterion, Finding, Verdict
 from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_log import History
 from agentrunner.text.redaction import Redactor
-from agentrunner.verification.findings import approval_of
+from agentrunner.verification.evidence.findings import approval_of
 from tests.unit.notes.note_samples import (
     context_of,
     evidence_of,

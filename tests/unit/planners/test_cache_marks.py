@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.planners.base import ChatMessage, PlannerRequest
-from agentrunner.planners.cache_marks import marked_turns
+from agentrunner.planners.chat import marked_turns
 
 
 def request(stable: int, *texts: str) -> PlannerRequest:

@@ -12,7 +12,7 @@ import pytest
 from agentrunner.errors import AgentRunnerError, InfraError, UsageError
 from agentrunner.launching.route import Cassette
 from agentrunner.planners.base import PlannerUnavailable
-from agentrunner.planners.chat_schema import schema_options
+from agentrunner.planners.chat import schema_options
 from agentrunner.planners.factory import make_planner
 from tests.kit.asked_planner import KEY, ask, fail, request
 from tests.kit.fault_server import Fault, FaultServer, MakeSpec, completion

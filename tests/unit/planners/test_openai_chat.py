@@ -13,8 +13,7 @@ from agentrunner import environment
 from agentrunner.config.agents import DEFAULT_PLANNER_MODEL
 from agentrunner.errors import AgentRunnerError, InfraError, UsageError
 from agentrunner.planners.base import PlannerUnavailable, Reply
-from agentrunner.planners.completions import MAX_BODY_BYTES
-from agentrunner.planners.openai_chat import OpenAIChatPlanner
+from agentrunner.planners.openai_chat import MAX_BODY_BYTES, OpenAIChatPlanner
 from agentrunner.protocol import message_schema
 from tests.kit.asked_planner import KEY, ask, fail, request
 from tests.kit.fault_server import Fault, FaultServer, MakeSpec, completion

@@ -15,14 +15,12 @@ from agentrunner.errors import TaskFailed, UsageError
 from agentrunner.errors.planners import PlannerAway
 from agentrunner.errors.plans import PlanConflict
 from agentrunner.plans.conversation import MAX_MESSAGE_BYTES, Conversation
-from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.execution.waiting_questions import waiting_questions
-from agentrunner.plans.patch import PatchRejected, apply
+from agentrunner.plans.patch import PatchRejected, PlanEdit, apply
 from agentrunner.plans.plan import Plan, PlanTaskStatus
-from agentrunner.plans.planner import PanelPlanner
+from agentrunner.plans.planner import PanelPlanner, RepositoryView
 from agentrunner.plans.planner_view import plan_facts, plan_ids
 from agentrunner.plans.proposal import keep, kept, propose
-from agentrunner.plans.repository_view import RepositoryView
 from agentrunner.plans.store import StoredTask
 from agentrunner.prompts import assemble
 from agentrunner.protocol import PlanPatch, parse_reply

@@ -11,8 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentrunner.plans.diff import check_tree, diff, undo
-from agentrunner.plans.edits import PlanEdit, SiblingPlace, edits_of_decompose, edits_of_patch
-from agentrunner.plans.patch import MAX_EDITS, PatchRejected, apply
+from agentrunner.plans.patch import (
+    MAX_EDITS,
+    PatchRejected,
+    PlanEdit,
+    SiblingPlace,
+    apply,
+    edits_of_decompose,
+    edits_of_patch,
+)
 from agentrunner.plans.plan import ROOT, Plan, PlannedTask, PlanTaskStatus, PotentialConflict
 from agentrunner.plans.planner_view import plan_facts
 from agentrunner.protocol import Decompose, PlanPatch, parse_reply

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentrunner.plans.paths import is_pattern, meet, normal
+from agentrunner.plans.schedule import is_pattern, meet, normal
 from tests.kit.examples import examples
 
 

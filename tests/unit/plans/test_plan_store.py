@@ -16,8 +16,7 @@ import pytest
 
 from agentrunner.errors import UsageError
 from agentrunner.errors.plans import PlanConflict
-from agentrunner.plans.edits import PlanEdit
-from agentrunner.plans.patch import PatchRejected, apply
+from agentrunner.plans.patch import PatchRejected, PlanEdit, apply
 from agentrunner.plans.plan import Hint, Plan, PlanTaskStatus, PotentialConflict
 from agentrunner.plans.serialization import files_of, plan_from_files, plan_from_json, plan_to_json
 from agentrunner.plans.store import KEPT_PLANS, ChangeKind, PlanStore, StoredTask
@@ -78,7 +77,7 @@ def test_a_crash_leaves_the_old_plan_or_the_new_one(store: PlanStore, point: str
     script = (
         "import sys; from pathlib import Path;"
         "from agentrunner.plans.store import PlanStore;"
-        "from agentrunner.plans.patch import apply; from agentrunner.plans.edits import PlanEdit;"
+        "from agentrunner.plans.patch import apply; from agentrunner.plans.patch import PlanEdit;"
         "store = PlanStore(Path(sys.argv[1]));"
         "plan = apply(store.load(), [PlanEdit('create', 'b', {'title': 'b'})]);"
         "store.save(plan, at='', kind='plan_patch', author='', message='')"

@@ -9,11 +9,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentrunner.plans.edits import PlanEdit
-from agentrunner.plans.patch import apply
-from agentrunner.plans.paths import meet
+from agentrunner.plans.patch import PlanEdit, apply
 from agentrunner.plans.plan import Hint, Plan, PlannedTask, PlanTaskStatus, PotentialConflict
-from agentrunner.plans.schedule import Schedule, files_of_task
+from agentrunner.plans.schedule import Schedule, files_of_task, meet
 from tests.kit.examples import examples
 from tests.kit.plan_project import with_task
 

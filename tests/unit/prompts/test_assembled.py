@@ -61,7 +61,7 @@ from agentrunner.state.run_state import (
 )
 from agentrunner.state.summary import summarize
 from agentrunner.state.worker_runs import CommandSeen, WorkerRun
-from agentrunner.text.tokens import tokens
+from agentrunner.text.cut import tokens
 
 Golden = Callable[[str, str], None]
 TYPES: tuple[MessageType, ...] = ("plan_task", "next_action", "completion_assessment")

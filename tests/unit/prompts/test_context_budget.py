@@ -16,7 +16,7 @@ from agentrunner.prompts.context_budget import (
     fitted,
 )
 from agentrunner.prompts.rounds import Round, folded_until, messages_of
-from agentrunner.text.tokens import beginning, tokens
+from agentrunner.text.cut import beginning, tokens
 
 FIXED = 4_000
 

@@ -11,8 +11,8 @@ from agentrunner.registry import ECOSYSTEMS
 from agentrunner.sandboxes import find_caches as module
 from agentrunner.sandboxes.base import Caches
 from agentrunner.sandboxes.caches import CACHES
+from agentrunner.sandboxes.deny import holds_secret
 from agentrunner.sandboxes.find_caches import find_caches
-from agentrunner.sandboxes.secrets_in import holds_secret
 from tests.kit.files import write
 
 PAGE = Path(__file__).parents[3] / "docs/reference/caches.md"

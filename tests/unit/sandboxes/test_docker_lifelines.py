@@ -13,14 +13,14 @@ from typing import Any, cast
 import pytest
 
 from agentrunner.sandboxes.docker.config import User
-from agentrunner.sandboxes.docker.container import Container
-from agentrunner.sandboxes.docker.engine import Engine, EngineError
-from agentrunner.sandboxes.docker.lifeline import (
+from agentrunner.sandboxes.docker.container import (
     BEING_MADE_SEC,
     PREFIX,
+    Container,
     Lifeline,
     remove_dead_lifelines,
 )
+from agentrunner.sandboxes.docker.engine import Engine, EngineError
 
 
 def test_those_of_the_dead_are_removed_and_no_others(tmp_path: Path) -> None:

@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 from agentrunner.sandboxes.base import Door, Mount, Request, ResourceLimit, SandboxOrder
 from agentrunner.sandboxes.docker import description, owners
 from agentrunner.sandboxes.docker.attach import AttachOrder
-from agentrunner.sandboxes.docker.config import User
-from agentrunner.sandboxes.docker.engine import Traits, engine_address
-from agentrunner.sandboxes.docker.exec import ExecCommand, Frames
-from agentrunner.sandboxes.docker.layout import (
+from agentrunner.sandboxes.docker.config import (
+    User,
     configuration,
     host_programs,
     make_places,
     sandbox_mounts,
 )
+from agentrunner.sandboxes.docker.engine import Traits, engine_address
+from agentrunner.sandboxes.docker.exec import ExecCommand, Frames
 from agentrunner.sandboxes.gitdirs import GitData, Mask, remove_mask
 
 

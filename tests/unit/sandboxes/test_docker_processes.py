@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.sandboxes.docker.containers_seen import member_list, users_in
+from agentrunner.sandboxes.docker.container import member_list, users_in
 
 BOX = "1f" * 32
 

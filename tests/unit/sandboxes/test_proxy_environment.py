@@ -4,7 +4,7 @@ from urllib.request import getproxies_environment, proxy_bypass
 
 import pytest
 
-from agentrunner.sandboxes.environment import proxy_environment
+from agentrunner.sandboxes.requests import proxy_environment
 
 
 def test_every_spelling_leads_to_the_same_port() -> None:

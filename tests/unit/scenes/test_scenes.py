@@ -15,12 +15,11 @@ from agentrunner.errors import UsageError
 from agentrunner.protocol import take_reply
 from agentrunner.protocol.looks import Looks
 from agentrunner.registry import PLANNERS
-from agentrunner.scenes.about_plans import Calls
-from agentrunner.scenes.playing import Company, Played, play, play_all
+from agentrunner.scenes.playing import Calls, Company, Played, play, play_all
 from agentrunner.scenes.scene import LANGUAGES, OWN, Named, load_scenes, read_scene
 from agentrunner.scenes.staging import staged
 from agentrunner.scenes.verdict import GROUPS, INPUT_TOKENS, summed
-from agentrunner.text.tokens import tokens
+from agentrunner.text.cut import tokens
 from tests.kit.asked_planner import KEY
 from tests.kit.fault_server import Fault, FaultServer, completion
 from tests.kit.scene_player import ScenePlayer

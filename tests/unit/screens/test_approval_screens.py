@@ -22,7 +22,7 @@ from agentrunner.screens.paused import (
 )
 from agentrunner.screens.summary import summary_screen
 from agentrunner.state.people import QuestionKind
-from agentrunner.verification.findings import EXAMINED
+from agentrunner.verification.evidence.findings import EXAMINED
 from tests.kit.screen_samples import EVIL, result
 
 Golden = Callable[[str, str], None]

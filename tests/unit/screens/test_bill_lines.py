@@ -7,7 +7,7 @@ from typing import Any
 from agentrunner.money.amount import Amount
 from agentrunner.money.bill import BillRow
 from agentrunner.results import Result
-from agentrunner.screens.bill import bill_lines, cost_line
+from agentrunner.screens.summary import bill_lines, cost_line
 
 PLANNER = BillRow(
     "planner",

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from agentrunner.plans.edits import PlanEdit, SiblingPlace
-from agentrunner.plans.patch import apply
+from agentrunner.plans.patch import PlanEdit, SiblingPlace, apply
 from agentrunner.plans.plan import (
     AT_WORK,
     BEGUN,

@@ -6,9 +6,8 @@ from datetime import timedelta
 import pytest
 
 from agentrunner.screens.doctor import DoctorItem, DoctorReport, doctor_screen, init_screen
-from agentrunner.screens.run_table import runs_table
+from agentrunner.screens.run_table import criteria_table, dry_run_screen, runs_table
 from agentrunner.screens.states import ago
-from agentrunner.screens.table import criteria_table, dry_run_screen
 from agentrunner.text.terminal import cell_width
 from tests.kit.screen_samples import EVIL, NOW, ROWS
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentrunner.protocol import NextAction, PlanTask, parse_reply
-from agentrunner.protocol.known_names import spelled_out, with_names
+from agentrunner.protocol.known_ids import spelled_out, with_names
 from agentrunner.state.short_names import further, shortened, used
 from tests.kit.metas import plan, reply, run_worker
 

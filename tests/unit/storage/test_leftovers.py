@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.storage.leftovers import remove_dead_sockets
+from agentrunner.engine.retention import remove_dead_sockets
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from agentrunner.config.rules import _NEEDS
 from agentrunner.config.spec import Check, TestSpec
 from agentrunner.protocol import CHECK_KINDS
 from agentrunner.protocol.messages import CheckDraft
-from agentrunner.verification.checks import is_executable
+from agentrunner.verification.evidence.checks import is_executable
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "task-file.md"
 FILLED = {
@@ -29,6 +29,6 @@ def test_every_kind_is_read_described_decided_and_explained(kind: str) -> None:
     check = Check.model_validate({"kind": kind, **FILLED})
     assert kind in _NEEDS or kind == "test", "config/rules.py: what it needs"
     assert describe_check(check) != "nothing to execute", "config/prd.py"
-    assert is_executable(check, TestSpec(command="pytest")), "verification/checks.py"
+    assert is_executable(check, TestSpec(command="pytest")), "verification/evidence/checks.py"
     row = next(line for line in PAGE.read_text("utf-8").splitlines() if "`…check.kind`" in line)
     assert f"`{kind}`" in row

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.state.run_state import Awaited, CheckOutcome, Criterion
-from agentrunner.verification.absent_tests import Absent
-from agentrunner.verification.baseline_checks import BaselineCheck, _misnamed
-from agentrunner.verification.check_runner import Tried
+from agentrunner.verification.evidence.baseline_checks import Absent, BaselineCheck, _misnamed
+from agentrunner.verification.evidence.check_runner import Tried
 from agentrunner.verification.results.model import Results, TestResult
 
 BEFORE = Results(

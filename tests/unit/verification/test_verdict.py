@@ -19,11 +19,11 @@ from agentrunner.state.run_state import (
     TestOutcome,
 )
 from agentrunner.state.worker_runs import WorkerRun
-from agentrunner.verification import findings
 from agentrunner.verification.criterion_status import settle
-from agentrunner.verification.findings import allowed_paths, approval_of
+from agentrunner.verification.evidence import findings
+from agentrunner.verification.evidence.findings import allowed_paths, approval_of
+from agentrunner.verification.evidence.target import Target
 from agentrunner.verification.grades import weakest
-from agentrunner.verification.target import Target
 from agentrunner.verification.verdict import (
     NO_CHANGE,
     NO_PROOF,
@@ -317,6 +317,9 @@ def test_an_exit_code_that_no_test_accounts_for_names_what_shows_its_cause() -> 
     )
     (text,) = judge([criterion()], evidence(test=RED), "evidence").red
     assert "logs --tests" not in text
+    broken = silent.model_copy(update={"passed": 0, "tail": "a.go:1:1: syntax error"})
+    (text,) = judge([criterion()], evidence(test=broken), "evidence").red
+    assert text.endswith("exits 1: a.go:1:1: syntax error")
 
 
 def test_each_refusal_names_what_would_settle_it() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from agentrunner.execution.assessing import MOST_RISKS, merged
 from agentrunner.state.run_state import Assessment
-from agentrunner.verification.votes import MOST_RISKS, merged
 
 
 def vote(satisfied: bool = True, **fields: Any) -> Assessment:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.state.run_state import Baseline, CheckOutcome
+from agentrunner.verification.evidence.target import TEST
 from agentrunner.verification.proof.proving import written_before
 from agentrunner.verification.rooms.decision_sandbox import CopyOfRepo
 from agentrunner.verification.rooms.room import Room, Rooms
 from agentrunner.verification.rooms.sealed import Sealed
-from agentrunner.verification.target import TEST
 from tests.kit.repository import uncommitted
 
 

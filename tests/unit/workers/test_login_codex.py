@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from agentrunner.errors import AgentRunnerError, InfraError, LockHeld
-from agentrunner.workers import codex_login, token_file
+from agentrunner.workers import codex_login
 from agentrunner.workers.login import Access, Login, login_for
 from tests.kit.token_issuer import ACCOUNT, EMAIL, TokenIssuer
 
@@ -256,7 +256,7 @@ def test_a_lock_that_cannot_be_made_costs_no_token(host: Host, issuer: TokenIssu
 def test_a_login_that_is_held_for_ever_is_told(
     host: Host, issuer: TokenIssuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(token_file, "PATIENCE_SEC", 0.05)
+    monkeypatch.setattr(codex_login, "PATIENCE_SEC", 0.05)
     with (host.file.parent / "auth.lock").open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         assert isinstance(host.refused(), LockHeld)

@@ -27,15 +27,15 @@ from agentrunner.sandboxes.base import Owner, SandboxOrder
 from agentrunner.sandboxes.choose import open_sandbox
 from agentrunner.storage.run_folder import RunFolder, make_private
 from agentrunner.text.redaction import Redactor
-from agentrunner.verification.checks import read_check
-from agentrunner.verification.measure import Measurer
-from agentrunner.verification.outcomes import check_outcome, outcome_of
+from agentrunner.verification.evidence.checks import read_check
+from agentrunner.verification.evidence.measure import Measurer
+from agentrunner.verification.evidence.outcomes import check_outcome, outcome_of
+from agentrunner.verification.evidence.target import target_of, test_target
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.rooms.decision_sandbox import CopyOfRepo, DecisionSandbox
 from agentrunner.verification.rooms.room import Room
 from agentrunner.verification.rooms.set_up import run_set_up, set_up_failed
 from agentrunner.verification.rooms.start_up import why_not_started
-from agentrunner.verification.target import target_of, test_target
 from agentrunner.workers.member import Member, make_members
 
 

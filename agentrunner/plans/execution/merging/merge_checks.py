@@ -3,32 +3,110 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+import contextlib
+import hashlib
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 
 from agentrunner.config.spec import TaskSpec
-from agentrunner.git.private_clone import CloneStore
+from agentrunner.git.private_clone import CloneStore, Identity
 from agentrunner.plans.execution.merging.commit_sandbox import CommitSandbox, open_commit
 from agentrunner.plans.execution.merging.merge_verdict import (
+    CheckOutput,
     CommitFindings,
     LostInMerge,
     MergeCandidate,
     MergeVerdict,
+    defined_twice,
     judge,
     judge_old_tests,
     named,
     newly_red,
+    not_kept_of,
 )
-from agentrunner.plans.execution.merging.merged_names import defined_twice, not_kept_of
-from agentrunner.plans.execution.merging.old_tests import with_old_tests
-from agentrunner.plans.execution.merging.outcomes import OutcomeBook
 from agentrunner.plans.execution.merging.proofs import ProofBook, ProvenCriterion
-from agentrunner.storage.run_folder import RunFolder, keep_sandbox, kept_sandbox
-from agentrunner.verification.claims import red_names
+from agentrunner.state.run_state import TestOutcome
+from agentrunner.storage.run_folder import (
+    RunFolder,
+    keep_sandbox,
+    kept_sandbox,
+    make_private,
+    write_private,
+)
+from agentrunner.text.unicode import clean
+from agentrunner.verification.evidence.claims import red_names
+from agentrunner.verification.evidence.measure import results_as_lines, results_of_lines
+from agentrunner.verification.evidence.target import Target, target_of, test_target
+from agentrunner.verification.inputs.changes import judge_changes, put_back
+from agentrunner.verification.inputs.finder import find_inputs
+from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import settled
-from agentrunner.verification.target import Target, target_of, test_target
+
+
+class OutcomeBook:
+    """One small file for each outcome; by tree, by what is run, and by the sandbox it ran in.
+
+    Methods may raise OSError.
+    """
+
+    def __init__(self, folder: Path, spec: TaskSpec) -> None:
+        self._folder, self._spec = folder, spec
+
+    def read(self, tree: str, sandbox: tuple[str, str], checks: Iterable[str]) -> CommitFindings:
+        """Return known outcomes on a tree: of the tests and these `ProvenCriterion.key`s.
+
+        An outcome that was reported by name and has lost its names is not known.
+        """
+        test = results = None
+        with contextlib.suppress(FileNotFoundError, ValueError, TypeError, KeyError):
+            file = self._file(tree, sandbox)
+            outcome = TestOutcome.model_validate_json(file.read_bytes())
+            if outcome.reader:
+                results = results_of_lines(file.with_suffix(".jsonl").read_text("utf-8"))
+            test = outcome
+        seen = {}
+        for check in checks:
+            with contextlib.suppress(FileNotFoundError, ValueError, TypeError, KeyError):
+                red = json.loads(self._file(tree, sandbox, check).read_bytes())["red"]
+                if isinstance(red, bool):
+                    seen[check] = CheckOutput(red)
+        return CommitFindings(test, seen, results=results)
+
+    def keep(self, tree: str, sandbox: tuple[str, str], look: CommitFindings) -> None:
+        """Save outcomes; a red one of the tests is not, as it may be red by chance."""
+        make_private(self._folder)
+        if look.test is not None and look.test.green:
+            test = look.test.model_copy(update={"output": None})
+            file = self._file(tree, sandbox)
+            text = clean(json.dumps(test.model_dump(mode="json"), ensure_ascii=False))
+            if look.results is not None:
+                lines = results_as_lines(look.results).encode()
+                write_private(file.with_suffix(".jsonl"), lines, sync=False)
+            write_private(file, text.encode(), sync=False)
+        for check, seen in look.seen.items():
+            file = self._file(tree, sandbox, check)
+            write_private(file, json.dumps({"red": seen.red}).encode(), sync=False)
+
+    def _file(self, tree: str, sandbox: tuple[str, str], *check: str) -> Path:
+        task = self._spec.task
+        kind, image = sandbox
+        asked = [
+            tree,
+            task.test.model_dump_json() if task.test else "",
+            task.setup.model_dump_json() if task.setup else "",
+            kind or self._spec.runner.sandbox.kind,
+            image,
+            *check,
+        ]
+        name = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:32]
+        return self._folder / f"{name}.json"
+
+
+_NOBODY = Identity("AgentRunner", "agentrunner@localhost")
+_WHENEVER = "2000-01-01T00:00:00Z"
 
 LONG_SEC = 60
 """A suite that takes longer is not run a second time on a merge."""
@@ -294,3 +372,34 @@ class MergedTests:
 
     def _know(self, commit: str, sandbox: tuple[str, str], look: CommitFindings) -> None:
         self._outcomes.keep(self._clone.tree_of(commit), sandbox, look)
+
+
+def with_old_tests(
+    clone: CloneStore, targets: Sequence[Target], before: str, commit: str
+) -> tuple[str, list[str]] | None:
+    """Return a commit with what decides about `targets` as it was before, and the paths of that.
+
+    None where nothing that decides was touched. Blocks.
+    """
+    old, new = clone.modes(before), clone.modes(commit)
+
+    def reader(tree: str, paths: Mapping[str, str]) -> ReadFile:
+        return lambda path: clone.read(tree, path) if path in paths else None
+
+    shells = [(target.shell, target.cwd) for target in targets]
+    read_old, read_new = reader(before, old), reader(commit, new)
+    judged = judge_changes(
+        find_inputs(shells, list(old), read_old),
+        old,
+        read_old,
+        new,
+        read_new,
+        clone.changed(before, commit),
+    )
+    touched = sorted(suspect.path for suspect in judged.suspects)
+    if not touched:
+        return None
+    tests = {change.path for change in judged.understood if change.input.kind == "test"}
+    tree = clone.with_files(commit, put_back(judged, tests | set(touched), understood=True))
+    made = clone.commit_tree(tree, parents=(commit,), message="-\n", author=_NOBODY, at=_WHENEVER)
+    return made, touched

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import marshal
 import posixpath
-from collections.abc import Callable, Collection, Iterable, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from importlib.util import MAGIC_NUMBER
 
 from agentrunner.verification.results.commands import Run, runs_of
 from agentrunner.verification.results.files import ReportFile
-from agentrunner.verification.results.junit import ReportedCase, read_junit
 from agentrunner.verification.results.model import (
     Command,
     Instrumented,
@@ -15,7 +18,11 @@ from agentrunner.verification.results.model import (
     Results,
     TestResult,
 )
-from agentrunner.verification.results.shell import Word, edited, quoted
+from agentrunner.verification.results.reporters import sitecustomize_of, text_of
+from agentrunner.verification.results.shell import Word, edited, put_first, quoted, simple_commands
+from agentrunner.verification.results.xml import ReportedCase, read_junit
+
+NAMES = ("agentrunner_python.py", "agentrunner_look.py")
 
 
 class Tool:
@@ -167,3 +174,50 @@ def below_folder(names: Sequence[str], folder: str, cwd: str) -> list[str] | Non
     if not all(name.startswith(f"{below}/") for name in names):
         return None
     return [name[len(below) + 1 :] for name in names]
+
+
+def shimmed(shell: str, place: str, *programs: str) -> Instrumented:
+    """The command with a shim for each of these programs; `registry` puts them on PATH.
+
+    Where the command sets PATH itself, as for a toolchain of its own, they come before that, too,
+    and so they do where it names a program by its path.
+    """
+    here = f"{place}/run"
+    shell = put_first(_by_name(shell, here, programs), "PATH", here)
+    text = text_of("agentrunner_shim.sh")
+    return Instrumented(shell, {}, {f"bin/{program}": text for program in programs})
+
+
+def _by_name(shell: str, here: str, programs: tuple[str, ...]) -> str:
+    """The command with `PATH=/opt/go/bin:$PATH go` in place of `/opt/go/bin/go`."""
+    edits = []
+    for command in simple_commands(shell):
+        for word in command.words[:1]:
+            folder, slash, name = shell[word.start : word.end].rpartition("/")
+            if slash and folder[:1] in ("/", "~", "$") and name in programs:
+                set_first = f'PATH={quoted(here)}:{folder}:"$PATH" {name}'
+                edits.append((word.start, word.end, set_first))
+    return edited(shell, edits)
+
+
+def hooked(shell: str, place: str) -> Instrumented:
+    """The command with our files on Python's path, also where it sets PYTHONPATH itself."""
+    here = f"{place}/py"
+    first = sitecustomize_of(text_of("sitecustomize.py"))
+    files = {"py/sitecustomize.py": first, **{f"py/{name}": text_of(name) for name in NAMES}}
+    return Instrumented(
+        put_first(shell, "PYTHONPATH", here), {"PYTHONPATH": here}, {**files, **_compiled()}
+    )
+
+
+@functools.cache
+def _compiled() -> Mapping[str, bytes]:
+    """Our files as this Python compiles them, for projects whose Python is of the same kind.
+
+    Others compile the text, which takes 15 ms of CPU each time that a test tool starts.
+    """
+    kind = f"{sys.implementation.cache_tag}-{MAGIC_NUMBER.hex()}"
+    return {
+        f"py/{name}.{kind}": marshal.dumps(compile(text_of(name), "<agentrunner>", "exec"))
+        for name in NAMES
+    }

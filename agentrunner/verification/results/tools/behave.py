@@ -9,7 +9,6 @@ from typing import Any
 
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import ReportFile, reports, reports_below
-from agentrunner.verification.results.junit import ReportedCase
 from agentrunner.verification.results.model import (
     Command,
     Instrumented,
@@ -18,8 +17,14 @@ from agentrunner.verification.results.model import (
     TestResult,
 )
 from agentrunner.verification.results.names import made
-from agentrunner.verification.results.tools.base import Tool, added, join_junit, join_reports
-from agentrunner.verification.results.tools.python import hooked
+from agentrunner.verification.results.tools.base import (
+    Tool,
+    added,
+    hooked,
+    join_junit,
+    join_reports,
+)
+from agentrunner.verification.results.xml import ReportedCase
 
 FORMATTER, JUNIT = range(2)
 

@@ -17,8 +17,7 @@ from agentrunner.verification.results.model import (
     TestResult,
 )
 from agentrunner.verification.results.names import made, uncoloured
-from agentrunner.verification.results.tools.base import Tool, added, printed
-from agentrunner.verification.results.tools.shims import shimmed
+from agentrunner.verification.results.tools.base import Tool, added, printed, shimmed
 
 LOG, TEXT = range(2)
 RUNNING = lazy_regex(

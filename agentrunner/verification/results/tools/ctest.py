@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import reports
-from agentrunner.verification.results.junit import ReportedCase
 from agentrunner.verification.results.model import (
     Command,
     Instrumented,
@@ -22,8 +21,9 @@ from agentrunner.verification.results.tools.base import (
     added,
     join_junit,
     printed,
+    shimmed,
 )
-from agentrunner.verification.results.tools.shims import shimmed
+from agentrunner.verification.results.xml import ReportedCase
 
 JUNIT, TEXT = range(2)
 LINE = lazy_regex(

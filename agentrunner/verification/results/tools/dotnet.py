@@ -15,8 +15,7 @@ from agentrunner.verification.results.model import (
     TestResult,
 )
 from agentrunner.verification.results.names import made
-from agentrunner.verification.results.tools.base import Tool, added, join_reports
-from agentrunner.verification.results.tools.shims import shimmed
+from agentrunner.verification.results.tools.base import Tool, added, join_reports, shimmed
 
 WORDS = {
     "Passed": "passed", "Failed": "failed", "NotExecuted": "skipped", "Inconclusive": "skipped",

@@ -25,8 +25,7 @@ from agentrunner.verification.results.model import (
 )
 from agentrunner.verification.results.names import MOST_MESSAGE, made, unloaded
 from agentrunner.verification.results.shell import edited
-from agentrunner.verification.results.tools.base import Tool, added, join_reports, printed
-from agentrunner.verification.results.tools.shims import shimmed
+from agentrunner.verification.results.tools.base import Tool, added, join_reports, printed, shimmed
 
 EVENTS, TEXT = range(2)
 CRASHED = lazy_regex(r"^(?:fatal error|panic): .*(?s:.*?)^goroutine \d+ \[", re.MULTILINE)

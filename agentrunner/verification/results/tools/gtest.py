@@ -14,7 +14,6 @@ from dataclasses import replace
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import ReportFile, reports_below
-from agentrunner.verification.results.junit import ReportedCase, read_junit
 from agentrunner.verification.results.lines import CUT_SHORT
 from agentrunner.verification.results.model import (
     Command,
@@ -26,6 +25,7 @@ from agentrunner.verification.results.model import (
 )
 from agentrunner.verification.results.names import below, made
 from agentrunner.verification.results.tools.base import Tool, added, join_reports, printed
+from agentrunner.verification.results.xml import ReportedCase, read_junit
 
 XML, TEXT = range(2)
 BUILT_BY = ("CMakeLists.txt", "Makefile", "meson.build", "BUILD", "BUILD.bazel")

@@ -11,7 +11,6 @@ from collections.abc import Collection, Sequence
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import ReportFile, read_plain, reports_below
-from agentrunner.verification.results.junit import ReportedCase, dotted, read_junit
 from agentrunner.verification.results.model import (
     Command,
     Instrumented,
@@ -20,8 +19,14 @@ from agentrunner.verification.results.model import (
     TestResult,
 )
 from agentrunner.verification.results.names import made
-from agentrunner.verification.results.tools.base import Tool, added, join_junit, join_reports
-from agentrunner.verification.results.tools.shims import shimmed
+from agentrunner.verification.results.tools.base import (
+    Tool,
+    added,
+    join_junit,
+    join_reports,
+    shimmed,
+)
+from agentrunner.verification.results.xml import ReportedCase, dotted, read_junit
 
 MAVEN = frozenset({"mvn", "mvnw", "mvnd"})
 GRADLE = frozenset({"gradle", "gradlew"})

@@ -11,9 +11,12 @@ from agentrunner.verification.results.tools.javascript import JavaScript
 
 
 def title_pattern(names: Sequence[str]) -> str:
-    """A pattern for titles joined by spaces, as Jest, Vitest and Mocha match them."""
+    """A pattern for titles joined by spaces, as Jest, Vitest and Mocha match them.
+
+    Older versions of Vitest put a space before the first one.
+    """
     titles = [re.escape(" ".join(name.split(" > ")[1:])).replace(r"\ ", " ") for name in names]
-    return f"^({'|'.join(dict.fromkeys(titles))})$"
+    return f"^ ?({'|'.join(dict.fromkeys(titles))})$"
 
 
 class Jest(JavaScript):

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import ReportFile, read_small, reports
-from agentrunner.verification.results.junit import ReportedCase, read_junit
 from agentrunner.verification.results.model import (
     Command,
     Instrumented,
@@ -18,6 +17,7 @@ from agentrunner.verification.results.model import (
 from agentrunner.verification.results.names import below, made
 from agentrunner.verification.results.reporters import text_of
 from agentrunner.verification.results.tools.base import Tool, added, join_reports
+from agentrunner.verification.results.xml import ReportedCase, read_junit
 
 PREPENDED, OPTION = range(2)
 PROGRAMS = frozenset({"phpunit", "paratest", "pest", "artisan", "phpunit.phar"})

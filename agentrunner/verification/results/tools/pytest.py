@@ -8,7 +8,6 @@ from dataclasses import replace
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.commands import Run
 from agentrunner.verification.results.files import reports
-from agentrunner.verification.results.junit import ReportedCase
 from agentrunner.verification.results.lines import read_lines
 from agentrunner.verification.results.model import (
     Command,
@@ -22,12 +21,13 @@ from agentrunner.verification.results.shell import quoted
 from agentrunner.verification.results.tools.base import (
     Tool,
     added,
+    hooked,
     join_junit,
     plain_words,
     printed,
     replaced_words,
 )
-from agentrunner.verification.results.tools.python import hooked
+from agentrunner.verification.results.xml import ReportedCase
 
 PLUG_IN, JUNIT, TEXT = range(3)
 VALUED = frozenset(

@@ -17,8 +17,7 @@ from agentrunner.verification.results.model import (
 )
 from agentrunner.verification.results.names import made
 from agentrunner.verification.results.shell import Word, quoted
-from agentrunner.verification.results.tools.base import Tool, added, printed, replaced_words
-from agentrunner.verification.results.tools.python import hooked
+from agentrunner.verification.results.tools.base import Tool, added, hooked, printed, replaced_words
 
 REPORTER, TEXT = range(2)
 LINE = lazy_regex(

@@ -17,7 +17,7 @@ from agentrunner.plans.execution.answers import (
     ended_text,
     unfit_text,
 )
-from agentrunner.plans.execution.spending import Spending
+from agentrunner.plans.execution.plan_budget import Spending
 from agentrunner.plans.execution.task_runs import TaskRun, TaskRunStore
 from agentrunner.plans.execution.waiting_questions import waiting_questions
 from agentrunner.plans.store import BUDGET, PlanStore

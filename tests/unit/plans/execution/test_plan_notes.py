@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.execution.plan_notes import facts_of
-from agentrunner.plans.patch import apply
+from agentrunner.plans.patch import PlanEdit, apply
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.store import PlanStore
 from agentrunner.results import PlanResult

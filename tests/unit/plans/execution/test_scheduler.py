@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from agentrunner.execution.deps import Clock
-from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.execution import scheduler
 from agentrunner.plans.execution.scheduler import PlanOutcome, Scheduler, TaskOutcome, exit_code
-from agentrunner.plans.patch import apply
+from agentrunner.plans.patch import PlanEdit, apply
 from agentrunner.plans.plan import Plan, PlanTaskStatus
 from tests.kit.plan_project import Work, plan_of, with_task
 

@@ -11,7 +11,6 @@ import pytest
 
 from agentrunner import api
 from agentrunner.errors import UsageError
-from agentrunner.plans.edits import PlanEdit
 from agentrunner.plans.execution.plan_settings import (
     PlanSettings,
     left_text,
@@ -19,7 +18,7 @@ from agentrunner.plans.execution.plan_settings import (
     save_settings,
 )
 from agentrunner.plans.execution.task_spec import criteria_of, kinds_of, requirements, task_spec
-from agentrunner.plans.patch import apply
+from agentrunner.plans.patch import PlanEdit, apply
 from agentrunner.plans.plan import Hint, Plan
 from agentrunner.storage.plan_folder import plan_folder
 

@@ -9,8 +9,7 @@ from typing import Any, cast
 import pytest
 
 from agentrunner.git.snapshots import Snapshots
-from agentrunner.verification.canaries.canary_trees import CanaryTrees
-from agentrunner.verification.canaries.command_on_trees import CommandOnTrees
+from agentrunner.verification.canaries.canary_trees import CanaryTrees, CommandOnTrees
 from agentrunner.verification.unknown_names import UnknownNames
 from tests.kit.examinations import trees
 from tests.kit.repository import uncommitted

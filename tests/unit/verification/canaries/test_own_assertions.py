@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.verification.canaries.word_assertions import failing_by_words
+from agentrunner.verification.canaries.own_assertions import failing_by_words
 from agentrunner.verification.syntax.edits import applied
 from agentrunner.verification.syntax.failing_assertions import Failing, failing_in_tree
 from tests.kit.missing import missing

@@ -56,6 +56,21 @@ REPOS = {
         counts=["tests/helper.py", "tests/unit/test_helper.py", "tests/test_new.py"],
         product=["shop.py", "new.py"],
     ),
+    "routes that are called by their parameters": Repo(
+        {
+            "package.json": "{}",
+            "app/[slug]/title.js": "exports.title = slug => slug;\n",
+            "app/[slug]/rows.json": "[1]",
+            "app/[slug]/title.test.js": (
+                "const {title} = require('./title');\n"
+                "const rows = require('./rows.json');\n"
+                "require('node:test')('t', () => require('assert').equal(title('a'), rows[0]));\n"
+            ),
+        },
+        ["node --test 'app/[slug]/title.test.js'"],
+        counts=["app/[slug]/title.test.js", "app/[slug]/rows.json"],
+        product=["app/[slug]/title.js", "app/s/title.test.js"],
+    ),
     "a check that asks where files are": Repo(
         {"shop.py": "def total(): return 1\n", "tests/cart/test_shop.py": "import shop\n"},
         ["test -f tests/cart/test_shop.py && ! test -e tests/test_shop.py"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from agentrunner.verification.inputs.kept_commands import with_old_commands
+from agentrunner.verification.inputs.kept_part import with_old_commands
 
 MAKE = b"all: test\ntest: lint\n\t./check\nlint:\n\t./lint\n"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.inputs.piped_commands import piped_commands
+from agentrunner.verification.inputs.shell import piped_commands
 
 
 @pytest.mark.parametrize(

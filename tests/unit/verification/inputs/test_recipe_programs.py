@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.inputs.recipe_programs import carrier_of
+from agentrunner.verification.inputs.recipes import carrier_of
 
 MAKE = """WANT = 0
 check: build

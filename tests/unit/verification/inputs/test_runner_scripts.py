@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.inputs.runner_scripts import tools_started
+from agentrunner.verification.inputs.tools_python import tools_started
 
 
 @pytest.mark.parametrize(

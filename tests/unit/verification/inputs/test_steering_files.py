@@ -1,6 +1,6 @@
 import pytest
 
-from agentrunner.verification.inputs.steering_files import is_executable_config, matches
+from agentrunner.verification.inputs.globs import is_executable_config, matches
 
 
 @pytest.mark.parametrize(

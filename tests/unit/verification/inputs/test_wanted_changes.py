@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentrunner.verification.inputs.prd_checks import wanted_gone
 from agentrunner.verification.inputs.wanted_changes import asked_in, data_asked_in
+from agentrunner.verification.inputs.words_of_change import wanted_gone
 
 
 @pytest.mark.parametrize(

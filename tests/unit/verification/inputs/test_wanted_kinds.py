@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.inputs.wanted_kinds import (
+from agentrunner.verification.inputs.wanted_tests import (
     asked_by_kind,
     differs_by_snapshots,
     wants_snapshots,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentrunner.verification.inspection.loose_code import loose_code
+from agentrunner.verification.inspection.collateral import loose_code
 from tests.kit.text_trees import both_trees
 
 CART = "class Cart:\n    def total(self):\n        return self.sum\n"

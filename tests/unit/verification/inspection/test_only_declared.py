@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.inspection.only_declared import only_declared
+from agentrunner.verification.inspection.missing_failures import only_declared
 from tests.kit.text_trees import both_trees
 
 PYTHON = "class UnknownCity(Exception):\n    pass\n\n\n"

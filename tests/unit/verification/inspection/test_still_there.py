@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.inspection.still_there import still_there
+from agentrunner.verification.inspection.left_as_it_was import still_there
 from tests.kit.text_trees import both_trees
 
 

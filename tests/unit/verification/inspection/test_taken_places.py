@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.inspection.taken_places import taken_place
+from agentrunner.verification.inspection.lost_files import taken_place
 from tests.kit.text_trees import both_trees
 
 

@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 
 from agentrunner.verification.canaries.claimed_tests import FailingEnds
+from agentrunner.verification.evidence.target import Measured, Target
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import Results, TestResult
-from agentrunner.verification.target import Measured, Target
 from tests.kit.examinations import Scripted
 
 TARGET = Target("test", "pytest", timeout_sec=60)

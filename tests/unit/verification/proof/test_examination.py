@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from agentrunner.verification.evidence.target import Target
 from agentrunner.verification.proof.examination import Examination
-from agentrunner.verification.target import Target
 from tests.kit.examinations import UNUSED, trees
 
 

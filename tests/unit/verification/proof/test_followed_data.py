@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.proof.followed_data import unstated
+from agentrunner.verification.proof.turned_tests import unstated
 
 BEFORE = "Values\n======\n2.5\n12.0\n"
 

@@ -10,14 +10,14 @@ from typing import cast
 import pytest
 
 from agentrunner.state.state_model import FileRef
-from agentrunner.verification.findings import WAITING
-from agentrunner.verification.measure import results_as_lines, results_of_lines
+from agentrunner.verification.evidence.findings import WAITING
+from agentrunner.verification.evidence.measure import results_as_lines, results_of_lines
+from agentrunner.verification.evidence.target import Measured, Target
 from agentrunner.verification.proof.integrity import SILENT, exchanged, newly_exchanged
 from agentrunner.verification.proof.trees_without_work import TreesWithoutWork
 from agentrunner.verification.results.lines import by_path, read_lines
 from agentrunner.verification.results.model import Exchanged, Results, TestOutcomeKind, TestResult
 from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
-from agentrunner.verification.target import Measured, Target
 from tests.kit.examinations import trees as trees_of
 
 TARGET = Target("test", "pytest")

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from agentrunner.state.state_model import FileRef
+from agentrunner.verification.evidence.target import Measured, Target
 from agentrunner.verification.proof.kept_runs import KeptRuns
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
-from agentrunner.verification.target import Measured, Target
 
 TARGET = Target("test", "pytest -q")
 

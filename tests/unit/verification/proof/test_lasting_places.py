@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.proof.lasting_places import MADE
+from agentrunner.verification.proof.work_for_tests import MADE
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from agentrunner.verification.evidence.target import Target
 from agentrunner.verification.proof.case import Case
-from agentrunner.verification.proof.left_out_tests import left_out
+from agentrunner.verification.proof.change_alone import left_out
 from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
-from agentrunner.verification.target import Target
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.proof.near_answers import _shows_values
+from agentrunner.verification.proof.pinned_answers import _shows_values
 
 OF_PYTEST = """assert {0}
  +  where {1} = add(1235, 5678)

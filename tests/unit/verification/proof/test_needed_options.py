@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.proof.needed_options import without_option
+from agentrunner.verification.proof.other_tests import without_option
 
 
 @pytest.mark.parametrize(

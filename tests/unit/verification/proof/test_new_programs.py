@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.proof.new_programs import new_programs
+from agentrunner.verification.proof.names_of_work import new_programs
 
 MAIN = "fn main() {}\n"
 PACKAGE = '[package]\nname = "rle"\n'

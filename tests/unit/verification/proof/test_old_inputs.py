@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from agentrunner.verification.evidence.target import Measured, Target
 from agentrunner.verification.proof.case import Case
-from agentrunner.verification.proof.old_inputs import OTHERWISE, seen_twice
+from agentrunner.verification.proof.old_inputs import OTHERWISE, in_words, seen_twice
 from agentrunner.verification.proof.unexplained_files import Unexplained, hold_without
 from agentrunner.verification.results.model import Results, TestResult
-from agentrunner.verification.target import Measured, Target
+from agentrunner.verification.results.names import unloaded
 from tests.kit.examinations import Scripted
 
 TARGET = Target("test", "pytest", timeout_sec=60)
@@ -75,3 +77,25 @@ async def test_a_command_without_names_is_judged_by_its_first_run() -> None:
     case = Case(TARGET, None, was_red=True, now=None)
     assert await hold_without(exam, case, unexplained) is False
     assert [one.code for one in exam.report.findings] == ["tests_changed"]
+
+
+def test_a_test_that_is_lost_with_its_package_names_what_kept_the_package_from_loading() -> None:
+    broken = unloaded("x.io/shop", message="cart_test.go:3:9: undefined: Cart\n")
+    ran = replace(measured([]), results=Results("go", (broken,)))
+    text = in_words(["x.io/shop.TestCart/empty", "x.io/shop.TestTax"], ran)
+    assert text == (
+        "x.io/shop.TestCart/empty is not there, as x.io/shop cannot be loaded:"
+        " cart_test.go:3:9: undefined: Cart (and 1 more)"
+    )
+    assert in_words(["x.io/other.TestA"], ran) == "x.io/other.TestA is not there"
+
+
+def test_a_message_that_begins_with_its_place_alone_is_shown_with_what_it_says() -> None:
+    test = TestResult(
+        WORK, "failed", message="    a_test.go:7: \n        have: 1\n        want: 2\n"
+    )
+    ran = replace(measured([]), results=Results("go", (test,)))
+    assert in_words([WORK], ran) == f"{WORK} fails: a_test.go:7: have: 1"
+    test = TestResult(WORK, "failed", message="a_test.go:7:\n")
+    ran = replace(measured([]), results=Results("go", (test,)))
+    assert in_words([WORK], ran) == f"{WORK} fails: a_test.go:7:"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.verification.findings import set_up_fails
+from agentrunner.verification.evidence.findings import set_up_fails
 from agentrunner.verification.proof.packages import names_imported, put_back_packages
 from tests.kit.files import write
 

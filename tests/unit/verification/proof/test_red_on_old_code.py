@@ -3,13 +3,13 @@
 import pytest
 
 from agentrunner.state.state_model import FileRef
+from agentrunner.verification.evidence.target import Measured, Target
 from agentrunner.verification.proof.names_of_work import _is_written
 from agentrunner.verification.proof.red_on_old_code import _is_sound, why_not_red_on_old_code
 from agentrunner.verification.proof.trees_without_work import turns_red
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import made
 from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
-from agentrunner.verification.target import Measured, Target
 
 QUOTED = "AssertionError: Regex pattern did not match.\n  Actual: 'M' object has no attribute 'p'"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.proof.switches import OFF, left_off
+from agentrunner.verification.proof.other_tests import OFF, left_off
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.proof.unchanged_code import is_only_text, is_unchanged
+from agentrunner.verification.proof.change_alone import is_only_text, is_unchanged
 from tests.kit.examinations import trees
 
 OLD = b"def total(items):\n    return sum(items)\n"

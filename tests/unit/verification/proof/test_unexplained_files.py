@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.verification.file_names import means, naming
-from agentrunner.verification.proof.searched_places import _successor
+from agentrunner.verification.proof.exit_proof import _successor
 from agentrunner.verification.proof.unexplained_files import _code, _explains
 from agentrunner.verification.syntax.imports import bound_otherwise
 

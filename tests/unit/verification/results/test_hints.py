@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.results.hints import hint_of
+from agentrunner.verification.evidence.outcomes import hint_of
 from agentrunner.verification.results.model import Results
 
 CARGO = "test result: FAILED. 1 passed; 1 failed\nerror: test failed, to rerun pass `--lib`\n"

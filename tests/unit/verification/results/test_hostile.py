@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from agentrunner.verification.results import files, xml
-from agentrunner.verification.results.junit import read_junit
 from agentrunner.verification.results.lines import read_lines
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.registry import READERS, read_results
+from agentrunner.verification.results.xml import read_junit
 
 START = {"k": "start", "cwd": "/repo"}
 END = {"k": "end"}

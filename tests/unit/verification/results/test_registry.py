@@ -1,6 +1,7 @@
 """Which tools a command runs, how it is made to report, and how it is narrowed."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from agentrunner.verification.results.registry import (
 )
 from agentrunner.verification.results.shell import simple_commands
 from agentrunner.verification.results.tools.base import Tool
+from agentrunner.verification.results.tools.jest import title_pattern
 from agentrunner.verification.results.tools.pytest import Pytest
 from tests.kit.files import write
 from tests.kit.reporting import need, plain, reported
@@ -138,7 +140,7 @@ def test_weaker_means_end() -> None:
         ("pytest -q tests", ["t/test_a.py::test_b"], "pytest -q  t/test_a.py::test_b"),
         ("cd x && pytest -k z -x", ["x/a.py::b"], "cd x && pytest -k z -x a.py::b"),
         ("pytest", ["a.py::b[two words]"], "pytest 'a.py::b[two words]'"),
-        ("npm run unit", ["a.test.ts > box > opens"], "npm run unit -- -t '^(box opens)$'"),
+        ("npm run unit", ["a.test.ts > box > opens"], "npm run unit -- -t '^ ?(box opens)$'"),
         ("python -m unittest", ["a.T.b"], "python -m unittest -k '*a.T.b'"),
         ("python -m unittest -v a b", ["a.T.c"], "python -m unittest -v   a.T.c"),
         ("mvn -q test", ["shop.A#b(int)[1]"], "mvn -q test '-Dtest=shop.A#b'"),
@@ -158,6 +160,13 @@ def test_weaker_means_end() -> None:
 def test_a_command_is_narrowed(shell: str, wanted: list[str], expected: str | None) -> None:
     found = select(shell, wanted, ".", read)
     assert (found or "").startswith(expected or "\0") or found == expected
+
+
+def test_titles_are_found_with_the_space_that_older_versions_of_vitest_put_before_them() -> None:
+    pattern = title_pattern(['a.test.ts > join > join("a", ".b") === "a/b"'])
+    for title in ('join join("a", ".b") === "a/b"', ' join join("a", ".b") === "a/b"'):
+        assert re.search(pattern, title)
+        assert not re.search(pattern, f"other{title}")
 
 
 def test_words_and_their_places() -> None:

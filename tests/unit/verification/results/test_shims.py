@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.results.tools.shims import shimmed
+from agentrunner.verification.results.tools.base import shimmed
 
 
 @pytest.mark.parametrize(

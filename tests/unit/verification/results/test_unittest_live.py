@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.verification.results.tools import python
+from agentrunner.verification.results.tools import base
 from tests.kit.files import write
 from tests.kit.reporting import narrowed, plain, reported
 
@@ -252,5 +252,5 @@ def test_a_python_of_another_kind_than_ours_compiles_our_files_itself(
 ) -> None:
     tree = write(tmp_path / "tree", SUITE)
     usual = reported(tree, f"{PY} -m unittest").outcomes
-    monkeypatch.setattr(python, "_compiled", dict)
+    monkeypatch.setattr(base, "_compiled", dict)
     assert reported(tree, f"{PY} -m unittest").outcomes == usual

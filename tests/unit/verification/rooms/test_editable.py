@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.verification.rooms.editable import editable_installs
+from agentrunner.verification.rooms.room import editable_installs
 
 
 @pytest.mark.parametrize(

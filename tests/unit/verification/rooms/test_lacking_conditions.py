@@ -8,6 +8,7 @@ import pytest
 
 from agentrunner.state.state_model import FileRef
 from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
+from agentrunner.verification.results.names import unloaded
 from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
 from agentrunner.verification.rooms.start_up import why_no_test_says_anything
 
@@ -29,6 +30,30 @@ def broken(
     message: str, outcome: TestOutcomeKind = "error", file: str = "t/test_a.py"
 ) -> TestResult:
     return TestResult("t.test_a", outcome, file=file, message=f"{message}\nTraceback …\n")
+
+
+NO_MODULE = "pattern ./...: directory prefix . does not contain main module\n"
+OLD_GO = "tree.go:11:2: package slices is not in GOROOT (/usr/lib/go/src/slices)\n"
+OWN = "a.go:3:8: package shop/tax is not in std (/usr/lib/go/src/shop/tax)\n"
+
+
+@pytest.mark.parametrize(
+    ("output", "why"), [(NO_MODULE, "main module"), (OLD_GO, "package slices"), (OWN, "")]
+)
+def test_where_go_loads_no_package_at_all_the_reason_is_said(
+    tmp_path: Path, output: str, why: str
+) -> None:
+    (tmp_path / "a.go").write_text("package shop\n")
+    if output != NO_MODULE:
+        (tmp_path / "go.mod").write_text("module shop\n\ngo 1.22\n")
+    ran = CommandOutcome(1, FileRef(path="x"), output, None, 1)
+    for tests in ((), (unloaded("./...", message=output),)):
+        found = why_no_test_says_anything("go test ./...", ran, Results("go", tests), tmp_path)
+        assert why in found and bool(found) is bool(why)
+    decided = Results(
+        "go", (unloaded("shop/a", message=output), TestResult("shop.TestB", "passed"))
+    )
+    assert why_no_test_says_anything("go test ./...", ran, decided, tmp_path) == ""
 
 
 @pytest.mark.parametrize("message", [NAME, DISK, X])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.rooms.unfetched import unresolved
+from agentrunner.verification.rooms.complaints import unresolved
 
 PLUGIN = (
     "Plugin org.apache.maven.plugins:maven-jar-plugin:2.6 or one of its dependencies could not"

@@ -1,6 +1,6 @@
 """Functions of C that return at once."""
 
-from agentrunner.verification.syntax.emptied_c_functions import emptied_in_c
+from agentrunner.verification.syntax.emptied_text_functions import emptied_in_c
 
 OLD = b"int same(void)\n{\n    return 1;\n}\n"
 NEW = b"""#include "shop.h"

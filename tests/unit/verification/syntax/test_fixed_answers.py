@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from agentrunner.verification.syntax.answers import fixed_answers
 from agentrunner.verification.syntax.edits import applied
-from agentrunner.verification.syntax.fixed_answers import fixed_answers
 
 PYTHON = "def add(a, b):\n    return a - b\n"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.syntax.former_functions import with_former_functions, without_classes
+from agentrunner.verification.syntax.emptied_functions import with_former_functions, without_classes
 
 BEFORE = """
 class Logged:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.verification.syntax.edits import applied
-from agentrunner.verification.syntax.lost_types import lost_types
+from agentrunner.verification.syntax.silenced_warnings import lost_types
 
 TYPED = "class A:\n    def f(self, x: str, y: int = 3, *, z: list[int]) -> int:\n        return 1\n"
 

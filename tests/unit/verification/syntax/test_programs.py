@@ -3,7 +3,7 @@
 import pytest
 
 from agentrunner.verification.inputs.inline_programs import STEM, for_people
-from agentrunner.verification.syntax.programs import program_language
+from agentrunner.verification.syntax.languages import program_language
 
 
 @pytest.mark.parametrize(

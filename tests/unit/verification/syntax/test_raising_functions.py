@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.syntax.raising_functions import (
+from agentrunner.verification.syntax.stand_ins import (
     find_only_raising,
     find_unwritten,
     only_raising,

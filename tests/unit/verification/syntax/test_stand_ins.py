@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from agentrunner.verification.proof.named_work import unread_parameters
 from agentrunner.verification.syntax.languages import parse
 from agentrunner.verification.syntax.stand_ins import OTHER_TEXT, new_functions, stand_ins
-from agentrunner.verification.syntax.unread_parameters import unread_parameters
 
 FIRST = "gives back `a` as it is"
 

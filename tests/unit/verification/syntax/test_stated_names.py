@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from agentrunner.verification.syntax.stated_names import (
+from agentrunner.verification.syntax.words import (
     quoted_lists,
     stated_names,
     without_unwanted,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.syntax.unread_parameters import unread_parameters
+from agentrunner.verification.proof.named_work import unread_parameters
 
 RUBY = """
 class Pad

@@ -9,13 +9,15 @@ import pytest
 from agentrunner.errors import AgentRunnerError, InfraError, UsageError
 from agentrunner.plans.execution.commit_message import DEFAULT_TEMPLATE, commit_message
 from agentrunner.plans.execution.forge.pull_request import (
+    MAX_CHARACTERS,
     ForgeRefused,
     PullRequest,
     RequestDraft,
+    TaskReport,
     open_request,
+    request_body,
 )
 from agentrunner.plans.execution.forge.remote import Remote, remote_of
-from agentrunner.plans.execution.forge.request_body import MAX_CHARACTERS, TaskReport, request_body
 from tests.kit.plan_project import Work, plan_of
 
 GITHUB = {"GITHUB_TOKEN": "t-github", "GITLAB_TOKEN": "t-gitlab"}

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agentrunner.git.private_clone import CloneStore
-from agentrunner.plans.execution.merging.old_tests import with_old_tests
-from agentrunner.verification.target import Target
+from agentrunner.plans.execution.merging.merge_checks import with_old_tests
+from agentrunner.verification.evidence.target import Target
 from tests.kit.files import write
 from tests.kit.project import Project
 from tests.kit.repository import AT, WHO

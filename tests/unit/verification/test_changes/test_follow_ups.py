@@ -1,0 +1,109 @@
+"""Changes that only follow from what a PRD moves."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentrunner.verification.inputs.changes import ProofChange
+from agentrunner.verification.inputs.model import Input
+from agentrunner.verification.test_changes.follow_ups import FollowUps
+from agentrunner.verification.test_changes.moves import places_follow
+from agentrunner.verification.trees import Changes
+
+OLD = "src/test/java/org/example/AccountTest.java"
+NEW = "src/test/java/org/example/bank/AccountTest.java"
+TEST = """\
+package org.example;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import org.junit.jupiter.api.Test;
+
+class AccountTest {
+    @Test
+    void addsUp() {
+        assertEquals(150, new Account(50).plus(100));
+    }
+}
+"""
+WANTED = "Move `Account` to package `org.example.bank`."
+MOVED = TEST.replace("org.example;", "org.example.bank;")
+
+
+def follow_ups(wanted: str, after: str) -> FollowUps:
+    was, now = {OLD: TEST.encode()}, {NEW: after.encode()}
+    judged = [ProofChange(OLD, "deleted", Input(OLD, "it is run", "test"), TEST.encode())]
+    total = Changes(added=frozenset(now), deleted=frozenset(was))
+    return FollowUps(wanted, judged, was.get, now.get, total)
+
+
+def test_a_test_moves_along_with_its_package() -> None:
+    assert follow_ups(WANTED, MOVED).of_moves() == {OLD, NEW}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "after"),
+    [
+        (WANTED, MOVED.replace("150", "100")),
+        (WANTED, MOVED.replace("@Test", "")),
+        ("Move `Account` to package `org.other`.", MOVED),
+        ("Mend package `org.example.bank`.", MOVED),
+    ],
+    ids=["another value", "no test", "another place", "no move"],
+)
+def test_a_test_does_not_move_along(wanted: str, after: str) -> None:
+    assert not follow_ups(wanted, after).of_moves()
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        ("test-api:\n\tcd services/api && sh api-test\n", True),
+        ("test-api:\n\tcd services/api && true\n", False),
+        ("test-api:\n\tcd services/api/easy && sh api-test\n", False),
+        ("test-api:\n\tcd services/api && sh services/api-test\n", False),
+        ("test-api:\n\tcd api && sh api-test\n", False),
+    ],
+)
+def test_paths_follow_a_move(after: str, expected: bool) -> None:
+    before = b"test-api:\n\tcd api && sh api-test\n"
+    assert places_follow(before, after.encode(), [("api", "services/api")]) == expected
+
+
+SETTINGS = """\
+from app import timeout
+
+
+def test_default():
+    assert timeout() == 10
+
+
+def test_given():
+    assert timeout(5) == 5
+"""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "old", "new", "follows"),
+    [
+        ("The default timeout becomes 30 seconds.", "== 10", "== 30", True),
+        ("A timeout of 10 seconds is too short.", "== 10", "== 30", False),
+        ("The default timeout becomes 30 seconds.", "== 5", "== 30", False),
+        ("The default timeout becomes 30 seconds.", "== 10", "== 20", False),
+        ("The default timeout becomes 30 seconds.", "== 10", ">= 10", False),
+    ],
+    ids=["as stated", "not stated", "not of the product", "another value", "less"],
+)
+def test_a_test_follows_a_value_that_the_product_exchanges(
+    wanted: str, old: str, new: str, follows: bool
+) -> None:
+    was = {"test_app.py": SETTINGS.encode(), "app.json": b'{"timeout": 10}'}
+    now = {
+        "test_app.py": SETTINGS.replace(old, new).encode(),
+        "app.json": b'{"timeout": 30}',
+    }
+    test = Input("test_app.py", "it is run", "test")
+    judged = [ProofChange(test.path, "modified", test, was[test.path])]
+    total = Changes(modified=frozenset(was))
+    found = FollowUps(wanted, judged, was.get, now.get, total).adapted_tests(["test_app.py"])
+    assert bool(found) == follows
