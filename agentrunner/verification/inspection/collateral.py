@@ -16,14 +16,17 @@ from typing import Any
 from tree_sitter import Node
 
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.text.mentions import alone
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.changes import is_manifest
 from agentrunner.verification.inspection.both_trees import MOST_READ, BothTrees
+from agentrunner.verification.inspection.has_to_stay import Files
 from agentrunner.verification.subject_words import has_any
 from agentrunner.verification.syntax.emptied_functions import emptied
 from agentrunner.verification.syntax.functions import Function, altered, functions_of, normal
 from agentrunner.verification.syntax.languages import Parsed, is_comment, language_of, parse
 from agentrunner.verification.syntax.regions import is_in_test
+from agentrunner.verification.syntax.tokens import without_comments
 
 LOOSE = (
     "no code of the project uses `{}` of {}, which is new, and what the requirements speak of"
@@ -35,6 +38,9 @@ GONE = "`{}` of {} is gone, and the requirements do not speak of that"
 IDLE = "`{}` of {} does nothing any more, and the requirements do not speak of that"
 FILE_GONE = "{} is gone, and the requirements do not speak of that"
 KEY_GONE = "`{}` is gone from {}, and the requirements do not speak of that"
+WORD_GONE = (
+    "`{}` is gone from the code of {}, {} still shows it, and the requirements do not speak of that"
+)
 TOUCHED = "{} was changed, and the requirements say: {}"
 TAKES_AWAY = lazy_regex(
     r"(?i)\b(?:remov|delet|drop|dead\b|unused|clean|refactor|simplif|replac|renam|mov(?:e|es|ed|ing)\b"
@@ -65,6 +71,9 @@ STAYS = lazy_regex(
 )
 """Sentences by which a file is to be left as it is."""
 DATA = (".json", ".toml")
+PAGES = (".md", ".rst", ".adoc")
+SHOWN = lazy_regex(r"(?=.*[A-Za-z])[\w./:@-]{3,40}")
+"""A text of code that a page may show by itself: `drop`, `/health`, `max-upload`."""
 KEPT_ENDINGS = (".lock", ".snap", ".pyc", ".map", ".min.js", ".log", ".sum")
 
 
@@ -92,6 +101,33 @@ def collateral(trees: BothTrees, asked: str) -> str:
             return what
         if what := _lost(path, read_old(path), new, followed, asked):
             return what
+    return _lost_word(trees, asked)
+
+
+def _lost_word(trees: BothTrees, asked: str) -> str:
+    """A command, a route or a setting that a page shows in code, and that no code has any more."""
+    if len(trees.code) >= MOST_READ:
+        return ""  # it may stand in what is not read
+    old, pages = Files(trees.changed, trees.read_old), []
+    lost = {one for one in set(old.texts) if SHOWN.fullmatch(one) and one not in asked}
+    for path in {*trees.code, *trees.work} & trees.new.keys() if lost else ():
+        if not path.endswith(PAGES):
+            text = without_comments(path, trees.read(path) or b"")
+            lost = {one for one in lost if not re.search(to_bytes(alone(one)), text)}
+    if lost:
+        pages = [path for path in trees.new if path.endswith(PAGES)][:MOST_READ]
+    for word in sorted(lost):
+        found = to_bytes(alone(word))
+        shows = re.compile(rb"`[^`\n]*" + found + rb"[^`\n]*`")
+        was, now = (
+            next((one for one in pages if shows.search(read(one) or b"")), "")
+            for read in (trees.read_old, trees.read)
+        )
+        if was and now:
+            path = next(
+                one for one in trees.changed if re.search(found, trees.read_old(one) or b"")
+            )
+            return WORD_GONE.format(word, path, now)
     return ""
 
 

@@ -55,6 +55,12 @@ ORDER = lazy_regex(
     r"[^。\n、]{0,20}(?:記載|追記|更新)"
 )
 """An order to write into a file, or to bring it up to date."""
+FURTHER = lazy_regex(
+    r"(?i)[`'\"]*(?:\s*\([^()\n]*\))?(?:\s*,|\s+and\b|\s+as\s+well\s+as\b)+\s+"
+    rf"(?:(?:also|in|into|to)\s+)*{ARTICLE}{NAMED_FILE}"
+    r"(?=[`'\"]*\s*(?:$|\.(?!\w)|[,;:()]|\b(?:and|as|with|too|accordingly)\b))"
+)
+"""A further file of such an order, with which nothing else begins."""
 USED_IN = lazy_regex(
     r"(?i)\b(?:use|call|apply)\s+(?:it|this|that|them|these|both)\s+(?:(?:from\s+)?(?:in|for|from)"
     r"|(?:with)?in)\s+`(?P<where>[^`\n]+)`(?:\s+(?:in|of)\s+`(?P<file>[^`\n]+)`)?"
@@ -142,8 +148,13 @@ def _left_alone(order: re.Match[str], trees: BothTrees) -> str:
 
 def _to_change(sentence: str, paths: Collection[str]) -> Iterator[str]:
     """Existing code and documents that a sentence orders to be changed."""
+    names = []
     for hit in ORDER.finditer(sentence):
-        name = hit["path"] or hit["ja"]
+        names.append(hit["path"] or hit["ja"])
+        while more := FURTHER.match(sentence, hit.end()):
+            names.append(more["path"])
+            hit = more
+    for name in names:
         bare = "." not in name
         fitting = [
             path

@@ -29,7 +29,11 @@ from agentrunner.verification.inputs.words_of_change import outside_of_checks
 from agentrunner.verification.inspection.missing_names import missing_names
 from agentrunner.verification.proof.carried_tests import hold_adapted
 from agentrunner.verification.proof.case import Case, ProofReport
-from agentrunner.verification.proof.change_alone import is_unchanged, shown_by_the_change
+from agentrunner.verification.proof.change_alone import (
+    is_unchanged,
+    refuses_less,
+    shown_by_the_change,
+)
 from agentrunner.verification.proof.earlier_workers import grade_by_permission
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.exit_proof import prove_by_exit
@@ -124,6 +128,7 @@ class Prover(Struct):
                 for case in cases:
                     await _examine(exam, case)
                 found = await asyncio.to_thread(shown_by_the_change, exam, cases, wanted)
+                found = found or await refuses_less(exam, cases, wanted)
                 report.findings += [found] if found is not None else []
             _read_checks(criteria, evidence, report)
         others = [

@@ -110,3 +110,19 @@ def test_what_must_not_be_changed() -> None:
     ):
         assert "shop.py was changed" in _found({"shop.py": SHOP + "\nx = 1\n"}, text)
     assert _found({"shop.py": SHOP + "\nx = 1\n"}, "other.py must not be changed.") == ""
+
+
+TOOL = "def main(args):\n    sub.add('list')\n    sub.add('drop')\n    return sub.parse(args)\n"
+
+
+def test_a_command_that_a_page_shows_is_gone() -> None:
+    page = "- `tool list` prints all\n- `tool drop NAME` removes one\n"
+    more = {"tool.py": TOOL, "README.md": page}
+    without = TOOL.replace("    sub.add('drop')\n", "")
+    found = _found({"tool.py": without}, more=more)
+    assert found.startswith("`drop` is gone from the code of tool.py, README.md still shows it")
+    assert not _found({"tool.py": without}, "`tool drop` is not wanted.", more=more)
+    assert not _found({"tool.py": without, "drop.py": "name = 'drop'\n"}, more=more)
+    assert not _found({"tool.py": without, "README.md": page.splitlines()[0]}, more=more)
+    prose = {**more, "README.md": "Users drop things.\n"}
+    assert not _found({"tool.py": without}, more=prose)

@@ -38,6 +38,25 @@ def test_a_file_that_has_to_change(asked: str, left: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("asked", "is_left"),
+    [
+        ("Add clamp. Document it in README.md and CHANGELOG.md.", True),
+        (
+            "Describe clamp in `README.md` (a part) and in the CHANGELOG.md (section 1.2.0).",
+            True,
+        ),
+        ("Update README.md, CHANGELOG.md and mathx.py.", True),
+        ("Document it in README.md, and CHANGELOG.md gets a line by itself.", False),
+        ("Document it in README.md, CHANGELOG.md is made by a tool.", False),
+        ("Document it in README.md. See CHANGELOG.md.", False),
+    ],
+)
+def test_each_of_several_files_has_to_change(asked: str, is_left: bool) -> None:
+    found = _left(OLD, OLD | {"mathx.py": "x = 2\n", "README.md": "# mathx\n\nclamp\n"}, asked)
+    assert found.startswith("CHANGELOG.md is as it was") is is_left
+
+
+@pytest.mark.parametrize(
     ("now", "left"),
     [
         ("import optparse as argparse\n", True),
