@@ -11,12 +11,10 @@ import io
 import itertools
 import json
 import os
-import re
 import shlex
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -41,6 +39,7 @@ from agentrunner.commands.index import (
     write_rows,
 )
 from agentrunner.errors import UsageError
+from agentrunner.text.likeness import likest, slip_of
 
 GROUPS: Mapping[str, Entries] = {
     "Work": {
@@ -134,15 +133,6 @@ ALSO = {"help": "All commands, or all that one can do.", "version": "Print the v
 MOST_NAMED = 4
 """Commands that are named for an option that stands where it is none."""
 _OWN_OPTIONS = ("--version", "-V", "--json", "--help", "-h", "--", "-")
-_ALIKE = 1.2
-"""How alike an option has to be to be offered: 2 is the same, `--no-tyr` has 1.8 for `--no-try`,
-`--nope` 1.0 for `--no-input`."""
-_SLIP = 1.6
-"""As alike as a slip of the finger leaves it: `--jsn` has 1.7 for `--json`, `--stat` 1.2 for
-`--state-dir`."""
-_ALIKE_COMMAND = 1.5
-"""The same of a command, whose word may be of another program: `rnu` has 1.7 for `run`, and `auth`
-1.3 for `watch`."""
 DRIVERS = ("run", "resume", "answer", "approve", "reject", "accept", "watch")
 """With --json each of them prints exactly one result, whatever happens."""
 PLAN_RUN = ("plan", "run")
@@ -186,7 +176,7 @@ def _meant_by(word: str, *others: str) -> str:
         return MEANT[word]
     if Path(word).is_file():
         return f"agentrunner run {word}"
-    near = _likest(word, [*COMMANDS, *MEANT, *ALSO], _ALIKE_COMMAND)
+    near = likest(word, [*COMMANDS, *MEANT, *ALSO])
     if not near and others and not others[0].startswith("-"):
         words = itertools.takewhile(lambda other: not other.startswith("-"), (word, *others))
         return f'a sentence goes in quotes: agentrunner "{" ".join(words)}"'
@@ -366,13 +356,11 @@ def _usage(error: typer.TyperException, line: Sequence[str] = ()) -> UsageError:
         message, remedy = wrong_value(hint, refused.errors()[0])
     elif near := getattr(error, "possibilities", None):
         message = message.partition(" (Possible")[0]
-        likest = _likest(message.rpartition(" ")[2], near)
-        remedy = f"did you mean {likest}?" if likest else ""
+        meant = likest(message.rpartition(" ")[2], near)
+        remedy = f"did you mean {meant}?" if meant else ""
     elif " Did you mean " in message:
         message, _, near = message.partition(" Did you mean ")
         remedy = f"did you mean {near.strip('?').split(',')[0]}?".replace("'", "")
-    if swallowing := _swallowing(message, line):
-        message, remedy = swallowing, ""
     context = getattr(error, "ctx", None)
     if context and message.startswith("No such option: "):
         remedy = _having(message, getattr(error, "possibilities", None) or ()) or remedy
@@ -394,7 +382,7 @@ def _having(message: str, near: Sequence[str]) -> str:
     And where it is a slip for one of the command's own, `near`: all commands are imported for this.
     """
     option = message.removeprefix("No such option: ").partition(" ")[0].rstrip(".")
-    if any(_likeness(option, name) >= _SLIP for name in near):
+    if slip_of(option, near):
         return ""
     group = get_command(app)
     found = [name for name, command in _commands(group, "") if option in _options_of(command)]
@@ -440,15 +428,6 @@ def _for_run(line: Sequence[str], context: Any) -> str:
     return shlex.join(["agentrunner", "run", *line[: 1 + valued]]) + ' "what you want"'
 
 
-def _swallowing(message: str, line: Sequence[str]) -> str:
-    """That an option has no value, where the option that is missed was taken for it; else ""."""
-    missed = re.findall(r"--[\w-]+", message) if message.startswith("Missing option") else []
-    for word, after in itertools.pairwise(line):
-        if word.startswith("--") and "=" not in word and after in missed:
-            return f"{word} has no value: {after} stands where it would be."
-    return ""
-
-
 def _unquoted(message: str, context: Any) -> str:
     """The goal that was typed after `run` without quotes; "" where this is another mistake."""
     if context.info_name != "run" or not message.startswith("Got unexpected extra argument"):
@@ -458,26 +437,6 @@ def _unquoted(message: str, context: Any) -> str:
     if not first or first.endswith(TASK_FILES) or Path(first).exists():
         return ""
     return " ".join(filter(None, (goal, first, others)))
-
-
-def _likest(word: str, names: Sequence[str], alike: float = _ALIKE) -> str:
-    """The one of these names that is most like the word; letters may have changed places.
-
-    "" where none is like it: that all options begin with two dashes makes none of them alike.
-    """
-    likest = max(sorted(names), key=lambda name: _likeness(word, name))
-    long = len(word.lstrip("-")) > 2
-    begun = [name for name in sorted(names) if long and name.startswith(word)]
-    return likest if _likeness(word, likest) >= alike else next(iter(begun), "")
-
-
-def _likeness(word: str, name: str) -> float:
-    """How alike two words are, from 0 to 2, their dashes apart."""
-    plain, named = word.lstrip("-"), name.lstrip("-")
-    return (
-        SequenceMatcher(None, plain, named).ratio()
-        + SequenceMatcher(None, sorted(plain), sorted(named)).ratio()
-    )
 
 
 stdin_app = typer.Typer(

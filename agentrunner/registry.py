@@ -7,7 +7,6 @@ cannot. Our own names cannot be overridden.
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from collections.abc import Iterator, Mapping, MutableMapping
@@ -21,6 +20,7 @@ from agentrunner.environment import user_file
 from agentrunner.errors import AgentRunnerError
 from agentrunner.errors.command_line import BadExtension, UnknownKind
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.text.likeness import likest
 
 PLACE = lazy_regex(r"([A-Za-z_]\w*(\.[A-Za-z_]\w*)*|~?/[^\0]+\.py):[A-Za-z_]\w*")
 """`module:Class`, as entry points and settings name a class; settings also `/FILE.py:Class`."""
@@ -172,10 +172,10 @@ def load(table: Mapping[str, str], name: str, what: str) -> Any:
     added one cannot be imported.
     """
     if name not in table:
-        near = difflib.get_close_matches(name, table, n=1)
+        near = likest(name, table)
         raise UnknownKind(
             f'{what} "{name}" is not known. Known: {", ".join(table)}.',
-            remedy=f"did you mean {near[0]}?" if near else "",
+            remedy=f"did you mean {near}?" if near else "",
         )
     place = table[name]
     try:
@@ -186,7 +186,7 @@ def load(table: Mapping[str, str], name: str, what: str) -> Any:
             raise
         raise BadExtension(
             f'{what} "{name}" is {place}, which can\'t be imported: '
-            f"{error or type(error).__name__}",
+            f"{error or type(error).__name__}{_line_of(error)}",
             path=f"extensions.{table.group}.{name}",
             remedy="install the package that has it beside agentrunner, or correct its place",
         ) from error
@@ -207,7 +207,7 @@ def make(table: Kinds, name: str, what: str, *args: Any, **settings: Any) -> Any
             raise
         raise BadExtension(
             f'{what} "{name}" is {table[name]}, which can\'t be made: '
-            f"{type(error).__name__}: {error}",
+            f"{type(error).__name__}: {error}{_line_of(error)}",
             path=f"extensions.{table.group}.{name}",
             remedy="correct its class: agentrunner explain how-to/extend.md",
         ) from error
@@ -222,6 +222,13 @@ def extension_of(error: BaseException) -> str:
             if getattr(module, "__file__", None) in files:
                 return place
     return ""
+
+
+def _line_of(error: BaseException) -> str:
+    """Return ` (FILE:LINE)` of the code of others that raised the error; "" where it was ours."""
+    frames = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    others = [(file, line) for file, line in frames if file[:1] == "/" and file != __file__]
+    return " ({}:{})".format(*others[-1]) if others else ""
 
 
 def _module_name(module: str) -> str:

@@ -30,6 +30,8 @@ class Taken(Struct, frozen=True):
     items: list[DoctorItem]
     kinds: Mapping[str, str] = field(default_factory=dict)
     """By section; a section without a usable kind is missing."""
+    sandbox: str = "auto"
+    """The kind of sandbox that settings or a policy leave; "auto" where they leave the choice."""
     needs_image: bool = False
     """Whether the worker can reach its model but is not installed, so an image must have it."""
 
@@ -61,6 +63,7 @@ def chosen(
     """
     from agentrunner.commands.planner_settings import repository_or_empty
     from agentrunner.config.agents import AUTO
+    from agentrunner.config.kinds import planner_kind
     from agentrunner.config.load import TaskSource, load_task
     from agentrunner.engine.policies import capped_as_far
     from agentrunner.engine.resolve import lacking
@@ -97,9 +100,11 @@ def chosen(
         from agentrunner.commands.planner_probe import connection_item
 
         found += [item for item in [connection_item(settled, environ)] if item]
-    found.append(_sight_item(settled.runner.meta, settled.places, policies))
+    if planner_kind(taken.get("meta", AUTO)).calls_model:
+        found.append(_sight_item(settled.runner.meta, settled.places, policies))
     by_image = [isinstance(error, WorkerMissing) for error in lacks.get("worker", [])]
-    return Taken(found, taken, "worker" in taken and bool(by_image) and all(by_image))
+    needs_image = "worker" in taken and bool(by_image) and all(by_image)
+    return Taken(found, taken, settled.runner.sandbox.kind, needs_image)
 
 
 def _off_images(spec: TaskSpec) -> TaskSpec:

@@ -26,10 +26,17 @@ def with_run(verb: str, run_id: str) -> str:
 
 
 def is_goal(word: str) -> bool:
-    """Whether a word is a goal: it has a space, and it is no file name and cannot be one."""
-    if word.startswith("-") or len(word.split()) < 2 or word.endswith(TASK_FILES):
+    """Whether a word is a goal: it has a space, or wide letters, with which a sentence needs none;
+    and it is no file name and cannot be one.
+    """
+    sentence = len(word.split()) > 1 or any(map(_is_wide, word))
+    if word.startswith("-") or not sentence or word.endswith(TASK_FILES):
         return False
     return not os.path.lexists(word[:4096])
+
+
+def _is_wide(letter: str) -> bool:
+    return unicodedata.east_asian_width(letter) in "WF"
 
 
 def is_yes(line: str) -> bool:

@@ -293,7 +293,7 @@ class Console:
         self._record(whole)
         self._lines.close()
         if not result.waiting:  # else the question has rung
-            self._ring(str(result.state or "ended").replace("_", " "))
+            self._ring(_end_word(result))
             self._send("ended", _end_text(result), **_identifying_facts(result))
 
     def _ring(self, text: str) -> None:
@@ -378,8 +378,16 @@ def _end_text(result: Result) -> str:
     """Return how a run has ended, in a sentence."""
     why = result.error.message if result.error else ""
     why = why or result.text or next(iter(result.missing), "")
-    state = str(result.state or "ended").replace("_", " ")
-    return f"{state}: {why}" if why else state
+    return f"{_end_word(result)}: {why}" if why else _end_word(result)
+
+
+def _end_word(result: Result) -> str:
+    """Return how a run has ended in its state's word; one that was left in the middle stopped."""
+    from agentrunner.state.lifecycle import end_of
+
+    if result.state and end_of(result.state) is None:
+        return "STOPPED"
+    return str(result.state or "ended").replace("_", " ")
 
 
 def _identifying_facts(result: Result) -> dict[str, object]:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import os
+import shlex
 import socket
 import sys
 from collections.abc import Awaitable, Callable
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from agentrunner import environment
 from agentrunner.commands.command_line import GIVEN_AT
 from agentrunner.commands.console import (
     Console,
@@ -181,7 +183,7 @@ def _kept(console: Console) -> str:
     """Return what is kept of a run that was interrupted, and the command for it."""
     if console.run_id:
         return f"The run is kept:  agentrunner resume {console.run_id}"
-    return "It was only starting; what is kept is in:  agentrunner list"
+    return "It was only starting, and nothing was spent; if it is kept:  agentrunner list"
 
 
 def show_end(result: Result, console: Console) -> None:
@@ -193,6 +195,7 @@ def show_end(result: Result, console: Console) -> None:
         brief = sys.stdout.isatty() and result.waiting.id == console.left
         name = name_needed(state_dir, str(result.run_id))
         show_waiting(result, state_dir, name, brief=brief)
+        _say_place(console.output)
         return
     if result.error and not result.state:
         error = as_error(result.error)
@@ -210,7 +213,15 @@ def show_end(result: Result, console: Console) -> None:
         git=git_of(result),
     )
     show(screen)
+    _say_place(console.output)
     _say_size(state_dir)
+
+
+def _say_place(output: Output) -> None:
+    """Say that the commands shown need the option that says where runs are, where it was given."""
+    if output.state_dir and output.state != environment.state_dir():
+        option = shlex.join(["--state-dir", output.state_dir])
+        tell(f"These commands need it, too:  {option}", sys.stderr)
 
 
 def warnings_of(state_dir: Path, run_id: str) -> list[str]:

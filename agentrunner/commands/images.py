@@ -7,7 +7,6 @@ import contextlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -20,6 +19,7 @@ from agentrunner.errors import UsageError
 from agentrunner.errors.command_line import BadOption, UnknownKind
 from agentrunner.errors.sandboxes import BadImageName
 from agentrunner.screens.layout import flat
+from agentrunner.text.likeness import likest
 
 if TYPE_CHECKING:
     from agentrunner.sandboxes.docker.builds import ImageBuild
@@ -88,10 +88,10 @@ def _from_recipe(kind: str | None, args: Mapping[str, str], name: str) -> ImageB
 
     wanted = kind or ALL_IN_ONE.kind
     if wanted not in RECIPES:
-        near = get_close_matches(wanted, [*RECIPES, HOST], n=1)
+        near = likest(wanted, [*RECIPES, HOST])
         raise UnknownKind(
             f'there is no image "{wanted}". Known: {", ".join([*RECIPES, HOST])}.',
-            remedy=f"did you mean {near[0]}?" if near else "",
+            remedy=f"did you mean {near}?" if near else "",
         )
     return order_recipe(RECIPES[wanted], name, args)
 

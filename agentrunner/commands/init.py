@@ -267,8 +267,13 @@ def _facts(
 
 def test_rows(trial: SandboxTrial) -> list[tuple[str, str, str]]:
     """The three best commands with their trial results, and the tests that are already red."""
+    from agentrunner.discovery.candidates import first_part
+
     if trial.best is None:
-        return [("tests", "not found", "write their command into the file, at test:")]
+        rows = [("tests", "not found", "write their command into the file, at test:")]
+        if part := first_part(trial.repo):
+            rows.append(("", "", f"{part} has tests of its own: agentrunner init in that folder"))
+        return rows
     rows = [
         ("or" if index else "tests", seen.found.command, seen.summary or seen.found.where)
         for index, seen in enumerate(trial.seen[:3])

@@ -95,17 +95,17 @@ def list_runs(
 
 def _find_state(name: str) -> str:
     """Return the one of STATES that begins with `name`; raises UsageError if there is none."""
-    from difflib import get_close_matches
+    from agentrunner.text.likeness import likest
 
     word = name.strip().lower().replace("_", " ").removeprefix("needs ")
     for state in STATES:
         if word and (state.startswith(word) or word.startswith(state)):
             return state
-    near = get_close_matches(word, STATES, n=1)
+    near = likest(word, STATES)
     raise BadOption(
         f'no run can be "{name}"; one is {", ".join(STATES)}.',
         path="--state",
-        remedy=f"did you mean {near[0]}?" if near else "agentrunner list --state waiting",
+        remedy=f"did you mean {near}?" if near else "agentrunner list --state waiting",
     )
 
 

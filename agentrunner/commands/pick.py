@@ -27,6 +27,7 @@ from agentrunner.text.terminal import cell_width, shorten
 
 if TYPE_CHECKING:
     from agentrunner.api import ListedRun
+    from agentrunner.storage.index import RunIndex
 
 SHOWN = 9
 """Most candidates that are shown."""
@@ -69,13 +70,22 @@ def _not_complete(row: ListedRun) -> bool:
     return _needs_review(row) or _failed(row) or bool(row.start_error)
 
 
+def _ended_short(row: ListedRun) -> bool:
+    return _needs_review(row) or _failed(row)
+
+
+def _not_undone(fits: Fits) -> Fits:
+    """Return what takes only runs whose work is there: an undone one is meant where it is alone."""
+    return lambda row: fits(row) and not row.undone
+
+
 def _has_changes(row: ListedRun) -> bool:
     return row.rounds > 0 and not row.running
 
 
 FITS: Mapping[str, tuple[str, tuple[Fits, ...]]] = {
     "watch": ("is at work or waits for you", (lambda row: row.running, _waits)),
-    "resume": ("can be resumed", (_stopped, _not_complete)),
+    "resume": ("can be resumed", (_stopped, _not_undone(_not_complete), _not_complete)),
     "cancel": ("is at work or waits", (_unfinished,)),
     "undo": (
         "has changed anything",
@@ -85,7 +95,7 @@ FITS: Mapping[str, tuple[str, tuple[Fits, ...]]] = {
             lambda row: not row.running,
         ),
     ),
-    "accept": ("needs a review", (_needs_review, _failed)),
+    "accept": ("needs a review", (*map(_not_undone, (_needs_review, _failed)), _ended_short)),
     "answer": ("is waiting for you", (_waits,)),
     "approve": ("is waiting for you", (_waits,)),
     "reject": ("is waiting for you", (_waits,)),
@@ -104,10 +114,13 @@ def run_for(
     name: str | None,
     output: Output,
     about: Callable[[str], str] | None = None,
+    *,
+    asks_more: bool = False,
 ) -> str:
     """Return the id of the run that `verb` is about.
 
-    `about` gives a sentence on a run, which is shown before a yes to it is asked.
+    `about` gives a sentence on a run, which is shown before a yes to it is asked; with `asks_more`
+    no yes is asked, because the command shows what it is about and asks for more.
 
     Raises UsageError: `unknown-run` if none fits, `ambiguous-run` if several do and nobody can be
     asked. Ends the command if the person who is asked picks none.
@@ -126,9 +139,9 @@ def run_for(
         if found:
             break
     else:
-        raise _none(verb, rows, words)
+        raise _none(verb, rows, words, RunIndex(output.state))
     if interactive(output):
-        return _ask(verb, found, about)
+        return _ask(verb, found, about, confirms=verb in _CONFIRMED and not asks_more)
     if len(found) > 1:
         raise _several(verb, found)
     if not output.quiet:
@@ -136,9 +149,9 @@ def run_for(
     return found[0].run_id
 
 
-def _none(verb: str, rows: list[ListedRun], words: str) -> UsageError:
+def _none(verb: str, rows: list[ListedRun], words: str, index: RunIndex) -> UsageError:
     if not rows:
-        return UnknownRun(f"there is no run of {here()}", remedy="agentrunner list --all")
+        return index.unknown(f"there is no run of {here()}")
     ended = [row for row in rows if _cancelled(row)] if verb in _CONTINUING else []
     if not ended:
         return UnknownRun(f"no run of {here()} {words}", remedy="agentrunner list")
@@ -165,11 +178,13 @@ def _ask(
     verb: str,
     found: list[ListedRun],
     about: Callable[[str], str] | None,
+    *,
+    confirms: bool,
 ) -> str:
     """Return the run that the person picks; confirm a single one if it would be changed at once."""
     from agentrunner.commands.question_prompt import ask_line
 
-    if len(found) == 1 and verb not in _CONFIRMED:
+    if len(found) == 1 and not confirms:
         tell(f"{verb}: {found[0].run_id} · {flat(found[0].title)}", sys.stderr)
         return found[0].run_id
     if len(found) == 1:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,6 +20,7 @@ from agentrunner.environment import user_name
 from agentrunner.errors import UsageError
 from agentrunner.plans.control_words import control_word
 from agentrunner.state.lifecycle import WAITING_EXIT
+from agentrunner.text.likeness import likest
 
 if TYPE_CHECKING:
     from agentrunner.plans.plan import Plan
@@ -90,7 +90,7 @@ def _refuse_word(word: str) -> None:
     sentence = not word.isascii() or len(word.split()) != 1 or len(word) > MOST_WORD
     if sentence or word.startswith("-") or control_word(word):
         return
-    meant = MEANT.get(word) or next(iter(get_close_matches(word, COMMANDS, n=1, cutoff=0.6)), "")
+    meant = MEANT.get(word) or likest(word, COMMANDS)
     which = f"did you mean plan {meant}?" if meant else "agentrunner plan --help has the commands."
     raise UsageError(
         f'plan has no command "{word}".',

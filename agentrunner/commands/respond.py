@@ -12,7 +12,7 @@ import typer
 
 from agentrunner import api
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import Console, Output, interactive, tell
+from agentrunner.commands.console import Console, Output, interactive, tell, width_of
 from agentrunner.commands.drive import drive
 from agentrunner.commands.pick import run_for
 from agentrunner.commands.which_run import here, resolve
@@ -334,8 +334,10 @@ def _missing_error(verb: str, run: str | None, what: str, output: Output) -> Usa
 
 @opt.with_output
 def accept(
-    reason: Annotated[str, typer.Option("--reason", help="Why you say yes; it is recorded.")],
     words: Annotated[list[str] | None, typer.Argument(metavar="[RUN] [AC-ID]...")] = None,
+    reason: Annotated[
+        str | None, typer.Option("--reason", help="Why you say yes; it is recorded.")
+    ] = None,
     by: Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who says so.")] = None,
     unchanged: Annotated[
         bool, typer.Option("--unchanged", help="Nothing had to change, and nothing did.")
@@ -347,12 +349,28 @@ def accept(
     *,
     output: Output,
 ) -> int:
-    """Say yes, after looking, to what nothing can prove. Never for what was green or is claimed."""
+    """Say yes, after looking, to what nothing can prove. Never for what was green or is claimed.
+
+    In a terminal the reason may be left out: what is missing is shown, and you are asked for it.
+    """
     line: list[str] = []
     _check_own_words(reason, "--reason")
+    if "--reason" in (known_red or []):
+        raise UsageError(
+            "--known-red has no value: --reason stands where it would be.",
+            remedy="agentrunner accept --help",
+        )
     named = list(words or [])
     if interactive(output) and not any(not word.upper().startswith("AC-") for word in named):
-        named.insert(0, run_for("accept", None, output))
+        named.insert(0, run_for("accept", None, output, asks_more=reason is None))
+    if reason is None:
+        run_id, rest = _run_and_names(named, output, tests=bool(known_red))
+        named = [run_id, *rest]
+        reason = _asked_reason(run_id, rest, output)
+        if not reason:
+            tell(f"Nothing was accepted:  agentrunner show {run_id}", sys.stderr)
+            return api.look_sync(run_id, state_dir=output.state).exit_code
+    why = reason
 
     async def work(options: Options) -> Result:
         # In a thread: reading a run's criteria uses an event loop of its own.
@@ -362,14 +380,14 @@ def accept(
             run_id, more = _run_and_names(given, output, tests=True)
             names = [*known_red, *more]
             result = await api.accept(
-                run_id, reason, known_red=names, by=by or user_name(), how=options
+                run_id, why, known_red=names, by=by or user_name(), how=options
             )
             line.append(await asyncio.to_thread(_line_for, options.state_dir, run_id))
             return result
         run_id, criteria = await asyncio.to_thread(_run_and_names, given, output, tests=False)
         return await api.accept(
             run_id,
-            reason,
+            why,
             criteria=criteria,
             unchanged=unchanged,
             by=by or user_name(),
@@ -380,6 +398,24 @@ def accept(
     for text in filter(None, line):
         tell(f"For the task file, no file was edited:  {flat(text)}", sys.stderr)
     return code
+
+
+def _asked_reason(run_id: str, names: list[str], output: Output) -> str:
+    """Return why a person says yes, asked after showing what is missing; "" where they leave."""
+    from agentrunner.commands.question_prompt import ask_line
+    from agentrunner.screens.layout import labelled
+    from agentrunner.screens.summary import headline
+
+    standing = api.look_sync(run_id, state_dir=output.state)
+    if standing.waiting or not interactive(output):
+        given = " ".join(["agentrunner accept", run_id, *names])
+        remedy = f"agentrunner show {run_id}" if standing.waiting else f'{given} --reason "…"'
+        raise UsageError("a yes needs --reason: why, in your own words.", remedy=remedy)
+    width = width_of(sys.stderr)
+    tell(f"{headline(standing)}  {run_id} · {flat(standing.title or '')}", sys.stderr)
+    for index, sentence in enumerate(standing.missing):
+        tell("\n".join(labelled("" if index else "Missing:", sentence, width)), sys.stderr)
+    return ask_line("why do you say yes (empty leaves it as it is) > ")
 
 
 def _check_own_words(text: str | None, where: str) -> None:

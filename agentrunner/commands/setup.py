@@ -177,7 +177,7 @@ def examine(
     trial = SandboxTrial(
         repo, candidates, state_dir,
         environ=environ, skip=skip or is_own_clone(repo), part=part, worker_kind=worker,
-        policy=policy,
+        policy=policy, wanted=taken.sandbox,
     ).run()  # fmt: skip
     looks = asyncio.run(probe_sandboxes(repo, environ, state_dir, worker))
     home = environ.get("HOME", "")
@@ -214,7 +214,10 @@ def examine(
     if refused:
         report.verdict = f"Not ready: {refused[0].name}: {refused[0].text}"
     elif trial.problem is not None:
-        report.verdict = "Not ready: no sandbox works. Nothing was started, nothing was spent."
+        which = "no sandbox works"
+        if taken.sandbox != "auto":
+            which = f"the sandbox {taken.sandbox} does not start, and a setting or policy names it"
+        report.verdict = f"Not ready: {which}. Nothing was started, nothing was spent."
     elif policies[0].mark == "FAIL":
         report.verdict = "Not ready: a policy cannot be read. Nothing was started."
     elif lack := taken.lacking(in_image=sandbox_kind(trial.kind).has_image):
@@ -295,12 +298,15 @@ _MARKS: Mapping[str, Mark] = {"passes": "ok", "red": "ok", "fails": "FAIL", "no_
 
 def _tests(repo: Path, part: str, trial: SandboxTrial) -> list[DoctorItem]:
     """Report the trial of the best test command; only one that ran tests is good."""
+    from agentrunner.discovery.candidates import first_part
     from agentrunner.discovery.services import likely_lacking
     from agentrunner.discovery.set_up import set_up_line
 
     best = trial.best
     if best is None:
-        return [DoctorItem("WARN", "tests", "no test command found; give one with --test")]
+        text, below = "no test command found; give one with --test", first_part(repo)
+        text += f"; {below} has tests of its own, and there it is found" if below else ""
+        return [DoctorItem("WARN", "tests", text)]
     command = best.found.command
     if is_own_clone(repo):
         text = f"{command}: not tried, this is AgentRunner's own clone"
@@ -321,10 +327,12 @@ def _tests(repo: Path, part: str, trial: SandboxTrial) -> list[DoctorItem]:
 def _sandboxes(trial: SandboxTrial, looks: list[SandboxProbe]) -> list[DoctorItem]:
     found = [finding for look in looks for finding in look.findings()]
     if trial.problem is not None:
-        return [
-            *found,
-            DoctorItem("FAIL", "none works", trial.problem.message, trial.problem.remedy),
-        ]
+        why = trial.problem
+        if trial.wanted == "auto":
+            return [*found, DoctorItem("FAIL", "none works", why.message, why.remedy)]
+        return [*found, DoctorItem("FAIL", "taken", f"{trial.wanted}: {why.message}", why.remedy)]
+    if trial.wanted != "auto":
+        return [*found, DoctorItem("ok", "taken", f"{trial.wanted}, by a setting or policy")]
     return [*found, DoctorItem("ok", "auto", f"takes {trial.kind}, {trial.reason}")]
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 import typer
 
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import show, show_json
+from agentrunner.commands.console import show, show_json, width_of
 from agentrunner.errors import ProtocolError
 from agentrunner.errors.command_line import UnknownCode, UnknownSchema
 from agentrunner.errors.task_files import Unreadable
+from agentrunner.text.likeness import likest
 
 Asked = Literal["plan_task", "next_action", "completion_assessment", "decompose", "plan_patch"]
 """See `protocol.message.MessageType`, which is not loaded for a text."""
@@ -109,28 +111,28 @@ def graph() -> int:
 def explain(
     code: Annotated[
         str | None,
-        typer.Argument(metavar="[CODE | PAGE]", help="As in error[CODE]. Default: list all codes."),
+        typer.Argument(metavar="[CODE | PAGE]", help="As in error[CODE]. Default: all codes."),
     ] = None,
     as_json: opt.OneJson = False,
 ) -> int:
     """What an error code means and what to do about it; or a page of the documentation."""
     if code is not None and code.endswith(".md"):
         return _show_page(code, as_json=as_json)
-    from agentrunner.errors.reference import by_code, old_codes, page
+    from agentrunner.errors.reference import by_code, by_what, old_codes, page
 
     kinds = by_code()
     if code is None:
-        show(json.dumps({"codes": list(kinds)}) if as_json else "\n".join(kinds))
+        if as_json:
+            return show_json({"codes": list(kinds)})
+        show(_overview(by_what()) if sys.stdout.isatty() else "\n".join(kinds))
         return 0
     code = code.partition(":")[0]  # `budget: tokens` is on the page of `budget`
     code = code if code in kinds else old_codes().get(code, code)
     if code not in kinds:
-        from difflib import get_close_matches
-
-        near = get_close_matches(code, kinds, n=1)
+        near = likest(code, kinds)
         raise UnknownCode(
             f'there is no error code "{code}".',
-            remedy=f"did you mean {near[0]}?" if near else "agentrunner explain",
+            remedy=f"did you mean {near}?" if near else "agentrunner explain",
         )
     text = page(kinds[code]).rstrip("\n")
     if as_json:
@@ -138,6 +140,16 @@ def explain(
     else:
         _show_in_terminal(text)
     return 0
+
+
+def _overview(groups: Mapping[str, Sequence[str]]) -> str:
+    """Return the codes by what they are about, in lines that fit the terminal."""
+    from agentrunner.screens.layout import wrap
+
+    width = width_of(sys.stdout)
+    blocks = ["\n".join([*wrap(what, width), *wrap("  ".join(codes), width, "  ")])
+              for what, codes in groups.items()]  # fmt: skip
+    return "\n\n".join([*blocks, "agentrunner explain CODE says what it means and what to do."])
 
 
 def _show_in_terminal(text: str) -> None:
@@ -160,10 +172,8 @@ def _show_page(name: str, *, as_json: bool) -> int:
     wanted = name.removeprefix("docs/")
     pages = {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*.md"))}
     if wanted not in pages:
-        from difflib import get_close_matches
-
-        near = get_close_matches(wanted, pages, n=1) or ["README.md"]
-        raise UnknownCode(f'there is no page "{wanted}".', remedy=f"agentrunner explain {near[0]}")
+        near = likest(wanted, pages) or "README.md"
+        raise UnknownCode(f'there is no page "{wanted}".', remedy=f"agentrunner explain {near}")
     text = sanitize(pages[wanted].read_text("utf-8")).rstrip("\n")
     if as_json:
         show_json({"page": wanted, "text": text}, ensure_ascii=False)

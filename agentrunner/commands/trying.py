@@ -61,6 +61,8 @@ class SandboxTrial(Struct):
     """The worker whose image a sandbox with images uses."""
     policy: Path | None = None
     """A file that limits what is shown there."""
+    wanted: str = "auto"
+    """The kind of sandbox that settings or a policy leave."""
 
     sandbox: str = ""
     """What the sandbox isolates; "" if none could be opened."""
@@ -141,7 +143,7 @@ class SandboxTrial(Struct):
             )
             try:
                 sandbox = await open_sandbox(
-                    "auto", spec, self.environ, home, state_root=self.state_dir
+                    self.wanted, spec, self.environ, home, state_root=self.state_dir
                 )
             except AgentRunnerError as error:
                 self.problem = error

@@ -194,7 +194,7 @@ def _assemble(
         prd_file=prd_file,
         language=_language(runner.meta.language, prd_text),
         note_language=_language(runner.note.language, prd_text),
-        places=_places(document.tree),
+        places=_places(document.tree) | _places_of(criteria, document, prd_name, file),
         **_named_texts(runner, document, within),
     )
 
@@ -313,6 +313,17 @@ def _places(tree: YamlTree) -> dict[str, str]:
     }
 
 
+def _places_of(
+    criteria: Sequence[CriterionSpec], document: Document, prd_name: str, file: TaskFile
+) -> dict[str, str]:
+    """Return where each criterion was written, by its id: in the task file, else in the PRD."""
+    own = len(file.task.acceptance_criteria)
+    names = [document.name] * own + [prd_name] * (len(criteria) - own)
+    return {
+        one.id: f"{name}:{one.line}" for one, name in zip(criteria, names, strict=True) if one.line
+    }
+
+
 def _language(wanted: str, prd_text: str) -> str:
     return detect_language(prd_text) if wanted == "auto" else wanted
 
@@ -348,6 +359,9 @@ def _named_text(
     except UsageError as error:
         if isinstance(error, FileOutside):
             error.remedy += other
+        elif not os.path.lexists(path):
+            error.details += (("looked for", str(path)),)
+            error.remedy = error.remedy or "correct it; it is relative to the task file's folder"
         error.details += (("named by", f"{place.where} {place.source_line[:200]}"),)
         raise
 

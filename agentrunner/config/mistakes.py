@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
+import re
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -14,6 +14,7 @@ from agentrunner.config.spec import TaskFile
 from agentrunner.config.yaml_text import Path, YamlTree, dotted
 from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import BadValue, MissingKey, UnknownKey
+from agentrunner.text.likeness import likest
 
 _WORDS = {
     "int_parsing": "no whole number",
@@ -23,6 +24,20 @@ _WORDS = {
     "bool_parsing": "neither true nor false",
     "string_type": "no text",
 }
+_RIGHT = {
+    "int_parsing": "write a number such as 3",
+    "int_from_float": "write a number such as 3",
+    "float_parsing": "write a number alone, such as 600: no unit",
+    "finite_number": "write a number alone, such as 600: no unit",
+    "bool_parsing": "write true or false",
+    "string_type": "put the text in double quotes",
+}
+_WRITTEN: Mapping[Path, str] = {
+    ("version",): "write version: 1 in the first line",
+    ("task",): 'task: {prd: {path: FILE.md}}, or task: {prd: {text: "what you want"}}',
+    ("task", "prd"): 'prd: {path: FILE.md}, or prd: {text: "what you want"}',
+}
+"""How what is missing is written."""
 _SHOWN = 4
 """Number of further mistakes that are listed below the first."""
 
@@ -62,12 +77,8 @@ def _complaint(details: ErrorDetails, tree: YamlTree, model: type[BaseModel]) ->
             )
         return tree.error(UnknownKey, path, f"{name} is not a setting.", _did_you_mean(path, model))
     if kind == "missing":
-        return tree.error(
-            MissingKey,
-            path,
-            f"{name} is missing.",
-            "write version: 1 in the first line" if path == ("version",) else "",
-        )
+        remedy = _WRITTEN.get(path, f"write {path[-1]}: …")
+        return tree.error(MissingKey, path, f"{name} is missing.", remedy)
     text, remedy = wrong_value(name, details)
     if kind in ("model_type", "dict_type") and (known := _known_keys(path, model)):
         remedy = remedy or f"its keys: {', '.join(known)}"
@@ -83,11 +94,14 @@ def wrong_value(name: str, details: ErrorDetails) -> tuple[str, str]:
         text = f'{name} is "{value}"; it can be {details["ctx"]["expected"]}.'
         remedy = suggestion(str(value), str(details["ctx"]["expected"]).split("'")[1::2])
     elif kind in _WORDS:
-        text, remedy = f'{name} is "{value}", which is {_WORDS[kind]}.', ""
+        text, remedy = f'{name} is "{value}", which is {_WORDS[kind]}.', _RIGHT[kind]
     elif kind in ("model_type", "dict_type"):
         text, remedy = f"{name} must hold settings, one `key: value` a line.", ""
         if name == "task.test":  # most people write it so, and `config/load.py` takes it
             text = f"{name} must be a text, such as `test: pytest -q`, or settings."
+        if name == "task.prd" and isinstance(value, str):
+            is_file = re.fullmatch(r"\S+\.\w+", value)
+            remedy = f"prd: {{path: {value}}}" if is_file else 'prd: {text: "…"}'
     elif kind == "list_type":
         text, remedy = f"{name} must be a list.", "[a, b], or one `- item` a line"
     else:
@@ -116,8 +130,8 @@ def _path_in_file(loc: Sequence[str | int], tree: YamlTree, model: type[BaseMode
 
 def suggestion(word: str, known: Iterable[str]) -> str:
     """Return `did you mean X?`, or "" if nothing is similar."""
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f"did you mean {near[0]}?" if near else ""
+    near = likest(word, known)
+    return f"did you mean {near}?" if near else ""
 
 
 def _nested(path: Path, root: type[BaseModel]) -> str:

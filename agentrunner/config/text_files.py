@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import os
 import re
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from agentrunner.errors import UsageError
 from agentrunner.errors.task_files import BadEncoding, FileOutside, FileTooLarge, Unreadable
+from agentrunner.text.likeness import slip_of
 
 MAX_BYTES = 1 << 20
 """Size limit of a task file, a PRD or any file they name."""
@@ -90,11 +90,13 @@ def _unreadable(error: OSError | ValueError, path: Path, name: str) -> UsageErro
 
 def _similar_name(path: Path, name: str) -> str:
     try:
-        names = [entry.name for entry in os.scandir(path.parent)][:1000]
+        names = sorted(entry.name for entry in os.scandir(path.parent))[:1000]
     except (OSError, ValueError):
         return ""
-    found = difflib.get_close_matches(path.name, names, n=1)
-    return str(Path(name).with_name(found[0])) if found else ""
+    # By the stem: that two names end in .yaml makes neither like the other.
+    stems = {Path(one).stem: one for one in names}
+    found = slip_of(path.stem, stems)
+    return str(Path(name).with_name(stems[found])) if found else ""
 
 
 def decode(data: bytes, name: str) -> str:

@@ -5,6 +5,7 @@ The models decide types later: `id: 001` stays "001".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -161,12 +162,35 @@ class _Reader(YamlReader):
         source = self._lines[index]
         remedy = ""
         if "\t" in problem or "\t" in source:
-            remedy = "indent with spaces, not with tabs"
+            remedy = "indent with spaces, not with tabs (→)"
+        elif remedy := self._misplaced(index, problem):
+            pass
         elif "mapping values are not allowed" in problem or "cannot start any token" in problem:
             remedy = "put the text in double quotes"
         return YamlSyntax(
             f"{self._name} is not valid YAML: {problem}.",
             path=f"{self._name}:{self._first + index}",
-            source_line=source.strip(),
+            source_line=source.strip(" ").replace("\t", "→"),
             remedy=remedy,
         )
+
+    def _misplaced(self, index: int, problem: str) -> str:
+        """Return how to indent a line that begins in no column of the lines before; else ""."""
+        above = next((at for at in range(index - 1, -1, -1) if self._lines[at].strip()), None)
+        if above is None or not problem.startswith(
+            ("mapping values", "did not find", "expected <")
+        ):
+            return ""
+        here, there = map(_indent, (self._lines[index], self._lines[above]))
+        ends = re.match(r"\s*(?:- )?[\w.-]+:\s+[^\s|>&{\[]", self._lines[above])
+        if here == there or (here > there and not ends):
+            return ""
+        more = "more" if here > there else "fewer"
+        return (
+            f"line {self._first + index} is indented by {here} spaces, {more} than line"
+            f" {self._first + above} with {there}: begin it below the keys beside it"
+        )
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))

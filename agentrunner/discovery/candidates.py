@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from agentrunner.discovery.found import FoundCommand
@@ -18,6 +19,8 @@ from agentrunner.text.lazy_regex import lazy_regex
 
 _TEST_FILE = lazy_regex(r"(?:conftest|(?:run[-_]?)?(?:all[-_]?)?tests?)[^/]*")
 """A test file shows that its folder holds tests, not that it is a project with tests."""
+MOST_FOLDERS = 200
+"""Folders in which parts are looked for; listing further ones would take longer than it helps."""
 
 _ENVIRONMENTS = (("tox", ".tox"), ("nox", ".nox"))
 """Tools that create environments of their own, and the folders of these."""
@@ -126,6 +129,16 @@ def detect_test(repo: Path) -> str | None:
     """Return the command alone, for `test: auto`."""
     found = detect_tests(repo)
     return found.command if found else None
+
+
+def first_part(repo: Path) -> str:
+    """Return a folder, at most two below the root, that says how it is tested; "" for none."""
+    folders = (one for depth in ("*", "*/*") for one in sorted(repo.glob(depth)) if one.is_dir())
+    for folder in islice(folders, MOST_FOLDERS):
+        shown = not any(name[0] == "." for name in folder.relative_to(repo).parts)
+        if shown and folder.name != "node_modules" and part_of(repo, folder) != ".":
+            return str(folder.relative_to(repo))
+    return ""
 
 
 def part_of(repo: Path, folder: Path) -> str:

@@ -19,7 +19,7 @@ from msgspec import Struct
 from agentrunner.config.load import changed_sources
 from agentrunner.engine import attempts
 from agentrunner.engine.attempt_run import Drive, Options
-from agentrunner.engine.header import header_of, news_of_sight
+from agentrunner.engine.header import header_of, left_by_others, news_of_sight
 from agentrunner.engine.indexing import Indexer
 from agentrunner.engine.resources import open_workshop
 from agentrunner.execution.deps import Deps
@@ -157,7 +157,10 @@ class Driver(Struct, frozen=True):
         if verdict and verdict.reason == "cancelled":  # it is only ended
             return
         sandbox = deps.sandbox.describe()
-        news = news_of_sight(spec, self.folder) if begins else []
+        news = []
+        if begins:
+            left = left_by_others(spec, run.run_id, self.options.state_dir)
+            news = [*left, *news_of_sight(spec, self.folder)]
         header = header_of(resolved, sandbox=sandbox, state=state, begins=begins, news=news)
         if begins:
             deps.emit("run_started", task_id=spec.task_id, title=spec.title, header=header)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,14 +16,19 @@ from agentrunner.discovery.git import read_branch
 from agentrunner.discovery.proof import MOST_FILES_AT_START, ProofInputs, proof_inputs
 from agentrunner.discovery.protected import asked_protected
 from agentrunner.discovery.set_up import filters_of, not_taken_along
+from agentrunner.engine.queries import ChangedFile, changes, listed_runs
+from agentrunner.errors import AgentRunnerError
 from agentrunner.events import Header, HeaderInputs, HeaderLanding, HeaderLimits
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.execution.seeing import CONTEXT_FILE, no_provider
 from agentrunner.state.rounds import rounds_at_most
 from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.run_folder import RunFolder
+from agentrunner.text.cut import some_of
 from agentrunner.workers.member import Member
 
+MOST_NAMED = 4
+"""Files named of what an earlier run changed."""
 MOST_LISTED = 50
 """Entries shown of each list of what counts as tests; `validate --json` shows all of them."""
 
@@ -143,6 +149,35 @@ def sight_of(spec: TaskSpec) -> str:
     if no_provider(spec):
         return ""
     return f"; sees {SIGHTS[seen_by(spec.runner.meta)]}"
+
+
+def left_by_others(
+    spec: TaskSpec,
+    run_id: str,
+    state_dir: Path,
+    changed_by: Callable[[Path, str], Sequence[ChangedFile]] = changes,
+) -> list[str]:
+    """Return a notice where the run before this one stands unfinished in the same tree.
+
+    What its worker left is part of what this run begins with, and is not told from a person's. Of a
+    run that a later one followed, its own notice told. Blocks.
+    """
+    landing = spec.landing
+    if spec.part_of or (landing is not None and landing.outside):
+        return []
+    others = [one for one in listed_runs(state_dir, Path(spec.shown_repo)) if one.run_id != run_id]
+    last = next((one for one in others if one.rounds and not one.part_of), None)
+    if last is None or last.finished_at is not None:
+        return []
+    changed: Sequence[ChangedFile] = ()
+    with suppress(AgentRunnerError, OSError):  # damaged files keep no other run from it
+        changed = changed_by(state_dir, last.run_id)
+    if not changed:
+        return []
+    name, files = last.run_id, some_of([one["path"] for one in changed], MOST_NAMED)
+    text = f"{name} is unfinished here ({last.stands}), and it changed {files}: this run begins "
+    text += f"with what still stands of that. Ctrl-C, then agentrunner resume {name}, continues it;"
+    return [f"{text} agentrunner undo {name} takes its work back"]
 
 
 def news_of_sight(spec: TaskSpec, folder: RunFolder) -> list[str]:

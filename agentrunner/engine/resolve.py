@@ -179,6 +179,9 @@ def worker_missing(member: Member, problem: str = "") -> InfraError:
     places = member.spec.places
     place = next((places[name] for name in (setting, "runner.worker") if name in places), "")
     remedy = "name a program of the sandbox, or by its path in the repository (./agent.sh)"
+    word = member.worker.program()
+    if (Path(member.spec.repo) / word).is_file():
+        remedy = f"did you mean ./{word}? A file of the repository is named by its path"
     nowhere = f"The worker {member.worker.kind} is not found."
     if own:
         where = "neither on this machine nor in the repository"

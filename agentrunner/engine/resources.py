@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import shlex
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from agentrunner.engine.known_reds import accepted_reds
 from agentrunner.engine.resolve import script_hidden, worker_missing
 from agentrunner.environment import home_of
 from agentrunner.errors import InfraError
-from agentrunner.errors.sandboxes import BadImageName
+from agentrunner.errors.sandboxes import BadImageName, SandboxUnavailable
 from agentrunner.execution.deps import Clock, Deps
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.git.snapshots import Snapshots, worked_mark
@@ -244,7 +244,8 @@ async def with_image(resolved: ResolvedRun, confirm: Callable[[str], bool] | Non
         return resolved
     nowhere = RunFolder(Path(spec.repo))
     order = sandbox_order(spec, resolved.members, nowhere)
-    missing = await missing_image(settings.kind, order, resolved.environ)
+    with _naming_policy(spec):
+        missing = await missing_image(settings.kind, order, resolved.environ)
     if missing is None:
         return resolved
     asked = (
@@ -382,10 +383,26 @@ async def _open_sandbox(
     wanted = replace(order, on_progress=show_progress)
     if image:  # exactly that image: a worker may have changed what it is built from
         wanted = replace(wanted, image=image, pull="never")
-    return await open_sandbox(
-        kind or resolved.spec.runner.sandbox.kind,
-        wanted,
-        environ,
-        home_of(environ),
-        state_root=state_dir,
-    )
+    with _naming_policy(resolved.spec):
+        return await open_sandbox(
+            kind or resolved.spec.runner.sandbox.kind,
+            wanted,
+            environ,
+            home_of(environ),
+            state_root=state_dir,
+        )
+
+
+@contextmanager
+def _naming_policy(spec: TaskSpec) -> Iterator[None]:
+    """Name the policy that left one kind of sandbox, in the error of one that does not start."""
+    try:
+        yield
+    except SandboxUnavailable as error:
+        kind = spec.runner.sandbox.kind
+        if kind != AUTO and "runner.sandbox.kind" not in spec.places:
+            error.details += tuple(
+                ("policy", f"{one.path} leaves no other sandbox than {kind}")
+                for one in spec.policies
+            )
+        raise

@@ -1,4 +1,4 @@
-"""What every error has, and the four classes that say who should act."""
+"""Errors in general: what each has, and the four classes that say who should act."""
 
 from __future__ import annotations
 

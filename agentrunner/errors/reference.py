@@ -44,6 +44,15 @@ def old_codes() -> dict[str, str]:
     return {old: code for code, olds in own for old in olds}
 
 
+def by_what() -> dict[str, list[str]]:
+    """Every code below what its errors are about, which is what its module says of itself."""
+    groups: dict[str, list[str]] = {}
+    for code, kind in by_code().items():
+        about, _, _ = (import_module(kind.__module__).__doc__ or "").partition("\n")
+        groups.setdefault(about, []).append(code)
+    return dict(sorted(groups.items(), reverse=True))  # what people write comes before replies
+
+
 def page(kind: Kind) -> str:
     """What an error of this class means and what to do, as Markdown."""
     return f"# {kind.code}\n\n{_text(kind)}\n"

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import math
+import os
 import subprocess
 import uuid
 from dataclasses import replace
@@ -109,6 +110,11 @@ def script_lost(
         remedy = f"commit {shown}: a task of a plan has what is committed"
     elif inside:
         remedy = f"put it at {script}"
+    # Other paths of a task file are relative to it, so this one is easily taken for such a path.
+    beside = Path(spec.base_dir) / os.path.relpath(script, spec.repo)
+    if beside.is_file():
+        named = os.path.relpath(beside, spec.repo)
+        remedy = f"name it {named}: the command runs in the repository, not beside the task file"
     return WorkerMissing(
         f"{shown} is not there, and the worker is to run it ({program}).",
         path=spec.places.get("runner.worker.command", "runner.worker.command"),

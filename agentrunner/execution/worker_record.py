@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from agentrunner.environment import is_full
+from agentrunner.errors.runs import DiskFull
 from agentrunner.execution.deps import Deps
 from agentrunner.execution.egress import refused_hosts, usage_log, usage_of
 from agentrunner.git.snapshots import Change, stat_line
@@ -152,6 +154,9 @@ def record_run(
         tokens=total(amounts).tokens, usd=least_usd(amounts),
         error=redact(run.error),
     )  # fmt: skip
+    if is_full(Path(deps.spec.repo)):
+        where = f"No room is left on the disk of {deps.spec.repo}"
+        deps.warn(state, DiskFull.code, f"{where}: what the worker wrote may be cut short")
     return _change_fields(changes)
 
 

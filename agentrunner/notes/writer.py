@@ -74,7 +74,7 @@ def write_marked(
             f"the {kind} note can be written neither to {repo / note_dir} ({why}) "
             f"nor to {fallback} ({error.strerror})",
         ) from error
-    warning = f"the note could not be written to {repo / note_dir} ({why}); it is {fallback}"
+    warning = f"{why}: the note could not be written to {repo / note_dir}; it is {fallback}"
     return WrittenNote(fallback, warning)
 
 

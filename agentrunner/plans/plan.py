@@ -61,19 +61,18 @@ def status_word(status: PlanTaskStatus | str, behind: str = "others", *, driven:
     """Return the status of a task as people read it, in the words of runs.
 
     `behind` names the tasks that a BLOCKED one waits for; "" where it waits for a person. A task at
-    work is stopped where no process drives the plan.
+    work, or one that is to be tried again, is stopped where no process drives the plan.
     """
     if status in (PlanTaskStatus.PENDING, PlanTaskStatus.DELETED):
         return "to do" if status == PlanTaskStatus.PENDING else "deleted"
     if status == PlanTaskStatus.BLOCKED and behind:
         return f"behind {behind}"
-    waits = status == PlanTaskStatus.RETRY_WAIT
     return state_word(
         {
             "state": status,
-            "running": waits or (driven and status != PlanTaskStatus.STOPPED),
+            "running": driven and status != PlanTaskStatus.STOPPED,
             "waiting": status == PlanTaskStatus.BLOCKED,
-            "waiting_until": waits,
+            "waiting_until": status == PlanTaskStatus.RETRY_WAIT,
         }
     )
 

@@ -107,6 +107,7 @@ class _Narrowing(Narrowing):
         return self.spec.model_copy(
             update={
                 "runner": self.runner(),
+                "places": self.places(),
                 "policies": [*self.spec.policies, source],
                 "host_caps": [*self.spec.host_caps, *hosts],
                 "cache_caps": caches_allowed([policy], self.spec.cache_caps),
@@ -133,7 +134,7 @@ class _Narrowing(Narrowing):
                 "sandbox.kinds",
                 f"--sandbox {kinds[0]}" if kinds else "ask whoever keeps the policy",
             )
-        elif len(allowed) == 1:
+        elif kind == "auto" and len(allowed) == 1:
             self.give("runner.sandbox.kind", allowed[0])
 
     def _network(self) -> None:

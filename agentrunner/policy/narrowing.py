@@ -72,6 +72,10 @@ class Narrowing:
             runner = runner.model_copy(update={"worker": runner.workers[0]})
         return runner
 
+    def places(self) -> dict[str, str]:
+        """Return where settings are written, without those that the policy filled in."""
+        return {key: at for key, at in self.spec.places.items() if key not in self._given}
+
     def refuse(self, key: str, message: str, cap: str, remedy: str) -> None:
         """Record a breach of the policy's setting `cap`."""
         if self.stored:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from agentrunner.errors import AgentRunnerError
 from agentrunner.screens.layout import PLAIN, WIDTH, Paint, flat, hanging, pasteable, wrap
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.terminal import cell_width
 
+_SHORT = 200
+"""Characters of the longest advice that is shown whole with an error."""
+_LINK = lazy_regex(r"\[([^\]]*)\]\([^)]*\)")
+_SENTENCE = lazy_regex(r"(?<=\.) (?=[A-Z`])")
 DID_YOU_MEAN = "did you mean"
 """The beginning of a remedy that is a suggestion."""
 
@@ -33,8 +38,25 @@ def error_screen(
     # A suggestion is about what stands at the place, not about the last of the details.
     if error.remedy.lower().startswith(DID_YOU_MEAN):
         return "\n".join([*lines, *wrap(error.remedy, width, "  "), *details])
-    remedy = error.remedy or f"agentrunner explain {error.code.partition(':')[0]}"
-    return "\n".join([*lines, *details, *_hanging("try", remedy, width, columns)])
+    if not error.remedy:
+        return "\n".join([*lines, *details, *wrap(f"try: {_advice(error)}", width, "  ")])
+    return "\n".join([*lines, *details, *_hanging("try", error.remedy, width, columns)])
+
+
+def _advice(error: AgentRunnerError) -> str:
+    """Return what the page of an error's code advises; of a long one the first sentence."""
+    from agentrunner.errors.reference import by_code, meaning_and_advice
+
+    code = error.code.partition(":")[0]
+    page = f"agentrunner explain {code}"
+    kind = by_code().get(code)
+    if kind is None:
+        return page
+    advice = " ".join(_LINK.sub(r"\1", meaning_and_advice(kind)[1]).split())
+    if len(advice) <= _SHORT:
+        return advice
+    first = _SENTENCE.split(advice, maxsplit=1)[0]
+    return f"{first} More: {page}" if len(first) <= _SHORT else page
 
 
 def _source(line: str) -> str:

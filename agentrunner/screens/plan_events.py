@@ -31,7 +31,7 @@ def event_line(event: Mapping[str, Any], *, chat: bool = False, before: str = ""
             known = PlanTaskStatus.FIXING if detail else PlanTaskStatus.COMPLETE
             if event["status"] == known:
                 return ""  # the next event says it: another round, or merged
-            when = f", again at {_local(event['retry_at']):%H:%M}" if event.get("retry_at") else ""
+            when = f", again at {local(event['retry_at']):%H:%M}" if event.get("retry_at") else ""
             new = detail and detail not in before
             if detail and not new and event["status"] == PlanTaskStatus.BLOCKED:
                 return ""  # its question is the line above
@@ -63,12 +63,12 @@ def event_line(event: Mapping[str, Any], *, chat: bool = False, before: str = ""
             run = flat(str(event.get("run_id") or ""))
             return f"Warning{f', {run}' if run else ''}: {flat(str(event['message']))}"
         case "waiting":
-            until = f"{_local(event['until']):%H:%M:%S}"
+            until = f"{local(event['until']):%H:%M:%S}"
             return f"{flat(str(event['run_id']))} waits until {until}: {flat(str(event['reason']))}"
     return ""
 
 
-def _local(stamp: object) -> datetime:
+def local(stamp: object) -> datetime:
     """Convert to the person's local time."""
     return datetime.fromisoformat(str(stamp)).astimezone()
 

@@ -21,6 +21,7 @@ from agentrunner.screens.layout import (
     thousands,
     wrap,
 )
+from agentrunner.screens.plan_events import local
 from agentrunner.screens.plan_tree import few, no_plan_text
 from agentrunner.screens.states import coloured
 from agentrunner.text.terminal import cell_width, shorten
@@ -28,6 +29,8 @@ from agentrunner.text.terminal import cell_width, shorten
 if TYPE_CHECKING:
     from agentrunner.results import PlanResult
 
+_WAITS = 3
+"""Most lines of what a task waits for."""
 _DONE = frozenset({PlanTaskStatus.COMPLETE})
 _HIDDEN = (
     frozenset[PlanTaskStatus](),
@@ -134,7 +137,7 @@ def _tree(
         aside = coloured(asides[node.task_id], paint)
         lines.append(f"{text}  {aside}".rstrip())
         if node.task_id not in questioned:  # its question says it, below
-            lines += _detail_lines(task, lead, width, paint)
+            lines += _detail_lines(task, lead, width, paint, driven=look.driven)
         if task.at_work and (words := doing.get(node.task_id)):
             lines.append(paint.dim(shorten(f"{lead}           {flat(words)}", width)))
     if left_out:
@@ -160,14 +163,18 @@ def _aside(look: PlanStatus, task_id: str, room: int) -> str:
     return shorten("  ".join(parts), room)
 
 
-def _detail_lines(task: TaskStatus, lead: str, width: int, paint: Paint) -> list[str]:
+def _detail_lines(
+    task: TaskStatus, lead: str, width: int, paint: Paint, *, driven: bool
+) -> list[str]:
     """Return a line for a task that is blocked, waiting, or merged with a doubt."""
     detail = flat(task.detail)
-    if task.retry_at:
-        detail = f"again at {task.retry_at[11:16]} UTC: {detail}"
     if not detail:
         return []
-    return [paint.dim(shorten(f"{lead}           {detail}", width))]
+    if not task.retry_at:
+        return [paint.dim(shorten(f"{lead}           {detail}", width))]
+    if driven:
+        detail = f"again at {local(task.retry_at):%H:%M}: {detail}"
+    return [paint.dim(line) for line in wrap(detail, width, f"{lead}           ")[:_WAITS]]
 
 
 def _asked(who: str, text: str, width: int, label: int) -> list[str]:

@@ -14,6 +14,7 @@ from agentrunner.screens.layout import (
     duration,
     flat,
     thousands,
+    ways_lines,
     wrap,
 )
 from agentrunner.text.terminal import cell_width
@@ -51,7 +52,7 @@ def _kind(row: Row, column: int, width: int, paint: Paint) -> Iterator[str]:
     yield lead + first
     yield from (indent + more for more in rest)
     if not row["ready"] and row["remedy"]:
-        yield f"{indent}cure: {flat(str(row['remedy']))}"
+        yield from ways_lines(f"{indent}cure: ", flat(str(row["remedy"])), width)
 
 
 def trial_screen(

@@ -35,6 +35,7 @@ _DROPPED_FIRST = ("ROUNDS", "WORKED", "LAST")
 _REPOSITORY = "REPOSITORY"
 """A further column where runs of all repositories are shown; it is never dropped."""
 _RIGHT = ("ROUNDS", "WORKED")
+_OTHERS = "other repositories:  agentrunner list --all"
 ENDED = 3
 """Most ended runs that `agentrunner` alone shows."""
 
@@ -56,7 +57,9 @@ def runs_table(
     if not rows:
         stand = "need a review" if state == "review" else f"are {state}"
         which = f"No runs {stand}" if state else "No runs yet"
-        return which + ("." if all_repositories else " in this repository.")
+        which += "." if all_repositories else " in this repository."
+        steps = [] if state else ["Next:  agentrunner init, then agentrunner run FILE.md"]
+        return "\n".join([which, *steps, *([] if all_repositories else [_OTHERS])])
     repos = _repositories(rows) if all_repositories else {}
     lines = _table(rows, now, width, paint, repos)
     foot = [f"{count(left_out, 'older run')} not shown: list -n N"] * bool(left_out)
@@ -71,7 +74,7 @@ def runs_table(
         tasks = "is a task" if planned == 1 else "are tasks"
         foot.append(f"{planned} of them {tasks} of a plan:  agentrunner plan status")
     if not all_repositories:
-        foot.append("other repositories:  agentrunner list --all")
+        foot.append(_OTHERS)
     foot = [line for text in foot for line in sentence_lines(text, width)]
     return "\n".join([*lines, "", *foot] if foot else lines)
 

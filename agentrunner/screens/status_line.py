@@ -103,8 +103,13 @@ def _planner_words(awaited: Mapping[str, object], seconds: float) -> str:
 
 
 def minutes(seconds: float) -> str:
-    """Format a limit in minutes, as most are set; `90 s` if it is no such number."""
-    return f"{seconds / 60:g} min" if seconds >= 60 and seconds % 30 == 0 else f"{seconds:g} s"
+    """Format a limit in minutes, as most are set; `100 s` if it is no such number.
+
+    One that was calculated is not told more precisely than anybody could wait.
+    """
+    if seconds >= 60 and seconds % 30 == 0:
+        return f"{seconds / 60:g} min"
+    return f"{round(seconds, 1 if seconds < 10 else None):g} s"
 
 
 def whole(seconds: float) -> str:

@@ -55,8 +55,8 @@ def first_line(message: str) -> str:
     In Go a message that begins with a line break leaves `a_test.go:12:` alone on its line.
     """
     lines = [line for line in map(str.strip, message.splitlines()) if line]
-    said = next((at for at, line in enumerate(lines) if not PLACE_ALONE.fullmatch(line)), 0)
-    return " ".join(lines[: said + 1])
+    first = next((at for at, line in enumerate(lines) if not PLACE_ALONE.fullmatch(line)), 0)
+    return " ".join(lines[: first + 1])
 
 
 def as_values(reds: Iterable[RedTest]) -> list[dict[str, object]]:

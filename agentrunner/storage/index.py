@@ -128,14 +128,19 @@ class RunIndex:
             return begun[0].run_id
         if begun:
             raise _ambiguous(f'"{name}" is the beginning of several runs', begun)
-        raise UnknownRun(f'there is no run "{name}"', remedy="agentrunner list --all")
+        raise self.unknown(f'there is no run "{name}"')
 
     def newest(self, repo: Path) -> str:
         """Return the newest run of a repository; raise UsageError (`unknown-run`) for none."""
         rows = self.runs(repo)
         if not rows:
-            raise UnknownRun(f"there is no run of {repo}", remedy="agentrunner list --all")
+            raise self.unknown(f"there is no run of {repo}")
         return rows[0].run_id
+
+    def unknown(self, message: str) -> UnknownRun:
+        """Return the error for no such run, with where there are others, or how one begins."""
+        begin = 'agentrunner run FILE.md, or agentrunner "what you want", begins the first one'
+        return UnknownRun(message, remedy="agentrunner list --all" if self.runs() else begin)
 
     def waiting(self, repo: Path) -> str:
         """Return the only run of a repository that waits for a person, or raise UsageError."""

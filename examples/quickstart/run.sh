@@ -24,13 +24,19 @@ case $agentrunner in */*) bin=$(dirname "$agentrunner") PATH=$PATH:$bin ;; esac
 code=0
 (cd "$scratch/shop" && "$agentrunner" run ../prd.md) || code=$?
 
+# A line that a terminal breaks cannot be pasted: what is long stands in a file.
+cat > "$scratch/enter" <<END
+cd "$scratch/shop"
+export AGENTRUNNER_STATE_DIR="$scratch/state"${bin+ PATH="\$PATH:$bin"}
+END
+
 cat <<END
 
-The demo's folder is $scratch
+The demo's folder:  $scratch
   what was asked       prd.md
-  what was done        git -C $scratch/shop diff
-  the task note        $scratch/shop/.agent-runner/task-cart-totals.md
-  to try the commands  cd $scratch/shop; export AGENTRUNNER_STATE_DIR=$scratch/state${bin+ PATH="\$PATH:$bin"}
-Delete it when you have seen enough: rm -rf $scratch
+  what was done        git diff, in shop
+  the task note        shop/.agent-runner/task-cart-totals.md
+To try the commands:   . $scratch/enter
+Seen enough:           rm -rf $scratch
 END
 exit "$code"

@@ -103,20 +103,22 @@ MADE_BY = '{"packages-dev": [{"name": "acme/kit", "bin": ["bin/tool"]}]}'
 @pytest.mark.parametrize(
     ("command", "files"),
     [
+        (".venv/bin/python -m unittest", {}),
         ("vendor/bin/tool -q", {}),
         ("env A=1 ./vendor/bin/tool", {"composer.json": COMPOSER % "acme/tool"}),
         ("vendor/bin/tool", {"composer.json": COMPOSER % "acme/kit", "composer.lock": MADE_BY}),
     ],
-    ids=["no manifest", "named", "of a named package"],
+    ids=["a test tool", "no manifest", "named", "of a named package"],
 )
-def test_a_program_that_git_ignores_has_to_be_installed_and_no_worker_can_write_it(
+def test_a_test_tool_or_what_git_ignores_has_to_be_installed_and_no_worker_can_write_it(
     tmp_path: Path, command: str, files: dict[str, str]
 ) -> None:
     script = [plan(), work(), finish()]
     run = Run(Project.make(tmp_path, {**SMALL, **files, ".gitignore": "vendor/\n"}))
     with pytest.raises(EnvironmentNotReady) as raised:
-        run.start(script, FIX, test=command, title="Fix it.", runner=AT_ONCE)
-    assert "vendor/bin/tool: not found, and git ignores it" in str(raised.value.details)
+        run.start(script, FIX, test=command, title="Fix the Python.", runner=AT_ONCE)
+    why = "it runs the tests" if "unittest" in command else "git ignores it"
+    assert f"not found, and {why}" in str(raised.value.details)
     assert run.project.told("worker_started") == []
 
 

@@ -15,9 +15,11 @@ from agentrunner.engine.queries import listed_runs, show
 from agentrunner.engine.retention import collect_garbage
 from agentrunner.errors import EnvironmentNotReady, InfraError, UsageError
 from agentrunner.execution.deps import Clock
+from agentrunner.execution.launch import script_lost
 from agentrunner.screens.summary import missing_sentences, summary_screen
 from agentrunner.state.people import Answer
 from agentrunner.storage.index import RunIndex
+from tests.kit.files import write
 from tests.kit.metas import Item, assess, consult, finish, give_up, plan, work
 from tests.kit.project import Project
 from tests.kit.runs import FIX, NO_FIX, SMALL, TEST, Run
@@ -600,6 +602,17 @@ def test_a_script_that_is_nowhere_is_named_before_anything_is_made(
     assert (raised.value.code, raised.value.nothing_spent) == ("worker-missing", True)
     assert str(script) in raised.value.message + raised.value.remedy
     assert not (run.project.state_dir / "runs").exists()
+
+
+def test_a_script_that_lies_beside_the_task_file_is_named_as_the_repository_sees_it(
+    run: Run,
+) -> None:
+    spec = run.project.spec(runner={"worker": {"command": ["sh", "agent.sh"]}})
+    beside = write(run.project.repo / "tasks", {"agent.sh": FIX})
+    lost = script_lost(
+        spec.model_copy(update={"base_dir": str(beside)}), "sh", run.project.repo / "agent.sh"
+    )
+    assert lost.remedy.startswith("name it tasks/agent.sh: the command runs in the repository")
 
 
 @pytest.mark.series(2)

@@ -136,7 +136,7 @@ class TaskRuns:
             else:
                 outcome = TaskOutcome(
                     PlanTaskStatus.RETRY_WAIT,
-                    str(error),
+                    held_by(error) if isinstance(error, LockHeld) else str(error),
                     self._run_of(task_id),
                     busy=isinstance(error, LockHeld),
                 )
@@ -557,3 +557,9 @@ def _title(plan: Plan, task_id: str) -> str:
 def asked_for(plan: Plan, task_id: str) -> str:
     """Return a short digest of what a task has to do: it differs for another task."""
     return hashlib.sha256(repr(plan.design_of(task_id).asked_for).encode()).hexdigest()[:16]
+
+
+def held_by(error: LockHeld) -> str:
+    """Return who holds the lock that a task waits for, and how that is looked at or ended."""
+    facts = ", ".join(f"{label} {text}" for label, text in error.details)
+    return f"{error.message}{f' ({facts})' if facts else ''}: {error.remedy}"

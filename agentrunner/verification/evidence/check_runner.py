@@ -145,7 +145,7 @@ class CheckRunner(Struct, frozen=True):
         if why and first:
             raise not_ready(
                 target.shell, measured.ran, why, self.sandbox.describe(),
-                what=f"The check of {target.id}",
+                what=f"The check of {target.id}", place=self.spec.places.get(target.id, ""),
             )  # fmt: skip
         ref = await asyncio.to_thread(self.measurer.keep, measured.results, target.id)
         # A check that counted once and cannot run now is red: else breaking it would pass it.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import shutil
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -70,6 +71,7 @@ from agentrunner.verification.evidence.target import Measured, Target, target_of
 from agentrunner.verification.evidence.task_set_up import TaskSetUp
 from agentrunner.verification.evidence.wanted import mapped_by, named_by, wanted_by
 from agentrunner.verification.results.model import ReadFile, Results
+from agentrunner.verification.results.registry import readers_of
 from agentrunner.verification.rooms.decision_sandbox import TEST_COMMAND, DecisionSandbox, not_ready
 from agentrunner.verification.rooms.left_out import LeftOut, is_folder_named, words_of_red
 from agentrunner.verification.rooms.room import Room, Rooms
@@ -264,15 +266,20 @@ class Verifier:
     def _not_installed(self, target: Target, exit_code: int, wanted: str, read: ReadFile) -> str:
         """Why the test command's own program is to be installed first; "" where it is not.
 
-        A program of the repository may be what is to be written, but for one that git ignores; that
-        one a set-up can make of what the work adds.
+        A program of the repository may be what is to be written, but for a test tool that we know,
+        and for one that git ignores; that one a set-up can make of what the work adds.
         """
         path = missing_program(target.shell, exit_code, Path(self.spec.repo), target.cwd)
-        if not path or not self.snapshots.ignored_paths([path]):
+        if not path or self.spec.task.setup or may_be_made(path, read):
             return ""
-        if self.spec.task.setup or speaks_of(wanted, Path(path).name) or may_be_made(path, read):
+        ignored = self.snapshots.ignored_paths([path])
+        if not ignored and not readers_of(target.shell, target.cwd, read):
             return ""
-        return f"{path}: not found, and git ignores it: it has to be installed or built first"
+        name = Path(path).name  # a text that names the language asks nobody to write `python`
+        if speaks_of(wanted, path if shutil.which(name) else name):
+            return ""
+        why = "and git ignores it" if ignored else "and it runs the tests"
+        return f"{path}: not found, {why}: it has to be installed or built first"
 
     def _place_of_known_red(self, name: str) -> str:
         """The file and line where a known red is listed; the setting where that is not known."""

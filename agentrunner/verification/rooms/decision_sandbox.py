@@ -30,6 +30,7 @@ from agentrunner.sandboxes.choose import AutoSandbox
 from agentrunner.state.run_state import TAIL_BYTES
 from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RunFolder
+from agentrunner.text.likeness import slip_of
 from agentrunner.verification.results.counts import Counts, read_counts
 from agentrunner.verification.rooms.build_cache import FOLDER, VARIABLE, BuildCache
 from agentrunner.verification.rooms.byte_code import (
@@ -405,19 +406,7 @@ def nearest_program(why: str, search: str | None = None) -> str:
             names.update(one.name for one in Path(folder or "/dev/null").iterdir())
     names -= OF_SHELLS
     word = missing["program"]
-    return next((name for name in sorted(names) if _is_a_slip(word, name)), "")
-
-
-def _is_a_slip(word: str, name: str) -> bool:
-    """Whether two words differ in the order of letters, or in one letter: `nmp`, `pytst`."""
-    if word == name:  # it is on PATH, and the sandbox lacks it
-        return False
-    if len(word) < 4 or sorted(word) == sorted(name):
-        return sorted(word) == sorted(name)
-    without, others = _one_dropped(word), _one_dropped(name)
-    same_length = len(word) == len(name) and not without.isdisjoint(others)
-    return name in without or word in others or same_length
-
-
-def _one_dropped(word: str) -> set[str]:
-    return {word[:at] + word[at + 1 :] for at in range(len(word))}
+    names.discard(word)  # it is on PATH, and the sandbox lacks it
+    if len(word) < 4:  # `zig` is no slip for `zip`, as `nmp` is for `npm`
+        names = {name for name in names if sorted(name) == sorted(word)}
+    return slip_of(word, sorted(names))

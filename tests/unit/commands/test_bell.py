@@ -99,6 +99,10 @@ def test_a_run_rings_when_it_asks_and_when_it_ends(
     assert seen() == "\a\x1b]9;AgentRunner cart-a1b2: needs you: Which?\a"
     console.finish(result(state="NEEDS_REVIEW"))
     assert seen() == "\a\x1b]9;AgentRunner cart-a1b2: NEEDS REVIEW\a"
+    console = Console(Output(quiet=True))
+    console.on_event(STARTED)
+    console.finish(result(state="PLANNING", exit_code=5))
+    assert seen() == "\a\x1b]9;AgentRunner cart-a1b2: STOPPED\a"
 
 
 def test_a_run_that_pauses_has_rung_and_a_mistake_does_not_ring(

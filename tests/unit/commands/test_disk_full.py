@@ -56,6 +56,32 @@ def test_a_state_folder_without_room_is_told_the_same_however_it_is_met(
     assert "unabletowrite" not in told.partition("cause:")[0]
 
 
+FULL_SHOP = """
+set -e
+mount -t tmpfs -o size=2m tmpfs shop
+state=$PWD/state
+git init -q shop && cd shop
+printf 'cat /dev/zero > big\\n' > agent.sh
+"$PYTHON" -m agentrunner run -g 'Do it' --planner mock --worker command --sandbox none --test true \
+    --set 'runner.worker.command=[sh, agent.sh]' --max-loops 0 --state-dir $state || true
+"""
+
+
+@pytest.mark.series(2)
+def test_a_repository_without_room_is_told_beside_what_a_worker_left(tmp_path: Path) -> None:
+    if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], check=False).returncode:
+        missing("only root may mount a small disk")
+    (tmp_path / "shop").mkdir()
+    root = str(Path(__file__).parents[3])
+    environ = {**os.environ, "PYTHON": sys.executable, "PYTHONPATH": root, "CI": "true"}
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", FULL_SHOP],
+        cwd=tmp_path, env=environ, capture_output=True, text=True,
+    )  # fmt: skip
+    assert f"No room is left on the disk of {tmp_path}/shop" in done.stderr, done.stderr
+    assert f"These commands need it, too:  --state-dir {tmp_path}/state" in done.stderr
+
+
 def test_the_folder_is_that_of_the_file_or_the_one_without_room(tmp_path: Path) -> None:
     file = tmp_path / "notes" / "n.md"
     for number in (errno.ENOSPC, errno.EDQUOT):

@@ -119,7 +119,8 @@ def test_doctor_says_what_the_planner_sees_and_who_says_so(
     text: str, words: str, shell: Shell
 ) -> None:
     settings(shell, text)
-    taken = chosen(Path.cwd(), os.environ, shell.place / "state", True, None)
+    environ = {**os.environ, "OPENAI_API_KEY": "sk-not-real"}
+    taken = chosen(Path.cwd(), environ, shell.place / "state", True, None)
     [item] = [one for one in taken.items if one.name == "planner sees"]
     assert item.text.startswith(words)
     assert "default" in item.text or "config.yaml" in item.text

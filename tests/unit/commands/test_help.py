@@ -149,6 +149,8 @@ def test_a_sentence_is_a_goal_and_a_file_is_a_file(
     with_model = ["--model", "gpt-5", "fix the failing test"]
     assert cli.understood(with_model) == ["run", *with_model]
     assert cli.understood(["--json", "a b"]) == ["--json", "a b"]
+    assert cli.understood(["合計は個数を掛ける"]) == ["run", "合計は個数を掛ける"]
+    assert cli.understood(["課題.md"]) == ["課題.md"]
     assert cli.understood(["my task"]) == ["my task"]
     assert cli.understood(["run"]) == ["run"]
     assert source_of("fix the failing test", None, None) == TaskSource(

@@ -51,6 +51,13 @@ def asked(shell: Shell) -> list[str]:
             {"state": "FAILED", **DONE},
         ),
         ("accept", ["--reason", "x"], {"state": "FAILED", **DONE}, {"state": "COMPLETE", **DONE}),
+        (
+            "accept",
+            ["--reason", "x"],
+            {"state": "FAILED", **DONE},
+            {"state": "NEEDS_REVIEW", "undone": True, **DONE},
+        ),
+        ("resume", [], {"state": "FAILED", **DONE}, {"state": "FAILED", "undone": True, **DONE}),
         ("answer", ["yes"], {"waiting": "ask_human"}, {"state": "RUNNING"}),
         ("approve", ["--id", "a"], {"waiting": "plan"}, {"state": "FAILED", **DONE}),
         ("reject", ["--id", "a", "--reason", "x"], {"waiting": "plan"}, {"state": "RUNNING"}),
@@ -235,9 +242,12 @@ from tests.unit.commands.fake_engine import FakeEngine
 
 fake = FakeEngine(events=[])
 fake.replace_api()
-queries.show = lambda state, run: Result.model_validate({"exit_code": 4, "waiting": {
+ended = {"exit_code": 3, "state": "NEEDS_REVIEW", "missing": ["AC-1 is not proven yet"]}
+waits = {"exit_code": 4, "waiting": {
     "id": "abc", "kind": sys.argv[1], "text": "Which one?", "options": ["one", "two"],
-    "subject": json.dumps({"criteria": [{"id": "AC-1", "description": "It greets"}]})}})
+    "subject": json.dumps({"criteria": [{"id": "AC-1", "description": "It greets"}]})}}
+shown = ended if sys.argv[1] == "review" else waits
+queries.show = lambda state, run: Result.model_validate(shown)
 code = cli.call(cli.app, sys.argv[3:], "agentrunner")
 said = [[verb, given["run_id"], given.get("answer") and given["answer"].model_dump(mode="json")]
         for verb, given in fake.asked]
@@ -262,8 +272,11 @@ def typed(
     for number in range(count):
         run_id = f"users-api-7f3{number}"
         RunFolder.create(folder / "state", run_id)
-        waiting = None if kind == "stopped" else kind
-        row = RunRow(run_id, "users-api", "Users", str(repo), "PLANNING", waiting=waiting)
+        waiting = None if kind in ("stopped", "review") else kind
+        state, ended = ("NEEDS_REVIEW", "2026-11-21") if kind == "review" else ("PLANNING", None)
+        row = RunRow(
+            run_id, "users-api", "Users", str(repo), state, waiting=waiting, finished_at=ended
+        )
         RunIndex(folder / "state").record(row)
     inherited = {name: value for name, value in os.environ.items() if name != "CI"}
     own = {"TERM": "xterm", "NO_COLOR": "1", "PYTHONPATH": str(ROOT), "HOME": str(folder),
@@ -327,6 +340,18 @@ def test_a_reason_is_no_answer_in_words(verb: str, tmp_path: Path) -> None:
     seen, code, said = typed(tmp_path, "ask_human", [verb, "--reason", "as agreed"], [])
     assert (code, said) == (2, [])
     assert "agentrunner answer users-api-7f30" in seen
+
+
+def test_the_reason_of_a_yes_is_asked_after_what_is_missing(tmp_path: Path) -> None:
+    seen, _, said = typed(tmp_path, "review", ["accept", "AC-1", "-q"], ["I read it\n"])
+    assert seen.index("NEEDS REVIEW  users-api-7f30") < seen.index("AC-1 is not proven yet")
+    assert [one[:2] for one in said] == [["accept", "users-api-7f30"]]
+
+
+@pytest.mark.parametrize("key", ["\n", "\x03"])
+def test_a_yes_without_a_reason_accepts_nothing(key: str, tmp_path: Path) -> None:
+    seen, code, said = typed(tmp_path, "review", ["accept"], [key])
+    assert (code, said) == (3, []) and "Nothing was accepted" in seen
 
 
 @pytest.mark.parametrize("key", ["q\n", "\x03", "\x04"])

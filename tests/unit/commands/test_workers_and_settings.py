@@ -210,3 +210,12 @@ def test_a_policy_keeps_a_kind_out_of_the_choice(
     # A policy's path is too long for one line.
     assert "; not claude-code:" in top.split("worker ")[0]
     assert "; not codex-cli:" in top.split("worker ")[1]
+
+
+def test_an_extension_that_fails_is_told_with_the_line_that_failed(shell: Shell) -> None:
+    broken = shell.place / "mine.py"
+    broken.write_text("\nraise ValueError('no such thing')\n")
+    own = f"extensions:\n  workers: {{mine: {broken}:Mine}}\n"
+    write(shell.place, {".config/agentrunner/config.yaml": own})
+    assert shell("run", "-g", "x", "--test", "true", "--worker", "mine", "--planner", "mock") == 2
+    assert f"nosuchthing({broken}:2)" in "".join(shell.err.split())

@@ -312,7 +312,7 @@ def test_an_unknown_key_has_its_line_and_a_suggestion(load: Load) -> None:
 def test_a_file_that_is_missing_is_told_with_the_line_that_names_it(load: Load) -> None:
     error = failure(load, "version: 1\ntask:\n  prd: {path: docs/x.md}\n")
     assert (error.code, error.path) == ("unreadable", "docs/x.md")
-    assert error.details == (("named by", "task.yaml:3 prd: {path: docs/x.md}"),)
+    assert error.details[1:] == (("named by", "task.yaml:3 prd: {path: docs/x.md}"),)
 
 
 def test_further_mistakes_are_listed(load: Load) -> None:
@@ -404,6 +404,39 @@ def test_a_mistake_is_refused_with_place(load: Load, lines: str, code: str) -> N
     error = failure(load, MINIMAL + lines + "\n")
     assert error.code == code
     assert error.path
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "remedy"),
+    [
+        (
+            "task:\n  id: a\n   title: b\n",
+            "mapping",
+            "line 4 is indented by 3 spaces, more than",
+        ),
+        (
+            "task:\n    id: a\n  title: b\n",
+            "key",
+            "line 4 is indented by 2 spaces, fewer than",
+        ),
+        ("task:\n\tid: a\n", "token", "not with tabs"),
+        ("task:\n  title: Fix: a\n", "mapping", "double quotes"),
+        ("task:\n  id: a\n", "task.prd is missing", "prd: {path: FILE.md}, or prd: {text:"),
+        ("task:\n  prd: docs/a.md\n", "must hold settings", "prd: {path: docs/a.md}"),
+        ("task:\n  prd: fix it\n", "must hold settings", 'prd: {text: "…"}'),
+        (
+            "task:\n  prd: {path: docs/a.md}\n",
+            "does not exist",
+            "relative to the task file's folder",
+        ),
+    ],
+)
+def test_a_typical_slip_is_told_with_how_to_write_it(
+    load: Load, text: str, told: str, remedy: str
+) -> None:
+    error = failure(load, f"version: 1\n{text}")
+    assert told in error.message
+    assert remedy in error.remedy
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.discovery.candidates import part_of
+from agentrunner.discovery.candidates import first_part, part_of
 from agentrunner.discovery.set_up import setup_for
 from tests.kit.files import write
 
@@ -50,6 +50,11 @@ def test_it_is_the_nearest_folder_that_says_how_it_is_tested(
     repo: Path, folder: str, part: str
 ) -> None:
     assert part_of(repo, (repo / folder).resolve()) == part
+
+
+def test_a_root_without_tests_has_parts_that_are_told(repo: Path) -> None:
+    assert first_part(repo) == "packages/api"
+    assert first_part(repo / "docs") == ""
 
 
 def test_a_lock_file_makes_it_ready_the_nearer_one_first(repo: Path) -> None:

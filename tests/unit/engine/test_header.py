@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,16 @@ import pytest
 
 from agentrunner.config.spec import TaskSpec
 from agentrunner.engine.attempts import first_state
-from agentrunner.engine.header import header_of, news_of_sight, reach_of_all
+from agentrunner.engine.header import header_of, left_by_others, news_of_sight, reach_of_all
+from agentrunner.engine.queries import ChangedFile
 from agentrunner.engine.resolve import resolve
+from agentrunner.engine.resources import with_image
+from agentrunner.errors.sandboxes import SandboxUnavailable
 from agentrunner.execution.deps import Clock
 from agentrunner.launching.route import Cassette
+from agentrunner.policy.check import narrowed
+from agentrunner.policy.load import load_policies
+from agentrunner.storage.index import RunIndex, RunRow
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.workers.member import make_members
 from tests.kit.project import Project
@@ -126,6 +133,49 @@ def test_what_leaves_is_news_once_for_who_ran_without_it(tmp_path: Path) -> None
     seen = RunFolder.create(tmp_path / "state", "fifth-1a2b").root / "repository.json"
     seen.write_text("{}")
     assert news("sixth-1a2b") == []
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_the_policy_that_leaves_one_sandbox_is_named_where_that_does_not_start(
+    written: bool, tmp_path: Path
+) -> None:
+    settings = {"kind": "docker" if written else "auto"}
+    spec = spec_of(tmp_path / "place", settings)
+    if written:
+        spec = spec.model_copy(update={"places": {"runner.sandbox.kind": "task.yaml:7"}})
+    file = tmp_path / "policy.yaml"
+    file.write_text("version: 1\nsandbox: {kinds: [docker]}\n")
+    environ = {**KEY, "AGENTRUNNER_POLICY": str(file), "DOCKER_HOST": "unix:///nowhere"}
+    capped = narrowed(spec, load_policies(None, environ, Path(spec.repo)), environ)
+    with pytest.raises(SandboxUnavailable) as raised:
+        asyncio.run(with_image(resolve(capped, environ), None))
+    assert ("policy" in dict(raised.value.details)) is not written
+
+
+@pytest.mark.parametrize(
+    ("earlier", "told"),
+    [
+        ({"state": "RUNNING"}, 1),
+        ({"state": "PLANNING", "waiting": "ask_human"}, 1),
+        ({"state": "RUNNING", "rounds": 0}, 0),
+        ({"state": "RUNNING", "part_of": "plan"}, 0),
+        ({"state": "FAILED", "finished_at": "2026-11-22"}, 0),
+    ],
+)
+def test_an_unfinished_run_whose_work_is_in_the_tree_is_told(
+    earlier: dict[str, Any], told: int, tmp_path: Path
+) -> None:
+    runner = {"meta": {"kind": "mock"}, "worker": {"kind": "mock"}}
+    spec, state = Project.make(tmp_path).spec(runner=runner), tmp_path / "state"
+    for run_id, values in (("own-1a2b", {"state": "RUNNING"}), ("old-1a2b", earlier)):
+        RunFolder.create(state, run_id)
+        row = RunRow(run_id, "t", "T", spec.shown_repo, **{"rounds": 1, **values})
+        RunIndex(state).record(row)
+    work: list[ChangedFile] = [{"path": "calc.py", "kind": "modified", "added": 1, "removed": 1}]
+    notices = left_by_others(spec, "own-1a2b", state, lambda _, run_id: work)
+    assert len(notices) == told
+    assert all("it changed calc.py" in one and "resume old-1a2b" in one for one in notices)
+    assert left_by_others(spec, "own-1a2b", state, lambda _, run_id: []) == []
 
 
 @pytest.mark.parametrize(

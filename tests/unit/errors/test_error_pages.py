@@ -16,6 +16,7 @@ from agentrunner.commands.manual import EXIT_CODES
 from agentrunner.errors.error import AgentRunnerError
 from agentrunner.errors.reference import (
     by_code,
+    by_what,
     meaning_and_advice,
     old_codes,
     page,
@@ -25,6 +26,10 @@ from agentrunner.errors.reference import (
 
 ROOT = Path(__file__).parents[3]
 KINDS = by_code()
+
+
+def test_the_overview_has_each_code_once() -> None:
+    assert sorted(code for codes in by_what().values() for code in codes) == list(by_code())
 
 
 def test_a_code_is_one_word_of_one_class() -> None:

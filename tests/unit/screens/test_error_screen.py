@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from agentrunner.errors import AgentRunnerError, EnvironmentNotReady, UsageError
+from agentrunner.errors.reference import by_code
 from agentrunner.screens.errors import error_screen
 from agentrunner.screens.layout import Paint
 from tests.kit.screen_samples import EVIL
@@ -89,3 +90,21 @@ def test_a_command_to_try_can_be_pasted_from_a_narrow_terminal() -> None:
         "    agentrunner resume users-api-9f3a \\",
         "    --on-change continue",
     ]
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("no-plan", 'try: `agentrunner plan "what you want"` makes one.'),
+        ("budget: usd", "or take the work back with `agentrunner undo`. More: agentrunner explain"),
+        ("no-such-code", "try: agentrunner explain no-such-code"),
+    ],
+)
+def test_without_a_remedy_it_has_what_the_page_of_its_code_advises(code: str, told: str) -> None:
+    screen = error_screen(AgentRunnerError("That is wrong.", code=code))
+    assert told in " ".join(screen.split())
+
+
+def test_advice_has_no_links() -> None:
+    for code in by_code():
+        assert "](" not in error_screen(AgentRunnerError("That is wrong.", code=code))

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from agentrunner.errors import LockHeld
 from agentrunner.plans.execution.status import PlanStatus, TaskStatus
+from agentrunner.plans.execution.task_runner import held_by
 from agentrunner.plans.plan import PlanTaskStatus
 from agentrunner.plans.store import OpenQuestion
 from agentrunner.results import PlanResult
 from agentrunner.screens.plan_status import status_screen
 from agentrunner.screens.plan_tree import question_lines
+from agentrunner.storage.locks import UNKNOWN, FileLock, me
 from agentrunner.text.terminal import cell_width
 from tests.kit.plan_project import Work, plan_of
 
@@ -48,6 +53,21 @@ def test_what_goes_on_and_what_is_asked_stays_where_there_is_little_room(
     assert (left_out in lines) == (left_out is not None)
     assert any("TASK-0022" in line and "failed" in line for line in lines)
     assert max(map(cell_width, lines)) <= 80
+
+
+def test_what_a_task_waits_for_is_told_with_what_ends_it(tmp_path: Path) -> None:
+    lock = FileLock(tmp_path / "run.lock", "run TASK-0001-1a2b", run_id="TASK-0001-1a2b")
+    lock.acquire(me("TASK-0001-1a2b", "2026-11-21T05:00:00Z"))
+    with pytest.raises(LockHeld) as raised:
+        FileLock(lock.path, lock.what, run_id=lock.run_id).acquire(UNKNOWN)
+    lock.close()
+    look = look_at([S.RETRY_WAIT])
+    held = held_by(raised.value)
+    waits = TaskStatus(S.RETRY_WAIT, detail=held, retry_at="2026-11-21T05:10:00Z")
+    screen = status_screen(replace(look, tasks=dict.fromkeys(look.tasks, waits)), width=80)
+    shown = " ".join(screen.split())
+    assert f"process {os.getpid()} on" in shown
+    assert "agentrunner watch TASK-0001-1a2b, or agentrunner cancel TASK-0001-1a2b" in shown
 
 
 @pytest.mark.parametrize(

@@ -87,4 +87,6 @@ def test_kinds_that_are_ready_and_what_others_lack(golden: Golden) -> None:
          "remedy": "npm install -g @anthropic-ai/claude-code@2.1.197"},
     ]  # fmt: skip
     golden("screens/planners.txt", planners_screen(rows) + "\n")
+    ways = planners_screen([{**rows[1], "remedy": "export KEY=…, or use checklist"}])
+    assert "cure: export KEY=…\n" in ways and "or: use checklist" in ways
     assert "None is set" in planners_screen([{**row, "set": False} for row in rows])

@@ -9,7 +9,7 @@ import pytest
 from agentrunner.screens.layout import breakable
 from agentrunner.screens.live import LiveView
 from agentrunner.screens.plain import PlainView
-from agentrunner.screens.status_line import doing_words
+from agentrunner.screens.status_line import doing_words, minutes
 from agentrunner.screens.story import Event, Story
 from agentrunner.text.terminal import cell_width
 from tests.kit.screen_samples import story_events
@@ -225,3 +225,11 @@ def test_a_worker_of_a_killed_process_ends_in_its_own_round() -> None:
     ended = {"event": "worker_finished", "worker_run_id": "1-004w1", "round": 2}
     (line,) = story.feed({**AT, **ended, "outcome": "completed"})
     assert (story.round, line.fields["round"]) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [(32.55, "33 s"), (600.0, "10 min"), (90.0, "1.5 min"), (100.0, "100 s"), (2.44, "2.4 s")],
+)
+def test_a_limit_is_told_as_precisely_as_anybody_waits(limit: float, told: str) -> None:
+    assert minutes(limit) == told

@@ -33,7 +33,9 @@ def test_a_long_id_is_shown_whole_in_place_of_the_title() -> None:
 
 
 def test_no_runs() -> None:
-    assert runs_table([], NOW) == "No runs yet in this repository."
+    none = runs_table([], NOW)
+    assert none.startswith("No runs yet in this repository.\nNext:  agentrunner init, then")
+    assert none.endswith("other repositories:  agentrunner list --all")
 
 
 @pytest.mark.parametrize(
