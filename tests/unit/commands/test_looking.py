@@ -71,7 +71,10 @@ def test_what_is_left_out_is_said(runs: Shell) -> None:
     runs("list", "-n", "1")
     assert "4 older runs not shown: list -n N" in runs.out
     runs("list", "--state", "running")
-    assert runs.out == "No runs are running in this repository.\n"
+    assert runs.out.splitlines() == [
+        "No runs are running in this repository.",
+        "other repositories:  agentrunner list --all",
+    ]
 
 
 def test_output_goes_to_a_file_whole(runs: Shell) -> None:
