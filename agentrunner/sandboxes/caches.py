@@ -140,10 +140,10 @@ CACHES: tuple[CacheRow, ...] = (
         used_by=PYTHON,
         places=("$UV_CACHE_DIR", "$XDG_CACHE_HOME/uv", "~/.cache/uv"),
         below_home=".cache/uv",
-        folders=(
-            *(Folder(f"{name}-v*", layer=True) for name in ("archive", "wheels", "built-wheels")),
-            *(Folder(f"{name}-v*", layer=True) for name in ("sdists", "simple", "flat-index")),
-        ),
+        # It moves what it builds of the repository from one of its folders to another, which works
+        # within one mount alone.
+        folders=(Folder(".", layer=True),),
+        without=("git-v*/*/*",),
         published=("archive-v*/*", "*.whl"),
         env={"UV_CACHE_DIR": "{home}/.cache/uv", "UV_LINK_MODE": "copy"},
         named_in=(

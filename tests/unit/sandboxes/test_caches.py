@@ -39,6 +39,11 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
+def test_uv_has_its_whole_cache_in_one_mount_as_it_moves_what_it_builds_within_it() -> None:
+    (row,) = (row for row in CACHES if row.ecosystem == "uv")
+    assert [(folder.name, folder.layer) for folder in row.folders] == [(".", True)]
+
+
 def test_the_table_has_every_ecosystem_and_the_page_has_the_table() -> None:
     assert {row.ecosystem for row in CACHES} == set(ECOSYSTEMS)
     page = PAGE.read_text()
