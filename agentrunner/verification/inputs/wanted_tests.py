@@ -63,13 +63,22 @@ FOLLOW = lazy_regex(
 )
 """After tests: they follow what changes."""
 ALONG_BEFORE = lazy_regex(
-    r"(?i)(?P<fix>\b(?:(?P<also>also)\s+)?(?:fix|mend|repair|correct)(?:ing)?\s+(?:up\s+)?|\bincluding\s+)"
+    r"(?i)(?:(?P<fix>\b(?:(?P<also>also)\s+)?(?:fix|mend|repair|correct)(?:ing)?\s+(?:up\s+)?)|\bincluding\s+)"
     r"(?:(?:all|the|our|its|their|existing|old)\s+)*$"
 )
 ALONG_BEHIND = lazy_regex(
     r"(?i)(?P<included>\s+included\b)|\s+(?:too|as\s+well|accordingly|to\s+match|with\s+it)\b"
 )
 """Around tests that go along with something else. "Fix the tests" alone may mean the code."""
+CHANGES = lazy_regex(
+    r"(?i)\b(?:renam|mov|updat|adapt|adjust|convert|replac|fix|chang|migrat|port|rewrit|switch|split"
+    r"|translat|refactor|clean|mend|use\b|make\b)"
+)
+HOLDS = lazy_regex(
+    r"(?i)\b(?:pass\w*|green|stays?|ke(?:ep|pt)|leave|unchanged|untouched|as\s+(?:it|they)\s+(?:is|are)"
+    r"|nothing|no\b|runs?\b|without)"
+)
+"""What is said of "everything, including the tests": that it changes, or that it has to hold."""
 ONE = r"`?(?P<of>{name})(?P<many>)(?:\(\))?`?(?P<ja>)(?!\w)"
 REMOVES = lazy_regex(r"(?i)delet|remov|drop|get|renam|mov|merg|split|port|convert|migrat")
 """Verbs of change that do not adapt a test."""
@@ -122,11 +131,12 @@ def asks_to_adapt(prd_text: str, changed: Collection[str], *, snapshots: bool = 
 def _go_along(before: str, behind: str) -> bool:
     """Whether tests, with this before and behind them, are to follow what else is wanted."""
     first, last = ALONG_BEFORE.search(before), ALONG_BEHIND.match(behind)
-    if NEGATED.search(before[: first.start()] if first else before):
+    lead = before[: first.start()] if first else before
+    if NEGATED.search(lead):
         return False
-    if first is None:
-        return bool(last and last["included"])
-    return bool(last or first["also"] or first[0].lower().startswith("including"))
+    if (last and last["included"]) or (first and not first["fix"]):
+        return bool(CHANGES.search(lead)) and not HOLDS.search(lead + behind.partition(".")[0])
+    return first is not None and bool(last or first["also"])
 
 
 def asks_to_add(prd_text: str, path: str) -> bool:

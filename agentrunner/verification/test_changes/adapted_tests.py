@@ -165,10 +165,18 @@ def exchanged_values(
     return found
 
 
+TURNS = lazy_regex(
+    r"\b(?:return|if|unless|else|try|except|catch|rescue|pass|skip\w*|and|or|break|continue)\b"
+    r"|[|]{2}|&&|\?|!(?!=)|\bnot\b"
+)
+"""By which a test asks only sometimes, or asks for something else."""
+
+
 def has_same_values(before: str, after: str) -> bool:
     """Whether a test has just the values that it had, and asks at all."""
     was, now = (VALUE.findall(PARAMETER_NAMES.sub("", text)) for text in (before, after))
-    return Counter(was) == Counter(now) and bool(ASKS.search(VALUE.sub("", after)))
+    old, new = (Counter(TURNS.findall(VALUE.sub("", text))) for text in (before, after))
+    return Counter(was) == Counter(now) and new <= old and bool(ASKS.search(VALUE.sub("", after)))
 
 
 def _only_asks_for_errors(text: str, wanted: str) -> bool:
@@ -188,11 +196,19 @@ def hands_over_more(before: str, after: str, wanted: str) -> bool:
     """
     old, new = TOKEN.findall(before), TOKEN.findall(after)
     steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+
+    def is_handed_over(at: int) -> bool:
+        word, behind = new[at], [*new[at + 1 : at + 3], "", ""]
+        is_key = WORD.fullmatch(word) and (behind[0] == ":" or behind[0] == "=" != behind[1])
+        return word in (",", ":", "=") or bool(
+            (VALUE.fullmatch(word) or is_key) and _is_stated(word, wanted)
+        )
+
     return all(tag in ("equal", "insert") for tag, *_ in steps) and all(
-        one in (",", ":", "=") or _is_stated(one, wanted)
+        is_handed_over(at)
         for tag, _, _, start, end in steps
         if tag == "insert"
-        for one in new[start:end]
+        for at in range(start, end)
     )
 
 

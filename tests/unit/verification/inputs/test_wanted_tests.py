@@ -124,6 +124,14 @@ def test_the_text_wants_tests_alone(text: str, alone: bool) -> None:
         ("Fix the failing tests.", False),
         ("Don't fix the tests too.", False),
         ("Do not change anything, tests included.", False),
+        ("Everything has to pass, including the tests.", False),
+        ("The whole suite, including the existing tests, must stay green.", False),
+        ("All checks pass, tests included.", False),
+        ("Leave the API as it is, including the tests.", False),
+        ("The API stays unchanged, tests included.", False),
+        ("Fix `total`; keep everything else, tests included.", False),
+        ("Nothing else changes, tests included.", False),
+        ("CI runs all jobs including tests; one is red.", False),
     ],
 )
 def test_tests_go_along(text: str, expected: bool) -> None:

@@ -181,6 +181,8 @@ def test_rows_in_the_place_of_lines_say_the_same() -> None:
     assert has_same_values(before, after)
     assert not has_same_values(before, after.replace("3 , 4", "3 , 5"))
     assert not has_same_values(before, after.replace("assert ", ""))
+    assert not has_same_values(before, "return " + after)
+    assert not has_same_values(before, after + " or more")
 
 
 def test_a_stated_key_may_be_handed_over() -> None:
@@ -191,6 +193,11 @@ def test_a_stated_key_may_be_handed_over() -> None:
     assert not hands_over_more(before, after.replace("EUR", "GBP"), wanted)
     assert not hands_over_more(before, after.replace('"id" : 1 , ', ""), wanted)
     assert not hands_over_more(before, after + " or True", wanted)
+    either = f"{wanted} `check` returns the id or 0."
+    for word in ("return ", "not "):
+        assert not hands_over_more(before, word + after, either)
+    assert not hands_over_more(before, after + " or check", either)
+    assert not hands_over_more(before, after + " or 0", either)
 
 
 @pytest.mark.parametrize(
