@@ -27,8 +27,12 @@ MOST = 500
 
 
 def is_glob(path: str, files: Container[str] = ()) -> bool:
-    """Whether a path has wildcards, and is none of these files: `app/[id]/page.tsx`."""
-    return bool(WILD.search(path)) and path not in files
+    """Whether a path has wildcards, and is none of these files: `app/[id]/page.tsx`.
+
+    A file that is called `test_*.py` takes nothing from what the pattern means.
+    """
+    is_file = path in files and "*" not in path and "?" not in path
+    return bool(WILD.search(path)) and not is_file
 
 
 def fixed_folder(glob: str) -> str:

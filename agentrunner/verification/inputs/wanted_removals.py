@@ -54,7 +54,8 @@ OPTION_GOES = lazy_regex(
 
 
 DEPRECATED_GO = lazy_regex(
-    r"(?i)\b(?:delete|remove|drop|get\s+rid\s+of)\s+(?:\w+\s+){0,3}?deprecated\s+"
+    r"(?i)\b(?:delete|remove|drop|get\s+rid\s+of)"
+    r"\s+(?:(?!calls|us(?:e|es|ages?)\b|warnings?|imports?|mentions?)\w+\s+){0,3}?deprecated\s+"
     r"(?:\w+\s+)?(?:functions?|methods?|class(?:es)?|types?|APIs?|code|aliases|names|things|stuff|ones)"
     r"|非推奨[^。、\n]{0,20}?を[^。、\n]{0,10}?(?:削除|取り除|廃止)"
 )

@@ -58,7 +58,7 @@ ORDER = lazy_regex(
 FURTHER = lazy_regex(
     r"(?i)[`'\"]*(?:\s*\([^()\n]*\))?(?:\s*,|\s+and\b|\s+as\s+well\s+as\b)+\s+"
     rf"(?:(?:also|in|into|to)\s+)*{ARTICLE}{NAMED_FILE}"
-    r"(?=[`'\"]*\s*(?:$|\.(?!\w)|[,;:()]|\b(?:and|as|with|too|accordingly)\b))"
+    r"(?=[`'\"]*\s*(?:$|\.(?!\w)|[,;:()]|\b(?:and|as(?!\s+(?:needed|necessary|appropriate|required))|with|too|accordingly)\b))"
 )
 """A further file of such an order, with which nothing else begins."""
 USED_IN = lazy_regex(

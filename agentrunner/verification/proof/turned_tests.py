@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
@@ -447,6 +448,13 @@ def _why_unstated(exam: Examination, paths: Sequence[str]) -> str:
     return ""
 
 
+def _times(text: str, line: str) -> int:
+    """How often a line has a text, of which no part of a longer word counts."""
+    before = r"(?<![A-Za-z0-9_])" if re.match(r"\w", text[:1]) else ""
+    behind = r"(?![A-Za-z0-9_])" if re.match(r"\w", text[-1:]) else ""
+    return len(re.findall(f"{before}{re.escape(text)}{behind}", line))
+
+
 def unstated(before: str, after: str, stated: Sequence[str]) -> str:
     """The first changed line with other words that states none of these texts anew. Pure.
 
@@ -465,6 +473,6 @@ def unstated(before: str, after: str, stated: Sequence[str]) -> str:
             one, other = "\n".join(was), "\n".join(now)
             if WORD.findall(one) == WORD.findall(other):
                 continue
-            if not any(other.count(text) > one.count(text) for text in stated):
+            if not any(_times(text, other) > _times(text, one) for text in stated):
                 return next((line.strip() for line in now if line.strip()), "less than before")
     return ""

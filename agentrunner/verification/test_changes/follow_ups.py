@@ -90,6 +90,8 @@ IMPORTS = lazy_regex(
     r"(?P<quote>['\"])(?P<module>[^'\"]+)(?P=quote)\s*;?"
 )
 RENAMED = lazy_regex(r"(?P<part>[\w$]+)(?:\s*(?::|\bas\b)\s*(?P<name>[\w$]+))?")
+FOR_PEOPLE = (".md", ".rst", ".adoc", ".txt")
+"""Pages, which name what code is called."""
 
 
 class FollowUps(Struct, frozen=True, dict=True):
@@ -150,8 +152,12 @@ class FollowUps(Struct, frozen=True, dict=True):
         quoted: set[str] = set()
         product = {*self.total.modified, *self.total.deleted} - tests
         for path in sorted(product) if self._names else ():
-            code = without_comments(path, self.was(path) or b"") if family_of(path) else b""
-            source = CODE_IN_TEXT.sub("", code.decode("utf-8", "replace"))
+            text = self.was(path) or b""
+            if not family_of(path):  # a template, say; not what people read
+                other = "" if path.endswith(FOR_PEOPLE) else text.decode("utf-8", "replace")
+                quoted.update(WORD.findall(other))
+                continue
+            source = CODE_IN_TEXT.sub("", without_comments(path, text).decode("utf-8", "replace"))
             quoted.update(KEY.findall(source))
             for text in QUOTED.findall(source):
                 quoted.update(WORD.findall(text))

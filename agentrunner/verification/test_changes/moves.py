@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.file_names import has_word
+from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.inputs.wanted_moves import module_of, wants_part_moved
 from agentrunner.verification.results.model import ReadFile, Results, TestResult
 from agentrunner.verification.results.names import PARAMETERS, own_name
@@ -27,6 +28,11 @@ SCRIPT_PLACE = lazy_regex(
     r"""(?:(?:\b__DIR__|\bdirname\(\s*__FILE__\s*\))\s*\.\s*)?(["'])(/?\.{1,2}/[^"']*)\1"""
 )
 """A path relative to the file that names it; in PHP it begins with a slash."""
+LOADS = lazy_regex(
+    r"(?i)(?:\bfrom|\bimport|\b(?:require|include)(?:_once)?|[.\w]*(?:mock|require|import)\w*)"
+    r"\s*(?:<[^<>]*>)?\s*\(?\s*$"
+)
+"""What stands before a path by which a module is loaded, or put in the place of another."""
 PYTHON_PLACE = lazy_regex(r"(?m)^from (\.+)([\w.]*)")
 WORD = lazy_regex(r"\w+|\W")
 PLACE_OR_NOT = lazy_regex(r"[\w./+@-]+|[^\w./+@-]")
@@ -189,6 +195,8 @@ def _with_places(path: str, source: bytes, renames: Renames = ()) -> str:
     before = {new: old for old, new in renames}
 
     def place(hit: re.Match[str]) -> str:
+        if not LOADS.search(hit.string, max(hit.start() - 60, 0), hit.start()):
+            return hit[0]
         where = module_of(posixpath.normpath(posixpath.join(posixpath.dirname(path), hit[2])))
         return f"'/{before.get(where, where)}'"
 
@@ -310,9 +318,27 @@ def names_follow(
     others = changed - set(renames.items())
     if others and not others <= _tests_renamed(path, before, after, renames):
         return False
-    language = language_of(path)
+    if (language := language_of(path)) is None:
+        return family_of(path) != "shell" and all(_is_in_code(old, old_text) for old, _ in changed)
     # `t.Errorf` belongs to the tests' kit, though the product may have something of that name.
-    return language is None or asserted_by(before, language) == asserted_by(after, language)
+    return asserted_by(before, language) == asserted_by(after, language)
+
+
+def _is_in_code(name: str, text: str) -> bool:
+    """Whether a name stands in a text without a grammar as code has it alone, and nowhere as a key,
+    a symbol or a plain word: these may be data.
+    """
+    plain = name.islower() and "_" not in name
+    for hit in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", QUOTED.sub('""', text)):
+        before, behind = hit.string[: hit.start()].rstrip(), hit.string[hit.end() :].lstrip()
+        used = behind.startswith("(") or BEFORE_NAMES.search(before[-12:])
+        if not used and (plain or before.endswith(":") or behind.startswith(":")):
+            return False
+    return True
+
+
+BEFORE_NAMES = lazy_regex(r"(?:\.|->|::|\b(?:def|function|class|module|new|struct|enum))$")
+"""What stands before the name of a function, a method or a type."""
 
 
 def _is_key(quoted: re.Match[str]) -> bool:

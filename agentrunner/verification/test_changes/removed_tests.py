@@ -46,7 +46,7 @@ NAME = lazy_regex(r"[^\W\d]\w*")
 COMMENT = lazy_regex(rb"[ \t]*(?://|#)[^\n]*\n\Z")
 BLANK = lazy_regex(rb"[ \t]*\n\Z")
 
-DEPRECATED = lazy_regex(r"(?i)deprecat|非推奨")
+DEPRECATED = lazy_regex(r"(?i)(?<!not )(?<!not yet )deprecat|非推奨")
 NESTED = ("function_", "method_", "class_", "decorated_")
 REMARKS = ("comment", "line_comment", "block_comment", "attribute_item")
 AROUND = ("export_statement", "lexical_declaration", "variable_declaration")
@@ -100,7 +100,8 @@ def _says_so(parsed: Parsed, name: str, node: Node) -> bool:
         outer = outer.parent
     beside = outer.prev_named_sibling
     while beside is not None and beside.type in REMARKS:
-        if DEPRECATED.search(parsed.text(beside)):
+        line = parsed.source[: beside.start_byte].rpartition(b"\n")[2]
+        if not line.strip() and DEPRECATED.search(parsed.text(beside)):
             return True
         beside = beside.prev_named_sibling
     body = node.child_by_field_name("definition") or node

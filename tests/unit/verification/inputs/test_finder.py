@@ -71,6 +71,13 @@ REPOS = {
         counts=["app/[slug]/title.test.js", "app/[slug]/rows.json"],
         product=["app/[slug]/title.js", "app/s/title.test.js"],
     ),
+    "a file that is called like the pattern of a tool": Repo(
+        {"tests/test_*.py": "", "**/conftest.py": "", "tests/test_a.py": "import shop\n",
+         "shop.py": ""},
+        ["pytest tests/test_*.py"],
+        counts=["tests/test_a.py", "tests/conftest.py"],
+        product=["shop.py"],
+    ),
     "a check that asks where files are": Repo(
         {"shop.py": "def total(): return 1\n", "tests/cart/test_shop.py": "import shop\n"},
         ["test -f tests/cart/test_shop.py && ! test -e tests/test_shop.py"],

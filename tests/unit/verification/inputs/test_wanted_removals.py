@@ -67,5 +67,7 @@ def test_what_is_deprecated_need_not_be_named() -> None:
         "`total` is deprecated.",
         "非推奨の関数を削除しない。",
         "Remove the deprecated warning.",
+        "Remove all calls of deprecated functions.",
+        "Remove uses of the deprecated API.",
     ):
         assert not removes_deprecated(text)

@@ -47,6 +47,7 @@ def test_a_file_that_has_to_change(asked: str, left: str) -> None:
         ),
         ("Update README.md, CHANGELOG.md and mathx.py.", True),
         ("Document it in README.md, and CHANGELOG.md gets a line by itself.", False),
+        ("Update `README.md` and `CHANGELOG.md` as needed.", False),
         ("Document it in README.md, CHANGELOG.md is made by a tool.", False),
         ("Document it in README.md. See CHANGELOG.md.", False),
     ],

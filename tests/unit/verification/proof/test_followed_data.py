@@ -18,8 +18,9 @@ BEFORE = "Values\n======\n2.5\n12.0\n"
         ("Values\n======\n2.50\n12.00\n", [], ""),
         ("Values\n======\n2.5\n", ["Daily values"], "less than before"),
         ("Values\n======\n3.5\n12.0\n", ["Values"], "3.5"),
+        ("Values\n======\npaid: 2.5\n12.0\n", ["id"], "paid: 2.5"),
     ],
-    ids=["stated", "more", "something else", "nothing is stated", "less", "stated before"],
+    ids=["stated", "more", "something else", "none stated", "less", "stated before", "in a word"],
 )
 def test_a_line_with_other_words_has_to_state_what_is_asked_for(
     after: str, stated: list[str], expected: str

@@ -311,6 +311,7 @@ it("loads", () => expect(load(1)).toBe("./userService"));
     assert imports_follow(path, same, same.replace(b"userService", b"user-service"), moves)
     assert not imports_follow(path, same, same.replace(b"userService", b"fakes"), moves)
     assert not imports_follow(path, same, after, moves)
+    assert not imports_follow(path, before, before.replace(b"userService", b"user-service"), moves)
 
 
 def test_names_follow_without_a_grammar() -> None:
@@ -329,3 +330,18 @@ final class CartTest extends TestCase {
     assert not names_follow("tests/CartTest.php", before, after, names)
     other = after.replace(b"Total: 9", b"Total: 8")
     assert not names_follow("tests/CartTest.php", before, other, names, {"getTot"})
+
+
+@pytest.mark.parametrize(
+    ("path", "before"),
+    [
+        ("tests/run.sh", b"out=$(./app total 2 3)\n"),
+        ("tests/run.sh", b"[ $(./app help) = total ]\n"),
+        ("test/test_cart.rb", b"assert_equal [:total], cart.keys\n"),
+        ("test/test_cart.rb", b"assert_equal <<~TXT, cart.to_s\n  total: 5\nTXT\n"),
+        ("test/test_cart.rb", b"assert_equal %w[total], names\n"),
+    ],
+)
+def test_a_plain_word_without_a_grammar_may_be_data(path: str, before: bytes) -> None:
+    after = before.replace(b"total", b"sum_of")
+    assert not names_follow(path, before, after, {"total": "sum_of"}, {"total"})

@@ -141,6 +141,8 @@ func Total() int { return 1 }
         (GIVEN_UP_PYTHON, "python", {"sum_lines", "old", "older", "add"}),
         (GIVEN_UP_SCRIPT, "javascript", {"sum", "add"}),
         (GIVEN_UP_GO, "go", {"Sum"}),
+        ("OLD = 3  # deprecated\ndef total(): return 1\n", "python", set()),
+        ("# This is not deprecated\ndef total(): return 1\n", "python", set()),
         ("#[deprecated]\npub fn sum() {}\npub fn total() {}\n", "rust", {"sum"}),
         (
             "class A { @Deprecated int sum() { return 1; } int total() { return 2; } }",
