@@ -52,7 +52,7 @@ def _within(few: Sequence[str], more: Sequence[str]) -> bool:
 
 
 def _is_part(one: str, other: str) -> bool:
-    return one == other or (len(one) > 4 and is_slip(one, other))
+    return one == other or (max(len(one), len(other)) > 4 and is_slip(one, other))
 
 
 def _slips(one: str, other: str) -> int:

@@ -72,6 +72,10 @@ STAYS = lazy_regex(
 """Sentences by which a file is to be left as it is."""
 DATA = (".json", ".toml")
 PAGES = (".md", ".rst", ".adoc")
+HISTORY = lazy_regex(r"(?i)(?:^|/)(?:change|history|news|release)[^/]*$")
+"""Pages that tell what was once."""
+SPAN = lazy_regex(rb"`[^`\n]*`")
+"""Code in a page, with its marks."""
 SHOWN = lazy_regex(r"(?=.*[A-Za-z])[\w./:@-]{3,40}")
 """A text of code that a page may show by itself: `drop`, `/health`, `max-upload`."""
 KEPT_ENDINGS = (".lock", ".snap", ".pyc", ".map", ".min.js", ".log", ".sum")
@@ -106,28 +110,25 @@ def collateral(trees: BothTrees, asked: str) -> str:
 
 def _lost_word(trees: BothTrees, asked: str) -> str:
     """A command, a route or a setting that a page shows in code, and that no code has any more."""
-    if len(trees.code) >= MOST_READ:
+    if len(trees.product) >= MOST_READ:
         return ""  # it may stand in what is not read
-    old, pages = Files(trees.changed, trees.read_old), []
-    lost = {one for one in set(old.texts) if SHOWN.fullmatch(one) and one not in asked}
-    for path in {*trees.code, *trees.work} & trees.new.keys() if lost else ():
+    pages = [one for one in trees.new if one.endswith(PAGES) and not HISTORY.search(one)]
+    now = {page: SPAN.findall(trees.read(page) or b"") for page in pages[:MOST_READ]}
+    spans = b"\n".join(one for each in now.values() for one in each)
+    old = Files(trees.changed, trees.read_old)
+    lost = {to_bytes(one) for one in old.texts if SHOWN.fullmatch(one) and one not in asked}
+    lost = {one for one in lost if one in spans}
+    for path in {*trees.product, *trees.work} & trees.new.keys() if lost else ():
         if not path.endswith(PAGES):
-            text = without_comments(path, trees.read(path) or b"")
-            lost = {one for one in lost if not re.search(to_bytes(alone(one)), text)}
-    if lost:
-        pages = [path for path in trees.new if path.endswith(PAGES)][:MOST_READ]
+            text = without_comments(path, trees.read(path) or b"").lower()
+            lost = {one for one in lost if one.lower() not in text}
     for word in sorted(lost):
-        found = to_bytes(alone(word))
-        shows = re.compile(rb"`[^`\n]*" + found + rb"[^`\n]*`")
-        was, now = (
-            next((one for one in pages if shows.search(read(one) or b"")), "")
-            for read in (trees.read_old, trees.read)
-        )
-        if was and now:
-            path = next(
-                one for one in trees.changed if re.search(found, trees.read_old(one) or b"")
-            )
-            return WORD_GONE.format(word, path, now)
+        found = re.compile(to_bytes(alone(word.decode())))
+        for page, shown in now.items():
+            was = SPAN.findall(trees.read_old(page) or b"")
+            if any(map(found.search, shown)) and any(map(found.search, was)):
+                changed = (one for one in trees.changed if found.search(trees.read_old(one) or b""))
+                return WORD_GONE.format(word.decode(), next(changed), page)
     return ""
 
 

@@ -23,6 +23,7 @@ def test_a_slip_of_a_command(word: str, name: str) -> None:
     [
         ("nope", ["noprd", "note-dir", "o"], ""),
         ("codexx", ["claude-code", "codex-cli"], "codex-cli"),
+        ("codx", ["claude-code", "codex-cli"], "codex-cli"),
         ("criteria", ["prd", "acceptance_criteria"], "acceptance_criteria"),
         ("acceptance_critera", ["acceptance_criteria"], "acceptance_criteria"),
         ("test_command", ["setup", "test"], "test"),
