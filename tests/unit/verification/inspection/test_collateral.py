@@ -126,3 +126,9 @@ def test_a_command_that_a_page_shows_is_gone() -> None:
     assert not _found({"tool.py": without, "README.md": page.splitlines()[0]}, more=more)
     prose = {**more, "README.md": "Users drop things.\n"}
     assert not _found({"tool.py": without}, more=prose)
+    between = {**more, "README.md": "Call `tool list` to drop a line, and `tool help`.\n"}
+    assert not _found({"tool.py": without}, more=between)
+    history = {"tool.py": TOOL, "CHANGELOG.md": "1.2: `tool drop` was added\n"}
+    assert not _found({"tool.py": without}, more=history)
+    script = {**more, "bin/run.sh": "case $1 in drop) rm x;; esac\n"}
+    assert not _found({"tool.py": without}, more=script)
