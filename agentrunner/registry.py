@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import sysconfig
 from collections.abc import Iterator, Mapping, MutableMapping
 from functools import cache
 from importlib import import_module
@@ -227,7 +228,14 @@ def extension_of(error: BaseException) -> str:
 def _line_of(error: BaseException) -> str:
     """Return ` (FILE:LINE)` of the code of others that raised the error; "" where it was ours."""
     frames = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
-    others = [(file, line) for file, line in frames if file[:1] == "/" and file != __file__]
+    library = sysconfig.get_path("stdlib") + "/"
+    others = [
+        (file, line)
+        for file, line in frames
+        if file[:1] == "/"
+        and file != __file__
+        and (not file.startswith(library) or "/site-packages/" in file)
+    ]
     return " ({}:{})".format(*others[-1]) if others else ""
 
 

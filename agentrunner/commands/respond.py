@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -355,18 +356,24 @@ def accept(
     """
     line: list[str] = []
     _check_own_words(reason, "--reason")
-    if "--reason" in (known_red or []):
+    values_of = {"--by": [by or ""], "--known-red": known_red or []}
+    if lacking := next((name for name, values in values_of.items() if "--reason" in values), ""):
         raise UsageError(
-            "--known-red has no value: --reason stands where it would be.",
+            f"{lacking} has no value: --reason stands where it would be.",
             remedy="agentrunner accept --help",
         )
+    if known_red:
+        _check_alone(unchanged)
     named = list(words or [])
     if interactive(output) and not any(not word.upper().startswith("AC-") for word in named):
         named.insert(0, run_for("accept", None, output, asks_more=reason is None))
     if reason is None:
         run_id, rest = _run_and_names(named, output, tests=bool(known_red))
         named = [run_id, *rest]
-        reason = _asked_reason(run_id, rest, output)
+        options = [word for name in known_red or [] for word in ("--known-red", name)]
+        options += ["--unchanged"] * unchanged + (["--by", by] if by else [])
+        reason = _asked_reason(run_id, [*rest, *options], output)
+        _check_own_words(reason, "your reason")
         if not reason:
             tell(f"Nothing was accepted:  agentrunner show {run_id}", sys.stderr)
             return api.look_sync(run_id, state_dir=output.state).exit_code
@@ -376,7 +383,6 @@ def accept(
         # In a thread: reading a run's criteria uses an event loop of its own.
         given = list(named)
         if known_red:
-            _check_alone(unchanged)
             run_id, more = _run_and_names(given, output, tests=True)
             names = [*known_red, *more]
             result = await api.accept(
@@ -400,15 +406,18 @@ def accept(
     return code
 
 
-def _asked_reason(run_id: str, names: list[str], output: Output) -> str:
-    """Return why a person says yes, asked after showing what is missing; "" where they leave."""
+def _asked_reason(run_id: str, words: list[str], output: Output) -> str:
+    """Return why a person says yes, asked after showing what is missing; "" where they leave.
+
+    `words` are the others of the command.
+    """
     from agentrunner.commands.question_prompt import ask_line
     from agentrunner.screens.layout import labelled
     from agentrunner.screens.summary import headline
 
     standing = api.look_sync(run_id, state_dir=output.state)
     if standing.waiting or not interactive(output):
-        given = " ".join(["agentrunner accept", run_id, *names])
+        given = shlex.join(["agentrunner", "accept", run_id, *words])
         remedy = f"agentrunner show {run_id}" if standing.waiting else f'{given} --reason "…"'
         raise UsageError("a yes needs --reason: why, in your own words.", remedy=remedy)
     width = width_of(sys.stderr)

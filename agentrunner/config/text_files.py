@@ -94,6 +94,7 @@ def _similar_name(path: Path, name: str) -> str:
     except (OSError, ValueError):
         return ""
     # By the stem: that two names end in .yaml makes neither like the other.
+    names.sort(key=lambda one: Path(one).suffix == path.suffix)  # of one stem the last is kept
     stems = {Path(one).stem: one for one in names}
     found = slip_of(path.stem, stems)
     return str(Path(name).with_name(stems[found])) if found else ""

@@ -177,17 +177,22 @@ class _Reader(YamlReader):
     def _misplaced(self, index: int, problem: str) -> str:
         """Return how to indent a line that begins in no column of the lines before; else ""."""
         above = next((at for at in range(index - 1, -1, -1) if self._lines[at].strip()), None)
-        if above is None or not problem.startswith(
-            ("mapping values", "did not find", "expected <")
+        if (
+            above is None
+            or "',' or" in problem
+            or not problem.startswith(("mapping values", "did not find", "expected <"))
         ):
             return ""
         here, there = map(_indent, (self._lines[index], self._lines[above]))
+        if here < there and here in {_indent(one) for one in self._lines[:index] if one.strip()}:
+            return ""  # it closes a level that is there
         ends = re.match(r"\s*(?:- )?[\w.-]+:\s+[^\s|>&{\[]", self._lines[above])
         if here == there or (here > there and not ends):
             return ""
         more = "more" if here > there else "fewer"
+        by = "1 space" if here == 1 else f"{here} spaces"
         return (
-            f"line {self._first + index} is indented by {here} spaces, {more} than line"
+            f"line {self._first + index} is indented by {by}, {more} than line"
             f" {self._first + above} with {there}: begin it below the keys beside it"
         )
 

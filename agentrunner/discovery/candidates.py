@@ -133,10 +133,15 @@ def detect_test(repo: Path) -> str | None:
 
 def first_part(repo: Path) -> str:
     """Return a folder, at most two below the root, that says how it is tested; "" for none."""
-    folders = (one for depth in ("*", "*/*") for one in sorted(repo.glob(depth)) if one.is_dir())
+
+    def is_shown(folder: Path) -> bool:
+        names = folder.relative_to(repo).parts
+        return not any(name[0] == "." or name == "node_modules" for name in names)
+
+    found = (one for depth in ("*", "*/*") for one in sorted(repo.glob(depth)))
+    folders = (one for one in found if is_shown(one) and one.is_dir())
     for folder in islice(folders, MOST_FOLDERS):
-        shown = not any(name[0] == "." for name in folder.relative_to(repo).parts)
-        if shown and folder.name != "node_modules" and part_of(repo, folder) != ".":
+        if part_of(repo, folder) != ".":
             return str(folder.relative_to(repo))
     return ""
 

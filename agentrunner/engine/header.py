@@ -16,6 +16,7 @@ from agentrunner.discovery.git import read_branch
 from agentrunner.discovery.proof import MOST_FILES_AT_START, ProofInputs, proof_inputs
 from agentrunner.discovery.protected import asked_protected
 from agentrunner.discovery.set_up import filters_of, not_taken_along
+from agentrunner.engine.commits import load_task_of
 from agentrunner.engine.queries import ChangedFile, changes, listed_runs
 from agentrunner.errors import AgentRunnerError
 from agentrunner.events import Header, HeaderInputs, HeaderLanding, HeaderLimits
@@ -167,7 +168,9 @@ def left_by_others(
         return []
     others = [one for one in listed_runs(state_dir, Path(spec.shown_repo)) if one.run_id != run_id]
     last = next((one for one in others if one.rounds and not one.part_of), None)
-    if last is None or last.finished_at is not None:
+    if last is None or last.finished_at is not None or last.undone:
+        return []
+    if _had_own_tree(RunFolder.open(state_dir, last.run_id)):
         return []
     changed: Sequence[ChangedFile] = ()
     with suppress(AgentRunnerError, OSError):  # damaged files keep no other run from it
@@ -178,6 +181,15 @@ def left_by_others(
     text = f"{name} is unfinished here ({last.stands}), and it changed {files}: this run begins "
     text += f"with what still stands of that. Ctrl-C, then agentrunner resume {name}, continues it;"
     return [f"{text} agentrunner undo {name} takes its work back"]
+
+
+def _had_own_tree(folder: RunFolder) -> bool:
+    """Whether a run worked outside of the repository."""
+    try:
+        landing = load_task_of(folder).landing
+    except (AgentRunnerError, OSError):
+        return False
+    return landing is not None and landing.outside
 
 
 def news_of_sight(spec: TaskSpec, folder: RunFolder) -> list[str]:

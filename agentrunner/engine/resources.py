@@ -401,8 +401,8 @@ def _naming_policy(spec: TaskSpec) -> Iterator[None]:
     except SandboxUnavailable as error:
         kind = spec.runner.sandbox.kind
         if kind != AUTO and "runner.sandbox.kind" not in spec.places:
-            error.details += tuple(
-                ("policy", f"{one.path} leaves no other sandbox than {kind}")
-                for one in spec.policies
-            )
+            paths = [str(one.path) for one in spec.policies]
+            which = " or ".join(paths)
+            if paths:
+                error.details += (("policy", f"{which} leaves no other sandbox than {kind}"),)
         raise

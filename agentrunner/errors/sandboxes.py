@@ -9,7 +9,7 @@ class SandboxUnavailable(InfraError):
     """No sandbox of the kind that was asked for can be opened here. The message has the
     helper's own words.
 
-    Follow the remedy, then `agentrunner doctor`. `--sandbox none` isolates nothing
+    `agentrunner doctor` tells what it needs. `--sandbox none` isolates nothing
     and is only taken by name.
     """
 

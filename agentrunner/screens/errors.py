@@ -52,6 +52,8 @@ def _advice(error: AgentRunnerError) -> str:
     kind = by_code().get(code)
     if kind is None:
         return page
+    if "```" in meaning_and_advice(kind)[1]:  # lines that have to stay lines
+        return page
     advice = " ".join(_LINK.sub(r"\1", meaning_and_advice(kind)[1]).split())
     if len(advice) <= _SHORT:
         return advice

@@ -160,6 +160,7 @@ def test_the_policy_that_leaves_one_sandbox_is_named_where_that_does_not_start(
         ({"state": "RUNNING", "rounds": 0}, 0),
         ({"state": "RUNNING", "part_of": "plan"}, 0),
         ({"state": "FAILED", "finished_at": "2026-11-22"}, 0),
+        ({"state": "RUNNING", "undone": True}, 0),
     ],
 )
 def test_an_unfinished_run_whose_work_is_in_the_tree_is_told(
