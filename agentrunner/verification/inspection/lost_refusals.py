@@ -18,6 +18,7 @@ from tree_sitter import Node
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.functions import Function, functions_of
@@ -127,9 +128,15 @@ def _lost(trees: BothTrees, asked: str) -> Iterator[Refusal]:
                 for one in was
                 if one.kind not in kinds
                 and all_after[one.kind] < all_before[one.kind]
-                and not _is_spoken_of(one, asked)
+                and not (
+                    _is_spoken_of(one, asked) or (wanted and _keeps_condition(one, body, new_body))
+                )
             ]
-            if not lost or words[1] - words[0] or _is_left_to_others(name, old, now, before, after):
+            if (
+                not lost
+                or words[1] - words[0]
+                or _is_left_to_others(name, old, now, before, after, trees)
+            ):
                 continue
             shown = f"`{name}`" if name != path else "it"
             imports = _lost_imports(before[path], after[path])
@@ -155,18 +162,13 @@ def _is_left_to_others(
     now: Mapping[str, tuple[int, bytes]],
     before: Mapping[str, bytes],
     after: Mapping[str, bytes],
+    trees: BothTrees,
 ) -> bool:
-    """Whether a function, or a line that calls it or hands it over, names one of the work that
-    refuses more often than before: a helper, or what stands before it on a route."""
+    """Whether a function, or a line that calls it or hands it over, names another that refuses
+    more often than before: a helper, or what stands before it on a route."""
     own = name.rpartition(".")[2]
     route = name.partition("(")[2].rstrip(")") or own
-    near = re.compile(rb"\.use\(|(?<!\w)" + re.escape(route.encode()) + rb"(?!\w)")
-    refusing = {
-        other.rpartition(".")[2]
-        for path, text in after.items()
-        for other, (_, body) in _bodies(path, text).items()
-        if any(_refusals(body, path))
-    } - {own}
+    near = re.compile(rb"\.use\(|(?<!\w)" + re.escape(to_bytes(route)) + rb"(?!\w)")
     named = []
     for bodies, texts in ((old, before), (now, after)):
         lines = [
@@ -176,8 +178,26 @@ def _is_left_to_others(
             if b"(" in line and near.search(line)
         ]
         text = b"\n".join([bodies[name][1], *lines]).decode("latin-1")
-        named.append(Counter(one for one in re.findall(r"\w+[?!]?", text) if one in refusing))
-    return bool(named[1] - named[0])
+        named.append(Counter(re.findall(r"(\.|->|::)?\b(\w+[?!]?)", text)))
+    gained = {one for _, one in named[1] - named[0]} - {own}
+    plain = {one for of, one in named[1] - named[0] if not of and len(one) >= SHORTEST} - {own}
+    if any(_refuses(path, text, gained) for path, text in after.items()):
+        return True
+    defined = re.compile(rb"\b(?:def|fn|func|function|sub|const) (\w+[?!]?)")
+    others = ((path, trees.read(path) or b"") for path in trees.code if path not in after)
+    return any(
+        _refuses(path, text, plain)
+        for path, text in others
+        if any(one.decode() in plain for one in defined.findall(text))
+    )
+
+
+def _refuses(path: str, source: bytes, names: Collection[str]) -> bool:
+    """Whether a file has a function of one of these names that refuses something."""
+    return any(
+        name.rpartition(".")[2] in names and any(_refusals(body, path))
+        for name, (_, body) in _bodies(path, source).items()
+    )
 
 
 def _lost_imports(before: bytes, after: bytes) -> list[Edit]:
@@ -189,6 +209,15 @@ def _lost_imports(before: bytes, after: bytes) -> list[Edit]:
     lines = [b"import " + one.strip() if one[:1] == b"\t" else one for one in lost]
     text = b"".join(one + b"\n" for one in lines).decode("utf-8", "replace")
     return [Edit(at, at, text)] if lost else []
+
+
+def _keeps_condition(one: Refusal, body: bytes, new_body: bytes) -> bool:
+    """Whether what led to a refusal stands still: another one that is asked for follows it now."""
+    lines = body.split(b"\n")
+    condition = re.split(rb"\b(?:raise|throw|return)\b", lines[one.line])[0].strip()
+    if not condition and one.line > 1:
+        condition = lines[one.line - 1].strip()
+    return len(condition) > SHORTEST and condition in new_body
 
 
 def _is_spoken_of(one: Refusal, asked: str) -> bool:
@@ -277,7 +306,7 @@ def _bodies(path: str, source: bytes) -> dict[str, tuple[int, bytes]]:
 
 def _head(function: TextFunction, source: bytes) -> int:
     """Where the line with the name of a function begins."""
-    return source.rfind(b"\n", 0, source.rfind(function.name.encode(), 0, function.start)) + 1
+    return source.rfind(b"\n", 0, source.rfind(to_bytes(function.name), 0, function.start)) + 1
 
 
 def _decorated(function: Node) -> Node | None:

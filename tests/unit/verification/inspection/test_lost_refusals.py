@@ -178,6 +178,7 @@ def test_a_refusal_that_is_asked_for_does_not_pay_for_another() -> None:
     assert _kinds("a.py", SHARE, other) == []
     asked = "`share` should raise TooMuch for more than the whole."
     assert _kinds("a.py", SHARE, other, asked) == ["ValueError", "ValueError"]
+    assert _kinds("a.py", SHARE, SHARE.replace("ValueError", "TooMuch"), asked) == []
 
 
 GO = 'package a\n\nfunc F(x int) error {\n\tif x < 0 {\n\t\treturn errors.New("no")\n\t}\n'
@@ -331,3 +332,15 @@ def test_a_head_and_imports_are_put_back() -> None:
     trees = both_trees({"a.php": php}, {"a.php": "<?php\nfunction f($x)\n{\n    return 1;\n}\n"})
     first = lost_refusals(trees, ASKED)[0].restored[-1]
     assert first[-1].text.startswith("function f($x): int\n")
+
+
+NEED = "def need(x):\n    if not x:\n        raise Bad\n    return x\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "kept"), [("return need(x)", True), ("return a.need(x)", False), ("return x", False)]
+)
+def test_a_helper_of_an_unchanged_file_refuses(call: str, kept: bool) -> None:
+    old = {"a.py": NEED.replace("need", "f"), "b.py": NEED}
+    trees = both_trees(old, {**old, "a.py": f"def f(x):\n    {call}\n"})
+    assert (lost_refusals(trees, ASKED) == []) is kept
