@@ -11,44 +11,66 @@ from bisect import bisect
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from msgspec import Struct
 from tree_sitter import Node
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
+from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.functions import Function, functions_of
-from agentrunner.verification.syntax.languages import language_of, parse
-from agentrunner.verification.syntax.text_functions import text_functions
-from agentrunner.verification.syntax.tokens import content, lexical_family, tokens
+from agentrunner.verification.syntax.languages import language_of, parse, walk
+from agentrunner.verification.syntax.text_functions import TextFunction, text_functions
+from agentrunner.verification.syntax.tokens import content, lexical_family, tokens, without_comments
 
 LOST = "{} of {} refuses nothing with `{}` any more, and the requirements do not speak of that"
 ACCEPTS = lazy_regex(
-    r"(?i)\b(?:accept|allow|permit|tolerat|lenient|no longer|remov|deprecat"
+    r"(?i)\b(?:accept(?!ance\b)|allow|permit|tolerat|lenient|no longer|remov|deprecat|optional"
+    r"|(?:is|are|be) ignored|fall(?:s|ing)? ?back|refactor|schema|validat\w+ (?:moves?|by|in)\b"
     r"|(?:not|n['’]t|never|without) (?:\w+ )?(?:rais|throw|fail|crash|panic|refus|reject"
-    r"|complain|exit))|許可|許容|受け付け"
+    r"|complain|exit))|許可|許容|受け付け|エラーに(?:しない|せず)|外[すしせ]"
 )
-"""Words of a text by whose work less may be refused."""
+"""Words of a text by whose work less may be refused, or elsewhere."""
 _NAMES = r"(?:(?:new|\\|\.|::) |[A-Za-z_]\w* (?=\.|::|\\))*+"
 REFUSAL = lazy_regex(
     rf"\b(?:raise|throw) (?:{_NAMES}(?P<kind>[A-Z]\w*)|{_NAMES}TEXT)"
     r"|(?P<error>\b[A-Z]\w*(?:Error|Exception)) \("
     r"|(?:\b(?:Err \(|errors \. New|fmt \. Errorf|(?:bail|ensure) !))"
     r"|\bpanic !?|\b(?:die|croak) (?:\( )?TEXT"
-    r"|(?:\bexit (?:\( )?[1-9]\d*|\b(?:sys|process) \. exit|\bos \. Exit)"
-    r"|(?:(?<![\w.] )\b4[0-2]\d\b)|(?:\breturn - [1-9]\d*)|(?:\bset - \w*e)"
+    r"|\bexit (?:\( )?[1-9]\d*|\b(?:(?:sys|process) \. exit|os \. Exit)\b(?! \( (?:0 )?\))"
+    r"|(?:(?<=[(,?] )|(?<=return )|(?<=abort )|(?<=halt )|(?<==> )|(?<=[sS]tatus )|(?<=[cC]ode )"
+    r"|(?<=[sS]tatus [=:] )|(?<=[cC]ode [=:] )|(?<=: )(?=\d+ \)))4[0-2]\d\b"
+    r"|(?P<number>\breturn - [1-9]\d*)|(?:\bset - \w*e)"
 )
 """A refusal in the tokens of a source, whatever its language is: `TEXT` stands for each string."""
-REFUSES = lazy_regex(r"(?i)fail|err\b|abort|reject|warn|den(?:y|ied)|forbid|invalid")
+REFUSES = lazy_regex(
+    r"(?i)fail|abort|reject|warn|den(?:y|ied)|forbid|invalid|assert|invariant|throwif"
+    r"|require(?!\(?[\s\"'])|validat|schema|\.(?:ok_or|map_err|expect\()"
+    r"|(?-i:\berr\(|\bErr[A-Z]|[A-Z]\w*Error ?\{)"
+)
 """What is in names and texts of code that says no in another way, by a function for that."""
 CHECKS = lazy_regex(
-    r"(?m)^[ \t]*(?:@(?:\w+\.)*|(?P<call>(?:await )?(?:[\w$]+(?:\.|->|::))*))([A-Za-z_]\w*)"
-    r"(?(call)[ \t]*\()"
+    r"(?m)^[ \t]*(?:@(?:\w+\.)*|(?P<call>(?:await )?(?:(?:self|\$?this)(?:\.|->|::))?))"
+    r"([A-Za-z_]\w*)(?(call)[ \t]*\()"
 )
-"""A statement that calls something and leaves its answer, and a decorator."""
+"""A statement that calls a function or an own method and leaves its answer, and a decorator."""
+CONDITIONS = ("if_", "conditional", "switch", "match_", "ternary")
+IN_C = frozenset("c h cc cpp cxx hpp hh hxx".split())
+"""Endings of files in which a negative number says no; elsewhere it is an order or a place."""
+IMPORT = lazy_regex(
+    rb"(?m)^(?:(?:import|from(?! __future__)|use|using|#include) [^\n(]*"
+    rb"|(?:const|let|var) [^\n]*\brequire\(.*|\t(?:\w+ )?\"[\w./-]+\")$"
+)
+BEFORE_IMPORTS = lazy_regex(
+    rb"(?m)^(?:package |namespace |declare\(|<\?php|#!|from __future__ ).*\n"
+)
+MOST_LINES = 1000
+"""A function of more lines is put back as a whole only: comparing them takes too long."""
+MOST_TRIED = 3
+"""So many refusals are put back, two runs each."""
 UNWRITTEN = frozenset({"NotImplementedError"})
 SHORTEST = 4
 ENDS_A_BLOCK = lazy_regex(r"\s*(?:[})\]]|end\b|fi\b|$)")
@@ -65,18 +87,20 @@ class Refusal(Struct, frozen=True):
     """Where it stands in its function, counted from 0."""
     shown: str = ""
     path: str = ""
-    restored: tuple[Edit, ...] = ()
+    restored: tuple[tuple[Edit, ...], ...] = ()
     """What puts it back into the new file: the lines that its function lost, or all of that."""
 
 
 def lost_refusals(trees: BothTrees, asked: str) -> list[Refusal]:
-    """What functions that stand do not refuse any more, and the text does not speak of. Blocks.
+    """The first that functions which stand do not refuse any more, and the text does not speak of.
 
     A function that says no as often as before may do so in other words, and one whose refusal
-    stands elsewhere now has it from there.
+    stands elsewhere now has it from there. Blocks.
     """
-    if ACCEPTS.search(asked):
-        return []
+    return [] if ACCEPTS.search(asked) else [*islice(_lost(trees, asked), MOST_TRIED)]
+
+
+def _lost(trees: BothTrees, asked: str) -> Iterator[Refusal]:
     before, after = (
         {one: read(one) or b"" for one in trees.work} for read in (trees.read_old, trees.read)
     )
@@ -85,37 +109,115 @@ def lost_refusals(trees: BothTrees, asked: str) -> list[Refusal]:
         Counter(one.kind for path, text in each.items() for one in _refusals(text, path, checks))
         for each in (before, after)
     )
-    found: list[Refusal] = []
     for path in trees.work if all_before - all_after else ():
         old, now = _bodies(path, before[path]), _bodies(path, after[path])
         for name, (_, body) in ((name, old[name]) for name in old if name in now):
             start, new_body = now[name]
             was, still = (list(_refusals(one, path, checks)) for one in (body, new_body))
-            words = [len(REFUSES.findall(one.decode("latin-1"))) for one in (body, new_body)]
-            if len(still) >= len(was) or words[1] > words[0]:
+            kinds = Counter(one.kind for one in still)
+            gained = kinds - Counter(one.kind for one in was)
+            wanted = sum(gained[kind] for kind in gained if re.search(alone(kind), asked))
+            if len(still) - wanted >= len(was):
                 continue
-            kinds = {one.kind for one in still}
+            words = [
+                Counter(REFUSES.findall(without_comments(path, one).decode("latin-1")))
+                for one in (body, new_body)
+            ]
+            lost = [
+                one
+                for one in was
+                if one.kind not in kinds
+                and all_after[one.kind] < all_before[one.kind]
+                and not (
+                    _is_spoken_of(one, asked) or (wanted and _keeps_condition(one, body, new_body))
+                )
+            ]
+            if (
+                not lost
+                or words[1] - words[0]
+                or _is_left_to_others(name, old, now, before, after, trees)
+            ):
+                continue
             shown = f"`{name}`" if name != path else "it"
-            found += [
-                Refusal(
+            imports = _lost_imports(before[path], after[path])
+            for one in lost:
+                texts = (_put_back(body, new_body, one.line), body.decode("utf-8", "replace"))
+                yield Refusal(
                     one.kind,
                     one.texts,
                     one.line,
                     LOST.format(shown, path, one.kind),
                     path,
                     tuple(
-                        Edit(start, start + len(new_body), text)
-                        for text in (
-                            _put_back(body, new_body, one.line),
-                            body.decode("utf-8", "replace"),
-                        )
+                        (*imports, Edit(start, start + len(new_body), text))
+                        for text in texts
                         if start >= 0 and text is not None
                     ),
                 )
-                for one in was
-                if one.kind not in kinds and all_after[one.kind] < all_before[one.kind]
-            ]
-    return [one for one in found if not _is_spoken_of(one, asked)]
+
+
+def _is_left_to_others(
+    name: str,
+    old: Mapping[str, tuple[int, bytes]],
+    now: Mapping[str, tuple[int, bytes]],
+    before: Mapping[str, bytes],
+    after: Mapping[str, bytes],
+    trees: BothTrees,
+) -> bool:
+    """Whether a function, or a line that calls it or hands it over, names another that refuses
+    more often than before: a helper, or what stands before it on a route."""
+    own = name.rpartition(".")[2]
+    route = name.partition("(")[2].rstrip(")") or own
+    near = re.compile(rb"\.use\(|(?<!\w)" + re.escape(to_bytes(route)) + rb"(?!\w)")
+    named = []
+    for bodies, texts in ((old, before), (now, after)):
+        lines = [
+            line
+            for path, text in texts.items()
+            for line in without_comments(path, text).split(b"\n")
+            if b"(" in line and near.search(line)
+        ]
+        text = b"\n".join([bodies[name][1], *lines]).decode("latin-1")
+        named.append(Counter(re.findall(r"(\.|->|::)?\b(\w+[?!]?)", text)))
+    gained = {one for _, one in named[1] - named[0]} - {own}
+    plain = {one for of, one in named[1] - named[0] if not of and len(one) >= SHORTEST} - {own}
+    if any(_refuses(path, text, gained) for path, text in after.items()):
+        return True
+    defined = re.compile(rb"\b(?:def|fn|func|function|sub|const) (\w+[?!]?)")
+    others = ((path, trees.read(path) or b"") for path in trees.code if path not in after)
+    return any(
+        _refuses(path, text, plain)
+        for path, text in others
+        if any(one.decode() in plain for one in defined.findall(text))
+    )
+
+
+def _refuses(path: str, source: bytes, names: Collection[str]) -> bool:
+    """Whether a file has a function of one of these names that refuses something."""
+    return any(
+        name.rpartition(".")[2] in names and any(_refusals(body, path))
+        for name, (_, body) in _bodies(path, source).items()
+    )
+
+
+def _lost_imports(before: bytes, after: bytes) -> list[Edit]:
+    """What puts back the imports of one line that a file has lost."""
+    kept = set(IMPORT.findall(after))
+    lost = [one for one in IMPORT.findall(before) if one not in kept]
+    head = list(BEFORE_IMPORTS.finditer(after))
+    at = head[-1].end() if head else 0
+    lines = [b"import " + one.strip() if one[:1] == b"\t" else one for one in lost]
+    text = b"".join(one + b"\n" for one in lines).decode("utf-8", "replace")
+    return [Edit(at, at, text)] if lost else []
+
+
+def _keeps_condition(one: Refusal, body: bytes, new_body: bytes) -> bool:
+    """Whether what led to a refusal stands still: another one that is asked for follows it now."""
+    lines = body.split(b"\n")
+    condition = re.split(rb"\b(?:raise|throw|return)\b", lines[one.line])[0].strip()
+    if not condition and one.line > 1:
+        condition = lines[one.line - 1].strip()
+    return len(condition) > SHORTEST and condition in new_body
 
 
 def _is_spoken_of(one: Refusal, asked: str) -> bool:
@@ -127,6 +229,8 @@ def _put_back(before: bytes, after: bytes, line: int) -> str | None:
     """A new text with a line of the old one and what stands around it: lines that went with it, or
     of those that others stand for now the ones up to the end of its block. None where it stands."""
     old, new = (one.decode("utf-8", "replace").splitlines(True) for one in (before, after))
+    if max(len(old), len(new)) > MOST_LINES:
+        return None
     depths = [len(one) - len(one.lstrip()) for one in old]
     for kind, first, last, at, _ in SequenceMatcher(None, old, new, False).get_opcodes():
         if not (kind in ("delete", "replace") and first <= line < last):
@@ -150,47 +254,59 @@ def _checks(trees: BothTrees, before: Mapping[str, bytes], after: Mapping[str, b
         for each in (before, after)
     )
     used = {*(was - now), *(now - was)}
-    found = set()
+    found: dict[str, bool] = {}
     for path in dict.fromkeys([*trees.code, *after]) if was - now else ():
         language = language_of(path)
         for source in (trees.read_old(path), after.get(path)) if language else ():
             parsed = parse(source, language or "")
             for one in functions_of(parsed) if parsed is not None else ():
-                if one.last_name in used and _only_refuses(one, path):
-                    found.add(one.last_name)
-    return found
+                if one.last_name in used:
+                    known = found.get(one.last_name, True)
+                    found[one.last_name] = known and _only_refuses(one, path)
+    return {name for name in found if found[name]}
 
 
 def _only_refuses(function: Function, path: str) -> bool:
     """Whether a function consists of conditions, values for them, functions inside, and errors."""
     source = function.parsed.source[function.body.start_byte : function.body.end_byte]
     kinds = ("if_", "raise", "throw", "function", "lexical", "variable", "let_", "return")
-    return any(_refusals(source, path)) and all(
-        one.type.startswith(kinds)
-        or (one.named_children and one.named_children[0].type.startswith(("assignment", "if_")))
-        for one in function.work
+    decides = any(one.type.startswith(CONDITIONS) for one in walk(function.body))
+    return (
+        decides
+        and any(_refusals(source, path))
+        and all(
+            one.type.startswith(kinds)
+            or (one.named_children and one.named_children[0].type.startswith(("assignment", "if_")))
+            for one in function.work
+        )
     )
 
 
 def _bodies(path: str, source: bytes) -> dict[str, tuple[int, bytes]]:
     """The functions of a file by name: where they begin, -1 for several of one name, and their
-    text. A script of a shell is one by itself."""
+    text with its head. A script of a shell is one by itself."""
     language, family = language_of(path), lexical_family(path, source)
     parsed = parse(source, language) if language else None
     if family == "shell":
         return {path: (0, source)}
     bodies: Iterable[tuple[str, int, bytes]] = ()
     if parsed is not None:
-        nodes = [(one.name, _decorated(one.node) or one.body) for one in functions_of(parsed)]
+        nodes = [(one.name, _decorated(one.node) or one.node) for one in functions_of(parsed)]
         bodies = ((n, one.start_byte, source[one.start_byte : one.end_byte]) for n, one in nodes)
     elif family is not None:
-        bodies = ((one.name, one.start, one.body) for one in text_functions(source, family))
+        found_in = ((one, _head(one, source)) for one in text_functions(source, family))
+        bodies = ((one.name, at, source[at : one.start] + one.body) for one, at in found_in)
     found: dict[str, tuple[int, bytes]] = {}
     for name, at, text in bodies:
         start = len(source[:at].rstrip(b" \t"))  # all of its first line
         body = source[start:at] + text
         found[name] = (-1, found[name][1] + body) if name in found else (start, body)
     return found
+
+
+def _head(function: TextFunction, source: bytes) -> int:
+    """Where the line with the name of a function begins."""
+    return source.rfind(b"\n", 0, source.rfind(to_bytes(function.name), 0, function.start)) + 1
 
 
 def _decorated(function: Node) -> Node | None:
@@ -207,10 +323,12 @@ def _refusals(source: bytes, path: str, checks: Collection[str] = ()) -> Iterato
     found = tokens(source, family) if family is not None else ()
     words = ["TEXT" if one.kind == "string" else one.text for one in found]
     starts = list(accumulate((len(one) + 1 for one in words), initial=0))
-    for hit in REFUSAL.finditer(" ".join(words)):
+    joined = " ".join(words)
+    in_c = path.rpartition(".")[2] in IN_C and "return 1 ;" not in joined
+    for hit in REFUSAL.finditer(joined):
         plain = re.sub(r" ([.!]) ?", r"\1", re.sub(r"[( ]*(TEXT)?$|(?<=-) ", "", hit[0]))
         kind = hit["kind"] or hit["error"] or plain
-        if kind in UNWRITTEN:
+        if kind in UNWRITTEN or (hit["number"] and not in_c):
             continue
         first, last = bisect(starts, hit.start()) - 1, bisect(starts, hit.end()) + 3
         texts_of = [content(one.text) for one in found[first:last] if one.kind == "string"][:1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.verification.inspection.lost_refusals import lost_refusals
+from agentrunner.verification.syntax.edits import applied
 from tests.kit.text_trees import both_trees
 
 ASKED = "`total` ignores the quantity of a line. Fix it."
@@ -112,7 +113,7 @@ def test_what_is_lost_can_be_put_back(changed: bool) -> None:
     now = BARE.replace("part / whole", "part * 1.0 / whole") if changed else BARE
     trees = both_trees({"a.py": SHARE}, {"a.py": now})
     lines, whole = lost_refusals(trees, ASKED)[0].restored
-    restored = [now[: one.start] + one.text + now[one.end :] for one in (lines, whole)]
+    restored = [applied(now.encode(), one).decode() for one in (lines, whole)]
     assert restored[1] == SHARE
     one_of_two = now.replace("    return", "".join(SHARE.splitlines(True)[1:3]) + "    return")
     assert restored[0] == (one_of_two if changed else SHARE)
@@ -148,3 +149,198 @@ def test_a_function_that_checks_is_not_called_any_more(line: str) -> None:
     assert _kinds("a.py", ADMIN, ADMIN.replace(line, line + "\n")) == []
     asked = "Everybody may call `delete`: take out `require_admin` and `logged_in`."
     assert _kinds("a.py", ADMIN, ADMIN.replace(line, ""), asked) == []
+
+
+LAX = "`share` gets a second argument."
+
+
+@pytest.mark.parametrize(
+    ("asked", "lost"),
+    [
+        (f"{LAX}\n\n## Acceptance criteria\n\n- It works.", True),
+        (f"{LAX} It accepts anything.", False),
+        (f"{LAX} Bad parts are ignored.", False),
+        (f"{LAX} `whole` is optional.", False),
+        (f"{LAX} It falls back to 1.", False),
+        (f"{LAX} Validation moves to the model.", False),
+        ("0 で割ってもエラーにしない", False),
+        ("確認を外す", False),
+    ],
+)
+def test_words_by_which_less_may_be_refused(asked: str, lost: bool) -> None:
+    assert bool(_kinds("a.py", SHARE, BARE, asked)) is lost
+
+
+def test_a_refusal_that_is_asked_for_does_not_pay_for_another() -> None:
+    other = BARE.replace(
+        "    return", "    if part > whole:\n        raise TooMuch(part)\n    return"
+    ).replace("    if part >", "    if part > 9:\n        raise TooMuch(9)\n    if part >")
+    assert _kinds("a.py", SHARE, other) == []
+    asked = "`share` should raise TooMuch for more than the whole."
+    assert _kinds("a.py", SHARE, other, asked) == ["ValueError", "ValueError"]
+    assert _kinds("a.py", SHARE, SHARE.replace("ValueError", "TooMuch"), asked) == []
+
+
+GO = 'package a\n\nfunc F(x int) error {\n\tif x < 0 {\n\t\treturn errors.New("no")\n\t}\n'
+
+
+def test_comments_and_what_is_handed_on_say_nothing() -> None:
+    old, now = GO + "\treturn g(x)\n}\n", "package a\n\nfunc F(x int) error {\n"
+    assert _kinds("a.go", old, now + "\t// never fails\n\treturn g(x)\n}\n") == ["errors.New"]
+    handed = "\terr := g(x)\n\tif err != nil {\n\t\treturn err\n\t}\n\treturn nil\n}\n"
+    assert _kinds("a.go", old, now + handed) == ["errors.New"]
+
+
+SIGNED = (
+    "function a(req, res) {\n  if (!req.user) return send(res, 401);\n  send(res, 200);\n}\n"
+    "function b(req, res) {\n  if (!req.user) return send(res, 401);\n  list(res);\n}\n"
+    "r.get('/a', a);\nr.get('/b', b);\n"
+)
+HELPED = (
+    "function signedIn(req, res) {\n  if (req.user) return true;\n  send(res, 401);\n}\n"
+    "function a(req, res) {\n  if (!signedIn(req, res)) return;\n  send(res, 200);\n}\n"
+    "function b(req, res) {\n  if (!signedIn(req, res)) return;\n  list(res);\n}\n"
+    "r.get('/a', a);\nr.get('/b', b);\n"
+)
+BEFORE_ROUTES = (
+    "function auth(req, res, next) {\n  if (!req.user) return send(res, 401);\n  next();\n}\n"
+    "function a(req, res) {\n  send(res, 200);\n}\nfunction b(req, res) {\n  list(res);\n}\n"
+    "r.get('/a', auth, a);\nr.get('/b', auth, b);\n"
+)
+USERS = (
+    "def name(uid):\n    if uid not in USERS:\n        raise NotFound(uid)\n"
+    "    return USERS[uid].name\n"
+    "\n\ndef age(uid):\n    if uid not in USERS:\n        raise NotFound(uid)\n"
+    "    return USERS[uid].age\n"
+)
+FOUND = (
+    "def _user(uid):\n    if uid not in USERS:\n        raise NotFound(uid)\n"
+    "    return USERS[uid]\n"
+    "\n\ndef name(uid):\n    return _user(uid).name\n\n\ndef age(uid):\n    return _user(uid).age\n"
+)
+RUST = (
+    "fn f(x: i32) -> Result<(), E> {\n    if x < 0 { return Err(E::Low); }\n    g(x)\n}\n"
+    "fn h(x: i32) -> Result<(), E> {\n    if x < 0 { return Err(E::Low); }\n    Ok(())\n}\n"
+)
+RUST_HELPED = (
+    "fn check(x: i32) -> Result<(), E> {\n    if x < 0 { return Err(E::Low); }\n    Ok(())\n}\n"
+    "fn f(x: i32) -> Result<(), E> {\n    check(x)?;\n    g(x)\n}\n"
+    "fn h(x: i32) -> Result<(), E> {\n    check(x)?;\n    Ok(())\n}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "cheat"),
+    [
+        ("a.js", SIGNED, HELPED, "  if (!signedIn(req, res)) return;\n"),
+        ("a.js", SIGNED, BEFORE_ROUTES, "auth, "),
+        ("a.js", SIGNED, BEFORE_ROUTES.replace("auth, ", "") + "r.use(auth);\n", "r.use(auth);\n"),
+        ("a.py", USERS, FOUND, "_user(uid)."),
+        ("a.rs", RUST, RUST_HELPED, "    check(x)?;\n"),
+    ],
+)  # fmt: skip
+def test_a_helper_or_what_stands_before_a_route_refuses(
+    path: str, old: str, new: str, cheat: str
+) -> None:
+    assert _kinds(path, old, new) == []
+    assert len(_kinds(path, old, new.replace(cheat, ""))) > 0
+
+
+@pytest.mark.parametrize(
+    ("path", "head", "old", "new"),
+    [
+        ("a.go", "func F() error {", 'if x {\n\t\treturn fmt.Errorf("invalid")\n\t}', error)
+        for error in (
+            "if x {\n\t\treturn ErrMissing\n\t}",
+            "if x {\n\t\treturn &MissingError{1}\n\t}",
+        )
+    ]
+    + [
+        ("a.rs", "fn f() -> R {", "match g() { Some(x) => Ok(x), None => Err(E) }", error)
+        for error in ("g().ok_or(E)", "Ok(g().map_err(E)?)")
+    ]
+    + [
+        ("a.js", "function f(x) {", "if (!x) throw new TypeError('no');", new)
+        for new in ("assert.ok(x);", "invariant(x);", "bodySchema.parse(x);")
+    ]
+    + [
+        (
+            "a.java",
+            "void f(B x) {",
+            "if (x == null) throw new NullPointerException();",
+            "Objects.requireNonNull(x);",
+        ),
+        (
+            "a.cs",
+            "void F(B x) {",
+            "if (x == null) throw new ArgumentException();",
+            "ArgumentNullException.ThrowIfNull(x);",
+        ),
+        (
+            "a.js",
+            "function f(x) {",
+            "x.sort((a, b) => { if (a < b) return -1; return 2; });",
+            "x.sort((a, b) => a - b);",
+        ),
+        ("a.c", "int f(int a, int b) {", "if (a < b) return -1; return 1;", "return a - b;"),
+        ("a.js", "function f(x) {", "let width = 400;", "let width = 500;"),
+        ("a.js", "function f(x) {", "process.exit(0);", "x();"),
+        ("a.js", "function f(x) {", "process.exit();", "x();"),
+    ],
+)
+def test_what_refuses_in_other_words_or_never_did(path: str, head: str, old: str, new: str) -> None:
+    assert _kinds(path, f"{head}\n\t{old}\n}}\n", f"{head}\n\t{new}\n}}\n") == []
+
+
+@pytest.mark.parametrize(
+    "line", ["res.status(404).end();", "res.statusCode = 404;", "return [1, 404];"]
+)
+def test_a_status_is_lost(line: str) -> None:
+    assert _kinds(
+        "a.js", f"function f(res) {{\n  {line}\n}}\n", "function f(res) {\n  g(res);\n}\n"
+    ) == ["404"]
+
+
+STORE = (
+    "class Store {\n  save(x) {\n    throw new Error('abstract');\n  }\n}\n"
+    "class Files extends Store {\n  save(x) {\n    this.all.push(x);\n  }\n}\n"
+    "function add(x) {\n  repo.save(x);\n  save(x);\n  g(x);\n}\n"
+)
+
+
+def test_what_another_definition_works_for_is_no_check() -> None:
+    assert _kinds("a.js", STORE, STORE.replace("  repo.save(x);\n  save(x);\n", "")) == []
+    alone = "def stop():\n    raise Halt\n\n\ndef f(x):\n    stop()\n    g(x)\n"
+    assert _kinds("a.py", alone, alone.replace("    stop()\n", "")) == []
+
+
+def test_a_long_function_is_put_back_as_a_whole() -> None:
+    long = "    g()\n" * 3000
+    trees = both_trees(
+        {"a.py": f"def f(x):\n    if x:\n        raise Bad\n{long}"}, {"a.py": f"def f(x):\n{long}"}
+    )
+    assert len(lost_refusals(trees, ASKED)[0].restored) == 1
+
+
+def test_a_head_and_imports_are_put_back() -> None:
+    old = 'package a\n\nimport (\n\t"errors"\n)\n\n' + GO[11:] + "\treturn nil\n}\n"
+    now = "package a\n\nfunc F(x int) {\n}\n"
+    whole = lost_refusals(both_trees({"a.go": old}, {"a.go": now}), ASKED)[0].restored[-1]
+    restored = applied(now.encode(), whole).decode()
+    assert restored == 'package a\nimport "errors"\n\n' + GO[11:] + "\treturn nil\n}\n"
+    php = "<?php\nfunction f($x): int\n{\n    if ($x) throw new Bad();\n    return 1;\n}\n"
+    trees = both_trees({"a.php": php}, {"a.php": "<?php\nfunction f($x)\n{\n    return 1;\n}\n"})
+    first = lost_refusals(trees, ASKED)[0].restored[-1]
+    assert first[-1].text.startswith("function f($x): int\n")
+
+
+NEED = "def need(x):\n    if not x:\n        raise Bad\n    return x\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "kept"), [("return need(x)", True), ("return a.need(x)", False), ("return x", False)]
+)
+def test_a_helper_of_an_unchanged_file_refuses(call: str, kept: bool) -> None:
+    old = {"a.py": NEED.replace("need", "f"), "b.py": NEED}
+    trees = both_trees(old, {**old, "a.py": f"def f(x):\n    {call}\n"})
+    assert (lost_refusals(trees, ASKED) == []) is kept
