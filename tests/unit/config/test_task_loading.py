@@ -421,6 +421,7 @@ def test_a_mistake_is_refused_with_place(load: Load, lines: str, code: str) -> N
         ),
         ("task:\n\tid: a\n", "token", "not with tabs"),
         ("task:\n  title: Fix: a\n", "mapping", "double quotes"),
+        ("task:\n  prd:\n    text: a\n  title: Fix: it\n", "mapping", "double quotes"),
         ("task:\n  id: a\n", "task.prd is missing", "prd: {path: FILE.md}, or prd: {text:"),
         ("task:\n  prd: docs/a.md\n", "must hold settings", "prd: {path: docs/a.md}"),
         ("task:\n  prd: fix it\n", "must hold settings", 'prd: {text: "…"}'),

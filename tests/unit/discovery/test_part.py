@@ -55,6 +55,9 @@ def test_it_is_the_nearest_folder_that_says_how_it_is_tested(
 def test_a_root_without_tests_has_parts_that_are_told(repo: Path) -> None:
     assert first_part(repo) == "packages/api"
     assert first_part(repo / "docs") == ""
+    for number in range(250):
+        (repo / f"node_modules/m{number}").mkdir(parents=True)
+    assert first_part(repo) == "packages/api"
 
 
 def test_a_lock_file_makes_it_ready_the_nearer_one_first(repo: Path) -> None:
