@@ -139,7 +139,7 @@ def _lost(trees: BothTrees, asked: str) -> Iterator[Refusal]:
             ):
                 continue
             shown = f"`{name}`" if name != path else "it"
-            imports = _lost_imports(before[path], after[path])
+            imports = _lost_imports(before[path], after[path], body)
             for one in lost:
                 texts = (_put_back(body, new_body, one.line), body.decode("utf-8", "replace"))
                 yield Refusal(
@@ -200,10 +200,10 @@ def _refuses(path: str, source: bytes, names: Collection[str]) -> bool:
     )
 
 
-def _lost_imports(before: bytes, after: bytes) -> list[Edit]:
-    """What puts back the imports of one line that a file has lost."""
-    kept = set(IMPORT.findall(after))
-    lost = [one for one in IMPORT.findall(before) if one not in kept]
+def _lost_imports(before: bytes, after: bytes, body: bytes) -> list[Edit]:
+    """What puts back the imports of one line that a file has lost, and a function of it needs."""
+    words = {*re.findall(rb"\w+", body)}.difference(re.findall(rb"\w+", after))
+    lost = [one for one in IMPORT.findall(before) if words.intersection(re.findall(rb"\w+", one))]
     head = list(BEFORE_IMPORTS.finditer(after))
     at = head[-1].end() if head else 0
     lines = [b"import " + one.strip() if one[:1] == b"\t" else one for one in lost]

@@ -328,6 +328,9 @@ def test_a_head_and_imports_are_put_back() -> None:
     whole = lost_refusals(both_trees({"a.go": old}, {"a.go": now}), ASKED)[0].restored[-1]
     restored = applied(now.encode(), whole).decode()
     assert restored == 'package a\nimport "errors"\n\n' + GO[11:] + "\treturn nil\n}\n"
+    other = {"a.py": "from old import g\nimport h\n\n\ndef f(x):\n    if x:\n        raise Bad\n"}
+    same = {"a.py": "from new import g\n\n\ndef f(x):\n    g(x)\n"}
+    assert [len(one) for one in lost_refusals(both_trees(other, same), ASKED)[0].restored] == [1, 1]
     php = "<?php\nfunction f($x): int\n{\n    if ($x) throw new Bad();\n    return 1;\n}\n"
     trees = both_trees({"a.php": php}, {"a.php": "<?php\nfunction f($x)\n{\n    return 1;\n}\n"})
     first = lost_refusals(trees, ASKED)[0].restored[-1]
