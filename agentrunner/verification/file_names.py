@@ -10,6 +10,10 @@ from msgspec import Struct
 
 from agentrunner.text.lazy_regex import lazy_regex
 
+PAGES = (".md", ".rst", ".adoc")
+"""Endings of pages for people."""
+TEXTS = (*PAGES, ".txt")
+"""Endings of texts for people, of which some are data."""
 LITERAL = r"[\"'`/]"
 PLAIN_WORD = lazy_regex(r"[a-z]+")
 NO_FILE = lazy_regex(

@@ -18,6 +18,7 @@ from tree_sitter import Node
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
 from agentrunner.text.unicode import to_bytes
+from agentrunner.verification.file_names import PAGES, TEXTS
 from agentrunner.verification.inputs.changes import is_manifest
 from agentrunner.verification.inspection.both_trees import MOST_READ, BothTrees
 from agentrunner.verification.inspection.has_to_stay import Files
@@ -32,7 +33,6 @@ LOOSE = (
     "no code of the project uses `{}` of {}, which is new, and what the requirements speak of"
     " ({}) is as it was"
 )
-TEXTS = (".md", ".rst", ".txt")
 
 GONE = "`{}` of {} is gone, and the requirements do not speak of that"
 IDLE = "`{}` of {} does nothing any more, and the requirements do not speak of that"
@@ -71,7 +71,6 @@ STAYS = lazy_regex(
 )
 """Sentences by which a file is to be left as it is."""
 DATA = (".json", ".toml")
-PAGES = (".md", ".rst", ".adoc")
 HISTORY = lazy_regex(r"(?i)(?:^|/)(?:change|history|news|release)[^/]*$")
 """Pages that tell what was once."""
 SPAN = lazy_regex(rb"`[^`\n]*`")

@@ -16,6 +16,7 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
 from agentrunner.text.sentences import sentences
 from agentrunner.text.unicode import to_bytes
+from agentrunner.verification.file_names import PAGES
 from agentrunner.verification.inputs.references import JS_IMPORT, PYTHON_FROM, PYTHON_IMPORT
 from agentrunner.verification.inputs.wanted_removals import removed_options
 from agentrunner.verification.inputs.words_of_change import ARTICLE, NAMED_FILE, UNSURE
@@ -43,7 +44,6 @@ UNTOUCHED = "{} is as it was, and the requirements say: {}"
 STILL_USED = "{} still imports `{}`, and the requirements say: {}"
 STILL_THERE = "{} is still all that stood for it in the code, and the requirements say: {}"
 NOT_USED = "`{}` is as it was, and the requirements say: {}"
-DOCUMENTS = (".md", ".rst", ".adoc")
 _VERSION = lazy_regex(r"[\d.]+|\w\.\w")
 ORDER = lazy_regex(
     r"(?i)(?:^|[,;:]\s|\b(?:and|also|please|then|must|should)\s)\s*(?:[-*]\s+(?:\[.\]\s+)?)?"
@@ -163,9 +163,7 @@ def _to_change(sentence: str, paths: Collection[str]) -> Iterator[str]:
             or posixpath.basename(path) == name
             or (bare and posixpath.splitext(path)[0].lower() == name.lower())
         ]
-        if len(fitting) == 1 and (
-            fitting[0].endswith(DOCUMENTS) or language_of(fitting[0]) or bare
-        ):
+        if len(fitting) == 1 and (fitting[0].endswith(PAGES) or language_of(fitting[0]) or bare):
             yield fitting[0]
 
 

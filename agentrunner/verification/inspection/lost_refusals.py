@@ -7,14 +7,12 @@ is in its way.
 from __future__ import annotations
 
 import re
-from bisect import bisect
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from difflib import SequenceMatcher
-from itertools import accumulate, islice
+from itertools import islice
 
 from msgspec import Struct
-from tree_sitter import Node
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
@@ -23,8 +21,8 @@ from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.functions import Function, functions_of
 from agentrunner.verification.syntax.languages import language_of, parse, walk
-from agentrunner.verification.syntax.text_functions import TextFunction, text_functions
-from agentrunner.verification.syntax.tokens import content, lexical_family, tokens, without_comments
+from agentrunner.verification.syntax.refusals import Refusal, bodies_of, refusals_in
+from agentrunner.verification.syntax.tokens import without_comments
 
 LOST = "{} of {} refuses nothing with `{}` any more, and the requirements do not speak of that"
 ACCEPTS = lazy_regex(
@@ -34,18 +32,6 @@ ACCEPTS = lazy_regex(
     r"|complain|exit))|許可|許容|受け付け|エラーに(?:しない|せず)|外[すしせ]"
 )
 """Words of a text by whose work less may be refused, or elsewhere."""
-_NAMES = r"(?:(?:new|\\|\.|::) |[A-Za-z_]\w* (?=\.|::|\\))*+"
-REFUSAL = lazy_regex(
-    rf"\b(?:raise|throw) (?:{_NAMES}(?P<kind>[A-Z]\w*)|{_NAMES}TEXT)"
-    r"|(?P<error>\b[A-Z]\w*(?:Error|Exception)) \("
-    r"|(?:\b(?:Err \(|errors \. New|fmt \. Errorf|(?:bail|ensure) !))"
-    r"|\bpanic !?|\b(?:die|croak) (?:\( )?TEXT"
-    r"|\bexit (?:\( )?[1-9]\d*|\b(?:(?:sys|process) \. exit|os \. Exit)\b(?! \( (?:0 )?\))"
-    r"|(?:(?<=[(,?] )|(?<=return )|(?<=abort )|(?<=halt )|(?<==> )|(?<=[sS]tatus )|(?<=[cC]ode )"
-    r"|(?<=[sS]tatus [=:] )|(?<=[cC]ode [=:] )|(?<=: )(?=\d+ \)))4[0-2]\d\b"
-    r"|(?P<number>\breturn - [1-9]\d*)|(?:\bset - \w*e)"
-)
-"""A refusal in the tokens of a source, whatever its language is: `TEXT` stands for each string."""
 REFUSES = lazy_regex(
     r"(?i)fail|abort|reject|warn|den(?:y|ied)|forbid|invalid|assert|invariant|throwif"
     r"|require(?!\(?[\s\"'])|validat|schema|\.(?:ok_or|map_err|expect\()"
@@ -58,8 +44,6 @@ CHECKS = lazy_regex(
 )
 """A statement that calls a function or an own method and leaves its answer, and a decorator."""
 CONDITIONS = ("if_", "conditional", "switch", "match_", "ternary")
-IN_C = frozenset("c h cc cpp cxx hpp hh hxx".split())
-"""Endings of files in which a negative number says no; elsewhere it is an order or a place."""
 IMPORT = lazy_regex(
     rb"(?m)^(?:(?:import|from(?! __future__)|use|using|#include) [^\n(]*"
     rb"|(?:const|let|var) [^\n]*\brequire\(.*|\t(?:\w+ )?\"[\w./-]+\")$"
@@ -71,27 +55,22 @@ MOST_LINES = 1000
 """A function of more lines is put back as a whole only: comparing them takes too long."""
 MOST_TRIED = 3
 """So many refusals are put back, two runs each."""
-UNWRITTEN = frozenset({"NotImplementedError"})
 SHORTEST = 4
 ENDS_A_BLOCK = lazy_regex(r"\s*(?:[})\]]|end\b|fi\b|$)")
 
 
-class Refusal(Struct, frozen=True):
-    """A way in which a function said no."""
+class LostRefusal(Struct, frozen=True):
+    """A way in which a function said no, and says it no more."""
 
+    shown: str
+    """A sentence for the person who is asked."""
     kind: str
-    """The name of what it raises, its number, or what makes it: `Forbidden`, `404`, `exit 2`."""
-    texts: tuple[str, ...] = ()
-    """What it says, in the parts that stand in the source."""
-    line: int = 0
-    """Where it stands in its function, counted from 0."""
-    shown: str = ""
-    path: str = ""
+    path: str
     restored: tuple[tuple[Edit, ...], ...] = ()
     """What puts it back into the new file: the lines that its function lost, or all of that."""
 
 
-def lost_refusals(trees: BothTrees, asked: str) -> list[Refusal]:
+def lost_refusals(trees: BothTrees, asked: str) -> list[LostRefusal]:
     """The first that functions which stand do not refuse any more, and the text does not speak of.
 
     A function that says no as often as before may do so in other words, and one whose refusal
@@ -100,7 +79,7 @@ def lost_refusals(trees: BothTrees, asked: str) -> list[Refusal]:
     return [] if ACCEPTS.search(asked) else [*islice(_lost(trees, asked), MOST_TRIED)]
 
 
-def _lost(trees: BothTrees, asked: str) -> Iterator[Refusal]:
+def _lost(trees: BothTrees, asked: str) -> Iterator[LostRefusal]:
     before, after = (
         {one: read(one) or b"" for one in trees.work} for read in (trees.read_old, trees.read)
     )
@@ -110,7 +89,7 @@ def _lost(trees: BothTrees, asked: str) -> Iterator[Refusal]:
         for each in (before, after)
     )
     for path in trees.work if all_before - all_after else ():
-        old, now = _bodies(path, before[path]), _bodies(path, after[path])
+        old, now = bodies_of(path, before[path]), bodies_of(path, after[path])
         for name, (_, body) in ((name, old[name]) for name in old if name in now):
             start, new_body = now[name]
             was, still = (list(_refusals(one, path, checks)) for one in (body, new_body))
@@ -142,11 +121,9 @@ def _lost(trees: BothTrees, asked: str) -> Iterator[Refusal]:
             imports = _lost_imports(before[path], after[path], body)
             for one in lost:
                 texts = (_put_back(body, new_body, one.line), body.decode("utf-8", "replace"))
-                yield Refusal(
-                    one.kind,
-                    one.texts,
-                    one.line,
+                yield LostRefusal(
                     LOST.format(shown, path, one.kind),
+                    one.kind,
                     path,
                     tuple(
                         (*imports, Edit(start, start + len(new_body), text))
@@ -196,7 +173,7 @@ def _refuses(path: str, source: bytes, names: Collection[str]) -> bool:
     """Whether a file has a function of one of these names that refuses something."""
     return any(
         name.rpartition(".")[2] in names and any(_refusals(body, path))
-        for name, (_, body) in _bodies(path, source).items()
+        for name, (_, body) in bodies_of(path, source).items()
     )
 
 
@@ -282,56 +259,9 @@ def _only_refuses(function: Function, path: str) -> bool:
     )
 
 
-def _bodies(path: str, source: bytes) -> dict[str, tuple[int, bytes]]:
-    """The functions of a file by name: where they begin, -1 for several of one name, and their
-    text with its head. A script of a shell is one by itself."""
-    language, family = language_of(path), lexical_family(path, source)
-    parsed = parse(source, language) if language else None
-    if family == "shell":
-        return {path: (0, source)}
-    bodies: Iterable[tuple[str, int, bytes]] = ()
-    if parsed is not None:
-        nodes = [(one.name, _decorated(one.node) or one.node) for one in functions_of(parsed)]
-        bodies = ((n, one.start_byte, source[one.start_byte : one.end_byte]) for n, one in nodes)
-    elif family is not None:
-        found_in = ((one, _head(one, source)) for one in text_functions(source, family))
-        bodies = ((one.name, at, source[at : one.start] + one.body) for one, at in found_in)
-    found: dict[str, tuple[int, bytes]] = {}
-    for name, at, text in bodies:
-        start = len(source[:at].rstrip(b" \t"))  # all of its first line
-        body = source[start:at] + text
-        found[name] = (-1, found[name][1] + body) if name in found else (start, body)
-    return found
-
-
-def _head(function: TextFunction, source: bytes) -> int:
-    """Where the line with the name of a function begins."""
-    return source.rfind(b"\n", 0, source.rfind(to_bytes(function.name), 0, function.start)) + 1
-
-
-def _decorated(function: Node) -> Node | None:
-    """A function of Python with what decorates it, None where nothing does."""
-    around = function.parent
-    return around if around is not None and around.type == "decorated_definition" else None
-
-
 def _refusals(source: bytes, path: str, checks: Collection[str] = ()) -> Iterator[Refusal]:
+    """Yield what a source refuses, also by calling one of `checks`, which only refuse."""
     for hit in CHECKS.finditer(source.decode("latin-1")) if checks else ():
         if hit[2] in checks:
             yield Refusal(hit[2], (), source.count(b"\n", 0, hit.start(2)))
-    family = lexical_family(path, source)
-    found = tokens(source, family) if family is not None else ()
-    words = ["TEXT" if one.kind == "string" else one.text for one in found]
-    starts = list(accumulate((len(one) + 1 for one in words), initial=0))
-    joined = " ".join(words)
-    in_c = path.rpartition(".")[2] in IN_C and "return 1 ;" not in joined
-    for hit in REFUSAL.finditer(joined):
-        plain = re.sub(r" ([.!]) ?", r"\1", re.sub(r"[( ]*(TEXT)?$|(?<=-) ", "", hit[0]))
-        kind = hit["kind"] or hit["error"] or plain
-        if kind in UNWRITTEN or (hit["number"] and not in_c):
-            continue
-        first, last = bisect(starts, hit.start()) - 1, bisect(starts, hit.end()) + 3
-        texts_of = [content(one.text) for one in found[first:last] if one.kind == "string"][:1]
-        parts = [part for one in texts_of for part in re.split(r"[#$]?\{[^}]*\}|\$\w+|%\w|\n", one)]
-        words_of = tuple(one for one in parts if len(one.strip()) >= SHORTEST)
-        yield Refusal(kind, words_of, found[first].line - 1)
+    yield from refusals_in(source, path)

@@ -12,7 +12,7 @@ from functools import partial
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.text.mentions import alone
 from agentrunner.text.unicode import to_bytes
-from agentrunner.verification.inspection.left_as_it_was import DOCUMENTS
+from agentrunner.verification.file_names import PAGES
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.tokens import without_comments
@@ -63,7 +63,7 @@ def missing_names(
     changed = [path for path, entry in new.items() if old.get(path) != entry]
     code, plain = _by_grammar(changed)
     old_code, old_plain = _by_grammar(old)
-    pages = {one: text for one, text in others.items() if text.endswith(DOCUMENTS)}
+    pages = {one: text for one, text in others.items() if text.endswith(PAGES)}
     others = {one: text for one, text in others.items() if one not in pages}
     wanted = {_defined(one): text for one, text in named.items()}
     # A parameter of that name was none before either.
@@ -148,7 +148,7 @@ def _not_in(
         if not wanted:
             break
         text = b""  # of a page only its own name, where code is looked for
-        if not (code and path.endswith(DOCUMENTS)):
+        if not (code and path.endswith(PAGES)):
             text = (read(path) or b"")[:MOST_READ]
             text = without_comments(path, text) if code else text
         text = to_bytes(path) + b"\n" + text

@@ -17,7 +17,7 @@ from msgspec import Struct
 from agentrunner.git.snapshots import Snapshots
 from agentrunner.sandboxes.requests import PLAIN
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.file_names import has_word
+from agentrunner.verification.file_names import TEXTS, has_word
 from agentrunner.verification.inputs.interpreters import INTERPRETERS
 from agentrunner.verification.inputs.kept_tests import IMPORT_LINE
 from agentrunner.verification.inputs.references import family_of
@@ -49,7 +49,6 @@ MADE = lazy_regex(
     re.MULTILINE,
 )
 """What the head of a file says where another file is its source."""
-DOCUMENTS = frozenset({".md", ".rst", ".txt"})
 MOST_TRIED = 3
 IN_MADE = (
     "all of the work stands in {}, which says of itself that it is made from something else: the"
@@ -242,7 +241,7 @@ async def why_not_lasting(exam: Examination, case: Case, names: Sequence[str], a
 def _made_alone(exam: Examination, asked: str) -> str:
     """A file that is made from another, where the work has changed no other source. Blocks."""
     world = exam.world
-    sources = [path for path in world.product if PurePosixPath(path).suffix not in DOCUMENTS]
+    sources = [path for path in world.product if not path.endswith(TEXTS)]
     made = [path for path in sources if MADE.search((world.was(path) or b"")[:HEAD_BYTES])]
     if not made or len(made) < len(sources) or any(path in asked for path in made):
         return ""

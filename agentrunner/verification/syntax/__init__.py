@@ -20,5 +20,6 @@ asserts, assertions   what tests assert; `native_asserts`, `script_asserts` by l
 code_equality         sources that say the same; `change_beside` what was left alone, by
                       `plain_code`
 words                 names of code in a sentence, and those that it wants to have
+refusals              how code says no: errors, exit codes, answers
 silenced_warnings     code that tells tools to say nothing, or keeps them from looking
 """

@@ -16,6 +16,7 @@ from agentrunner.verification.syntax.languages import (
     once_per_file,
     parts_of,
     walk,
+    with_decorators,
 )
 from agentrunner.verification.syntax.scripts import HOOKS, SUITES, TESTS, callee_names
 from agentrunner.verification.syntax.test_finder import around, marks_of, standing
@@ -150,12 +151,9 @@ def definitions_in(parsed: Parsed) -> Iterator[tuple[str, Node]]:
         node = todo.pop()
         if node.type in _DEFINED:
             name = field(node, "name") or field(node, "left")
-            parent = node.parent
-            decorated = parent is not None and parent.type == "decorated_definition"
             if name is not None:
-                whole = parent if decorated and parent is not None else node
                 for one in _bound(parsed, name):
-                    yield one, whole
+                    yield one, with_decorators(node)
             if node.type not in _CLASSES and field(node, "body") is not None:
                 continue
         # The tests of a suite see what its body defines.

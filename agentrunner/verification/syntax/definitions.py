@@ -14,6 +14,7 @@ from agentrunner.verification.syntax.languages import (
     inside,
     once_per_file,
     parse,
+    with_decorators,
 )
 from agentrunner.verification.syntax.regions import regions_of_tests
 from agentrunner.verification.syntax.scripts import FUNCTIONS
@@ -102,13 +103,12 @@ def _heads(found: Found) -> list[str]:
     parsed = found.parsed
     if parsed.language in SCRIPTS:
         return [_suite_head(parsed, call) for call in found.suites]
-    heads = []
-    for outer in around(found.whole, "class_definition", "class_declaration", "mod_item"):
-        body, above = field(outer, "body"), outer.parent
-        whole = above if above and above.type == "decorated_definition" else outer
-        if body is not None:
-            heads.append(normal(parsed, whole, frozenset({body.id})))
-    return heads
+    outside = around(found.whole, "class_definition", "class_declaration", "mod_item")
+    return [
+        normal(parsed, with_decorators(outer), frozenset({body.id}))
+        for outer in outside
+        if (body := field(outer, "body")) is not None
+    ]
 
 
 def _suite_head(parsed: Parsed, call: Node) -> str:

@@ -30,6 +30,7 @@ from agentrunner.verification.syntax.languages import (
     parse,
     statements,
     walk,
+    with_decorators,
 )
 from agentrunner.verification.syntax.regions import is_in_test
 
@@ -277,21 +278,15 @@ def without_classes(source: bytes, names: Collection[str]) -> bytes | None:
     for node in walk(parsed.root):
         name = parsed.text(node, "name")
         if node.type == "class_definition" and name in names:
-            found.setdefault(name, []).append(_whole(node))
+            found.setdefault(name, []).append(with_decorators(node))
     if not found.keys() >= set(names):
         return None
     return applied(source, [replaced(one, "pass") for nodes in found.values() for one in nodes])
-
-
-def _whole(node: Node) -> Node:
-    """A definition with its decorators."""
-    around = node.parent
-    return around if around is not None and around.type == "decorated_definition" else node
 
 
 def _by_name(parsed: Parsed) -> dict[str, list[Node]]:
     """The definitions of each function, decorators included."""
     found: dict[str, list[Node]] = {}
     for function in functions_of(parsed):
-        found.setdefault(function.name, []).append(_whole(function.node))
+        found.setdefault(function.name, []).append(with_decorators(function.node))
     return found

@@ -274,6 +274,12 @@ def parameters_at(function: Node) -> list[Node]:
     return [single] if single is not None else parts_of(function, "parameters")
 
 
+def with_decorators(definition: Node) -> Node:
+    """Return a definition with what decorates it in Python; the definition where nothing does."""
+    around = definition.parent
+    return around if around is not None and around.type == "decorated_definition" else definition
+
+
 def inside(outer: Node, node: Node) -> bool:
     """Whether `node` lies within `outer`, or is it."""
     return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte

@@ -18,6 +18,7 @@ from agentrunner.verification.syntax.languages import (
     once_per_file,
     parse,
     walk,
+    with_decorators,
 )
 from agentrunner.verification.syntax.scripts import script_tests
 from agentrunner.verification.syntax.test_spans import Found, Title, literal_title
@@ -111,8 +112,7 @@ def _python(parsed: Parsed) -> Iterator[Found]:
             parts = (*outer, parsed.text(name))
             body = field(node, "body")
             if body is not None:
-                parent = node.parent
-                whole = parent if parent and parent.type == "decorated_definition" else node
+                whole = with_decorators(node)
                 test = parts[-1].startswith("test") and not nested
                 yield _found(parsed, "::", parts, whole, node, body, test)
             outer, nested = parts, True

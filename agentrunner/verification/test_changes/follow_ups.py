@@ -15,6 +15,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.file_names import TEXTS
 from agentrunner.verification.inputs.changes import ProofChange
 from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.inputs.wanted_moves import moves_in, renames_in
@@ -90,8 +91,6 @@ IMPORTS = lazy_regex(
     r"(?P<quote>['\"])(?P<module>[^'\"]+)(?P=quote)\s*;?"
 )
 RENAMED = lazy_regex(r"(?P<part>[\w$]+)(?:\s*(?::|\bas\b)\s*(?P<name>[\w$]+))?")
-FOR_PEOPLE = (".md", ".rst", ".adoc", ".txt")
-"""Pages, which name what code is called."""
 
 
 class FollowUps(Struct, frozen=True, dict=True):
@@ -154,7 +153,7 @@ class FollowUps(Struct, frozen=True, dict=True):
         for path in sorted(product) if self._names else ():
             text = self.was(path) or b""
             if not family_of(path):  # a template, say; not what people read
-                other = "" if path.endswith(FOR_PEOPLE) else text.decode("utf-8", "replace")
+                other = "" if path.endswith(TEXTS) else text.decode("utf-8", "replace")
                 quoted.update(WORD.findall(other))
                 continue
             source = CODE_IN_TEXT.sub("", without_comments(path, text).decode("utf-8", "replace"))

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from agentrunner.verification.evidence.target import Measured, Target
-from agentrunner.verification.inspection.lost_refusals import Refusal
+from agentrunner.verification.inspection.lost_refusals import LostRefusal
 from agentrunner.verification.proof import change_alone
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.results.model import Results, TestResult
@@ -43,9 +43,8 @@ async def test_only_what_is_seen_green_is_asked_about(
         ran = cast("Any", SimpleNamespace(exit_code=0, timed_out=False))
         return Measured(TARGET, ran, runs[tree])
 
-    lost = Refusal(
-        "Bad", (), 0, "refuses nothing", "a.py", ((Edit(0, 0, "1"),), (Edit(0, 0, "2"),))
-    )
+    restored = ((Edit(0, 0, "1"),), (Edit(0, 0, "2"),))
+    lost = LostRefusal("refuses nothing", "Bad", "a.py", restored)
     monkeypatch.setattr(change_alone, "_trees", lambda exam, cases: None)
     monkeypatch.setattr(change_alone, "lost_refusals", lambda trees, wanted: [lost])
     monkeypatch.setattr(change_alone, "with_edits", lambda of, new, edits: edits["a.py"][0].text)
