@@ -18,7 +18,7 @@ from agentrunner.discovery.versions import CACHE, sandbox_version
 from agentrunner.engine.known_reds import accepted_reds
 from agentrunner.engine.resolve import script_hidden, worker_missing
 from agentrunner.environment import home_of
-from agentrunner.errors import InfraError
+from agentrunner.errors import InfraError, UsageError
 from agentrunner.errors.sandboxes import BadImageName, SandboxUnavailable
 from agentrunner.execution.deps import Clock, Deps
 from agentrunner.execution.resolved import ResolvedRun
@@ -137,13 +137,17 @@ def _image(members: Sequence[Member]) -> str:
 def check_sandbox(resolved: ResolvedRun, state_dir: Path) -> None:
     """Raise UsageError where no sandbox may hold this repository, or mount what it asks for."""
     spec, environ = resolved.spec, resolved.environ
-    make_sandbox(
-        spec.runner.sandbox.kind,
-        sandbox_order(spec, resolved.members, RunFolder(Path(spec.repo))),
-        environ,
-        home_of(environ),
-        state_root=state_dir,
-    )
+    try:
+        make_sandbox(
+            spec.runner.sandbox.kind,
+            sandbox_order(spec, resolved.members, RunFolder(Path(spec.repo))),
+            environ,
+            home_of(environ),
+            state_root=state_dir,
+        )
+    except UsageError as error:
+        error.path = spec.places.get(error.path or "", error.path)
+        raise
 
 
 async def lacking_in_sandbox(

@@ -24,7 +24,7 @@ from agentrunner.verification.syntax.languages import language_of, parse, walk
 from agentrunner.verification.syntax.refusals import Refusal, bodies_of, refusals_in
 from agentrunner.verification.syntax.tokens import without_comments
 
-LOST = "{} of {} refuses nothing with `{}` any more, and the requirements do not speak of that"
+LOST = "{} of {} no longer refuses with `{}`, and the requirements do not speak of that"
 ACCEPTS = lazy_regex(
     r"(?i)\b(?:accept(?!ance\b)|allow|permit|tolerat|lenient|no longer|remov|deprecat|optional"
     r"|(?:is|are|be) ignored|fall(?:s|ing)? ?back|refactor|schema|validat\w+ (?:moves?|by|in)\b"

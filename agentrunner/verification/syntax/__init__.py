@@ -7,7 +7,7 @@ functions, context    functions by name, what a test depends on; `text_functions
                       `heads` of all, `definitions` with what they need
 calls, name_scopes    what names a test uses, and what they stand for: `imports`
 edits                 changes of a source; `canary`, `ends`, `random_tests`,
-                      `failing_assertions`, `stated_literals`, `tables` make tests fail by them;
+                      `failing_assertions`, `stated_literals`, `tables` make tests fail by them
 emptied_functions     sources without the work, or a part of it; `emptied_text_functions`;
                       `stand_ins` and `mutants` likewise
 answers               what functions give back: always the same, or what is `pinned` to tests,

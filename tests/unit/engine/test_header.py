@@ -13,8 +13,9 @@ from agentrunner.engine.attempts import first_state
 from agentrunner.engine.header import header_of, left_by_others, news_of_sight, reach_of_all
 from agentrunner.engine.queries import ChangedFile
 from agentrunner.engine.resolve import resolve
-from agentrunner.engine.resources import with_image
+from agentrunner.engine.resources import check_sandbox, with_image
 from agentrunner.errors.sandboxes import SandboxUnavailable
+from agentrunner.errors.task_files import BadReadPath
 from agentrunner.execution.deps import Clock
 from agentrunner.launching.route import Cassette
 from agentrunner.policy.check import narrowed
@@ -150,6 +151,14 @@ def test_the_policy_that_leaves_one_sandbox_is_named_where_that_does_not_start(
     with pytest.raises(SandboxUnavailable) as raised:
         asyncio.run(with_image(resolve(capped, environ), None))
     assert ("policy" in dict(raised.value.details)) is not written
+
+
+def test_what_no_sandbox_may_show_is_refused_where_it_is_written(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path / "place", {"kind": "bwrap", "read_paths": [str(tmp_path / "gone")]})
+    spec = spec.model_copy(update={"places": {"runner.sandbox.read_paths": "task.yaml:7"}})
+    with pytest.raises(BadReadPath) as raised:
+        check_sandbox(resolve(spec, KEY), tmp_path / "state")
+    assert raised.value.path == "task.yaml:7"
 
 
 @pytest.mark.parametrize(
