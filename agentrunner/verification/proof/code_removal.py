@@ -29,6 +29,7 @@ from agentrunner.verification.proof.other_tests import (
     find_wider_answers,
     not_asked_for,
 )
+from agentrunner.verification.proof.pinned_answers import KnownTexts
 from agentrunner.verification.proof.red_on_old_code import why_not_red_on_old_code
 from agentrunner.verification.proof.trees_without_work import turns_red
 from agentrunner.verification.results.model import ReadFile, Results, TestResult
@@ -257,8 +258,9 @@ class _TriedTests(Struct):
         return PlacedTests(self.exam, self.target, self._by_file(names))
 
     def texts_of(self, names: Sequence[str]) -> list[bytes]:
-        """The files of tests. Blocks."""
-        return [self.exam.world.now(path) or b"" for path in sorted(self._by_file(names))]
+        """The files of tests; all that decide where a tool does not name those. Blocks."""
+        known = KnownTexts(self.exam, self.target, frozenset(self._by_file(names)))
+        return [text for _, text in known.sources]
 
     def _by_file(self, names: Sequence[str]) -> dict[str, list[str]]:
         places: dict[str, list[str]] = {}
