@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the test tools of other languages whose results AgentRunner reads, for the live tests:
-# Jest, Vitest and Mocha into .tools/test-tools of this checkout, and from Debian Go, CMake,
+# Jest, Vitest and Mocha into .tools/test-tools of this checkout, and from Debian Go, CMake, ccache,
 # GoogleTest, Maven, Gradle, JUnit 5, RSpec, PHPUnit, behave, tox and make, where they are missing.
 # With --npm only the former; with --missing nothing is installed, and what is missing of the latter is named.
 # Nothing is done for what is there already.
@@ -20,6 +20,7 @@ if [ "${1-}" != --npm ]; then
     need c++ g++
     need_file /usr/include/gtest/gtest.h libgtest-dev
     need make make
+    need ccache ccache
     need mvn maven
     need java default-jdk-headless
     need_file /usr/share/java/junit-platform-console.jar junit5

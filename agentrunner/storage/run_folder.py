@@ -123,10 +123,11 @@ def _write(path: Path, data: bytes, *, sync: bool) -> None:
 class RunFolder:
     """One run's folder. It holds no secrets.
 
-    Sandboxes see only these parts of it: `box` and `sock`, byte code and copies of the repository
-    (`bytecode`, `go-build`, `copies`), a worker's index and objects of git (`git`), layers that
-    are copies (`layers`), an identity for git and empty things (`gitconfig`, `empty`), and, in the
-    sandbox of a planner that is a program, that planner's own files in `planner`.
+    Sandboxes see only these parts of it: `box` and `sock`, byte code, build caches and copies of
+    the repository (`bytecode`, `go-build`, `cargo-build`, `ccache`, `copies`), a worker's index and
+    objects of git (`git`), layers that are copies (`layers`), an identity for git and empty things
+    (`gitconfig`, `empty`), and, in the sandbox of a planner that is a program, that planner's own
+    files in `planner`.
     """
 
     def __init__(self, root: Path) -> None:

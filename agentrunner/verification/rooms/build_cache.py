@@ -1,22 +1,20 @@
-"""What Go compiled before the run, for the commands of every tree: packages and the library.
+"""What was compiled before the run, for the commands of every tree.
 
-Each command has an empty home, in which Go would compile all of that anew, with `-race` and from
-Go 1.20 on its own library too: minutes where the tests take a second. Like byte code it is written
-on the untouched tree alone, and each later command has a layer over it that is thrown away, so
-that nobody can forge it.
-
-Go takes from it what was made of the same content, as far as Go looks: not at headers in other
-folders, nor at a program that stands between it and its compiler. So repositories with either have
-none. And that a test had passed is forgotten, or it would not run where the work changed a file
-that only the test's own programs read.
+Each command starts without anything compiled, and a verdict is many commands: minutes each where
+the tests take a second. Like byte code a build cache is written on the untouched tree alone, and
+each later command has a layer over it that is thrown away, so that nobody can forge it. A tool
+takes from it what was made of the same content, as far as the tool looks; a repository in which it
+does not look at everything has none.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentrunner.folders import remove_tree, walk
 from agentrunner.sandboxes.base import Mount
@@ -26,71 +24,112 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.rooms.byte_code import speaks_of
 
-VARIABLE = "GOCACHE"
-FOLDER = "go-build"
-MODULES = ("go.mod", "go.work")
-_EXPIRY = "testexpire.txt"
-"""As `go clean -testcache` writes it: results of tests from before that time are not used."""
+MOST_FILES = 100_000
 _C = lazy_regex(rb'(?m)^\s*(?:import\s+(?:\w+\s+)?)?"C"\s*(?://.*)?$')
 """How a file of Go imports what its comment includes."""
-WITHOUT_C = (".s", ".S", ".sx", ".swig", ".swigcxx")
+BESIDE_GO = (".s", ".S", ".sx", ".swig", ".swigcxx")
 """What Go compiles beside a file of its own that does not say so."""
+OF_C = (".c", ".cc", ".cpp", ".cxx", ".m", ".mm")
 BETWEEN = lazy_regex(rb"-toolexec\b")
 """The option that puts a program between Go and its compiler."""
-MOST_FILES = 100_000
+INTERMEDIATE = lazy_regex(rb"\b(?:debug|release)/(?:deps|build|examples)\b")
+"""Cargo's own files, that a program may look for where they are by default."""
+CCACHE_FOLDERS = ("/usr/lib/ccache", "/usr/lib64/ccache", "/usr/lib/ccache/bin")
+"""Where distributions have ccache under the names of compilers, to be put on PATH."""
+_NAME = lazy_regex(rb"(?m)^\s*name\s*=\s*[\"']([\w-]+)[\"']")
 
 
-class BuildCache:
-    """Go's build cache of one run, in a folder."""
+class CachingTool(Struct, frozen=True):
+    """A tool that takes what it compiled before from a folder."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    folder: str
+    """The folder's name, in the run's folder and in the sandbox."""
+    looks_at_all: Callable[[Path], bool]
+    """Whether a tree is the tool's, and the tool looks at all that its results are made of."""
+    env: Callable[[str], Mapping[str, str]]
+    """The variables that tell it the folder's place."""
+    seal: Callable[[Path, frozenset[str]], None]
+    """Removes what may not be used again; the names are those of the tree's own packages."""
+    path: str = ""
+    """What stands first on PATH, for a tool that takes the place of compilers."""
+
+
+class ShownCache(Struct, frozen=True):
+    """A build cache as a command sees it."""
+
+    mount: Mount
+    env: Mapping[str, str]
+    path: str
+
+
+class BuildCaches:
+    """The build caches of one run, in its folder."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
         self._open = False
+        self._own: frozenset[str] = frozenset()
 
     def open(self) -> None:
-        """Let commands write into a new one from now on; blocks."""
+        """Let commands write into new ones from now on; blocks."""
         self.remove()
         self._open = True
 
     def seal(self) -> None:
         """Keep what was written; blocks. What is too large for a layer that is a copy goes."""
         self._open = False
-        if is_large(self.folder):
-            self.remove()
-        elif self.folder.is_dir():
-            (self.folder / _EXPIRY).write_text(f"{time.time_ns()}\n", encoding="ascii")
+        for tool in TOOLS:
+            folder = self._root / tool.folder
+            if is_large(folder):
+                remove_tree(os.fspath(folder))
+            elif folder.is_dir():
+                tool.seal(folder, self._own)
 
     def remove(self) -> None:
-        """Remove it; commands compile everything then. Blocks."""
-        remove_tree(os.fspath(self.folder))
+        """Remove them; commands compile everything then. Blocks."""
+        for tool in TOOLS:
+            remove_tree(os.fspath(self._root / tool.folder))
 
-    def mount(self, beside: Path | None, tree: Path, texts: Iterable[str]) -> Mount | None:
-        """Return how a command on this tree sees it, if it does; blocks.
+    def shown(self, beside: Path | None, tree: Path, texts: Iterable[str]) -> list[ShownCache]:
+        """Return what a command on this tree sees of them; blocks.
 
         `beside` is where the sandbox shows byte code, None for nowhere; `texts` are the command and
         its variables.
         """
         if beside is None or any(BETWEEN.search(to_bytes(text)) for text in texts):
-            return None
-        if self._open and not self.folder.is_dir() and _is_whole(tree):
-            self.folder.mkdir(mode=0o700)
-            if os.geteuid() == 0:  # a container's user is the tree's owner
-                os.chown(self.folder, (owner := tree.stat()).st_uid, owner.st_gid)
-        if not self.folder.is_dir():
-            return None
-        return Mount(self.folder, beside.with_name(FOLDER), read_only=False, layer=not self._open)
+            return []
+        found = []
+        for tool in TOOLS:
+            folder = self._root / tool.folder
+            if self._open and not folder.is_dir() and tool.looks_at_all(tree):
+                self._own |= _names_in(tree)
+                folder.mkdir(mode=0o700)
+                if os.geteuid() == 0:  # a container's user is the tree's owner
+                    os.chown(folder, (owner := tree.stat()).st_uid, owner.st_gid)
+            if folder.is_dir():
+                place = beside.with_name(tool.folder)
+                mount = Mount(folder, place, read_only=False, layer=not self._open)
+                found.append(ShownCache(mount, tool.env(str(place)), tool.path))
+        return found
 
 
-def _is_whole(tree: Path) -> bool:
-    """Whether a tree has a module of Go, and Go looks at all that its packages are made of."""
-    if all(name not in MODULES for _, name in upper_files(tree)) or speaks_of(BETWEEN, tree):
-        return False
-    left = MOST_FILES
+def _files(tree: Path) -> Iterator[Path]:
     for here, _, names in walk(tree):
-        left -= len(names)
-        if left < 0 or any(name.endswith(WITHOUT_C) for name in names):
+        yield from (Path(here, name) for name in names)
+
+
+# -- Go -------------------------------------------------------------------------------------------
+
+
+def _go_looks_at_all(tree: Path) -> bool:
+    """Go does not look at headers in other folders, nor at a program before its compiler."""
+    modules = ("go.mod", "go.work")
+    if all(name not in modules for _, name in upper_files(tree)) or speaks_of(BETWEEN, tree):
+        return False
+    for count, file in enumerate(_files(tree)):
+        if count >= MOST_FILES or file.name.endswith(BESIDE_GO):
             return False
-        if any(_uses_c(Path(here, name)) for name in names if name.endswith(".go")):
+        if file.name.endswith(".go") and _uses_c(file):
             return False
     return True
 
@@ -101,3 +140,70 @@ def _uses_c(file: Path) -> bool:
         return file.is_symlink() or not file.is_file() or bool(_C.search(file.read_bytes()))
     except OSError:
         return True
+
+
+def _forget_passed_tests(folder: Path, _: frozenset[str]) -> None:
+    """Have each test run, as `go clean -testcache` does: Go would not run one again where the work
+    changed a file that only the test's own programs read."""
+    (folder / "testexpire.txt").write_text(f"{time.time_ns()}\n", encoding="ascii")
+
+
+# -- Rust -----------------------------------------------------------------------------------------
+
+
+def _cargo_builds(tree: Path) -> bool:
+    is_rust = any(name == "Cargo.toml" for _, name in upper_files(tree))
+    return is_rust and not speaks_of(INTERMEDIATE, tree)
+
+
+def _names_in(tree: Path) -> frozenset[str]:
+    """Names of packages in a tree, and of more that its manifests name."""
+    manifests = (file for file in _files(tree) if file.name == "Cargo.toml" and file.is_file())
+    return frozenset(name.decode() for one in manifests for name in _NAME.findall(one.read_bytes()))
+
+
+def _forget_own_packages(folder: Path, own: frozenset[str]) -> None:
+    """Leave libraries: whether a package of the tree is as it was, Cargo tells by times alone."""
+    for here, folders, _ in walk(folder):
+        place = Path(here)
+        for name in list(folders):
+            is_own = place.name == ".fingerprint" and name.rpartition("-")[0] in own
+            if is_own or name == "incremental":
+                folders.remove(name)
+                remove_tree(os.fspath(place / name))
+
+
+# -- C and C++ ------------------------------------------------------------------------------------
+
+
+def _is_in_c(tree: Path) -> bool:
+    files = (file for count, file in enumerate(_files(tree)) if count < MOST_FILES)
+    return any(file.name.endswith(OF_C) for file in files)
+
+
+def _of_ccache(place: str) -> Mapping[str, str]:
+    """Settings with which ccache reads all that a compiler would: it preprocesses each time."""
+    return {
+        "CCACHE_DIR": place,
+        "CCACHE_CONFIGPATH": "/dev/null",
+        "CCACHE_NODIRECT": "true",
+        "CCACHE_COMPILERCHECK": "content",
+        "CCACHE_SLOPPINESS": "",
+    }
+
+
+TOOLS = (
+    CachingTool(
+        "go-build", _go_looks_at_all, lambda place: {"GOCACHE": place}, _forget_passed_tests
+    ),
+    # Older ones than Cargo 1.91 do not know the variable, and compile everything.
+    CachingTool(
+        "cargo-build",
+        _cargo_builds,
+        lambda place: {"CARGO_BUILD_BUILD_DIR": place},
+        _forget_own_packages,
+    ),
+    CachingTool(
+        "ccache", _is_in_c, _of_ccache, lambda _folder, _own: None, ":".join(CCACHE_FOLDERS)
+    ),
+)

@@ -32,7 +32,7 @@ from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.text.likeness import slip_of
 from agentrunner.verification.results.counts import Counts, read_counts
-from agentrunner.verification.rooms.build_cache import FOLDER, VARIABLE, BuildCache
+from agentrunner.verification.rooms.build_cache import BuildCaches, ShownCache
 from agentrunner.verification.rooms.byte_code import (
     COMPILING,
     NAMES,
@@ -97,7 +97,7 @@ class DecisionSandbox:
 
     Byte code of libraries is kept across commands, or each would compile its test tool again (3 s
     for pytest). It is written only on the untouched tree, from `warm` to `seal`, never contains the
-    repository's own code, and is read-only from then on: nobody can forge it. Go's build cache is
+    repository's own code, and is read-only from then on: nobody can forge it. Build caches are
     kept likewise.
     """
 
@@ -119,7 +119,7 @@ class DecisionSandbox:
         self._folder = folder
         self._redact = redact
         self._byte_code = folder.root / "bytecode"
-        self._build_cache = BuildCache(folder.root / FOLDER)
+        self._build_caches = BuildCaches(folder.root)
         self._programs = folder.root / "python"
         self._warming = False
         self._count = len(list(folder.checks_dir.iterdir())) if folder.checks_dir.is_dir() else 0
@@ -138,14 +138,14 @@ class DecisionSandbox:
             return False
         for folder in (self._byte_code, self._programs):
             await asyncio.to_thread(remove_tree, str(folder))
-        await asyncio.to_thread(self._build_cache.remove)
+        await asyncio.to_thread(self._build_caches.remove)
         return True
 
     def warm(self) -> None:
         """Start writing byte code; only while the tree is the user's own."""
         self._byte_code.mkdir(mode=0o700, exist_ok=True)
         self._warming = True
-        self._build_cache.open()
+        self._build_caches.open()
 
     def seal(self, ignored: Iterable[str]) -> None:
         """Make byte code read-only, and remove that of the repository's own code.
@@ -154,7 +154,7 @@ class DecisionSandbox:
         other means.
         """
         self._warming = False
-        self._build_cache.seal()
+        self._build_caches.seal()
         own = self._byte_code / self._repo.relative_to("/")
         keep = [own / name for name in ignored]
         for folder, names, files in walk(own):
@@ -168,7 +168,7 @@ class DecisionSandbox:
 
         For a run that has ended, whose folder stays.
         """
-        self._build_cache.remove()
+        self._build_caches.remove()
 
     def _byte_code_mount(self) -> tuple[Mount, ...]:
         place = self._sandbox.byte_code
@@ -176,10 +176,12 @@ class DecisionSandbox:
             return ()
         return (Mount(self._byte_code, place, read_only=not self._warming),)
 
-    def _shown_build_cache(self, copy: CopyOfRepo | None, texts: Iterable[str]) -> Mount | None:
+    def _shown_build_caches(
+        self, copy: CopyOfRepo | None, texts: Iterable[str]
+    ) -> list[ShownCache]:
         if copy is None:
-            return None
-        return self._build_cache.mount(self._sandbox.byte_code, copy.path, texts)
+            return []
+        return self._build_caches.shown(self._sandbox.byte_code, copy.path, texts)
 
     async def _programs_that_compile(self, copy: CopyOfRepo | None) -> tuple[Mount, ...]:
         """Programs that stand for Python, where the tree has commands that only compile."""
@@ -233,7 +235,9 @@ class DecisionSandbox:
             shell = compiled_elsewhere(shell)
         programs = await self._programs_that_compile(copy)
         own = {**self._env, **(env or {})}
-        cache = await asyncio.to_thread(self._shown_build_cache, copy, (shell, *own.values()))
+        caches = await asyncio.to_thread(self._shown_build_caches, copy, (shell, *own.values()))
+        if first := ":".join(filter(None, (one.path for one in caches))):
+            shell = f'PATH="{first}:$PATH"; {shell}'
         request = Request(
             command=("sh", "-c", *((WITH_PROGRAMS, str(PROGRAMS)) if programs else ()), shell),
             workdir=place,
@@ -242,14 +246,14 @@ class DecisionSandbox:
             repo_copy=copy.path if copy else None,
             mounts=(
                 *self._byte_code_mount(),
-                *([cache] if cache else ()),
+                *(one.mount for one in caches),
                 *programs,
                 *(copy.mounts if copy else ()),
                 *mounts,
             ),
             env={
                 **self._offline(network, hosts),
-                **({VARIABLE: str(cache.target)} if cache else {}),
+                **{name: text for one in caches for name, text in one.env.items()},
                 **own,
             },
             private=copy is not None,

@@ -1,16 +1,16 @@
-"""Go compiles what no run changes once, on the tree before the run; no command can forge that."""
+"""What no run changes is compiled once, on the tree before the run; no command can forge that."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from agentrunner.sandboxes.base import Sandbox, SandboxOrder
+from agentrunner.sandboxes.base import Mount, Sandbox, SandboxOrder
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.verification.rooms.decision_sandbox import (
@@ -43,12 +43,15 @@ TEST = "go test -v ./..."
 class Rooms:
     """Commands in copies of a repository, as clean rooms are."""
 
-    def __init__(self, place: Path, kind: str) -> None:
+    def __init__(
+        self, place: Path, kind: str, files: Mapping[str, str] = FILES, home: Path | None = None
+    ) -> None:
         self.folder = RunFolder(place / "state/runs/r")
         self.repo, self._place = place / "repo", place
+        self.shown: list[Mount] = []
         for folder in (self.folder.sandbox_dir, self.folder.checks_dir):
             folder.mkdir(parents=True)
-        for name, text in FILES.items():
+        for name, text in files.items():
             (self.repo / name).parent.mkdir(parents=True, exist_ok=True)
             (self.repo / name).write_text(text)
         order = SandboxOrder(repo=self.repo, home=self.folder.sandbox_dir)
@@ -58,7 +61,7 @@ class Rooms:
             else BwrapSandbox(
                 order,
                 environ={"PATH": os.environ["PATH"]},
-                host_home=place,
+                host_home=home or place,
                 overlays=kind == "overlays",
             )
         )
@@ -70,7 +73,7 @@ class Rooms:
         shutil.copytree(self.repo, copy)
         for name, text in changed.items():
             (copy / name.replace("__", "/").replace("_", ".")).write_text(text)
-        return await self.decides.run(shell, copy=CopyOfRepo(copy, ()))
+        return await self.decides.run(shell, copy=CopyOfRepo(copy, ()), mounts=self.shown)
 
 
 @pytest.fixture(params=["overlays", "copies", "docker"])
@@ -158,3 +161,98 @@ async def test_the_task_s_own_place_is_used(rooms: Rooms) -> None:
     copy = CopyOfRepo(rooms.repo, ())
     ran = await rooms.decides.run("echo $GOCACHE", env={"GOCACHE": "/tmp/mine"}, copy=copy)
     assert ran.tail == "/tmp/mine\n"
+
+
+IN_RUST = {
+    "Cargo.toml": (
+        '[package]\nname = "shop"\nversion = "0.1.0"\nedition = "2021"\n\n'
+        '[dependencies]\nrate = "1.0"\n'
+    ),
+    "src/lib.rs": "pub fn total(a: i32) -> i32 { a * rate::of() }\n#[test]\n"
+    "fn doubles() { assert_eq!(total(2), 4); }\n",
+    ".cargo/config.toml": (
+        '[source.crates-io]\nreplace-with = "kept"\n\n[source.kept]\ndirectory = "/opt/kept"\n'
+    ),
+}
+LIBRARY = {
+    "Cargo.toml": '[package]\nname = "rate"\nversion = "1.0.0"\nedition = "2021"\n',
+    "src/lib.rs": "pub fn of() -> i32 { 2 }\n",
+    ".cargo-checksum.json": '{"files": {}, "package": null}',
+}
+
+
+@pytest.fixture(params=["overlays", "copies"])
+def bwrap(request: pytest.FixtureRequest) -> str:
+    require_bwrap()
+    return str(request.param)
+
+
+async def test_cargo_compiles_libraries_once_and_the_repository_s_own_packages_each_time(
+    bwrap: str, tmp_path: Path
+) -> None:
+    need("cargo")
+    rooms = Rooms(tmp_path, bwrap, IN_RUST, Path.home())
+    for name, text in LIBRARY.items():
+        (tmp_path / "kept/rate" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "kept/rate" / name).write_text(text)
+    rooms.shown = [Mount(tmp_path / "kept", Path("/opt/kept"))]
+    await rooms.sandbox.open()
+    test = "cargo test 2>&1 | grep -oE 'Compiling [a-z]+|[1-9] (passed|failed)'"
+    version = (await rooms.run("cargo --version")).tail.split()[1]
+    if tuple(map(int, version.split(".")[:2])) < (1, 91):
+        pytest.skip(f"Cargo {version} keeps what it compiles in the repository")
+    await asyncio.to_thread(rooms.decides.warm)
+    whole = "Compiling rate\nCompiling shop\n1 passed\n"
+    assert (await rooms.run(test)).tail == whole
+    await asyncio.to_thread(rooms.decides.seal, ())
+    assert (await rooms.run(test)).tail == "Compiling shop\n1 passed\n"
+    # As old as it may be: the tree's own packages are compiled from what lies there.
+    old = f"touch -d 2001-01-01 src/lib.rs; {test}"
+    changed = IN_RUST["src/lib.rs"].replace("a *", "1 + a *")
+    assert (await rooms.run(old, src__lib_rs=changed)).tail == "Compiling shop\n1 failed\n"
+    forged = 'find "$CARGO_BUILD_BUILD_DIR" -type f -exec sh -c \'echo forged > "$1"\' - {} ";"'
+    await rooms.run(forged)
+    assert (await rooms.run(test)).tail == "Compiling shop\n1 passed\n"
+    await rooms.sandbox.close()
+
+
+async def test_a_tree_that_names_cargo_s_own_files_has_no_build_cache(
+    bwrap: str, tmp_path: Path
+) -> None:
+    rooms = Rooms(tmp_path, bwrap, {**IN_RUST, "check.sh": "ls target/debug/deps\n"})
+    await rooms.sandbox.open()
+    await asyncio.to_thread(rooms.decides.warm)
+    assert (await rooms.run("echo ${CARGO_BUILD_BUILD_DIR-none}")).tail == "none\n"
+    await rooms.sandbox.close()
+
+
+IN_C = {
+    "shop.c": '#include "rate.h"\nint total(int a) { return a * RATE; }\n',
+    "other.c": "int other(void) { return 1; }\n",
+    "test.c": "int total(int a);\nint main(void) { return total(2) == 4 ? 0 : 1; }\n",
+    "rate.h": "#define RATE 2\n",
+    "Makefile": "test: shop.o other.o test.o\n\t$(CC) -o $@ $^ && ./$@\n",
+}
+COMPILED = (
+    "ccache -z > /dev/null; make -s > /dev/null 2>&1; echo $?; ccache --print-stats"
+    " | grep -E '^(cache_miss|preprocessed_cache_hit)' | sort | cut -f 2"
+)
+
+
+async def test_with_ccache_what_is_as_it_was_is_not_compiled_again(
+    bwrap: str, tmp_path: Path
+) -> None:
+    need("ccache")
+    rooms = Rooms(tmp_path, bwrap, IN_C)
+    await rooms.sandbox.open()
+    await asyncio.to_thread(rooms.decides.warm)
+    assert (await rooms.run(COMPILED)).tail == "0\n3\n0\n", "three compiled"
+    await asyncio.to_thread(rooms.decides.seal, ())
+    assert (await rooms.run(COMPILED)).tail == "0\n0\n3\n", "none compiled"
+    # A header decides what a file is made of, also one that comes first only now.
+    assert (await rooms.run(COMPILED, rate_h="#define RATE 3\n")).tail == "2\n1\n2\n"
+    first = "mkdir first; echo '#define RATE 3' > first/rate.h; rm rate.h; export CPATH=first"
+    assert (await rooms.run(f"{first}; {COMPILED}")).tail == "2\n1\n2\n"
+    await rooms.run('find "$CCACHE_DIR" -type f -exec sh -c \'echo forged > "$1"\' - {} ";"')
+    assert (await rooms.run(COMPILED)).tail == "0\n0\n3\n"
+    await rooms.sandbox.close()
