@@ -36,7 +36,7 @@ INTERMEDIATE = lazy_regex(rb"\b(?:debug|release)/(?:deps|build|examples)\b")
 """Cargo's own files, that a program may look for where they are by default."""
 CCACHE_FOLDERS = ("/usr/lib/ccache", "/usr/lib64/ccache", "/usr/lib/ccache/bin")
 """Where distributions have ccache under the names of compilers, to be put on PATH."""
-_NAME = lazy_regex(rb"(?m)^\s*name\s*=\s*[\"']([\w-]+)[\"']")
+_NAME = lazy_regex(rb"\bname\s*=\s*[\"']([\w-]+)[\"']")
 
 
 class CachingTool(Struct, frozen=True):
