@@ -27,7 +27,9 @@ from agentrunner.verification.rooms.byte_code import speaks_of
 MOST_FILES = 100_000
 _C = lazy_regex(rb'(?m)^\s*(?:import\s+(?:\w+\s+)?)?"C"\s*(?://.*)?$')
 """How a file of Go imports what its comment includes."""
-BESIDE_GO = (".s", ".S", ".sx", ".swig", ".swigcxx")
+ASSEMBLY = (".s", ".S", ".sx", ".asm")
+"""May include files that no preprocessor sees."""
+BESIDE_GO = (*ASSEMBLY, ".swig", ".swigcxx")
 """What Go compiles beside a file of its own that does not say so."""
 OF_C = (".c", ".cc", ".cpp", ".cxx", ".m", ".mm")
 BETWEEN = lazy_regex(rb"-toolexec\b")
@@ -177,8 +179,13 @@ def _forget_own_packages(folder: Path, own: frozenset[str]) -> None:
 
 
 def _is_in_c(tree: Path) -> bool:
-    files = (file for count, file in enumerate(_files(tree)) if count < MOST_FILES)
-    return any(file.name.endswith(OF_C) for file in files)
+    """Whether a tree has C or C++, and no assembly."""
+    found = False
+    for count, file in enumerate(_files(tree)):
+        if count >= MOST_FILES or file.name.endswith(ASSEMBLY):
+            return False
+        found |= file.name.endswith(OF_C)
+    return found
 
 
 def _of_ccache(place: str) -> Mapping[str, str]:

@@ -256,3 +256,11 @@ async def test_with_ccache_what_is_as_it_was_is_not_compiled_again(
     await rooms.run('find "$CCACHE_DIR" -type f -exec sh -c \'echo forged > "$1"\' - {} ";"')
     assert (await rooms.run(COMPILED)).tail == "0\n0\n3\n"
     await rooms.sandbox.close()
+
+
+async def test_a_tree_with_assembly_is_compiled_each_time(bwrap: str, tmp_path: Path) -> None:
+    rooms = Rooms(tmp_path, bwrap, {**IN_C, "more.S": '.include "more.inc"\n'})
+    await rooms.sandbox.open()
+    await asyncio.to_thread(rooms.decides.warm)
+    assert (await rooms.run("echo ${CCACHE_DIR-none}")).tail == "none\n"
+    await rooms.sandbox.close()
