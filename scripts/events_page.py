@@ -19,7 +19,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from agentrunner import events, results
+from agentrunner import events, header, results
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "events.md"
 MARKED = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
@@ -111,8 +111,8 @@ def kinds(models: Mapping[str, type[BaseModel]], base: type[BaseModel]) -> str:
 TABLES: Mapping[str, Callable[[], str]] = {
     "every-event": lambda: keys(events.RunEvent),
     "run-events": lambda: kinds(events.RUN_EVENTS, events.RunEvent),
-    "header": lambda: keys(events.Header),
-    "header-limits": lambda: keys(events.HeaderLimits),
+    "header": lambda: keys(header.Header),
+    "header-limits": lambda: keys(header.HeaderLimits),
     "result": lambda: keys(results.Result),
     "criterion": lambda: keys(results.CriterionResult),
     "test": lambda: keys(results.TestSummary),

@@ -19,9 +19,9 @@ from agentrunner.discovery.set_up import filters_of, not_taken_along
 from agentrunner.engine.commits import load_task_of
 from agentrunner.engine.queries import ChangedFile, changes, listed_runs
 from agentrunner.errors import AgentRunnerError
-from agentrunner.events import Header, HeaderInputs, HeaderLanding, HeaderLimits
 from agentrunner.execution.resolved import ResolvedRun
 from agentrunner.execution.seeing import CONTEXT_FILE, no_provider
+from agentrunner.header import Header, HeaderInputs, HeaderLanding, HeaderLimits
 from agentrunner.state.rounds import rounds_at_most
 from agentrunner.state.run_state import TaskContext
 from agentrunner.storage.run_folder import RunFolder

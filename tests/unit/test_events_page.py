@@ -6,7 +6,8 @@ import re
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-from agentrunner.events import PLAN_EVENTS, RUN_EVENTS, Header, PlanEvent, RunEvent
+from agentrunner.events import PLAN_EVENTS, RUN_EVENTS, PlanEvent, RunEvent
+from agentrunner.header import Header
 from agentrunner.results import PlanResult, Result
 from tests.kit.missing import missing
 
