@@ -340,7 +340,6 @@ def _request(prompt: PromptInput) -> str:
         "request",
         prompt.language,
         **parts(prompt, block),
-        repository=_repository(prompt, block),
         format=prompt.format,
         looks=prompt.looks,
     )
@@ -417,6 +416,7 @@ def _plan_parts(prompt: PromptInput, block: Block) -> dict[str, object]:
     """Return the parts of a message about a plan."""
     return {
         "plan": block("plan", to_yaml(prompt.facts)),
+        "repository": _repository(prompt, block),
         "message": block("message", prompt.prd_text),
     }
 

@@ -21,6 +21,7 @@ def _environment() -> SandboxedEnvironment:
         loader=FileSystemLoader(Path(__file__).parent),
         undefined=StrictUndefined,
         autoescape=False,
+        auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,
     )
