@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -95,7 +96,9 @@ class LiveProvider:
         if isinstance(error, aiohttp.ClientConnectorError):
             # Its own message has words about TLS for any address, and the same reason twice.
             error = error.os_error
-            if error.errno and not isinstance(error, ssl.SSLError):  # whose number is its own
+            if isinstance(error, ssl.SSLError | socket.gaierror):  # whose numbers are their own
+                reason = error.strerror or ""
+            elif error.errno:
                 reason = os.strerror(error.errno)
         reason = reason or " ".join(str(error).split()) or type(error).__name__
         return f"The model provider at {host} cannot be reached: {reason}"
