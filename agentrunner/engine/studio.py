@@ -75,7 +75,7 @@ async def open_deps(state: TaskContext) -> AsyncIterator[tuple[Deps, Update]]:
         async with _opened(state) as opened:
             yield opened
     except AgentRunnerError as error:
-        raise NotRun(" ".join(filter(None, (error.message, error.remedy)))) from error
+        raise NotRun(error.in_one_text) from error
     except ValidationError as error:  # of what an interrupt was answered with
         raise NotRun(_why_no_answer(error)) from error
 

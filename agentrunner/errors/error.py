@@ -51,6 +51,11 @@ class AgentRunnerError(Exception):
         self.details = details
         self.nothing_spent = nothing_spent
 
+    @property
+    def in_one_text(self) -> str:
+        """The message with what to do, where only one text is shown."""
+        return f"{self.message.rstrip('.')}. Try: {self.remedy}" if self.remedy else self.message
+
     def as_dict(self) -> dict[str, str]:
         """The `error` object of the result and of `parse`."""
         return {

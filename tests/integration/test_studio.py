@@ -274,7 +274,7 @@ async def test_a_task_that_cannot_be_read_is_told(client: LangGraphClient, tmp_p
     thread = (await client.threads.create())["thread_id"]
     gone = str(tmp_path / "gone.yaml")
     ended = await client.runs.wait(thread, GRAPH, input={"task_file": gone}, raise_error=False)
-    assert gone in str(ended)
+    assert gone in str(ended) and "Try: " in str(ended)
     assert (await client.threads.get(thread))["status"] == "error"
 
 

@@ -136,8 +136,7 @@ class BranchTarget:
             name = self._publisher.publish(head)
         except (AgentRunnerError, OSError) as trouble:  # also where the repository is unavailable
             error = trouble if isinstance(trouble, AgentRunnerError) else GitFailed(str(trouble))
-            message = f"{error.message} {error.remedy}".strip()
-            self._emit({"event": "warning", "code": error.code, "message": message})
+            self._emit({"event": "warning", "code": error.code, "message": error.in_one_text})
             self.unpublished = True
             return
         self.unpublished = False

@@ -147,8 +147,7 @@ class PlanBudget:
         try:
             self._spending.budget = self._kept()
         except UsageError as error:
-            message = f"{error.message} {error.remedy}".strip()
-            self._emit({"event": "warning", "code": error.code, "message": message})
+            self._emit({"event": "warning", "code": error.code, "message": error.in_one_text})
 
     def _open(self) -> OpenQuestion | None:
         asked = (q for q in self._store.questions() if q.task_id == BUDGET and q.answer is None)

@@ -424,9 +424,8 @@ class TaskRuns:
             words = answer_of(saved.question, answer).model_copy(update={"by": by})
             return await runs.respond(task_run.run_id, words, options)
         except WRONG_ANSWERS as error:
-            message = f"{error.message} {error.remedy}".strip()
             assert saved.result.waiting is not None
-            again = {"text": f"{message}\n{saved.question.text}"}
+            again = {"text": f"{error.in_one_text}\n{saved.question.text}"}
             waiting = saved.result.waiting.model_copy(update=again)
             return saved.result.model_copy(update={"waiting": waiting})
 
