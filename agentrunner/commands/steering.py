@@ -152,10 +152,6 @@ class PlanSteering:
         try:
             end = await self._execute(halt, lambda: not self._paused)
         except Exception as surprise:  # noqa: BLE001 - a full disk, say: nobody waits for this task
-            error = named(surprise)
-            end = f"The plan cannot continue: {error.message}"
-            if error.remedy:
-                end += f" Try: {error.remedy}"
-            end = _wrapped(end)
+            end = _wrapped(f"The plan cannot continue: {named(surprise).in_one_text}")
         if not halt.is_set():
             self._tell(end)

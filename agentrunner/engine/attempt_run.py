@@ -213,8 +213,7 @@ class Drive:
                 except UsageError as problem:
                     if question.kind not in MAY_BE_MISTYPED:
                         raise
-                    message = " ".join(filter(None, (problem.message, f"Try: {problem.remedy}")))
-                    self.deps.emit("warning", code=problem.code, message=message)
+                    self.deps.emit("warning", code=problem.code, message=problem.in_one_text)
             return None
         finally:
             await self.deps.sandbox.unpause()

@@ -54,7 +54,8 @@ class AgentRunnerError(Exception):
     @property
     def in_one_text(self) -> str:
         """The message with what to do, where only one text is shown."""
-        return f"{self.message.rstrip('.')}. Try: {self.remedy}" if self.remedy else self.message
+        remedy = " ".join(self.remedy.split())
+        return f"{self.message.rstrip('.')}. Try: {remedy}" if remedy else self.message
 
     def as_dict(self) -> dict[str, str]:
         """The `error` object of the result and of `parse`."""

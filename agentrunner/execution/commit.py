@@ -80,8 +80,7 @@ def commit_work(state: TaskContext, deps: Deps) -> None:
     try:
         made = commit_attempt(state, tools, deps.clock.stamp())
     except UsageError as error:
-        message = " ".join(filter(None, (error.message, error.remedy and f"Try: {error.remedy}")))
-        deps.warn(state, error.code, message)
+        deps.warn(state, error.code, error.in_one_text)
         return
     if made is None:
         deps.warn(state, "nothing-to-commit", "No file was changed, so nothing was committed.")

@@ -43,7 +43,10 @@ def test_a_code_is_one_word_of_one_class() -> None:
 
 def test_where_one_text_is_shown_it_says_what_to_do() -> None:
     assert AgentRunnerError("It is gone.", remedy="a path").in_one_text == "It is gone. Try: a path"
-    assert AgentRunnerError("is not there", remedy="make").in_one_text == "is not there. Try: make"
+    assert (
+        AgentRunnerError("is not there", remedy="make   it").in_one_text
+        == "is not there. Try: make it"
+    )
     assert AgentRunnerError("Is it?").in_one_text == "Is it?"
 
 
