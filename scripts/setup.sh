@@ -90,7 +90,7 @@ tick() {
     sec=0
     while sleep 1; do
         sec=$((sec + 1))
-        printf '\r  %s s' "$sec" >&2
+        printf '  %s s\r' "$sec" >&2 # what pip says is written over it
     done
 }
 ended() {

@@ -6,7 +6,8 @@ import re
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-from agentrunner.events import PLAN_EVENTS, RUN_EVENTS, PlanEvent, RunEvent
+from agentrunner import events
+from agentrunner.events import PLAN_EVENTS, RUN_EVENTS, Event, PlanEvent, RunEvent
 from agentrunner.header import Header
 from agentrunner.results import PlanResult, Result
 from tests.kit.missing import missing
@@ -38,6 +39,14 @@ def test_every_event_of_a_run_is_there_with_its_fields() -> None:
     found = {one for one in fields if f"`{one.split('.')[1]}" in table.get(one.split(".")[0], "")}
     assert sorted(fields - found) == []
     assert sorted(RUN_EVENTS.keys() - table.keys()) == []
+
+
+def test_every_class_of_an_event_stands_in_any_run_event_or_any_plan_event() -> None:
+    classes = [one for one in vars(events).values() if isinstance(one, type)]
+    of_a_kind = {
+        one for one in classes if issubclass(one, Event) and "event" in vars(one)["__annotations__"]
+    }
+    assert of_a_kind == {Event, *RUN_EVENTS.values(), *PLAN_EVENTS.values()}
 
 
 def test_the_tables_are_those_of_the_models() -> None:

@@ -232,7 +232,7 @@ def words(*typed: str) -> list[str]:
         (["show", ""], {"users-api-7f3a", "totals-c21e"}),
         (["diff", "--stat", "to"], {"totals-c21e"}),
         (["run", "--worker", "cod"], {"codex-cli"}),
-        (["run", "--sandbox", ""], {"auto", "docker", "bwrap", "none"}),
+        (["run", "--sandbox", ""], set(registry.SANDBOXES) | {"auto"}),
         (["run", "--log-level", ""], {"debug", "info", "warning", "error"}),
         (["run", "us"], {"users-api.md", ":files"}),
         (["run", "--repo", ""], {":files"}),
