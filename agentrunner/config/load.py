@@ -177,13 +177,12 @@ def _assemble(
     _refuse_tests_without_command(criteria, task.test, prd_name)
     heading = document.title or first_heading(prd_text)
     task_id = task.id or task_id_from(document.stem, task.title or heading, today, prd_text)
-    from_words = document.is_prd or document.name == "--goal"
     for worker in (file.runner.worker, *file.runner.workers):
         _name_outside_files_in_full(worker, repo)
     runner = file.runner.model_copy(update={"meta": with_environment(file.runner.meta, environ)})
     return TaskSpec(
         task_id=task_id,
-        title=" ".join((task.title or (heading if from_words else "") or task_id).split()),
+        title=" ".join((task.title or heading or task_id).split()),
         repo=str(repo),
         prd_text=prd_text,
         criteria=criteria,

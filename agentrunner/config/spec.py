@@ -188,7 +188,7 @@ class TaskSection(ConfigModel):
     id: str = ""
     """Letters, digits, `.`, `_`, `-`, at most 128; left out, a slug of the file name or title."""
     title: str = ""
-    """One line for people; left out, the id or the PRD's heading."""
+    """One line for people; left out, the PRD's heading or the id."""
     repo: str | None = None
     """The repository, relative to the task file; left out, the git root around the task file."""
     prd: PrdSpec

@@ -252,6 +252,15 @@ def test_front_matter_that_does_not_end_is_an_error_and_a_rule_is_none(load: Loa
     assert load("---\n# only a comment\n---\nx\n", "p.md").prd_text == "x\n"
 
 
+def test_the_heading_of_the_prd_is_the_title_wherever_the_prd_stands(
+    load: Load, repo: Path
+) -> None:
+    (repo / "users.md").write_text("# Register users\n", "utf-8")
+    for prd in ("{path: users.md}", '{text: "# Register users\\n"}'):
+        spec = load(f"version: 1\ntask:\n  id: a-1\n  prd: {prd}\n", "task.yaml")
+        assert (spec.task_id, spec.title) == ("a-1", "Register users")
+
+
 def test_a_goal_is_the_prd_and_its_first_line_the_title(repo: Path) -> None:
     source = TaskSource("goal", f"Fix the rounding of totals{'!' * 80}\nand test it")
     spec = load_task(source, environ={}, cwd=repo, options={"test": "pytest -q"})
