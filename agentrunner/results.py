@@ -453,7 +453,7 @@ class PlanResult(Contract):
     questions: list[PlanQuestionEntry] = []
     """For a person."""
     branch: str | None = None
-    """Of your repository; None before anything has landed."""
+    """Of your repository; None before anything is merged."""
     commit: str | None = None
     """Where that is."""
     onto: str | None = None

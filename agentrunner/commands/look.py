@@ -372,7 +372,7 @@ def gc(
     for repo, number in sorted(per_repo.items()):
         tell(f"  {number} of {flat(repo)}")
     if most is not None and (left := disk_bytes([place])) > most:
-        tell(f"{gigabytes(left)} are kept: what is left is at work, waits, or has not landed.")
+        tell(f"{gigabytes(left)} are kept: what is left is at work, waits, or is not merged.")
     if containers := asyncio.run(_remove_dead_containers()):
         tell(f"{count(len(containers), 'container')} of killed runs removed.")
     return 0

@@ -119,7 +119,7 @@ def run(
     *,
     output: Output,
 ) -> int:
-    """Carry the plan out: each task as a run in a work tree of its own, landed on a branch.
+    """Carry the plan out: each task as a run in a work tree of its own, merged onto a branch.
 
     Settings are kept with the plan for the next time. If you run it again, it resumes.
     """

@@ -269,7 +269,7 @@ class RepositoryGone(InfraError):
 
 class WorktreeGone(InfraError):
     """The run worked in a private work tree outside of the checkout, and that is gone: somebody
-    removed it, or it was a task of a plan, whose work tree is taken away once it has landed, and
+    removed it, or it was a task of a plan, whose work tree is taken away once it is merged, and
     is put aside with the plan.
 
     `agentrunner diff RUN` still has what was done, as a patch. Start the task again; what a

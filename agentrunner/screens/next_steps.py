@@ -134,7 +134,7 @@ def _steps_of_plan(result: Result, name: str) -> list[tuple[str, str]]:
     match end.next_step if end else None:
         case "use":
             diff = (f"agentrunner diff{name}", "what this run changed")
-            lands = ("agentrunner plan run", "lands it, if it has not landed")
+            lands = ("agentrunner plan run", "merges it, if it is not merged")
             return [diff, ("agentrunner plan status", "what became of it"), lands]
         case "review":
             return [*_accept_steps(result, name), (say, "send it back with a remark"), go_on]
