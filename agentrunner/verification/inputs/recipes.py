@@ -25,6 +25,13 @@ from agentrunner.verification.inputs.tools_js import bun_test
 from agentrunner.verification.inputs.tools_other import minitest_plugins
 from agentrunner.verification.inputs.tree import above, folder_of, join
 from agentrunner.verification.inputs.words_of_change import outside_of_checks
+from agentrunner.verification.results.commands import (
+    HOOKED,
+    HOOKS,
+    SESSIONS,
+    hook_commands,
+    session_commands,
+)
 from agentrunner.verification.results.files import table, texts
 from agentrunner.verification.syntax.languages import program_language
 
@@ -318,14 +325,18 @@ def tox(context: Context, step: Step, words: list[str], by: str) -> None:
 def nox(context: Context, step: Step, words: list[str], by: str) -> None:
     """Follow nox and invoke: the commands written as texts in their file."""
     program = step.words[0].rpartition("/")[2]
-    path = join(step.folder, {"nox": "noxfile.py"}.get(program, "tasks.py"))
-    text = context.tree.text(path)
-    if text is None:
-        return
+    path = join(step.folder, SESSIONS[program])
     context.add(path, f"{program} runs it", "runner")
-    for found in re.finditer(r"\.run(?:_always|_install)?\(([^()]*)\)", text):
-        parts = re.findall(r"[\"']([^\"'\n]*)[\"']", found[1])
-        context.follow(ShellText(" ".join(parts), step.folder, path))
+    for text in session_commands(context.tree.text(path) or ""):
+        context.follow(ShellText(text, step.folder, path))
+
+
+def pre_commit(context: Context, step: Step, words: list[str], by: str) -> None:
+    """Follow pre-commit: the hooks that the repository itself defines."""
+    path = join(step.folder, HOOKS)
+    context.add(path, f"{by} runs its hooks", "config")
+    for text in hook_commands(context.tree.text(path) or ""):
+        context.follow(ShellText(text, step.folder, path))
 
 
 def task(context: Context, step: Step, words: list[str], by: str) -> None:
@@ -413,7 +424,8 @@ HANDLERS = handlers(
     ("npm-run-all run-s run-p concurrently", run_scripts_by_pattern),
     ("turbo nx lerna", workspaces),
     ("tox", tox),
-    ("nox invoke inv", nox),
+    (" ".join(SESSIONS), nox),
+    (" ".join(HOOKED), pre_commit),
     ("task poe", python_runner),
     ("composer", composer),
     ("rake", rake),

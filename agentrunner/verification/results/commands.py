@@ -12,6 +12,8 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct, field
 
+from agentrunner.config.yaml_text import read_yaml
+from agentrunner.errors import UsageError
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.files import json_of, table, texts, toml_of
 from agentrunner.verification.results.model import ReadFile
@@ -24,6 +26,9 @@ RECIPES = {
     "gmake": ("GNUmakefile", "makefile", "Makefile"),
     "just": ("justfile", "Justfile", ".justfile"),
 }
+SESSIONS = {"nox": "noxfile.py", "invoke": "tasks.py", "inv": "tasks.py"}
+HOOKED = frozenset({"pre-commit", "prek"})
+HOOKS = ".pre-commit-config.yaml"
 PACKAGE_MANAGERS = frozenset({"npm", "pnpm", "yarn", "bun"})
 RULE = lazy_regex(
     r"^([\w./$%-][^:=\n\t#]*?)\s*:(?!=)([^=\n]*)\n((?:[ \t]+.*\n?|\n)*)", re.MULTILINE
@@ -289,6 +294,12 @@ def _texts_run_by(run: Run, read: ReadFile) -> Iterator[tuple[str, str, str | No
             yield text, folder, None
     elif program == "tox" or (PYTHON.match(program) and words[1:3] == ["-m", "tox"]):
         yield from ((text, run.folder, None) for text in _tox_commands(run.folder, read))
+    elif program in SESSIONS:
+        code = _text(read, run.folder, SESSIONS[program])
+        yield from ((text, run.folder, None) for text in session_commands(code))
+    elif program in HOOKED:
+        settings = _text(read, run.folder, HOOKS)
+        yield from ((text, run.folder, None) for text in hook_commands(settings))
     elif program == "composer":
         scripts = _composer_scripts(words[1:], run.folder, read)
         yield from ((text, run.folder, None) for text in scripts)
@@ -378,6 +389,26 @@ def _tox_ini(text: str) -> Iterator[str]:
     for section in parser.sections():
         if section.startswith(("testenv", "tox:testenv")):
             yield re.sub(r"\{[^{}]*\}", "", parser.get(section, "commands", fallback="") or "")
+
+
+def session_commands(code: str) -> Iterator[str]:
+    """The commands of nox and invoke, written as texts in their file."""
+    for call in re.finditer(r"\.run(?:_always|_install)?\(([^()]*)\)", code):
+        yield " ".join(re.findall(r"[\"']([^\"'\n]*)[\"']", call[1]))
+
+
+def hook_commands(text: str) -> Iterator[str]:
+    """The commands of pre-commit's hooks that the repository itself defines."""
+    try:
+        settings = read_yaml(text, HOOKS).value
+    except UsageError:
+        return
+    repos = settings.get("repos") if isinstance(settings, dict) else None
+    for one in repos if isinstance(repos, list) else []:
+        hooks = one.get("hooks") if isinstance(one, dict) else None
+        for hook in hooks if isinstance(hooks, list) else []:
+            if isinstance(hook, dict) and isinstance(hook.get("entry"), str):
+                yield " ".join([hook["entry"], *map(quoted, texts(hook.get("args")))])
 
 
 def delegated(words: list[str], folder: str, read: ReadFile) -> Iterator[tuple[str, str]]:

@@ -675,6 +675,14 @@ REPOS = {
         counts=["tox.ini", "ci/run.py", "setup.cfg", "src/test_b.py", "src/test_new.py"],
         product=["src/a.py"],
     ),
+    "pre-commit": Repo(
+        {".pre-commit-config.yaml": "repos:\n- repo: local\n  hooks:\n"
+         "  - {id: tests, entry: sh, args: [ci/run.sh]}\n",
+         "ci/run.sh": "pytest src\n", "src/a.py": "", "src/test_b.py": "from src import a\n"},
+        ["pre-commit run -a"],
+        counts=[".pre-commit-config.yaml", "ci/run.sh", "src/test_b.py", "src/test_new.py"],
+        product=["src/a.py"],
+    ),
     "npm scripts that run each other": Repo(
         {
             "package.json": '{"scripts": {"test": "npm run unit -- -R dot && node ci/last.js",'
