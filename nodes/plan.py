@@ -156,7 +156,7 @@ async def _in_part(state: TaskContext, deps: Deps, baseline: Baseline) -> Questi
     if not found:
         return None
     names, reasons = list(found), list(dict.fromkeys(found.values()))
-    cure = await asyncio.to_thread(_proposed_set_up, deps) or "task.setup.command"
+    proposed = await asyncio.to_thread(_proposed_set_up, deps, "\n".join(reasons))
     alone = len(names) == 1
     stays = (
         "it? It stays red, and what it asks" if alone else "them? They stay red, and what they ask"
@@ -164,7 +164,7 @@ async def _in_part(state: TaskContext, deps: Deps, baseline: Baseline) -> Questi
     text = (
         f"{len(names)} of the tests cannot run here, while others do: "
         f"{'; '.join(reasons[:NAMED])} ({first_few(names, NAMED)}). Go on without {stays} is not "
-        f"verified. {cure} can provide what is missing."
+        f"verified. {proposed or 'task.setup.command'} can provide what is missing."
     )
     subject = {"tests": names[:MOST_TESTS], "why": reasons[:MOST_TESTS]}
     return question("tests_could_not_run", text, subject, state)
@@ -198,20 +198,22 @@ async def _without_them(state: TaskContext, deps: Deps) -> None:
 
 def _name_set_up(error: EnvironmentNotReady, deps: Deps) -> None:
     """Put the set-up that this repository's files propose into the remedy. Blocks."""
-    if error.remedy.startswith(INSTALL) and (line := _proposed_set_up(deps)):
+    details = "\n".join(text for _, text in error.details)
+    if error.remedy.startswith(INSTALL) and (line := _proposed_set_up(deps, details)):
         error.remedy = f"{line}; or {error.remedy}"
 
 
-def _proposed_set_up(deps: Deps) -> str:
+def _proposed_set_up(deps: Deps, output: str) -> str:
     """Return the set-up that this repository's files propose, as a line of a task file. Blocks.
 
-    "" where the task has a set-up, or where they propose none.
+    `output` is what tools say that they cannot fetch. "" where the task has a set-up, or where they
+    propose none.
     """
     task = deps.spec.task
     part = task.test.cwd if task.test else "."
     if task.setup is not None:
         return ""
-    line = set_up_line(Path(deps.spec.repo), part, deps.environ)
+    line = set_up_line(Path(deps.spec.repo), part, deps.environ, output)
     return f"`{line}` in the task file" if line else ""
 
 

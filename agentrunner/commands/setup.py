@@ -313,7 +313,7 @@ def _tests(repo: Path, part: str, trial: SandboxTrial) -> list[DoctorItem]:
         return [DoctorItem("--", "tests", text, "cd to your own project, then agentrunner doctor")]
     if trial.problem is not None:
         return [DoctorItem("--", "tests", f"{command}: not tried, there is no sandbox")]
-    line = "" if best.runs else set_up_line(repo, part, os.environ)
+    line = "" if best.runs else set_up_line(repo, part, os.environ, best.summary)
     cure = f"in the task file: {line}" if line else ""
     outcome = best.summary or f"not tried: {best.found.where}"
     findings = [DoctorItem(_MARKS.get(best.kind, "WARN"), "tests", f"{command}: {outcome}", cure)]

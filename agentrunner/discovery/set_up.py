@@ -15,7 +15,7 @@ from agentrunner.discovery.reading import exists, names_inside, read_inside
 from agentrunner.git.ignored_content import PACKAGE_FOLDERS
 from agentrunner.registry import GRADLE_FILES
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.rooms.registries import registries_of
+from agentrunner.verification.rooms.registries import asked_for, registries_of
 
 _FILTER = lazy_regex(r"(?m)^[^#\n]*\sfilter=(\S+)")
 
@@ -76,15 +76,16 @@ def setup_for(repo: Path, part: str) -> FoundCommand | None:
     return None
 
 
-def set_up_line(repo: Path, part: str, environ: Mapping[str, str]) -> str:
+def set_up_line(repo: Path, part: str, environ: Mapping[str, str], output: str) -> str:
     """Return the line for the task file that sets up the tests of a part, with its hosts.
 
-    "" if no command is known. Asks tools of this machine for the hosts, and so blocks.
+    `output` is what the test command printed. "" if no command is known. Asks
+    tools of this machine for the hosts, and so blocks.
     """
     found = setup_for(repo, part)
     if found is None:
         return ""
-    hosts = ", ".join(registries_of(repo, environ))
+    hosts = ", ".join(dict.fromkeys([*registries_of(repo, environ), *asked_for(output)]))
     command = found.command
     if re.search(r"[,:#\"'\[\]{}]", command):
         command = json.dumps(command, ensure_ascii=False)

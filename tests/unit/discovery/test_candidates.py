@@ -10,7 +10,7 @@ import pytest
 from agentrunner.discovery.candidates import candidates_of
 from agentrunner.discovery.found import FoundCommand
 from agentrunner.discovery.services import likely_lacking
-from agentrunner.discovery.set_up import propose_setup
+from agentrunner.discovery.set_up import propose_setup, set_up_line
 from tests.kit.files import write
 
 UV = {"uv.lock": ""}
@@ -397,6 +397,13 @@ def test_what_a_set_up_must_come_before(
     found = candidates_of(write(tmp_path, files))[0]
     assert found.command == command
     assert found.needs.startswith(needs) and bool(found.needs) == bool(needs)
+
+
+def test_the_set_up_reaches_the_hosts_that_the_test_command_could_not(tmp_path: Path) -> None:
+    write(tmp_path, {"pom.xml": ""})
+    said = "Cannot access central (https://repo.example.org/maven2) in offline mode"
+    line = set_up_line(tmp_path, ".", {}, said)
+    assert line.endswith(", network: [repo.example.org:443]}")
 
 
 @pytest.mark.parametrize(
