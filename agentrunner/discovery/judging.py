@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from agentrunner.discovery.found import FoundCommand
 from agentrunner.discovery.services import lacking
-from agentrunner.text.cut import cut
+from agentrunner.text.cut import cut, telling_line
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
 from agentrunner.verification.rooms.own_code import is_own_module
@@ -55,15 +55,6 @@ MEANINGS = (
     ExitMeaning(r"\bcargo\b", 101, "it does not compile, or a package is missing", r"^error"),
 )  # fmt: skip
 """Exit codes that a runner's manual explains; red tests are known by their counts instead."""
-_TELLING = (
-    lazy_regex(r"(?m)^.*\b\w*(?:Error|Exception)\b: .*$"),
-    lazy_regex(r"(?m)^\S+:\d+:in [`']\S+': (.* \([A-Z][\w:]*\))$"),
-    lazy_regex(
-        r"(?im)^\W*(?:error|fatal|fail(?:ed|ure)?)\b.*$"
-        r"|^.*(?:not found|no such|cannot |can't locate |could not |unable to |failed to ).*$"
-    ),
-)
-"""Words of an exception (the second pattern is Ruby's) say more than those of a wrapper."""
 _LINE = 160
 
 
@@ -133,7 +124,7 @@ def judge(
         missing = f"the tests import what the project does not have yet: {names[0]}{more}, {took}"
         return replace(seen, kind="red", failed=max(seen.failed, len(names)), summary=missing)
     seen = replace(seen, offline=bool(ran.exit_code and OFFLINE.search(f"{output}\n{why}")))
-    line = telling_line(output)
+    line = telling_line(output, _LINE)
     if why or (meaning and not (counts and counts.passed)):
         note = f"exit {code}: {meaning or why}" + (f"; {line}" if meaning and line else "")
         return replace(seen, kind="fails", summary=note)
@@ -191,15 +182,6 @@ def _lies_in(path: str, repo: Path) -> bool:
     """Whether a path in a trial's folder is also a file of the repository."""
     parts = Path(path).parts[1:]
     return any((repo / Path(*parts[at:])).is_file() for at in range(len(parts)))
-
-
-def telling_line(output: str) -> str:
-    """Return the line that explains best why a command failed; by default the last line."""
-    end = output[-20_000:]
-    found = (pattern.search(end) for pattern in _TELLING)
-    hits = [hit[hit.lastindex or 0] for hit in found if hit]
-    lines = hits or output.strip().splitlines()[-1:]
-    return cut(lines[0].strip(), _LINE) if lines else ""
 
 
 _OF_MAKE = lazy_regex(r"(?m)^g?make(?:\[\d+\])?: \*\*\* .*\bError (\d+)")

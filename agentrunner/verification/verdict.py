@@ -24,8 +24,9 @@ from agentrunner.state.run_state import (
     Verdict,
 )
 from agentrunner.state.worker_runs import WorkerRun
+from agentrunner.text.cut import telling_line
 from agentrunner.text.sentences import ended
-from agentrunner.text.terminal import sanitize, shorten
+from agentrunner.text.terminal import sanitize
 from agentrunner.verification.criterion_status import is_mapped_by_planner
 from agentrunner.verification.evidence.findings import approval_of, first_few
 from agentrunner.verification.grades import headline
@@ -33,8 +34,8 @@ from agentrunner.verification.grades import headline
 Mode = Literal["evidence", "strict", "judged"]
 STRICT: frozenset[Grade] = frozenset({"proven", "accepted", "kept"})
 """Grades that `completion: strict` accepts."""
-LAST_LINE = 200
-"""Cells of the last line of a test command that names no test."""
+LINE = 200
+"""Characters of what a test command that names no test says of its end."""
 SHOWN = 10
 """Names of tests listed in one sentence, of each kind."""
 NO_PROOF = "Nothing that was red before this run is green now: there is no proof of work."
@@ -153,7 +154,7 @@ def _red(criteria: Sequence[Criterion], evidence: Evidence, *, vouched: bool) ->
     believed = vouched and evidence.test is not None and evidence.test.disbelieved
     if evidence.test is not None and not evidence.test.green and not believed:
         why = evidence.test.finding or f"exits {evidence.test.exit_code}"
-        names = _red_names(evidence.test) or _last_line(evidence.test)
+        names = _red_names(evidence.test) or _why(evidence.test)
         red.append(f"`{evidence.test.command}` {why}{names}{_advice(evidence.test)}")
     doubted = {one.criterion_id for one in evidence.checks if one.disbelieved}
     red += [
@@ -178,10 +179,10 @@ def _red_names(test: TestOutcome) -> str:
     return f": {'; '.join(parts)}"
 
 
-def _last_line(test: TestOutcome) -> str:
-    """The last line that a command printed which names no test; "" where a finding says more."""
-    lines = [line.strip() for line in sanitize(test.tail).splitlines() if line.strip()]
-    return f": {shorten(lines[-1], LAST_LINE)}" if lines and not test.finding else ""
+def _why(test: TestOutcome) -> str:
+    """What a command that names no test says of its end; "" where a finding says more."""
+    line = "" if test.finding else telling_line(sanitize(test.tail), LINE)
+    return f": {line}" if line else ""
 
 
 def _advice(test: TestOutcome) -> str:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from agentrunner.state.red_tests import first_line
 from agentrunner.state.run_state import Finding
+from agentrunner.text.cut import telling_line
 from agentrunner.text.terminal import sanitize
 from agentrunner.verification.evidence.findings import TIMED_OUT, tests_changed
 from agentrunner.verification.evidence.target import Measured, in_repo
@@ -99,7 +100,7 @@ async def hold_with_old_data(exam: Examination, case: Case, names: Sequence[str]
     )
     ran = await exam.run(target, tree, names)
     if ran.results is None or not names:
-        problem = "" if ran.passed else f"exit {ran.ran.exit_code}" + _last_line(ran)
+        problem = "" if ran.passed else f"exit {ran.ran.exit_code}" + _why(ran)
     else:
         lost = [name for name in names if not ran.results.passed(name)]
         problem = f"{lost[0]} fails, which was red before" if lost else ""
@@ -118,7 +119,7 @@ def differs(exam: Examination, case: Case, kept: Measured) -> str:
     if case.now is None or kept.results is None:
         if kept.passed or (case.was_red and not _decided_before(exam, case)):
             return ""
-        return f"exit {kept.ran.exit_code}" + _last_line(kept)
+        return f"exit {kept.ran.exit_code}" + _why(kept)
     return in_words(_lost_names(exam, case, kept), kept)
 
 
@@ -218,9 +219,9 @@ def _changed_lines(exam: Examination, found: Sequence[InputChange]) -> str:
     return " | ".join(shown) + f" | and {more} more" * (more > 0)
 
 
-def _last_line(measured: Measured) -> str:
-    """What a command said last, or which tests failed by a total that names them."""
+def _why(measured: Measured) -> str:
+    """What a command says of its end, or which tests failed by a total that names them."""
     if (counts := measured.ran.counts) is not None and counts.failing:
         return f": {sanitize(', '.join(counts.failing[:3]))[:200]}"
-    lines = sanitize(measured.ran.tail).strip().splitlines()
-    return f": {lines[-1][:200]}" if lines else ""
+    line = telling_line(sanitize(measured.ran.tail), 200)
+    return f": {line}" if line else ""

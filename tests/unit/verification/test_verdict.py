@@ -510,7 +510,11 @@ def test_a_proof_is_told_once_where_several_rest_on_the_same_tests_or_command() 
     assert texts_of([told("test"), told("AC-1")]) == ["`make test` turned"]
 
 
-def test_a_command_without_test_names_is_quoted_with_its_last_line() -> None:
+def test_a_command_without_test_names_is_quoted_with_the_line_that_says_why() -> None:
+    maven = "[ERROR] Failed to execute goal a:b:test: no c\n[ERROR] \n[ERROR]   mvn -rf :shop\n"
+    broken = TestOutcome(command="mvn test", exit_code=1, tail=maven)
+    (text, *_) = judge([criterion()], evidence(test=broken), "evidence").red
+    assert text == "`mvn test` exits 1: [ERROR] Failed to execute goal a:b:test: no c"
     silent = TestOutcome(command="sh t.sh", exit_code=3, tail="building\nno such table: shop\n\n")
     found = judge([criterion()], evidence(test=silent), "evidence")
     assert found.red[0] == "`sh t.sh` exits 3: no such table: shop"
