@@ -109,6 +109,17 @@ async def test_a_patched_test_tool_in_an_ignored_environment_is_noticed(project:
     assert [finding["code"] for finding in result["findings"]] == ["dependencies_changed"]
 
 
+async def test_packages_where_there_were_none_decide_nothing(project: Project) -> None:
+    project.write({".gitignore": "node_modules/\n"})
+    project.git("add", "-A")
+    project.git("commit", "-q", "-m", "ignore")
+    worker = f"{FIX}; mkdir -p node_modules/a && echo 1 > node_modules/a/index.js"
+    result = await project.run(worker, test=TEST)
+    assert result["state"] == "COMPLETE"
+    (finding,) = result["findings"]
+    assert finding["code"] == "dependencies_changed" and not finding["blocks"]
+
+
 async def test_a_check_of_the_model_that_is_always_green_proves_nothing(tmp_path: Path) -> None:
     project = Project.make(tmp_path, GOOD)
     result = await project.run(

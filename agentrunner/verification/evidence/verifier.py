@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from glob import escape
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from agentrunner.config.sandbox import KEPT
@@ -506,12 +506,18 @@ class Verifier:
         self.rooms.since = baseline.tree
 
     def _as_notice_if_sealed(self, finding: Finding) -> Finding:
-        """Return a finding that no longer blocks where only sealed packages were changed.
+        """Return a finding that no longer blocks where only packages were changed that are sealed,
+        or that were not there before the run.
 
-        Sealed packages decide nothing: every room has them as they were before the run.
+        They decide nothing: every room has them as they were before, or has none.
         """
-        sealed = {one.name for one, _ in self.rooms.sealed.folders() if one.copied}
-        if finding.code != "dependencies_changed" or not sealed.issuperset(finding.paths):
+        copied = {one.name: one.copied for one, _ in self.rooms.sealed.folders()}
+        decide = [
+            path
+            for path in finding.paths
+            if not copied.get(path) and any(map(PurePath(path).is_relative_to, copied))
+        ]
+        if finding.code != "dependencies_changed" or decide:
             return finding
         return finding.model_copy(update={"blocks": False})
 
