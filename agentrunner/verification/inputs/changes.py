@@ -116,6 +116,15 @@ def judge_changes(
             if one != path and inputs.input_at(one) is None
         )
 
+    def stood(folder: str) -> bool:
+        below = [one for one in before_paths if one.startswith(f"{folder}/")]
+        helps = any(
+            entry.kind not in ("test", "config")
+            for one in below
+            if (entry := inputs.input_at(one)) is not None
+        )
+        return bool(below) and not helps and not any(one.startswith(f"{folder}/") for one in kinds)
+
     for path in sorted(kinds, key=lambda one: (get_args(ChangeKind).index(kinds[one]), one)):
         kind = kinds[path]
         if doubt := inputs.is_unsure(path):
@@ -125,7 +134,9 @@ def judge_changes(
             entry = doubt  # its text is no work where it may only be run no more
         if entry is None or _is_beside(entry, kind, path, read_before, read_after):
             continue
-        around = Surrounding(path, inputs, entry, lambda one: one in after_paths, takes_place)
+        around = Surrounding(
+            path, inputs, entry, lambda one: one in after_paths, takes_place, stood
+        )
         found.append(_judged(around, kind, read_before, read_after, before_paths))
     return ProofChanges(_vendored_together(found), unsure)
 

@@ -1,11 +1,15 @@
-"""Manifests and lock files: accept registry dependencies, and keys that no test tool reads."""
+"""Manifests and lock files: accept dependencies, and keys that no test tool reads.
+
+Dependencies come from the registry, or are packages of the repository that stood before the run,
+under names that nothing had.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,10 +17,10 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.kept_part import KeptPart, Surrounding, old, whole
 from agentrunner.verification.inputs.tree import folder_of, join
-from agentrunner.verification.results.files import table
+from agentrunner.verification.results.files import table, texts
 
-REGISTRY = "a dependency from the registry"
-LOCKED = "lock entries of dependencies from the registry"
+REGISTRY = "a dependency from the registry, or a package of the repository that stood before"
+LOCKED = "lock entries of such dependencies"
 UNREAD = "keys that no test tool reads"
 VERSION = lazy_regex(
     r"[\^~<>=!v]*\s*\d[\w.+*-]*(\s*(\|\||-|,|\s)\s*[\^~<>=!v]*\s*\d[\w.+*-]*)*|\*|latest"
@@ -62,10 +66,28 @@ def _is_plain(name: str, version: object, around: Surrounding) -> bool:
     return bool(plain) and not _is_tool(name, around)
 
 
+def _is_own(name: str, place: object, taken: Collection[str], around: Surrounding) -> bool:
+    """Whether a dependency is a package of the repository, as it was, whose name nothing had."""
+    inside = isinstance(place, str) and around.stood(join(folder_of(around.path), place))
+    return inside and _is_new(name, taken, around)
+
+
+def _is_new(name: str, taken: Collection[str], around: Surrounding) -> bool:
+    return name not in taken and not _is_tool(name, around)
+
+
+def _folder(spec: object) -> object:
+    """The folder that a dependency's table names and by which alone it is found; else None."""
+    free = {"path", "editable", "develop", "version", "features", "default-features"}
+    return spec.get("path") if isinstance(spec, dict) and spec.keys() <= free else None
+
+
 def _only_adds(one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding) -> bool:
     """Whether no dependency is gone, and those that are new or changed are plain ones."""
     return one.keys() <= two.keys() and all(
-        one.get(name) == version or _is_plain(name, version, around)
+        one.get(name) == version
+        or _is_plain(name, version, around)
+        or _is_own(name, _folder(version), one, around)
         for name, version in two.items()
     )
 
@@ -83,9 +105,14 @@ def keep_package_json(before: str, after: str, around: Surrounding) -> KeptPart:
         key: side[key] for key in {**one, **two} if key in (side := two if key in free else one)
     }
     reasons = []
+    taken = {name for key in NPM_DEPENDENCIES for name in table(one, key)}
     for key in NPM_DEPENDENCIES:
         was, now = table(one, key), table(two, key)
-        fine = was | {name: now[name] for name in now if _is_plain(name, now[name], around)}
+        fine = was | {
+            name: version
+            for name, version in now.items()
+            if _is_plain(name, version, around) or _is_own(name, _linked(version), taken, around)
+        }
         if fine != was:
             reasons.append(REGISTRY)
             kept[key] = fine
@@ -100,6 +127,12 @@ def keep_package_json(before: str, after: str, around: Surrounding) -> KeptPart:
     return KeptPart(to_bytes(json.dumps(kept, indent=2, ensure_ascii=False)) + b"\n")
 
 
+def _linked(version: object) -> str | None:
+    """The folder that a version of package.json names; None for another one."""
+    found = re.fullmatch(r"(?:file|link):(.+)", version) if isinstance(version, str) else None
+    return found[1] if found else None
+
+
 def _is_run(name: str, scripts: Mapping[str, Any], around: Surrounding) -> bool:
     """Whether a command or a life cycle runs a script, directly or as its pre or post script."""
     names = {name, name.removeprefix("pre"), name.removeprefix("post")}
@@ -110,13 +143,19 @@ def _is_run(name: str, scripts: Mapping[str, Any], around: Surrounding) -> bool:
 
 
 def keep_package_lock(before: str, after: str, around: Surrounding) -> KeptPart:
-    """package-lock.json: accept new packages from hosts already used, without links or scripts."""
+    """package-lock.json: accept new packages from hosts already used, and links to packages of the
+    repository that stood before, all without scripts.
+    """
     one, two = json.loads(before), json.loads(after)
     was, now = table(one, "packages"), table(two, "packages")
     hosts = {urlsplit(str(entry.get("resolved"))).netloc for entry in was.values()
              if isinstance(entry, dict) and entry.get("resolved")}  # fmt: skip
-    fine = hosts and all(
-        not name or entry == was.get(name) or _is_locked(name, entry, hosts, around)
+    taken = {path.rpartition("node_modules/")[2] for path in was}
+    fine = bool(now) and all(
+        not name
+        or entry == was.get(name)
+        or _is_locked(name, entry, hosts, around)
+        or _is_linked(name, entry, taken, around)
         for name, entry in now.items()
     )
     if fine and _same_but(one, two, ("packages", "dependencies", "version", "name")):
@@ -132,6 +171,16 @@ def _is_locked(path: str, entry: Any, hosts: set[str], around: Surrounding) -> b
     place = urlsplit(str(entry.get("resolved") or ""))
     known = place.scheme in ("http", "https") and place.netloc in hosts and entry.get("integrity")
     return bool(known) and not (entry.get("link") or entry.get("hasInstallScript"))
+
+
+def _is_linked(path: str, entry: Any, taken: Collection[str], around: Surrounding) -> bool:
+    """Whether an entry of package-lock.json is, or links to, a package of the repository."""
+    if not isinstance(entry, dict) or entry.get("hasInstallScript"):
+        return False
+    _, folder, name = path.rpartition("node_modules/")
+    if not folder:
+        return not entry.get("link") and _is_own(path, path, taken, around)
+    return bool(entry.get("link")) and _is_own(name, entry.get("resolved"), taken, around)
 
 
 def keep_text_lock(before: str, after: str, around: Surrounding) -> KeptPart:
@@ -157,7 +206,7 @@ def keep_pyproject(before: str, after: str, around: Surrounding) -> KeptPart:
         _same_but(one, two, ("project", "dependency-groups", "tool"))
         and _project(table(one, "project"), table(two, "project"), around)
         and all(_are_plain(was.get(group), now.get(group), around) for group in {*was, *now})
-        and _tools(table(one, "tool"), table(two, "tool"), around)
+        and _tools(table(one, "tool"), table(two, "tool"), _required(was), around)
     )
     if fine:
         return whole(after, REGISTRY if was != now else UNREAD)
@@ -184,6 +233,11 @@ def _requirements(file: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
         "group": table(file, "dependency-groups"),
     }
     return {(kind, name): found for kind in groups for name, found in groups[kind].items()}
+
+
+def _required(requirements: Mapping[tuple[str, str], Any]) -> set[str]:
+    """The names in lists of requirements."""
+    return {_name(text) for listed in requirements.values() for text in texts(listed)}
 
 
 def _are_plain(one: Any, two: Any, around: Surrounding) -> bool:
@@ -216,15 +270,42 @@ def _is_requirement(text: object, around: Surrounding) -> bool:
     )
 
 
-def _tools(one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding) -> bool:
+def _tools(
+    one: Mapping[str, Any], two: Mapping[str, Any], taken: Collection[str], around: Surrounding
+) -> bool:
     for name in {*one, *two}:
         if one.get(name) == two.get(name):
+            continue
+        if name == "uv" and _uv(table(one, name), table(two, name), taken, around):
             continue
         if name == "poetry" and _poetry(table(one, name), table(two, name), around):
             continue
         if not _is_free_table(f"tool.{name}", around):
             return False
     return True
+
+
+def _uv(
+    one: Mapping[str, Any], two: Mapping[str, Any], taken: Collection[str], around: Surrounding
+) -> bool:
+    """Whether uv's table got no more than packages of the repository, by path or as members."""
+    members, more = (texts(table(side, "workspace").get("members")) for side in (one, two))
+    added = [place for place in more if place not in members]
+    was, now = table(one, "sources"), table(two, "sources")
+    here = folder_of(around.path)
+    return (
+        _same_but(one, two, ("sources", "workspace"))
+        and _same_but(table(one, "workspace"), table(two, "workspace"), ("members",))
+        and more[: len(members)] == members
+        and all(around.stood(join(here, place)) for place in added)
+        and was.items() <= now.items()
+        and all(
+            _is_own(_name(name), _folder(source), taken, around)
+            or (source == {"workspace": True} and _is_new(_name(name), taken, around))
+            for name, source in now.items()
+            if name not in was
+        )
+    )
 
 
 def _poetry(one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding) -> bool:
@@ -299,6 +380,7 @@ def keep_toml_lock(before: str, after: str, around: Surrounding) -> KeptPart:
     own = {name for (name, _), package in was.items() if _is_local(package, around)}
     sources = {_source(package) for package in was.values() if not _is_local(package, around)}
     rust = around.path.endswith("Cargo.lock")
+    taken = {name for name, _ in was}
     for key, package in now.items():
         if package == was.get(key):
             continue
@@ -307,6 +389,11 @@ def keep_toml_lock(before: str, after: str, around: Surrounding) -> KeptPart:
             if all(package.get(h) == was[key].get(h) for h in hashes):
                 continue  # only its dependencies or markers changed
         if key[0] in own and _is_local(package, around):
+            continue
+        place = None if rust else _place(package)
+        if rust and package.get("source") is None and key[0] not in taken:
+            continue  # where it is, the manifests say
+        if _is_own(key[0], place, taken, around):
             continue
         if _is_tool(key[0], around) or _is_local(package, around):
             return old(before)
@@ -323,6 +410,13 @@ def _is_local(package: Mapping[str, Any], around: Surrounding) -> bool:
     if source is None:
         return around.path.endswith(("Cargo.lock", "uv.lock"))
     return not str(source).startswith("registry+")
+
+
+def _place(package: Mapping[str, Any]) -> object:
+    """The folder of a package of the repository, in uv's words or Poetry's."""
+    source = table(package, "source")
+    names = ("url",) if source.get("type") == "directory" else ("editable", "directory", "virtual")
+    return next((source[name] for name in names if name in source), None)
 
 
 def _source(package: Mapping[str, Any]) -> str:
@@ -342,12 +436,23 @@ def keep_go_mod(before: str, after: str, around: Surrounding) -> KeptPart:
     def rest(text: str) -> list[str]:
         return need.sub("", re.sub(r"//[^\n]*", "", text)).split()
 
+    def without_own(text: str) -> str:
+        """Without the places of packages of the repository; before 1.17 not all names are told."""
+        old_go = re.search(r"(?m)^go 1\.(?:\d|1[0-6])$", before)
+        taken = re.split(r"\s+", before)
+        place = re.compile(r"(?m)^replace (\S+)(?: v\S+)? => (\./\S+)$")
+
+        def kept(found: re.Match[str]) -> str:
+            return "" if not old_go and _is_own(found[1], found[2], taken, around) else found[0]
+
+        return place.sub(kept, text)
+
     def needs(text: str) -> dict[str, str]:
         plain = "\n".join(found[1] or found[2] for found in need.finditer(text))
         return dict(re.findall(r"^\s*(\S+)\s+(v\S+)", plain, re.MULTILINE))
 
     one, two = needs(before), needs(after)
-    if rest(before) != rest(after) or not one.keys() <= two.keys():
+    if rest(before) != rest(without_own(after)) or not one.keys() <= two.keys():
         return old(before)
     return whole(after, REGISTRY if one != two else "comments alone")
 
@@ -411,14 +516,21 @@ def keep_cargo(before: str, after: str, around: Surrounding) -> KeptPart:
     return whole(after, "a new program in a list of programs" if is_new else UNREAD)
 
 
+KINDS = ("dependencies", "dev-dependencies", "build-dependencies")
+"""Tables of Cargo.toml that name crates."""
+
+
 def _crates(
     before: Mapping[str, Any], after: Mapping[str, Any], kind: str, around: Surrounding
 ) -> bool:
     one, two = table(before, kind), table(after, kind)
+    taken = {name for group in KINDS for name in table(before, group)}
     for name, value in two.items():
         if one.get(name) == value:
             continue
         spec = {"version": value} if isinstance(value, str) else value
+        if _is_own(name, _folder(spec), taken, around):
+            continue
         if not isinstance(spec, dict) or spec.keys() & {"path", "git", "registry", "package"}:
             return False
         if not _is_plain(name, str(spec.get("version", "")), around):

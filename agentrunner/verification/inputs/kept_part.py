@@ -53,6 +53,8 @@ class Surrounding(Struct, frozen=True):
     """Whether a path is in the tree after the run."""
     takes_place: Callable[[str], bool]
     """Whether a source defines functions that another one, which stood before, defines as well."""
+    stood: Callable[[str], bool]
+    """Whether a folder of the tree is as it was before the run, and holds no helper of tests."""
 
     def is_product(self, path: str) -> bool:
         """Whether a path exists after the run and is not an input of the proof."""

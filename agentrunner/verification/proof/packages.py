@@ -57,12 +57,18 @@ def names_imported(texts: Iterable[tuple[str, str]]) -> set[str]:
 
 
 def put_back_packages(
-    new: Path, old: Path, imported: Collection[str], tools: Collection[str]
+    new: Path,
+    old: Path,
+    imported: Collection[str],
+    tools: Collection[str],
+    stood: Callable[[str], bool],
 ) -> list[str]:
     """Put a folder of packages back except what the product imports; return what was put back.
 
     `old` is the folder at the baseline, `imported` are the names that the product imported then,
-    and `tools` are names that are never the product's. The paths returned are relative to `new`.
+    and `tools` are names that are never the product's. `stood` says whether a line of a path file
+    is a folder of the repository as it was before the run: what installs a package of that kind
+    stays. The paths returned are relative to `new`.
     """
     found = []
     for root in _roots(new):
@@ -73,14 +79,15 @@ def put_back_packages(
         def stays(name: str, *, is_new: bool, names: Collection[str] = names) -> bool:
             return name not in LOADED_UNASKED and (is_new or name in names)
 
-        found += [str(place / name) for name in _put_back(root, before, stays)]
+        found += [str(place / name) for name in _put_back(root, before, stays, stood)]
     for name in PROGRAMS:
         if (new / name).is_dir():
-            found += [f"{name}/{one}" for one in _put_back(new / name, old / name, _keeps_nothing)]
+            put_back = _put_back(new / name, old / name, _keeps_nothing, _keeps_nothing)
+            found += [f"{name}/{one}" for one in put_back]
     return found
 
 
-def _keeps_nothing(name: str, *, is_new: bool) -> bool:
+def _keeps_nothing(_name: str, *, is_new: bool = False) -> bool:
     return False
 
 
@@ -105,7 +112,9 @@ def _entries(root: Path) -> set[str]:
     return found
 
 
-def _put_back(root: Path, before: Path, stays: Callable[..., bool]) -> list[str]:
+def _put_back(
+    root: Path, before: Path, stays: Callable[..., bool], stood: Callable[[str], bool]
+) -> list[str]:
     """Put back each entry that changed and does not stay; return the names put back."""
     was, now = _entries(before), _entries(root)
     known = {_module(name) for name in was}
@@ -119,6 +128,10 @@ def _put_back(root: Path, before: Path, stays: Callable[..., bool]) -> list[str]
         if name.endswith(".pth"):
             if new_path.is_file() and _without_numbers(new_path) in paths:
                 continue  # it is from another version of the project itself
+            if name not in was and new_path.is_file() and not new_path.is_symlink():
+                lines = new_path.read_text(errors="replace").split("\n")
+                if all(stood(line) for line in lines if line.strip()):
+                    continue
         elif stays(module, is_new=module not in known):
             continue
         _replace(new_path, old_path)
@@ -268,14 +281,24 @@ def _imported_names(exam: Examination, target: Target) -> tuple[set[str], set[st
 def _put_packages_back(
     exam: Examination, room: Room, imported: set[str], tools: set[str]
 ) -> list[str]:
+    repo, changed = Path(exam.verifier.spec.repo), exam.total.all
+
+    def stood(line: str) -> bool:
+        if not Path(line).is_relative_to(repo) or ".." in Path(line).parts:
+            return False
+        folder = f"{Path(line).relative_to(repo)}/"
+        known = any(path.startswith(folder) for path in exam.world.old_paths)
+        return known and not any(path.startswith(folder) for path in changed)
+
     replaced = []
     for folder, source in exam.verifier.rooms.sealed.folders():
         place = room.copy.path / folder.name
         if folder.copied and folder.packages and place.is_dir() and not place.is_symlink():
-            found = put_back_packages(place, source, imported, tools)
+            found = put_back_packages(place, source, imported, tools, stood)
             replaced += [str(Path(folder.name, name)) for name in found]
     home, before = room.copy.home, exam.verifier.rooms.sealed.home
     if home == room.own_home and (home / ".local").is_dir():
-        found = put_back_packages(home / ".local", before / ".local", imported, tools)
+        local = home / ".local"
+        found = put_back_packages(local, before / ".local", imported, tools, stood)
         replaced += [f"~/.local/{name}" for name in found]
     return replaced

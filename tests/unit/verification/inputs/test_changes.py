@@ -61,6 +61,44 @@ def package(**changes: object) -> str:
     return json.dumps({**PACKAGE, **changes})
 
 
+MONEY = {"libs/money/package.json": "{}", "libs/money/index.js": "",
+         "libs/money/Cargo.toml": '[package]\nname = "money"\nversion = "0.1.0"\n',
+         "libs/money/pyproject.toml": '[project]\nname = "money"\n',
+         "libs/money/go.mod": "module c.example/money\n"}  # fmt: skip
+"""A package of the repository, that nothing uses before the run."""
+ADDED = {
+    "package.json": package(dependencies={"left": "^1.0.0", "money": "file:libs/money"}),
+    "package-lock.json": json.dumps(
+        {
+            "packages": {
+                "": {"dependencies": {"money": "file:libs/money"}},
+                "libs/money": {"version": "1.0.0"},
+                "node_modules/money": {"resolved": "libs/money", "link": True},
+            }
+        }
+    ),
+    "Cargo.toml": CARGO + 'money = { path = "libs/money" }\n',
+    "Cargo.lock": RUST["Cargo.lock"] + '\n[[package]]\nname = "money"\nversion = "0.1.0"\n',
+    "pyproject.toml": PYPROJECT.replace('"httpx>=0.27"', '"httpx>=0.27", "money"')
+    + '[tool.uv.workspace]\nmembers = ["libs/money"]\n'
+    "[tool.uv.sources]\nmoney = { workspace = true }\n",
+    "uv.lock": 'version = 1\n\n[[package]]\nname = "money"\nversion = "1.0"\n'
+    'source = { editable = "libs/money" }\n',
+    "go.mod": GO["go.mod"] + "\nrequire c.example/money v0.0.0\n\n"
+    "replace c.example/money => ./libs/money\n",
+}
+"""Manifests and locks that name it as a dependency."""
+PLACES = [
+    ("npm test", {**NODE, "package-lock.json": '{"packages": {"": {}}}'}, "package.json"),
+    ("npm test", {**NODE, "package-lock.json": '{"packages": {"": {}}}'}, "package-lock.json"),
+    ("cargo test", RUST, "Cargo.toml"),
+    ("cargo test", RUST, "Cargo.lock"),
+    ("pytest", PYTHON, "pyproject.toml"),
+    ("pytest", {**PYTHON, "uv.lock": "version = 1\n"}, "uv.lock"),
+    ("go test ./...", GO, "go.mod"),
+]
+
+
 UNDERSTOOD = [
     ("make test", C, "Makefile", {"Makefile": MAKEFILE.replace("calc.c \\", "calc.c more.c \\")
                                   .replace("calc.o main.o", "calc.o more.o main.o"), "more.c": ""}),
@@ -108,6 +146,9 @@ UNDERSTOOD = [
 ]  # fmt: skip
 
 SUSPECT = [
+    ("npm test", {**NODE, "package-lock.json": '{"dependencies": {"left": {"version": "1"}}}'},
+     "package-lock.json",
+     {"package-lock.json": '{"dependencies": {"left": {"version": "file:x"}}}'}),
     ("make test", C, "Makefile", {"Makefile": MAKEFILE.replace("| diff - two.txt", "")}),
     ("make test", C, "Makefile", {"Makefile": MAKEFILE.replace("cc -o", "cc -DNDEBUG -o")}),
     ("make test", C, "Makefile", {"Makefile": MAKEFILE + "test: more\nmore:\n\ttrue\n"}),
@@ -187,6 +228,35 @@ def test_an_addition_of_the_closed_list_needs_no_question(
     judged = judge(command, before, edits)
     assert [one.path for one in judged.understood if one.path == path] == [path]
     assert judged.suspects == []
+
+
+@pytest.mark.parametrize(("command", "before", "path"), PLACES)
+def test_a_package_of_the_repository_that_stood_before_may_become_a_dependency(
+    command: str, before: dict[str, str], path: str
+) -> None:
+    def suspects(before: dict[str, str], **edits: str) -> list[str]:
+        judged = judge(command, before, {path: ADDED[path], **edits})
+        return [one.path for one in judged.suspects]
+
+    assert suspects({**before, **MONEY}) == []
+    assert path in suspects(before) or path == "Cargo.lock"  # where it is, Cargo.toml says
+    written = {"libs/money/new.txt": ""}
+    assert path in suspects({**before, **MONEY}, **written) or path == "Cargo.lock"
+
+
+@pytest.mark.parametrize(
+    ("command", "path", "name"),
+    [("npm test", "package.json", "left"), ("npm test", "package.json", "jest"),
+     ("cargo test", "Cargo.toml", "serde"), ("pytest", "pyproject.toml", "httpx"),
+     ("go test ./...", "go.mod", "a.example/b")],
+)  # fmt: skip
+def test_a_package_of_the_repository_takes_no_name_that_something_had(
+    command: str, path: str, name: str
+) -> None:
+    before = {**NODE, **PYTHON, **GO, **RUST, **MONEY}
+    after = ADDED[path].replace("c.example/money", name).replace("money =", f"{name} =")
+    after = after.replace('"money":', f'"{name}":')
+    assert path in [one.path for one in judge(command, before, {path: after}).suspects]
 
 
 @pytest.mark.parametrize(("command", "before", "path", "edits"), SUSPECT)

@@ -11,6 +11,10 @@ from tests.kit.files import write
 SITE = "lib/python3.12/site-packages"
 
 
+def stood(line: str) -> bool:
+    return line == "/repo/libs/money/src"
+
+
 OLD = {
     f"{SITE}/near/__init__.py": "def near(): return False\n",
     f"{SITE}/lib/__init__.py": "import inner\n",
@@ -34,6 +38,12 @@ CHANGES: dict[str, tuple[dict[str, str | None], list[str]]] = {
         {f"{SITE}/sitecustomize.py": ""}, [f"{SITE}/sitecustomize.py"],
     ),
     "a new path file": ({f"{SITE}/zz.pth": "import os\n"}, [f"{SITE}/zz.pth"]),
+    "a package of the repository that stood before": (
+        {f"{SITE}/money.pth": "/repo/libs/money/src\n"}, [],
+    ),
+    "a path file that also imports": (
+        {f"{SITE}/money.pth": "/repo/libs/money/src\nimport os\n"}, [f"{SITE}/money.pth"],
+    ),
     "another version of the project itself": (
         {f"{SITE}/__editable__.shop-1.1.pth": "/repo/src\n"}, [],
     ),
@@ -55,10 +65,10 @@ def test_packages_of_python(tmp_path: Path, name: str) -> None:
     old = write(tmp_path / "old", OLD)
     now = {**OLD, **changes}
     new = write(tmp_path / "new", {path: text for path, text in now.items() if text is not None})
-    assert put_back_packages(new, old, {"lib"}, {"pytest"}) == wanted
+    assert put_back_packages(new, old, {"lib"}, {"pytest"}, stood) == wanted
     for path in wanted:
         assert (new / path).exists() is (old / path).exists()
-    assert put_back_packages(new, old, {"lib"}, {"pytest"}) == []
+    assert put_back_packages(new, old, {"lib"}, {"pytest"}, stood) == []
 
 
 def test_packages_of_javascript(tmp_path: Path) -> None:
@@ -70,7 +80,7 @@ def test_packages_of_javascript(tmp_path: Path) -> None:
     new = write(tmp_path / "new/node_modules", changed)
     (new / ".bin").mkdir()
     (new / ".bin/mocha").symlink_to("../near/bin")
-    assert put_back_packages(new, old, {"@a/lib"}, set()) == [".bin", "near"]
+    assert put_back_packages(new, old, {"@a/lib"}, set(), stood) == [".bin", "near"]
     assert (new / ".bin/mocha").readlink() == Path("../mocha/bin")
     assert (new / "near/index.js").read_text() == "1"
     assert (new / "inner/index.js").read_text() == "2"
@@ -79,7 +89,7 @@ def test_packages_of_javascript(tmp_path: Path) -> None:
 def test_tools_are_never_the_products(tmp_path: Path) -> None:
     old = write(tmp_path / "old", {f"{SITE}/pytest.py": "1"})
     new = write(tmp_path / "new", {f"{SITE}/pytest.py": "2"})
-    assert put_back_packages(new, old, {"pytest"}, {"pytest"}) == [f"{SITE}/pytest.py"]
+    assert put_back_packages(new, old, {"pytest"}, {"pytest"}, stood) == [f"{SITE}/pytest.py"]
 
 
 def test_names_that_sources_import() -> None:
