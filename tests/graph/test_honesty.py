@@ -120,6 +120,16 @@ async def test_packages_where_there_were_none_decide_nothing(project: Project) -
     assert finding["code"] == "dependencies_changed" and not finding["blocks"]
 
 
+async def test_a_package_that_the_work_needs_and_no_set_up_installs_is_named(
+    project: Project,
+) -> None:
+    worker = f"{FIX}; sed -i '1i import zzunits' calc.py; echo zzunits > requirements.txt"
+    result = await project.run(worker, test=TEST)
+    assert result["state"] != "COMPLETE"
+    wanted = "The package zzunits is named in requirements.txt, and is not installed; task.setup"
+    assert wanted in " ".join(result["missing"])
+
+
 async def test_a_check_of_the_model_that_is_always_green_proves_nothing(tmp_path: Path) -> None:
     project = Project.make(tmp_path, GOOD)
     result = await project.run(

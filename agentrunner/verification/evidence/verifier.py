@@ -73,6 +73,7 @@ from agentrunner.verification.evidence.wanted import mapped_by, named_by, wanted
 from agentrunner.verification.results.model import ReadFile, Results
 from agentrunner.verification.results.registry import readers_of
 from agentrunner.verification.rooms.decision_sandbox import TEST_COMMAND, DecisionSandbox, not_ready
+from agentrunner.verification.rooms.lacking_packages import package_lacked_by
 from agentrunner.verification.rooms.left_out import LeftOut, is_folder_named, words_of_red
 from agentrunner.verification.rooms.room import Room, Rooms
 from agentrunner.verification.rooms.start_up import (
@@ -572,7 +573,7 @@ class Verifier:
         measured = await self.measurer.run(target, room, read)
 
         def summarise(one: Measured) -> TestOutcome:
-            return outcome_of(
+            outcome = outcome_of(
                 one,
                 baseline.test,
                 before,
@@ -581,6 +582,12 @@ class Verifier:
                 one_stage=is_one_stage(target.shell, target.cwd, read),
                 results=self.measurer.keep(one.results, target.id),
             )
+            reds = one.results.red if one.results and not outcome.hint else []
+            lacks = (package_lacked_by(test.message, room.copy.path, "") for test in reds)
+            if why := next(filter(None, lacks), ""):
+                hint = f"{why}; task.setup.command, with task.setup.network, installs packages"
+                return outcome.model_copy(update={"hint": hint})
+            return outcome
 
         outcome = await asyncio.to_thread(summarise, measured)
         doubtful = careful or bool(outcome.newly_red)
