@@ -9,7 +9,7 @@ from typing import Any
 
 from langgraph.types import Command
 
-from agentrunner.discovery.git import reader_of
+from agentrunner.discovery.git import not_fetched, reader_of
 from agentrunner.discovery.services import lacking, likely_lacking
 from agentrunner.discovery.set_up import set_up_line
 from agentrunner.errors import EnvironmentNotReady
@@ -221,13 +221,16 @@ def _missing_services(deps: Deps, baseline: Baseline) -> Sequence[str]:
     """Return sentences on what a red suite seems to need and the sandbox lacks, such as a database.
     Blocks.
 
-    The suite's output decides, else the repository's files. A green suite lacks nothing.
+    The suite's output decides, else the repository's files. A green suite lacks nothing. What git
+    names and did not fetch is missed in the user's checkout; in another one the header says it.
     """
     test = baseline.test
     if test is None or test.green:
         return ()
     output = deps.folder.read(test.output).decode(errors="replace") if test.output else test.tail
-    return lacking(output) or likely_lacking(Path(deps.spec.repo))
+    repo, landing = Path(deps.spec.repo), deps.spec.landing
+    absent = [] if landing is not None and landing.outside else not_fetched(repo)
+    return [*absent, *(lacking(output) or likely_lacking(repo))]
 
 
 def _demanded(criterion: Criterion) -> Criterion:

@@ -12,13 +12,18 @@ from agentrunner.config.repo import is_repository
 from agentrunner.config.text_files import read_text
 from agentrunner.errors import UsageError
 from agentrunner.folders import walk
+from agentrunner.git.submodules import submodules_in
 from agentrunner.git.user_index import IndexDamaged, read_index
+from agentrunner.text.cut import some_of
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.results.files import text_of
 
 MOST_FILES = 200_000
 MOST_BYTES = 400_000
 """Most bytes read of one file."""
+_POINTER = b"version https://git-lfs.github.com/spec/"
+_POINTER_BYTES = 1_024
+_MOST_NAMED = 3
 _SHA256 = lazy_regex(r"(?im)^\s*objectformat\s*=\s*sha256")
 
 _REF = lazy_regex(r"ref: refs/heads/([^\s~^:?*\[\\]{1,200})\n?")
@@ -62,6 +67,29 @@ def files_of(repo: Path, most: int = MOST_FILES) -> list[str] | None:
     if found is None:
         return _on_disk(repo, most)
     return found if len(found) <= most else None
+
+
+def not_fetched(repo: Path) -> list[str]:
+    """Return a sentence for each kind of content that git only names in this checkout. Blocks."""
+    submodules = submodules_in(git_dir(repo) / "index")
+    empty = [name for name in submodules if not os.path.lexists(repo / name / ".git")]
+    pointers = []
+    if "filter=lfs" in text_of(repo / ".gitattributes", MOST_BYTES):
+        read = reader_of(repo)
+        small = (path for path in files_of(repo) or () if _is_small(repo / path))
+        pointers = [path for path in small if (read(path) or b"").startswith(_POINTER)]
+    kinds = (
+        (empty, "a submodule whose files are not here; git submodule update --init fetches them"),
+        (pointers, "a pointer of Git LFS in the place of the file; git lfs pull fetches it"),
+    )
+    return [f"{some_of(names, _MOST_NAMED)}: {what}" for names, what in kinds if names]
+
+
+def _is_small(place: Path) -> bool:
+    try:
+        return place.lstat().st_size <= _POINTER_BYTES
+    except OSError:
+        return False
 
 
 def reader_of(repo: Path) -> Callable[[str], bytes | None]:

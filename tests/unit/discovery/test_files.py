@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.discovery.git import files_of, reader_of
+from agentrunner.discovery.git import files_of, not_fetched, reader_of
 from tests.kit.files import write
 from tests.kit.repository import git
 
@@ -67,3 +67,21 @@ def test_nothing_outside_is_read(tmp_path: Path) -> None:
     read = reader_of(repo)
     assert [read(name) for name in ("link", "../secret", "pipe", "none", "a\0b")] == [None] * 5
     assert read("in") == b"a"
+
+
+def test_what_git_names_and_did_not_fetch(tmp_path: Path) -> None:
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
+    inner = write(tmp_path / "inner", {"a.py": ""})
+    repo = write(tmp_path / "repo", {"model.bin": pointer, "b.bin": "content", "c.txt": pointer})
+    write(repo, {".gitattributes": "*.bin filter=lfs\n"})
+    for place in (inner, repo):
+        git(place, "init", "-q")
+        git(place, "add", "-A")
+        git(place, "commit", "-qm", "x")
+    assert not_fetched(inner) == []
+    git(repo, "-c", "protocol.file.allow=always", "submodule", "-q", "add", str(inner), "lib")
+    assert [one.partition(":")[0] for one in not_fetched(repo)] == ["c.txt, model.bin"]
+    git(repo, "commit", "-qm", "with a submodule")
+    git(tmp_path, "clone", "-q", str(repo), "other")
+    submodule, _ = not_fetched(tmp_path / "other")
+    assert submodule.startswith("lib: ") and "git submodule update --init" in submodule
