@@ -29,7 +29,9 @@ from agentrunner.state.people import People, Question
 from agentrunner.state.run_state import Baseline, Criterion, TaskContext, Verdict, updated
 from agentrunner.state.summary import FROM_PERSON
 from agentrunner.storage.run_folder import keep_sandbox
+from agentrunner.text.mentions import speaks_of
 from agentrunner.verification.evidence.findings import first_few
+from agentrunner.verification.rooms.complaints import missing_programs
 from agentrunner.verification.rooms.decision_sandbox import INSTALL
 
 NAMED = 3
@@ -197,9 +199,13 @@ async def _without_them(state: TaskContext, deps: Deps) -> None:
 
 
 def _name_set_up(error: EnvironmentNotReady, deps: Deps) -> None:
-    """Put the set-up that this repository's files propose into the remedy. Blocks."""
+    """Put the set-up that this repository's files propose into the remedy. Blocks.
+
+    One that is run by the very program that is missing provides nothing.
+    """
     details = "\n".join(text for _, text in error.details)
-    if error.remedy.startswith(INSTALL) and (line := _proposed_set_up(deps, details)):
+    line = _proposed_set_up(deps, details) if error.remedy.startswith(INSTALL) else ""
+    if line and not any(speaks_of(line, hit["program"]) for hit in missing_programs(details)):
         error.remedy = f"{line}; or {error.remedy}"
 
 

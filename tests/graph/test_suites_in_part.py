@@ -238,6 +238,14 @@ def test_a_package_of_go_that_only_tests_need_and_nobody_fetched(tmp_path: Path)
     assert run.calls() == []
 
 
+@pytest.mark.skipif(which("mix") is not None, reason="Mix is installed")
+def test_a_set_up_by_the_program_that_is_missing_is_not_proposed(tmp_path: Path) -> None:
+    run = Run(Project.make(tmp_path, {"mix.lock": "%{}\n", "mix.exs": "", "a_test.exs": ""}))
+    with pytest.raises(EnvironmentNotReady, match="cannot start") as refused:
+        begin(run, "mix test")
+    assert "mix" not in refused.value.remedy and "task.setup.command" in refused.value.remedy
+
+
 @pytest.mark.skipif(which("go") is None, reason="Go is not installed")
 def test_a_package_of_go_beside_it_is_asked_about_once(tmp_path: Path, in_a_box: None) -> None:
     run = Run(Project.make(tmp_path, {**GO_FILES, **NEAR}))
