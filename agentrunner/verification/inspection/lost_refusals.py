@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import islice
 
@@ -16,13 +16,14 @@ from msgspec import Struct
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
+from agentrunner.text.sentences import sentences
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.functions import Function, functions_of
 from agentrunner.verification.syntax.languages import language_of, parse, walk
 from agentrunner.verification.syntax.refusals import Refusal, bodies_of, refusals_in
-from agentrunner.verification.syntax.tokens import without_comments
+from agentrunner.verification.syntax.tokens import lexical_family, without_comments
 
 LOST = "{} of {} no longer refuses with `{}`, and the requirements do not speak of that"
 ACCEPTS = lazy_regex(
@@ -33,7 +34,7 @@ ACCEPTS = lazy_regex(
 )
 """Words of a text by whose work less may be refused, or elsewhere."""
 REFUSES = lazy_regex(
-    r"(?i)fail|abort|reject|warn|den(?:y|ied)|forbid|invalid|assert|invariant|throwif"
+    r"(?i)fail|abort|reject|den(?:y|ied)|forbid|invalid|assert|invariant|throwif"
     r"|require(?!\(?[\s\"'])|validat|schema|\.(?:ok_or|map_err|expect\()"
     r"|(?-i:\berr\(|\bErr[A-Z]|[A-Z]\w*Error ?\{)"
 )
@@ -43,6 +44,19 @@ CHECKS = lazy_regex(
     r"([A-Za-z_]\w*)(?(call)[ \t]*\()"
 )
 """A statement that calls a function or an own method and leaves its answer, and a decorator."""
+BESIDE_FUNCTIONS = ("python", "script", "php", "ruby", "perl", "lua")
+"""Families of languages in which a file says no beside its functions."""
+STATUS_ALONE = lazy_regex(
+    rb"(?m)^(?![ \t]*[\w$.>:-]+ ?\([ \t]*4\d\d\b[^\n]*\)[ \t]*;?$).*\b4\d\d\b.*$"
+)
+"""A line with a number, there, that is no call with it as the first argument: data, as a rule."""
+CATCHES = lazy_regex(rb"\b(?:except|catch|rescue)\b")
+OPERAND = lazy_regex(
+    rb"(?<![\w.])(?!(?:if|elif|unless|not|and|or|in|is)\b)[A-Za-z_$][\w.$]*+(?!\()"
+)
+"""A value in a condition."""
+IN_CODE = lazy_regex(r"`([^`\n]+)`")
+QUOTED = lazy_regex(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`")
 CONDITIONS = ("if_", "conditional", "switch", "match_", "ternary")
 IMPORT = lazy_regex(
     rb"(?m)^(?:(?:import|from(?! __future__)|use|using|#include) [^\n(]*"
@@ -73,13 +87,16 @@ class LostRefusal(Struct, frozen=True):
 def lost_refusals(trees: BothTrees, asked: str) -> list[LostRefusal]:
     """The first that functions which stand do not refuse any more, and the text does not speak of.
 
-    A function that says no as often as before may do so in other words, and one whose refusal
-    stands elsewhere now has it from there. Blocks.
+    A function that has another name or file now stands, too. One that says no as often as before
+    may do so in other words, and one whose refusal stands elsewhere now has it from there. Blocks.
     """
-    return [] if ACCEPTS.search(asked) else [*islice(_lost(trees, asked), MOST_TRIED)]
+    allows = [one for one in sentences(asked) if ACCEPTS.search(IN_CODE.sub("", one))]
+    if any(not IN_CODE.search(one) for one in allows):
+        return []
+    return [*islice(_lost(trees, asked, allows), MOST_TRIED)]
 
 
-def _lost(trees: BothTrees, asked: str) -> Iterator[LostRefusal]:
+def _lost(trees: BothTrees, asked: str, allows: Sequence[str]) -> Iterator[LostRefusal]:
     before, after = (
         {one: read(one) or b"" for one in trees.work} for read in (trees.read_old, trees.read)
     )
@@ -88,73 +105,171 @@ def _lost(trees: BothTrees, asked: str) -> Iterator[LostRefusal]:
         Counter(one.kind for path, text in each.items() for one in _refusals(text, path, checks))
         for each in (before, after)
     )
-    for path in trees.work if all_before - all_after else ():
-        old, now = bodies_of(path, before[path]), bodies_of(path, after[path])
-        for name, (_, body) in ((name, old[name]) for name in old if name in now):
-            start, new_body = now[name]
-            was, still = (list(_refusals(one, path, checks)) for one in (body, new_body))
-            kinds = Counter(one.kind for one in still)
-            gained = kinds - Counter(one.kind for one in was)
-            wanted = sum(gained[kind] for kind in gained if re.search(alone(kind), asked))
-            if len(still) - wanted >= len(was):
-                continue
-            words = [
-                Counter(REFUSES.findall(without_comments(path, one).decode("latin-1")))
-                for one in (body, new_body)
-            ]
-            lost = [
-                one
-                for one in was
-                if one.kind not in kinds
-                and all_after[one.kind] < all_before[one.kind]
-                and not (
-                    _is_spoken_of(one, asked) or (wanted and _keeps_condition(one, body, new_body))
+    if not all_before:
+        return
+    known = {path: bodies_of(path, text) for path, text in before.items()}
+    for old, now in _pairs(before, after, known):
+        path, name, body, new_body = old.path, old.name, old.text, now.text
+        was, still = ([*_refusals(one.own, one.path, checks)] for one in (old, now))
+        kinds = Counter(one.kind for one in still)
+        gained = Counter(map(_key, still)) - Counter(map(_key, was))
+        named = Counter(
+            one.kind for one in still if gained[_key(one)] and _is_spoken_of(one, asked)
+        )
+        named &= Counter([kind for kind, _ in gained.elements()])
+        wanted = named.total()
+        if len(still) - wanted >= len(was) or _may_refuse_less(old, allows, known):
+            continue
+        words = [
+            Counter(REFUSES.findall(without_comments(path, one).decode("latin-1")))
+            for one in (body, new_body)
+        ]
+        catches = [len(CATCHES.findall(without_comments(path, one))) for one in (body, new_body)]
+        lost = [
+            one
+            for one in was
+            if kinds[one.kind] <= named[one.kind]
+            and all_after[one.kind] - named[one.kind] < all_before[one.kind]
+            and not (one.again and catches[1] < catches[0])
+            and not (
+                _is_spoken_of(one, asked, by_name=not named[one.kind])
+                or (b"$#" in new_body and one.kind.startswith("${"))
+                or (wanted and _keeps_condition(one, body, new_body))
+                or (
+                    named[one.kind]
+                    and any(
+                        _operands(one, body) & _operands(other, new_body)
+                        for other in still
+                        if gained[_key(other)] and other.kind == one.kind
+                    )
                 )
-            ]
-            if (
-                not lost
-                or words[1] - words[0]
-                or _is_left_to_others(name, old, now, before, after, trees)
-            ):
-                continue
-            shown = f"`{name}`" if name != path else "it"
-            imports = _lost_imports(before[path], after[path], body)
-            for one in lost:
-                texts = (_put_back(body, new_body, one.line), body.decode("utf-8", "replace"))
-                yield LostRefusal(
-                    LOST.format(shown, path, one.kind),
-                    one.kind,
-                    path,
-                    tuple(
-                        (*imports, Edit(start, start + len(new_body), text))
-                        for text in texts
-                        if start >= 0 and text is not None
-                    ),
-                )
+            )
+        ]
+        if not lost or words[1] - words[0] or _is_left_to_others(old, now, before, after, trees):
+            continue
+        shown = f"`{name}`" if name != path else "it"
+        imports = _lost_imports(before[path], after[now.path], body)
+        for one in lost:
+            back = _caught_again if one.again else _put_back
+            texts = (
+                back(body, new_body, one.line),
+                None if name == path else body.decode("utf-8", "replace"),
+            )
+            yield LostRefusal(
+                LOST.format(shown, path, one.kind),
+                one.kind,
+                now.path,
+                tuple(
+                    (*imports, Edit(now.start, now.start + len(new_body), text))
+                    for text in texts
+                    if now.start >= 0 and text is not None
+                ),
+            )
+
+
+class _Part(Struct, frozen=True):
+    """A function, or what a file does beside its functions."""
+
+    path: str
+    name: str
+    start: int
+    text: bytes
+    own: bytes
+    """Its text, of a file with blanks in place of functions."""
+
+
+def _pairs(
+    before: Mapping[str, bytes],
+    after: Mapping[str, bytes],
+    known: Mapping[str, Mapping[str, tuple[int, bytes]]],
+) -> Iterator[tuple[_Part, _Part]]:
+    """Yield what stands in both, or stands under another name or in another file now."""
+    old, new = (
+        {(one.path, one.name): one for path, text in each.items() for one in _parts(path, text)}
+        for each in (before, after)
+    )
+    fresh = [one for key, one in new.items() if key not in old and one.name != one.path]
+    for key, one in old.items():
+        if key in new:
+            yield one, new[key]
+        elif one.name != one.path and (other := _successor(one, fresh)):
+            yield one, other
+
+
+def _successor(old: _Part, fresh: Sequence[_Part]) -> _Part | None:
+    """Which of the new functions has the name of one that is gone, or most of its lines."""
+    same = [one for one in fresh if one.name == old.name]
+    lines = _lines(old.text)
+    shared = {one: len(_lines(one.text) & lines) for one in fresh}
+    best = max(shared, key=shared.__getitem__, default=None)
+    alike = best is not None and 2 * shared[best] >= len(lines)
+    return same[0] if len(same) == 1 else best if alike else None
+
+
+def _lines(text: bytes) -> set[bytes]:
+    return {one.strip() for one in text.split(b"\n")[1:] if len(one.strip()) >= SHORTEST}
+
+
+def _parts(path: str, source: bytes) -> Iterator[_Part]:
+    bodies = bodies_of(path, source)
+    for name, (start, body) in bodies.items():
+        yield _Part(path, name, start, body, body)
+    family = lexical_family(path, source)
+    if (
+        family in BESIDE_FUNCTIONS
+        and path not in bodies
+        and all(at >= 0 for at, _ in bodies.values())
+    ):
+        own = bytearray(source)
+        for start, body in bodies.values():
+            own[start : start + len(body)] = re.sub(rb"[^\n]", b" ", body)
+        text = STATUS_ALONE.sub(lambda hit: re.sub(rb"\d", b" ", hit[0]), bytes(own))
+        yield _Part(path, path, 0, source, text)
+
+
+def _may_refuse_less(
+    part: _Part, allows: Sequence[str], known: Mapping[str, Mapping[str, tuple[int, bytes]]]
+) -> bool:
+    """Whether a sentence that lets less be refused may mean a function: it names it, one that it
+    uses or that uses it, or none."""
+    bodies = [
+        (one.rpartition(".")[2], text) for each in known.values() for one, (_, text) in each.items()
+    ]
+    own = part.name.rpartition(".")[2]
+    for sentence in allows:
+        words = {word for code in IN_CODE.findall(sentence) for word in re.findall(r"\w+", code)}
+        named = [(name, text) for name, text in bodies if name in words]
+        if not named or any(
+            name == own
+            or re.search(alone(name), part.text.decode("latin-1"))
+            or re.search(alone(own), text.decode("latin-1"))
+            for name, text in named
+        ):
+            return True
+    return False
 
 
 def _is_left_to_others(
-    name: str,
-    old: Mapping[str, tuple[int, bytes]],
-    now: Mapping[str, tuple[int, bytes]],
+    old: _Part,
+    now: _Part,
     before: Mapping[str, bytes],
     after: Mapping[str, bytes],
     trees: BothTrees,
 ) -> bool:
     """Whether a function, or a line that calls it or hands it over, names another that refuses
     more often than before: a helper, or what stands before it on a route."""
-    own = name.rpartition(".")[2]
-    route = name.partition("(")[2].rstrip(")") or own
-    near = re.compile(rb"\.use\(|(?<!\w)" + re.escape(to_bytes(route)) + rb"(?!\w)")
     named = []
-    for bodies, texts in ((old, before), (now, after)):
+    for part, texts in ((old, before), (now, after)):
+        own = part.name.rpartition(".")[2]
+        route = part.name.partition("(")[2].rstrip(")") or own
+        near = re.compile(rb"\.use\(|(?<!\w)" + re.escape(to_bytes(route)) + rb"(?!\w)")
         lines = [
             line
             for path, text in texts.items()
             for line in without_comments(path, text).split(b"\n")
             if b"(" in line and near.search(line)
         ]
-        text = b"\n".join([bodies[name][1], *lines]).decode("latin-1")
+        text = QUOTED.sub("", b"\n".join([part.text, *lines]).decode("latin-1"))
         named.append(Counter(re.findall(r"(\.|->|::)?\b(\w+[?!]?)", text)))
     gained = {one for _, one in named[1] - named[0]} - {own}
     plain = {one for of, one in named[1] - named[0] if not of and len(one) >= SHORTEST} - {own}
@@ -188,18 +303,33 @@ def _lost_imports(before: bytes, after: bytes, body: bytes) -> list[Edit]:
     return [Edit(at, at, text)] if lost else []
 
 
-def _keeps_condition(one: Refusal, body: bytes, new_body: bytes) -> bool:
-    """Whether what led to a refusal stands still: another one that is asked for follows it now."""
+def _condition(one: Refusal, body: bytes) -> bytes:
+    """What leads to a refusal: what stands before it in its line, or the line above."""
     lines = body.split(b"\n")
     condition = re.split(rb"\b(?:raise|throw|return)\b", lines[one.line])[0].strip()
-    if not condition and one.line > 1:
-        condition = lines[one.line - 1].strip()
+    return condition or lines[max(one.line - 1, 0)].strip()
+
+
+def _keeps_condition(one: Refusal, body: bytes, new_body: bytes) -> bool:
+    """Whether what led to a refusal stands still: another one that is asked for follows it now."""
+    condition = _condition(one, body)
     return len(condition) > SHORTEST and condition in new_body
 
 
-def _is_spoken_of(one: Refusal, asked: str) -> bool:
+def _operands(one: Refusal, body: bytes) -> set[bytes]:
+    """What is asked before a refusal: another one that asks the same may stand for it."""
+    return set(OPERAND.findall(_condition(one, body)))
+
+
+def _key(one: Refusal) -> tuple[str, tuple[str, ...]]:
+    return one.kind, one.texts
+
+
+def _is_spoken_of(one: Refusal, asked: str, *, by_name: bool = True) -> bool:
     """Whether a text speaks of it: by its name, its number or its words."""
-    return any(text in asked for text in one.texts) or bool(re.search(alone(one.kind), asked))
+    return any(text in asked for text in one.texts) or bool(
+        by_name and re.search(alone(one.kind), asked)
+    )
 
 
 def _put_back(before: bytes, after: bytes, line: int) -> str | None:
@@ -219,8 +349,26 @@ def _put_back(before: bytes, after: bytes, line: int) -> str | None:
             while end < last and (depths[end] > depths[top] or ENDS_A_BLOCK.match(old[end])):
                 end += 1
             last = end
+        while last < len(old) and sum(map(_opens, old[first:last])) > 0:
+            last += 1  # its last bracket stands for another one now
         return "".join([*new[:at], *old[first:last], *new[at:]])
     return None
+
+
+def _opens(line: str) -> int:
+    """How many more brackets a line opens than it closes."""
+    return sum((one in "{[(") - (one in ")]}") for one in QUOTED.sub("", line))
+
+
+def _caught_again(before: bytes, after: bytes, line: int) -> str | None:
+    """A new text that hands on what it catches, as a line of the old one did; None where it does
+    not catch it in the same words."""
+    old, new = (one.decode("utf-8", "replace").splitlines(True) for one in (before, after))
+    heads = [one.strip() for one in old[:line] if CATCHES.search(to_bytes(one))]
+    at = next((n for n, one in enumerate(new) if heads and one.strip() == heads[-1]), None)
+    return (
+        None if at is None else "".join([*new[: at + 1], f"{old[line].rstrip()}\n", *new[at + 1 :]])
+    )
 
 
 def _checks(trees: BothTrees, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> set[str]:

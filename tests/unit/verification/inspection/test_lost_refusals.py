@@ -71,6 +71,18 @@ def _kinds(path: str, old: str, new: str, asked: str = ASKED, **more: str) -> li
             "return -1",
         ),
         ("a.sh", "#!/bin/sh\n", '[ -d "$1" ] || exit 2\n', 'cp "$1" to\n', "exit 2"),
+        ("a.sh", "#!/bin/sh\n", "from=${1:?which}\n", 'cp "$from" to\n', "${1:?"),
+        ("a.rb", "def f(x)\n", "  fail KeyError, 'no' unless x\n", "  x\nend\n", "KeyError"),
+        ("a.rb", "def f(x)\n", "  return head :forbidden unless x\n", "  x\nend\n", "forbidden"),
+        (
+            "a.go",
+            "package a\n\nfunc F(w W) {\n",
+            '\tif no {\n\t\thttp.Error(w, "no", http.StatusForbidden)\n\t\treturn\n\t}\n',
+            "\tg(w)\n}\n",
+            "Forbidden",
+        ),
+        ("a.py", "x = 1\n", "if x:\n    raise SystemExit('no')\n", "print(x)\n", "SystemExit"),
+        ("a.php", "<?php\n", "if ($x) {\n    send(403);\n}\n", "echo 1;\n", "403"),
     ],
 )
 def test_a_check_is_gone(path: str, head: str, guard: str, rest: str, kind: str) -> None:
@@ -347,3 +359,92 @@ def test_a_helper_of_an_unchanged_file_refuses(call: str, kept: bool) -> None:
     old = {"a.py": NEED.replace("need", "f"), "b.py": NEED}
     trees = both_trees(old, {**old, "a.py": f"def f(x):\n    {call}\n"})
     assert (lost_refusals(trees, ASKED) == []) is kept
+
+
+RENAMED = SHARE.replace("share(part", "portion(part")
+
+
+@pytest.mark.parametrize("path", ["a.py", "parts/a.py"])
+def test_another_name_or_file_hides_no_loss(path: str) -> None:
+    bare = RENAMED.replace("    if part < 0:\n        raise ValueError('negative')\n", "")
+    other = SHARE.replace("ValueError('neg", "TooLow('neg")
+    trees = both_trees({"a.py": other}, {path: bare})
+    (lost,) = lost_refusals(trees, ASKED)
+    assert (lost.kind, lost.path) == ("TooLow", path)
+    assert applied(bare.encode(), lost.restored[0]).decode() == RENAMED.replace(
+        "ValueError('neg", "TooLow('neg"
+    )
+    assert (
+        lost_refusals(both_trees({"a.py": other}, {path: other.replace("share", "of")}), "") == []
+    )
+
+
+def test_the_same_error_for_something_else_is_no_stand_in() -> None:
+    asked = "`share` raises `ValueError` for more than the whole."
+    other = BARE.replace(
+        "    return", "    if part > whole:\n        raise ValueError('all')\n    return"
+    )
+    old = SHARE.replace("    if part < 0:\n        raise ValueError('negative')\n", "").replace(
+        "whole == 0", "nothing()"
+    )
+    assert _kinds("a.py", old, other, asked) == ["ValueError"]
+    same = old.replace("if nothing()", "if part > whole")
+    assert _kinds("a.py", same, other, asked) == []
+
+
+CAUGHT = "def f(x):\n    try:\n        g(x)\n    except OSError:\n        close()\n        raise\n"
+
+
+def test_what_is_caught_is_handed_on() -> None:
+    swallowed = CAUGHT.replace("        raise\n", "        return None\n")
+    trees = both_trees({"a.py": CAUGHT}, {"a.py": swallowed})
+    (lost,) = lost_refusals(trees, ASKED)
+    assert applied(swallowed.encode(), lost.restored[0]).decode() == swallowed.replace(
+        "        close()", "        raise\n        close()"
+    )
+    cleaned = CAUGHT.replace("    except OSError:", "    finally:").replace("        raise\n", "")
+    assert _kinds("a.py", CAUGHT, cleaned) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "lost"),
+    [
+        ("`total(lines, note)` takes an optional note.", True),
+        ("The `allow_list` and `schema_version` are written.", True),
+        ("`ratio` takes an optional note.", False),
+        ("`share` takes an optional note.", False),
+        ("A note is optional.", False),
+    ],
+)
+def test_words_for_another_function_let_no_check_go(asked: str, lost: bool) -> None:
+    rest = "\n\ndef total(lines):\n    return 1\n\n\ndef ratio(x):\n    return share(x, 2)\n"
+    assert bool(_kinds("a.py", SHARE + rest, BARE + rest, asked)) is lost
+
+
+def test_a_warning_refuses_nothing() -> None:
+    warned = SHARE.replace("raise ValueError(", "log.warning(")
+    assert _kinds("a.py", SHARE, warned) == ["ValueError", "ValueError"]
+
+
+def test_an_error_with_its_status_is_one() -> None:
+    old = "def f(x):\n    if x:\n        raise Http(\n            status=404)\n    g(404)\n"
+    assert _kinds("a.py", old, old.replace("Http(\n            status=404)", "Missing")) == []
+    assert _kinds("a.py", old, "def f(x):\n    g(x)\n", "No 404 any more.") == []
+
+
+def test_data_beside_functions_are_no_status() -> None:
+    old = "<?php\n$x = [1, 404];\nf(1, 2);\n"
+    assert _kinds("a.php", old, "<?php\n$x = [1];\nf(1, 2);\n") == []
+
+
+def test_a_decorator_whose_name_stands_in_a_text_refuses() -> None:
+    old = "def f(x):\n    if x < 0:\n        raise Bad('positive')\n    return x\n"
+    guard = (
+        "def positive(of):\n    def inner(x):\n"
+        "        if x < 0:\n            raise Bad('positive')\n"
+        "        return of(x)\n    return inner\n\n\n"
+    )
+    two = old + "\n\n" + old.replace("f(x)", "g(x)")
+    bare = "@positive\ndef f(x):\n    return x\n\n\n@positive\ndef g(x):\n    return x\n"
+    assert _kinds("a.py", two, guard + bare) == []
+    assert _kinds("a.py", two, guard + bare.replace("@positive\n", "")) != []
