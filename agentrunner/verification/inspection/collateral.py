@@ -90,7 +90,7 @@ def collateral(trees: BothTrees, asked: str) -> str:
         for path in trees.work:
             if path == name or path.endswith(f"/{name}") or (name[-1] == "/" and name in path):
                 return TOUCHED.format(path, " ".join(hit[0].split()))
-    if TAKES_AWAY.search(NAMED_REMOVAL.sub("", asked)):
+    if TAKES_AWAY.search(IN_CODE.sub("``", NAMED_REMOVAL.sub("", asked))):
         return ""
     read_old, read = trees.read_old, trees.read
     new = {path: read(path) for path in trees.work}
@@ -158,6 +158,9 @@ def _lost(
     after_all = b"\n".join(text for text in new.values() if text)
     for one in went:
         name = one.last_name
+        given = one.name.partition("(")[2]
+        if given and any(other.partition("(")[2] == given for other in stands):
+            continue  # a route that is handed to another function now
         word = re.compile(to_bytes(rf"(?<!\w){re.escape(name)}(?!\w)"))
         if name.startswith("_") or _is_spoken_of(one, asked) or word.search(after_all):
             continue  # its own helper, spoken of, or defined elsewhere

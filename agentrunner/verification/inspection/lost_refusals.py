@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import islice
+from itertools import chain, islice
 
 from msgspec import Struct
 
@@ -57,6 +57,10 @@ OPERAND = lazy_regex(
 """A value in a condition."""
 IN_CODE = lazy_regex(r"`([^`\n]+)`")
 QUOTED = lazy_regex(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`")
+HANDED = lazy_regex(
+    rb"(?P<call>[\w.$]+\([ \t]*(?P<quote>[\"'`])[^\"'`\n]*(?P=quote)),(?P<rest>[^\n]*)"
+)
+"""A call with a text first, as a route is, and what else it gets in this line."""
 CONDITIONS = ("if_", "conditional", "switch", "match_", "ternary")
 IMPORT = lazy_regex(
     rb"(?m)^(?:(?:import|from(?! __future__)|use|using|#include) [^\n(]*"
@@ -93,7 +97,8 @@ def lost_refusals(trees: BothTrees, asked: str) -> list[LostRefusal]:
     allows = [one for one in sentences(asked) if ACCEPTS.search(IN_CODE.sub("", one))]
     if any(not IN_CODE.search(one) for one in allows):
         return []
-    return [*islice(_lost(trees, asked, allows), MOST_TRIED)]
+    found = chain(_lost(trees, asked, allows), _lost_before_routes(trees, asked, allows))
+    return [*islice(found, MOST_TRIED)]
 
 
 def _lost(trees: BothTrees, asked: str, allows: Sequence[str]) -> Iterator[LostRefusal]:
@@ -371,6 +376,39 @@ def _caught_again(before: bytes, after: bytes, line: int) -> str | None:
     )
 
 
+def _lost_before_routes(
+    trees: BothTrees, asked: str, allows: Sequence[str]
+) -> Iterator[LostRefusal]:
+    """Yield functions that only refuse, and are not handed over beside a route any more."""
+    for path in trees.work:
+        old, new = trees.read_old(path) or b"", trees.read(path) or b""
+        calls = {one["call"]: one for one in HANDED.finditer(new)}
+        for hit in HANDED.finditer(old):
+            if (now := calls.get(hit["call"])) is None:
+                continue
+            was, still = (
+                {*re.findall(r"\w+", one["rest"].decode("latin-1"))} for one in (hit, now)
+            )
+            used = {
+                name
+                for name in was - still
+                if not re.search(alone(name), asked)
+                and not re.search(rb"\.use\([^\n]*" + to_bytes(alone(name)), new)
+                and not _may_refuse_less(_Part(path, name, 0, hit[0], hit[0]), allows, {})
+            }
+            for name in sorted(_that_only_refuse(trees, {path: new}, used) if used else ()):
+                line = hit[0].decode("utf-8", "replace")
+                yield LostRefusal(
+                    LOST.format(f"`{hit['call'].decode('utf-8', 'replace')})`", path, name),
+                    name,
+                    path,
+                    (
+                        (Edit(now.end("call"), now.end("call"), f", {name}"),),
+                        (Edit(now.start(), now.end(), line),),
+                    ),
+                )
+
+
 def _checks(trees: BothTrees, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> set[str]:
     """Names of functions that do nothing but refuse, or decorate others with that, and are used as
     such more or less often than before."""
@@ -379,8 +417,15 @@ def _checks(trees: BothTrees, before: Mapping[str, bytes], after: Mapping[str, b
         for each in (before, after)
     )
     used = {*(was - now), *(now - was)}
+    return _that_only_refuse(trees, after, used) if was - now else set()
+
+
+def _that_only_refuse(
+    trees: BothTrees, after: Mapping[str, bytes], used: Collection[str]
+) -> set[str]:
+    """Which of these names are those of functions that do nothing but refuse."""
     found: dict[str, bool] = {}
-    for path in dict.fromkeys([*trees.code, *after]) if was - now else ():
+    for path in dict.fromkeys([*trees.code, *after]):
         language = language_of(path)
         for source in (trees.read_old(path), after.get(path)) if language else ():
             parsed = parse(source, language or "")

@@ -132,3 +132,13 @@ def test_a_command_that_a_page_shows_is_gone() -> None:
     assert not _found({"tool.py": without}, more=history)
     script = {**more, "bin/run.sh": "case $1 in drop) rm x;; esac\n"}
     assert not _found({"tool.py": without}, more=script)
+
+
+def test_words_of_code_take_nothing_away() -> None:
+    assert "export_csv" in _found({"shop.py": FIXED}, "`cleanup` wants `merge` to total better.")
+
+
+def test_a_route_that_another_function_gets_is_not_gone() -> None:
+    before = {"app.js": "app.get('/a', (x) => f(x));\n"}
+    for now, gone in (("guarded('/a', (x) => g(x));\n", False), ("start();\n", True)):
+        assert bool(_found({"app.js": now}, more=before)) is gone

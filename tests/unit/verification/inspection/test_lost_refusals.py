@@ -448,3 +448,26 @@ def test_a_decorator_whose_name_stands_in_a_text_refuses() -> None:
     bare = "@positive\ndef f(x):\n    return x\n\n\n@positive\ndef g(x):\n    return x\n"
     assert _kinds("a.py", two, guard + bare) == []
     assert _kinds("a.py", two, guard + bare.replace("@positive\n", "")) != []
+
+
+GUARD = "function need(req) {\n  if (!req.user) throw new Forbidden();\n}\n"
+ROUTES = "app.get('/a', need, (req) => f(req));\napp.get('/b', need, (req) => g(req));\n"
+
+
+@pytest.mark.parametrize(
+    ("now", "lost"),
+    [
+        (ROUTES.replace("need, (req) => f", "(req) => f"), True),
+        (ROUTES.replace("need, ", "") + "app.use(need);\n", False),
+        (ROUTES.replace("app.get('/a', need, ", "guarded('/a', "), False),
+        (ROUTES.replace("f(req)", "h(req)"), False),
+    ],
+)
+def test_a_function_that_refuses_stands_before_a_route(now: str, lost: bool) -> None:
+    for guard in ("", GUARD):  # in the same file, or in one that is as it was
+        old = {"a.js": guard + ROUTES, "b.js": "" if guard else GUARD}
+        trees = both_trees(old, {**old, "a.js": guard + now})
+        found = lost_refusals(trees, ASKED)
+        assert [one.kind for one in found] == (["need"] if lost else [])
+        for one in found[0].restored if lost else ():
+            assert applied((guard + now).encode(), one).decode() == guard + ROUTES
