@@ -135,6 +135,7 @@ class FollowUps(Struct, frozen=True, dict=True):
                 or self._rest_follows(path, before, after, names)
                 or imports_follow(path, before, after, moves)
                 or parts_follow(path, before, after, asked, code)
+                or parts_follow(path, before, self._without_new(path), asked, code)
             ):
                 found.add(path)
         return found
@@ -169,10 +170,14 @@ class FollowUps(Struct, frozen=True, dict=True):
             language, before, after = language_of(path), self.was(path), self.now(path)
             if language is None or before is None or after is None:
                 continue
-            rest = without_new_tests(before, after, language, self._names)
+            rest = self._without_new(path)
             if rest != after and without_imports(rest, language) is not None:
                 found[path] = rest
         return found
+
+    def _without_new(self, path: str) -> bytes:
+        """A file with a grammar without new tests and what these import."""
+        return without_new_tests(*self._both(path), language_of(path) or "", self._names)
 
     def _rest_follows(
         self, path: str, before: bytes, after: bytes, names: Mapping[str, str]

@@ -129,3 +129,24 @@ def test_a_name_in_quotes_follows_where_it_can_be_nothing_else(product: str, fol
     total = Changes(modified=frozenset(was))
     found = FollowUps("Rename get_usr to get_user.", judged, was.get, now.get, total).of_moves()
     assert (found == {path}) is follows
+
+
+def test_what_imports_a_part_that_moves_may_have_new_tests() -> None:
+    test = b"from shapes import edge\n\n\ndef test_edge():\n    assert edge(1) == 1\n"
+    was = {
+        "shapes.py": b"def area(x):\n    return x\n\n\ndef edge(x):\n    return x\n",
+        "test_shapes.py": test,
+    }
+    more = b"\n\ndef test_more():\n    assert edge(2) == 2\n"
+    now = {
+        "shapes.py": b"def area(x):\n    return x\n",
+        "edges.py": b"def edge(x):\n    return x\n",
+        "test_shapes.py": was["test_shapes.py"].replace(b"shapes", b"edges") + more,
+    }
+    wanted = "Move `edge` from `shapes.py` to `edges.py`."
+    path = "test_shapes.py"
+    judged = [ProofChange(path, "modified", Input(path, "it is run", "test"), was[path])]
+    total = Changes(added=frozenset(["edges.py"]), modified=frozenset(was))
+    assert FollowUps(wanted, judged, was.get, now.get, total).of_moves() == {path}
+    now[path] = now[path].replace(b"(1) == 1", b"(1)")
+    assert FollowUps(wanted, judged, was.get, now.get, total).of_moves() == set()
