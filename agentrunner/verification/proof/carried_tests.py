@@ -6,7 +6,9 @@ That a test may be adapted to a move or a new name permits other imports, not ot
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from difflib import SequenceMatcher
 from pathlib import PurePosixPath
 
@@ -25,15 +27,22 @@ from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import own_name
 from agentrunner.verification.syntax.comparisons import literals
 from agentrunner.verification.syntax.definitions import definition, definitions
-from agentrunner.verification.syntax.imports import bound_otherwise, carried, defined_instead
+from agentrunner.verification.syntax.imports import (
+    bound_otherwise,
+    carried,
+    defined_instead,
+    imported,
+)
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.test_finder import find_test
 from agentrunner.verification.syntax.tokens import Value, lexical_family, number
 from agentrunner.verification.test_changes.adapted_tests import (
+    VALUE,
     hands_over_more,
     has_same_values,
     with_guarded_imports,
 )
+from agentrunner.verification.test_changes.moves import QUOTED_PATH
 from agentrunner.verification.world import InputChange
 
 NEEDLESS = "{} passes on the new code as it was worded before, too"
@@ -331,6 +340,13 @@ class _Reworded(Struct, frozen=True):
 def _reworded(exam: Examination, case: Case, paths: Sequence[str]) -> list[_Reworded]:
     """The tests of these files that say something else now. Blocks."""
     found: dict[tuple[str, str], _Reworded] = {}
+    texts = [(was or b"", now) for _, _, was, now in exam.world.sources()]
+    gone = {
+        value
+        for both in texts
+        for old, new in [[Counter(VALUE.findall(one.decode("utf-8", "replace"))) for one in both]]
+        for value in old - new
+    }
     for test in case.results.tests:
         path = in_repo(test.file, case.target.cwd)
         language, text = language_of(path), exam.world.was(path) if path in paths else None
@@ -341,10 +357,23 @@ def _reworded(exam: Examination, case: Case, paths: Sequence[str]) -> list[_Rewo
         if before is None or before == after:
             continue
         name = _name_in(path, text, test.name)
-        more = hands_over_more(before, after or "", exam.verifier.spec.wanted)
+        kit = _from_elsewhere(imported(text, language), exam.world.old_paths)
+        more = hands_over_more(before, after or "", exam.verifier.spec.wanted, gone, kit)
         same = has_same_values(before, after or "")
         found.setdefault((path, name), _Reworded(test.name, path, name, text, more, same))
     return list(found.values())
+
+
+def _from_elsewhere(names: Mapping[str, str], paths: Collection[str]) -> set[str]:
+    """Which imported names are from a module that the project does not have: the tests' kit."""
+    own = {part.partition(".")[0] for path in paths for part in path.split("/")}
+    places = {name: QUOTED_PATH.search(place) for name, place in names.items()}
+    modules = {name: hit[1] if (hit := places[name]) else names[name] for name in names}
+    return {
+        name
+        for name, module in modules.items()
+        if module[:1] not in (".", "/") and re.split(r"[./ ]", module)[0] not in own
+    }
 
 
 def _name_in(path: str, source: bytes, name: str) -> str:

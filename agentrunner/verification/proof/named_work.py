@@ -23,6 +23,7 @@ from agentrunner.verification.syntax.answers import (
     says_yes_or_no,
     texts_within,
 )
+from agentrunner.verification.syntax.comparisons import BOUND
 from agentrunner.verification.syntax.emptied_functions import changed_functions
 from agentrunner.verification.syntax.emptied_text_functions import (
     C_ENDINGS,
@@ -137,8 +138,11 @@ class NamedWork(Struct, frozen=True):
         return unasked if added or not is_asked else ""
 
     def _unasked_example(self) -> tuple[str, str] | None:
-        """A call with what it gives, as people state it, of which no test of these files knows."""
-        text = b"\n".join(self.texts).decode("utf-8", "replace")
+        """A call with what it gives, as people state it, of which no test of these files knows.
+
+        One that asks for more or less than a value knows none.
+        """
+        text = BOUND.sub("", b"\n".join(self.texts).decode("utf-8", "replace"))
         numbers = {number(one) for one in re.findall(r"\d+(?:\.\d+)?", text)} - {None}
         for call, value in examples(self.asked):
             bare = value.strip("\"'")

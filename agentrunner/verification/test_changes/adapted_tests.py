@@ -12,9 +12,10 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from difflib import SequenceMatcher
+from itertools import islice
 
 from msgspec import Struct
 
@@ -22,6 +23,7 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.file_names import has_word
 from agentrunner.verification.inputs.wanted_tests import differs_by_snapshots
+from agentrunner.verification.syntax.comparisons import BOUND
 from agentrunner.verification.syntax.definitions import definitions
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.imports import (
@@ -92,6 +94,11 @@ RAISES = lazy_regex(
     r"(?P<error>[A-Z]\w*)"
 )
 """What asks that an error is raised, and this."""
+LIMITS = lazy_regex(
+    r"(?i)\b(?:at (?:least|most)|less|more|fewer|under|below|above|over|within|between|up to"
+    r"|limit\w*|max\w*|min\w*|exceed\w*)\b|以[上下]|未満|超え"
+)
+"""Words by which a text asks for no certain value."""
 NOTHING = ("nil", "null", "None", "undefined")
 TOKEN = lazy_regex(rf"{VALUE.pattern}|\w+|\S")
 IMPORT = "from "
@@ -189,27 +196,74 @@ def _only_asks_for_errors(text: str, wanted: str) -> bool:
     return bool(errors) and not ASKS.search(rest) and all(_is_stated(n, wanted) for n in errors)
 
 
-def hands_over_more(before: str, after: str, wanted: str) -> bool:
+def hands_over_more(
+    before: str,
+    after: str,
+    wanted: str,
+    gone: Collection[str] = (),
+    kit: Collection[str] = (),
+) -> bool:
     """Whether a test has all its words yet, and between them only names and values that are stated.
 
-    `check({"id": 1})` becomes `check({"id": 1, "currency": "EUR"})`.
+    `check({"id": 1})` becomes `check({"id": 1, "currency": "EUR"})`. A value may also be one that
+    the product gave up (`gone`): what it took by itself is handed over. What an assertion takes, a
+    name that is no code of the project (`kit`), or the test's own head, makes it ask for less.
     """
     old, new = TOKEN.findall(before), TOKEN.findall(after)
     steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    head = TOKEN.findall(after.rpartition("\n")[2])[0]
 
     def is_handed_over(at: int) -> bool:
         word, behind = new[at], [*new[at + 1 : at + 3], "", ""]
         is_key = WORD.fullmatch(word) and (behind[0] == ":" or behind[0] == "=" != behind[1])
         return word in (",", ":", "=") or bool(
-            (VALUE.fullmatch(word) or is_key) and _is_stated(word, wanted)
+            ((VALUE.fullmatch(word) or is_key) and _is_stated(word, wanted))
+            or (VALUE.fullmatch(word) and word in gone)
+        )
+
+    def is_taken_by_the_kit(at: int) -> bool:
+        around = list(islice(_around(new, at), 2))
+        names = _called(new, around[0]) if around else []
+        if not names and len(around) > 1:  # a table of options
+            names = [one for one in _called(new, around[1]) if one == head]
+        return bool(names) and (
+            names[0] in (*kit, head) or any(ASKS.fullmatch(one) for one in names)
         )
 
     return all(tag in ("equal", "insert") for tag, *_ in steps) and all(
-        is_handed_over(at)
+        is_handed_over(at) and not is_taken_by_the_kit(at)
         for tag, _, _, start, end in steps
         if tag == "insert"
         for at in range(start, end)
     )
+
+
+def _around(tokens: Sequence[str], at: int) -> Iterator[int]:
+    """Yield the places of the brackets that are open at a token, the inner ones first."""
+    depth = 0
+    for place in range(at - 1, -1, -1):
+        if tokens[place] in (")", "]", "}"):
+            depth += 1
+        elif tokens[place] in ("(", "[", "{"):
+            if not depth:
+                yield place
+            depth = max(depth - 1, 0)
+
+
+def _called(tokens: Sequence[str], at: int) -> list[str]:
+    """The names before a round bracket, with those of the calls that they are called on:
+    `expect`, `toBe` of `expect(x).toBe(`. None where it calls nothing."""
+    names: list[str] = []
+    while tokens[at] == "(" and at and WORD.fullmatch(tokens[at - 1]):
+        names.insert(0, tokens[at - 1])
+        at -= 2
+        while at > 0 and tokens[at] == "." and WORD.fullmatch(tokens[at - 1]):
+            names.insert(0, tokens[at - 1])
+            at -= 2
+        if at < 1 or tokens[at] != "." or tokens[at - 1] != ")":
+            break
+        at = next(_around(tokens, at - 1), 0)
+    return names
 
 
 def adapts_snapshots(before: bytes, after: bytes, language: str) -> bool:
@@ -273,6 +327,11 @@ def _unstated(before: str, after: str, asked: WantedValues) -> bool:
     before, after = (PARAMETER_NAMES.sub("", text) for text in (before, after))
     was, now = (Counter(VALUE.findall(text)) for text in (before, after))
     wanted = asked.text
+    if hands_over_more(before, after, wanted, asked.gone):
+        return False
+    bounds = [Counter(BOUND.findall(text)) for text in (before, after)]
+    if bounds[1] - bounds[0] and not LIMITS.search(wanted):
+        return True  # it asks for less than a value
     explained, extra = _other_rows(before, after, wanted, asked.gone)
     for lost, got in (
         _written_otherwise(was - now, now - was),

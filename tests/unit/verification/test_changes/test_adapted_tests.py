@@ -201,6 +201,35 @@ def test_a_stated_key_may_be_handed_over() -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "more"),
+    [
+        ("assert f ( 1 ) == 2", "assert f ( 1 , abs = 3 ) == 2", True),
+        ("assert f ( 1 ) == 2", "assert f ( 1 , 7 ) == 2", True),
+        ("assert f ( 1 ) == 2", "assert f ( 1 , 8 ) == 2", False),
+        ("f ( 1 ) == pytest . approx ( 2 )", "f ( 1 ) == pytest . approx ( 2 , abs = 3 )", False),
+        (
+            "self . assertAlmostEqual ( f ( ) , 2 )",
+            "self . assertAlmostEqual ( f ( ) , 2 , 3 )",
+            False,
+        ),
+        ("expect ( f ( ) ) . toBeCloseTo ( 2 )", "expect ( f ( ) ) . toBeCloseTo ( 2 , 3 )", False),
+        ("expect ( f ( ) ) . toBe ( 2 )", "expect ( f ( 3 ) ) . toBe ( 2 )", True),
+        ("test ( 'a' , { b : 1 } , g )", "test ( 'a' , { b : 1 , abs : 3 } , g )", False),
+        ("test ( 'a' , g )", "test ( 'a' , g , 3 )", False),
+        (
+            "test ( 'a' , ( ) => { f ( { b : 1 } ) })",
+            "test ( 'a' , ( ) => { f ( { b : 1 , abs : 3 } ) })",
+            True,
+        ),
+    ],
+)
+def test_what_the_kit_takes_is_not_handed_over(before: str, after: str, more: bool) -> None:
+    wanted = "`abs` may be 3."
+    head = "" if before.startswith("test") else "def test_it ( ) : { "
+    assert hands_over_more(head + before, head + after, wanted, {"7"}, {"pytest"}) is more
+
+
+@pytest.mark.parametrize(
     ("line", "now", "expected"),
     [
         ("self.assertEqual(vat(1000), 200)", "190", True),
@@ -215,3 +244,20 @@ def test_a_value_is_of_the_call_before_it(line: str, now: str, expected: bool) -
     before = f"class T(TestCase):\n    def test_vat(self):\n        {line}\n"
     after = before.replace("200", now)
     assert bool(adapted_in(before.encode(), after.encode(), "python", wanted)) == expected
+
+
+@pytest.mark.parametrize(
+    ("now", "wanted", "adapted"),
+    [
+        ("assert f() == 20", "`f` gives 20.", True),
+        ("assert f() >= 20", "`f` gives 20.", False),
+        ("assert 20 <= f()", "`f` gives 20.", False),
+        ("self.assertGreaterEqual(f(), 20)", "`f` gives 20.", False),
+        ("assert f() >= 20", "`f` gives at least 20, not 6.", True),
+    ],
+)
+def test_a_bound_is_no_value(now: str, wanted: str, adapted: bool) -> None:
+    before = b"from a import f\n\n\ndef test_f():\n    assert f() == 6\n"
+    after = before.replace(b"assert f() == 6", now.encode())
+    found = adapted_in(before, after, "python", WantedValues(f"{wanted} It gave 6."))
+    assert found == ({"test_f"} if adapted else set())
