@@ -193,7 +193,9 @@ def _pairs(
         {(one.path, one.name): one for path, text in each.items() for one in _parts(path, text)}
         for each in (before, after)
     )
-    fresh = [one for key, one in new.items() if key not in old and one.name != one.path]
+    fresh = {
+        one: _lines(one.text) for key, one in new.items() if key not in old and one.name != one.path
+    }
     for key, one in old.items():
         if key in new:
             yield one, new[key]
@@ -201,11 +203,11 @@ def _pairs(
             yield one, other
 
 
-def _successor(old: _Part, fresh: Sequence[_Part]) -> _Part | None:
+def _successor(old: _Part, fresh: Mapping[_Part, set[bytes]]) -> _Part | None:
     """Which of the new functions has the name of one that is gone, or most of its lines."""
     same = [one for one in fresh if one.name == old.name]
     lines = _lines(old.text)
-    shared = {one: len(_lines(one.text) & lines) for one in fresh}
+    shared = {one: len(fresh[one] & lines) for one in [*fresh][:MOST_LINES]}
     best = max(shared, key=shared.__getitem__, default=None)
     alike = best is not None and 2 * shared[best] >= len(lines)
     return same[0] if len(same) == 1 else best if alike else None
