@@ -57,6 +57,8 @@ OPERAND = lazy_regex(
 """A value in a condition."""
 IN_CODE = lazy_regex(r"`([^`\n]+)`")
 QUOTED = lazy_regex(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`")
+KEPT = lazy_regex(r"(\w+)[ \t]*(?:[-+|&]?=(?![=>])|:=|\+\+)")
+"""A name that gets a value."""
 HANDED = lazy_regex(
     rb"(?P<call>[\w.$]+\([ \t]*(?P<quote>[\"'`])[^\"'`\n]*(?P=quote)),(?P<rest>[^\n]*)"
 )
@@ -125,10 +127,7 @@ def _lost(trees: BothTrees, asked: str, allows: Sequence[str]) -> Iterator[LostR
         wanted = named.total()
         if len(still) - wanted >= len(was) or _may_refuse_less(old, allows, known):
             continue
-        words = [
-            Counter(REFUSES.findall(without_comments(path, one).decode("latin-1")))
-            for one in (body, new_body)
-        ]
+        words = [_refusing_words(path, one) for one in (body, new_body)]
         catches = [len(CATCHES.findall(without_comments(path, one))) for one in (body, new_body)]
         lost = [
             one
@@ -170,6 +169,16 @@ def _lost(trees: BothTrees, asked: str, allows: Sequence[str]) -> Iterator[LostR
                     if now.start >= 0 and text is not None
                 ),
             )
+
+
+def _refusing_words(path: str, body: bytes) -> Counter[str]:
+    """Words by which code may say no in another way, but for names of what it only counts or
+    keeps: `failed = 0`."""
+    text = without_comments(path, body).decode("latin-1")
+    kept = {*KEPT.findall(text)}
+    return Counter(
+        REFUSES.findall(re.sub(r"\w+", lambda hit: "" if hit[0] in kept else hit[0], text))
+    )
 
 
 class _Part(Struct, frozen=True):

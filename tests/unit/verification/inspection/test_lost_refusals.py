@@ -421,6 +421,12 @@ def test_words_for_another_function_let_no_check_go(asked: str, lost: bool) -> N
     assert bool(_kinds("a.py", SHARE + rest, BARE + rest, asked)) is lost
 
 
+def test_a_name_that_is_only_kept_refuses_nothing() -> None:
+    counts = "    counts.failed = invalid = 0\n    counts.failed += 1\n"
+    counted = BARE.replace("    return", f"{counts}    return")
+    assert _kinds("a.py", SHARE, counted) == ["ValueError", "ValueError"]
+
+
 def test_a_warning_refuses_nothing() -> None:
     warned = SHARE.replace("raise ValueError(", "log.warning(")
     assert _kinds("a.py", SHARE, warned) == ["ValueError", "ValueError"]
