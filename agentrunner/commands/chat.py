@@ -221,7 +221,6 @@ class Chat:
     # -- commands without the planner -------------------------------------------------------------
 
     def show_plan(self, task: str) -> None:
-        """Show the tree, or one task of it."""
         from agentrunner.plans.execution.answers import answered_questions
         from agentrunner.screens.plan_tree import task_screen
 

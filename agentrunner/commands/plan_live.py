@@ -83,7 +83,7 @@ class Block:
         if not self._lines:
             return ""
         columns = max(shutil.get_terminal_size((80, 24)).columns, 1)
-        rows = sum(max(-(-_cells(line) // columns), 1) for line in self._lines)
+        rows = sum(max(-(-cell_width(_COLOUR.sub("", line)) // columns), 1) for line in self._lines)
         return f"\r\x1b[{rows}A\x1b[J"
 
     def _write(self, text: str) -> None:
@@ -193,7 +193,6 @@ class PlanView:
         return status, self._stories.doing(status, datetime.now(UTC))
 
     def draw(self, status: PlanStatus, doing: Mapping[str, str]) -> None:
-        """Draw the tree of this status."""
         from agentrunner.screens.plan_status import status_screen
 
         screen = status_screen(
@@ -365,8 +364,3 @@ def timed(text: str) -> list[str]:
         return [at + text]
     lines = wrap(text, width_of(sys.stderr), " " * len(at))
     return [at + lines[0][len(at) :], *lines[1:]]
-
-
-def _cells(line: str) -> int:
-    """Return a line's width without its colours."""
-    return cell_width(_COLOUR.sub("", line))

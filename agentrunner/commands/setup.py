@@ -62,7 +62,6 @@ class SandboxProbe(Struct):
     """Further findings about it."""
 
     def findings(self) -> list[DoctorItem]:
-        """Return the findings for the list of sandboxes."""
         if self.problem is None:
             return [DoctorItem("ok", self.kind, self.description), *self.more]
         return [DoctorItem("--", self.kind, self.problem.message, self.problem.remedy), *self.more]

@@ -114,7 +114,7 @@ class FollowUps(Struct, frozen=True, dict=True):
         moves = asked_moves(moves_in(self.wanted), self.wanted, deleted, added)
         names = self._names
         found = self._moved_along(moves)
-        asked, code = outside_of_checks(self.wanted), self._changed_code()
+        asked, code = outside_of_checks(self.wanted), self._texts(self.total.all)
         to_es_modules = asks_for_es_modules(self.wanted)
         for path in sorted({one.path for one in self.judged} & self.total.modified):
             before, after = self.was(path), self.now(path)
@@ -180,10 +180,6 @@ class FollowUps(Struct, frozen=True, dict=True):
         """Whether a file follows new names, but for new tests and what these import."""
         bare = bare_tests(before, after, language_of(path) or "", names) if names else None
         return bare is not None and names_follow(path, *bare, names, self._in_code_alone)
-
-    def _changed_code(self) -> dict[str, tuple[bytes, bytes]]:
-        """Files of code that the run changed, before and after."""
-        return self._texts(self.total.all)
 
     def _texts(self, paths: Sequence[str]) -> dict[str, tuple[bytes, bytes]]:
         """The first of these files with a grammar, before and after."""
