@@ -8,7 +8,6 @@ import sys
 import pytest
 
 from agentrunner.verification.test_changes.adapted_tests import (
-    WantedValues,
     adapted_in,
     adapts_snapshots,
     exchanged_values,
@@ -16,6 +15,7 @@ from agentrunner.verification.test_changes.adapted_tests import (
     has_same_values,
     with_guarded_imports,
 )
+from agentrunner.verification.test_changes.reworded_texts import WantedValues
 
 BEFORE = """\
 from bank import account
