@@ -30,6 +30,7 @@ from agentrunner.planners.base import (
 from agentrunner.planners.constraint import AskedSchema, Constraint, schema_of
 from agentrunner.planners.endpoint import checked_url
 from agentrunner.planners.factory import reply_format
+from agentrunner.planners.faults import OUTAGES
 from agentrunner.planners.retry import capped, http_failure, network_failure, parse_retry_after
 from agentrunner.planners.streaming import Progress, reply_of, silent, tell_reading
 from agentrunner.planners.timeouts import is_near, limits_of
@@ -243,7 +244,7 @@ class ChatPlanner:
         kind = failure.kind if failure else "protocol"
         return PlannerUnavailable(
             f"The planner's provider {self._provider} gave no answer: {capped(words)}",
-            retryable=kind in ("network", "server", "rate_limit"),
+            retryable=kind in OUTAGES,
             kind=kind,
             reset_at=failure.reset_at if failure else "",
         )

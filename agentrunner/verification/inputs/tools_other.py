@@ -207,7 +207,7 @@ def cucumber(context: Context, step: Step, words: list[str], by: str) -> None:
 
 def shellspec(context: Context, step: Step, words: list[str], by: str) -> None:
     """shellspec and busted collect spec/."""
-    program = step.words[0].rpartition("/")[2]
+    program = step.program
     context.use(program, step.folder, f".{program}")
     for path in _named(context, step, words) or [join(step.folder, "spec")]:
         context.name_folder(path, f"{program} collects it")
