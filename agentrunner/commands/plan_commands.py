@@ -172,6 +172,7 @@ def show_plan(
     state_dir: opt.StateDir = None,
 ) -> int:
     """The plan as a tree, with how each task stands; or all that it says of one task."""
+    from agentrunner.commands.talking import plan_json, show_kept, task_json
     from agentrunner.plans.execution.answers import answered_questions
     from agentrunner.plans.execution.waiting_questions import waiting_questions
     from agentrunner.screens.plan_tree import plan_screen, task_screen
@@ -182,10 +183,7 @@ def show_plan(
     width, paint, driven = width_of(sys.stdout), paint_for(sys.stdout), is_driven(store)
     if task is None:
         if as_json:
-            _show_json(plan, store)
-            return 0
-        from agentrunner.commands.talking import show_kept
-
+            return show_json(plan_json(plan, store))
         asked = waiting_questions(store)
         way = way_to_a_plan(environment.state_dir(state_dir), repository(repo))
         show(plan_screen(plan, asked, driven=driven, width=width, paint=paint, way=way))
@@ -193,20 +191,11 @@ def show_plan(
         return 0
     task_id = task_called(plan, task)
     if as_json:
-        _show_json(plan, store, task_id)
-        return 0
+        return show_json(task_json(plan, store, task_id))
     answered = answered_questions(store, task_id)
     standings = store.standings()
     show(task_screen(plan, task_id, standings, answered, driven=driven, width=width, paint=paint))
     return 0
-
-
-def _show_json(plan: Plan, store: PlanStore, task_id: str | None = None) -> None:
-
-    from agentrunner.commands.talking import plan_json, task_json
-
-    values = plan_json(plan, store) if task_id is None else task_json(plan, store, task_id)
-    show_json(values)
 
 
 def answer(
