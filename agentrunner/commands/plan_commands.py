@@ -19,6 +19,7 @@ from agentrunner.commands.plan_place import Setting, is_driven, repository, stor
 from agentrunner.environment import user_name
 from agentrunner.errors import UsageError
 from agentrunner.plans.control_words import control_word
+from agentrunner.screens.layout import clamped, flat, wrap
 from agentrunner.state.lifecycle import WAITING_EXIT
 from agentrunner.text.likeness import likest
 
@@ -259,8 +260,6 @@ def _open_question(store: PlanStore, name: str | None) -> OpenQuestion:
 
 def questions_screen(waiting: Sequence[OpenQuestion], width: int) -> str:
     """Show open questions with their numbers, each in a line or two."""
-    from agentrunner.screens.layout import clamped, flat
-
     rows = []
     for one in waiting:
         about = f"{one.task_id}: " if one.task_id else ""
@@ -284,7 +283,6 @@ def _picked_question(waiting: Sequence[OpenQuestion]) -> OpenQuestion:
 def _typed_answer(question: OpenQuestion) -> str:
     """Show the question and return what the person types; "" leaves it. Raises UsageError."""
     from agentrunner.commands.question_prompt import ask_line
-    from agentrunner.screens.layout import wrap
     from agentrunner.screens.paused import QUESTION_PROMPT
 
     if not interactive(Output()):

@@ -23,7 +23,7 @@ from agentrunner import api
 from agentrunner.commands.console import paint_for, to_whoever_reads, width_of
 from agentrunner.commands.meanwhile import meanwhile
 from agentrunner.errors import AgentRunnerError
-from agentrunner.screens.layout import MAX_WIDTH
+from agentrunner.screens.layout import MAX_WIDTH, apart_from_command, pasteable, wrap
 from agentrunner.screens.story import Story
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.terminal import cell_width
@@ -292,8 +292,6 @@ class PlanQuestions:
                     await asyncio.wait_for(self._stop.wait(), DRAW_SEC)
 
     async def _ask(self, question: OpenQuestion) -> None:
-        from agentrunner.screens.layout import apart_from_command, pasteable, wrap
-
         who = "The plan" if question.task_id == "budget" else question.task_id
         with self._view.prompting():
             width = width_of(sys.stderr)
@@ -357,8 +355,6 @@ def answering(repo: str | None, state_dir: str | None) -> Callable[[OpenQuestion
 
 def timed(text: str) -> list[str]:
     """Return an event's line with its time, wrapped between words in a terminal."""
-    from agentrunner.screens.layout import wrap
-
     at = f"{datetime.now():%H:%M:%S}  "
     if not sys.stderr.isatty():
         return [at + text]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from agentrunner import environment
 from agentrunner.commands.console import Output, interactive, show_error, tell
 from agentrunner.commands.meanwhile import meanwhile
-from agentrunner.commands.plan_drive import PlanConsole
+from agentrunner.commands.plan_drive import PlanConsole, drive_plan
 from agentrunner.commands.plan_place import repository
 from agentrunner.commands.plan_status import show_status
 from agentrunner.errors import AgentRunnerError
@@ -98,7 +98,6 @@ async def _show_tree(
 
 def _restart(folder: PlanFolder, answered: set[int], repo: Path, output: Output) -> bool:
     """Restart the plan in the background if it had stopped for the questions answered here."""
-    from agentrunner.commands.plan_drive import drive_plan
     from agentrunner.commands.plan_run import as_before
 
     result = _result(folder)

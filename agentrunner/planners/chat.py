@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, AIMessageChunk
 
-if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
-
 METHOD = "json_schema"
 """The provider holds the answer's text to the schema; the other methods use a tool call."""
 

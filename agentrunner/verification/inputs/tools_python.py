@@ -185,7 +185,7 @@ def _pytest_base(
     context.collect(inside(base, "**/conftest.py"), "pytest loads it before the tests", "runner")
     if doctests:
         for path in [one for one in tree.under(base) if one.endswith(".py")][:MOST_READ]:
-            if path.endswith(".py") and ">>>" in (tree.text(path) or ""):
+            if ">>>" in (tree.text(path) or ""):
                 context.add(path, "pytest runs its examples", "test", region=True)
 
 
