@@ -354,7 +354,7 @@ def read_errors() -> tuple[type[Exception], ...]:
     return (sqlite3.DatabaseError, UnicodeDecodeError, ValueError, KeyError, TypeError)
 
 
-def thread_config(run_id: str, attempt: int) -> dict[str, Any]:
+def thread_config(run_id: str, attempt: int) -> RunnableConfig:
     """Return the LangGraph config of one attempt."""
     return {
         "configurable": {"thread_id": f"{run_id}#{attempt}"},

@@ -14,6 +14,7 @@ from agentrunner.commands import options as opt
 from agentrunner.commands.console import paint_for, show, show_error, width_of
 from agentrunner.commands.plan_place import Setting, is_driven, repository, task_called
 from agentrunner.errors import AgentRunnerError, UsageError
+from agentrunner.screens.layout import hung, wrap
 
 if TYPE_CHECKING:
     from agentrunner.api import PanelPlanner
@@ -85,8 +86,6 @@ async def _chat(setting: Setting, of_tasks: Mapping[str, str | None]) -> int:
 
 
 def _help_screen() -> str:
-    from agentrunner.screens.layout import hung, wrap
-
     width = width_of(sys.stdout)
     commands = [line for name, does in HELP for line in hung(f"  {name:<18}", does, width)]
     return "\n".join([*wrap(BEFORE_HELP, width), *commands, *wrap(AFTER_HELP, width)])
@@ -221,7 +220,6 @@ class Chat:
     # -- commands without the planner -------------------------------------------------------------
 
     def show_plan(self, task: str) -> None:
-        """Show the tree, or one task of it."""
         from agentrunner.plans.execution.answers import answered_questions
         from agentrunner.screens.plan_tree import task_screen
 
@@ -275,6 +273,4 @@ class Chat:
 
 def _say(text: str) -> None:
     """Show sentences, wrapped between words. Screens are laid out already."""
-    from agentrunner.screens.layout import wrap
-
     show("\n".join(wrap(text, width_of(sys.stdout))))

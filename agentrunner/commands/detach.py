@@ -105,18 +105,14 @@ def _forwarding_signals(child: int) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def next_steps(steps: list[tuple[str, str]]) -> list[str]:
-    """Return the next commands and their purposes, which stand below where there is no room."""
+def detached_text(steps: list[tuple[str, str]], *texts: str) -> str:
+    """Return sentences about detached work, and the next commands with their purposes."""
+    from agentrunner.screens.layout import wrap
     from agentrunner.screens.next_steps import next_lines
 
-    return next_lines(steps, width_of(sys.stdout))
-
-
-def sentences(*texts: str) -> list[str]:
-    """Wrap each text into lines that end between words."""
-    from agentrunner.screens.layout import wrap
-
-    return [line for text in texts for line in wrap(text, width_of(sys.stdout))]
+    width = width_of(sys.stdout)
+    lines = [line for text in texts for line in wrap(text, width)]
+    return "\n".join([*lines, "", *next_lines(steps, width)])
 
 
 def run_text(run_id: str) -> str:
@@ -126,13 +122,8 @@ def run_text(run_id: str) -> str:
         (f"agentrunner answer {run_id} --detach", "when it asks; it continues by itself"),
         (f"agentrunner cancel {run_id}", "end it"),
     ]
-    return "\n".join(
-        [
-            *sentences(
-                f"{run_id} runs on its own; this terminal may be closed.",
-                "A question pauses it: then nothing runs and nothing is spent until you answer.",
-            ),
-            "",
-            *next_steps(steps),
-        ]
+    return detached_text(
+        steps,
+        f"{run_id} runs on its own; this terminal may be closed.",
+        "A question pauses it: then nothing runs and nothing is spent until you answer.",
     )

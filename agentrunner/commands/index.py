@@ -197,7 +197,6 @@ class Index(TyperGroup):
         return list(self.entries)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Import and return the command of a name."""
         if cmd_name not in self.entries:
             return None
         module, _, function = self.entries[cmd_name][0].partition(":")

@@ -26,7 +26,6 @@ from agentrunner.screens.doctor import init_screen
 from agentrunner.screens.layout import tilde
 
 if TYPE_CHECKING:
-    from agentrunner.discovery.found import FoundCommand
     from agentrunner.discovery.judging import TriedCommand
 
 _PRD = """\
@@ -111,7 +110,6 @@ def init(
     from agentrunner.config.repo import refuse_state
     from agentrunner.discovery.candidates import candidates_of, part_of
     from agentrunner.discovery.ci_environment import ci_environment
-    from agentrunner.discovery.found import FoundCommand
     from agentrunner.discovery.set_up import setup_for
     from agentrunner.verification.rooms.registries import registries_of
 
@@ -214,8 +212,6 @@ def _wants_setup(setup: FoundCommand, best: TriedCommand | None) -> bool:
 
 def _with_trial_result(best: TriedCommand | None) -> FoundCommand | None:
     """Return the command with its place and trial result, for readers of the file."""
-    from agentrunner.discovery.found import FoundCommand
-
     if best is None:
         return None
     return FoundCommand(

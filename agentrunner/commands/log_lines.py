@@ -34,7 +34,6 @@ class _TextLines(logging.Formatter):
     """For people: level and message on one sanitised line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record as one line."""
         return flat(f"{record.levelname.lower()}: {record.name}: {record.getMessage()}")
 
 

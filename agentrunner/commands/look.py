@@ -33,18 +33,18 @@ from agentrunner.errors import SandboxUnavailable
 from agentrunner.errors.command_line import BadOption
 from agentrunner.errors.runs import NoTestOutput, UnknownRound
 from agentrunner.errors.task_files import BadValue
-from agentrunner.screens.layout import count
+from agentrunner.screens.layout import cell, count, flat
 from agentrunner.state.lifecycle import NOT_STARTED, UNDONE
 from agentrunner.state.rounds import round_of
+from agentrunner.storage.events import Event as EventLine
 from agentrunner.storage.events import read_events
 from agentrunner.storage.locks import is_driven
 from agentrunner.storage.run_folder import RunFolder
-from agentrunner.text.terminal import sanitize
+from agentrunner.text.terminal import cell_width, sanitize
 
 if TYPE_CHECKING:
     from agentrunner.api import EventReader
     from agentrunner.results import Result
-    from agentrunner.storage.events import Event as EventLine
 
 FOLLOW_SEC = 0.25
 
@@ -255,7 +255,6 @@ def undo(
 ) -> int:
     """Put the files back as they were before the run. A second undo takes that back."""
     from agentrunner.commands.pick import run_for
-    from agentrunner.screens.layout import count, flat
 
     def files_of(run_id: str) -> str:
         paths = _listed([one["path"] for one in api.changes_sync(run_id, state_dir=state_dir)])
@@ -299,8 +298,6 @@ def undo(
 
 def _beyond_undo(result: Result) -> Iterator[str]:
     """Yield what an undo does not touch: the checkout of a run that had its own, and its commit."""
-    from agentrunner.screens.layout import flat
-
     if result.worktree and not result.part_of:
         yield f"The run's files are in {flat(result.worktree)}; your checkout was not touched."
     if commit := result.commit:
@@ -310,8 +307,6 @@ def _beyond_undo(result: Result) -> Iterator[str]:
 
 
 def _listed(paths: Sequence[str]) -> str:
-    from agentrunner.screens.layout import flat
-
     more = f" and {len(paths) - 4} more" if len(paths) > 5 else ""
     return ", ".join(map(flat, paths[: 4 if more else 5])) + more
 
@@ -347,7 +342,6 @@ def gc(
     """
     import asyncio
 
-    from agentrunner.screens.layout import count, flat
     from agentrunner.storage.index import RunIndex
     from agentrunner.storage.state_size import disk_bytes, gigabytes
 
@@ -382,8 +376,6 @@ def _may_delete(run_ids: Sequence[str], repos: Mapping[str, str]) -> bool:
     """List the runs, each with its repository, and ask whether they may go."""
     from agentrunner.commands.command_line import is_yes
     from agentrunner.commands.question_prompt import ask_line
-    from agentrunner.screens.layout import cell, count, flat
-    from agentrunner.text.terminal import cell_width
 
     widest = max(map(cell_width, run_ids), default=0)
     for run_id in run_ids:

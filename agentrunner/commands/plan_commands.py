@@ -19,6 +19,7 @@ from agentrunner.commands.plan_place import Setting, is_driven, repository, stor
 from agentrunner.environment import user_name
 from agentrunner.errors import UsageError
 from agentrunner.plans.control_words import control_word
+from agentrunner.screens.layout import clamped, flat, wrap
 from agentrunner.state.lifecycle import WAITING_EXIT
 from agentrunner.text.likeness import likest
 
@@ -172,6 +173,7 @@ def show_plan(
     state_dir: opt.StateDir = None,
 ) -> int:
     """The plan as a tree, with how each task stands; or all that it says of one task."""
+    from agentrunner.commands.talking import plan_json, show_kept, task_json
     from agentrunner.plans.execution.answers import answered_questions
     from agentrunner.plans.execution.waiting_questions import waiting_questions
     from agentrunner.screens.plan_tree import plan_screen, task_screen
@@ -182,10 +184,7 @@ def show_plan(
     width, paint, driven = width_of(sys.stdout), paint_for(sys.stdout), is_driven(store)
     if task is None:
         if as_json:
-            _show_json(plan, store)
-            return 0
-        from agentrunner.commands.talking import show_kept
-
+            return show_json(plan_json(plan, store))
         asked = waiting_questions(store)
         way = way_to_a_plan(environment.state_dir(state_dir), repository(repo))
         show(plan_screen(plan, asked, driven=driven, width=width, paint=paint, way=way))
@@ -193,20 +192,11 @@ def show_plan(
         return 0
     task_id = task_called(plan, task)
     if as_json:
-        _show_json(plan, store, task_id)
-        return 0
+        return show_json(task_json(plan, store, task_id))
     answered = answered_questions(store, task_id)
     standings = store.standings()
     show(task_screen(plan, task_id, standings, answered, driven=driven, width=width, paint=paint))
     return 0
-
-
-def _show_json(plan: Plan, store: PlanStore, task_id: str | None = None) -> None:
-
-    from agentrunner.commands.talking import plan_json, task_json
-
-    values = plan_json(plan, store) if task_id is None else task_json(plan, store, task_id)
-    show_json(values)
 
 
 def answer(
@@ -270,8 +260,6 @@ def _open_question(store: PlanStore, name: str | None) -> OpenQuestion:
 
 def questions_screen(waiting: Sequence[OpenQuestion], width: int) -> str:
     """Show open questions with their numbers, each in a line or two."""
-    from agentrunner.screens.layout import clamped, flat
-
     rows = []
     for one in waiting:
         about = f"{one.task_id}: " if one.task_id else ""
@@ -295,7 +283,6 @@ def _picked_question(waiting: Sequence[OpenQuestion]) -> OpenQuestion:
 def _typed_answer(question: OpenQuestion) -> str:
     """Show the question and return what the person types; "" leaves it. Raises UsageError."""
     from agentrunner.commands.question_prompt import ask_line
-    from agentrunner.screens.layout import wrap
     from agentrunner.screens.paused import QUESTION_PROMPT
 
     if not interactive(Output()):

@@ -172,22 +172,17 @@ def drive_plan(order: PlanInstructions, output: Output, message: str = "") -> in
 
 def plan_text() -> str:
     """Return the message about a detached plan."""
-    from agentrunner.commands.detach import next_steps, sentences
+    from agentrunner.commands.detach import detached_text
 
     steps = [
         ("agentrunner watch --plan", "see it work, and answer it there"),
         ("agentrunner plan answer ID TEXT", "when a task asks; the others continue"),
         ("agentrunner plan stop", "stop the tasks; plan run resumes them"),
     ]
-    return "\n".join(
-        [
-            *sentences(
-                "The plan runs on its own; this terminal may be closed.",
-                "Where all that is left waits for you, it ends: answer, then plan run --detach.",
-            ),
-            "",
-            *next_steps(steps),
-        ]
+    return detached_text(
+        steps,
+        "The plan runs on its own; this terminal may be closed.",
+        "Where all that is left waits for you, it ends: answer, then plan run --detach.",
     )
 
 

@@ -20,6 +20,7 @@ from agentrunner.commands.console import tell
 from agentrunner.commands.plan_place import repository, store_of
 from agentrunner.environment import user_name
 from agentrunner.errors.plans import BadExportFolder, NoPlan
+from agentrunner.screens.layout import count
 from agentrunner.text.times import stamp_now
 
 PARTS = {"wbs.json", "design", "state", "tasks", "history"}
@@ -36,7 +37,6 @@ def export(
 ) -> int:
     """Write the plan as JSON files: its tree, designs, tasks and history."""
     from agentrunner.plans.serialization import files_of
-    from agentrunner.screens.layout import count
     from agentrunner.storage.plan_shelf import way_to_a_plan
 
     store = store_of(repo, state_dir)
@@ -62,7 +62,6 @@ def import_plan(
     from agentrunner.plans.replacement import take_over
     from agentrunner.plans.serialization import plan_from_files, unread_edits
     from agentrunner.plans.store import PlanStore, StoredTask
-    from agentrunner.screens.layout import count
     from agentrunner.storage.locks import me
     from agentrunner.storage.plan_folder import plan_folder
 

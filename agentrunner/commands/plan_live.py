@@ -23,7 +23,7 @@ from agentrunner import api
 from agentrunner.commands.console import paint_for, to_whoever_reads, width_of
 from agentrunner.commands.meanwhile import meanwhile
 from agentrunner.errors import AgentRunnerError
-from agentrunner.screens.layout import MAX_WIDTH
+from agentrunner.screens.layout import MAX_WIDTH, apart_from_command, pasteable, wrap
 from agentrunner.screens.story import Story
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.terminal import cell_width
@@ -83,7 +83,7 @@ class Block:
         if not self._lines:
             return ""
         columns = max(shutil.get_terminal_size((80, 24)).columns, 1)
-        rows = sum(max(-(-_cells(line) // columns), 1) for line in self._lines)
+        rows = sum(max(-(-cell_width(_COLOUR.sub("", line)) // columns), 1) for line in self._lines)
         return f"\r\x1b[{rows}A\x1b[J"
 
     def _write(self, text: str) -> None:
@@ -193,7 +193,6 @@ class PlanView:
         return status, self._stories.doing(status, datetime.now(UTC))
 
     def draw(self, status: PlanStatus, doing: Mapping[str, str]) -> None:
-        """Draw the tree of this status."""
         from agentrunner.screens.plan_status import status_screen
 
         screen = status_screen(
@@ -293,8 +292,6 @@ class PlanQuestions:
                     await asyncio.wait_for(self._stop.wait(), DRAW_SEC)
 
     async def _ask(self, question: OpenQuestion) -> None:
-        from agentrunner.screens.layout import apart_from_command, pasteable, wrap
-
         who = "The plan" if question.task_id == "budget" else question.task_id
         with self._view.prompting():
             width = width_of(sys.stderr)
@@ -358,15 +355,8 @@ def answering(repo: str | None, state_dir: str | None) -> Callable[[OpenQuestion
 
 def timed(text: str) -> list[str]:
     """Return an event's line with its time, wrapped between words in a terminal."""
-    from agentrunner.screens.layout import wrap
-
     at = f"{datetime.now():%H:%M:%S}  "
     if not sys.stderr.isatty():
         return [at + text]
     lines = wrap(text, width_of(sys.stderr), " " * len(at))
     return [at + lines[0][len(at) :], *lines[1:]]
-
-
-def _cells(line: str) -> int:
-    """Return a line's width without its colours."""
-    return cell_width(_COLOUR.sub("", line))

@@ -23,9 +23,6 @@ from agentrunner.errors.repositories import NoCommit, NoRepository
 if TYPE_CHECKING:
     from agentrunner.plans.execution.instructions import PlanInstructions
 
-if TYPE_CHECKING:
-    from agentrunner.plans.execution.instructions import PlanInstructions
-
 
 class Begun(BaseModel):
     """The options of the latest `plan run` that are not settings of the plan."""

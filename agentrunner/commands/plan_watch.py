@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from agentrunner import environment
 from agentrunner.commands.console import Output, interactive, show_error, tell
 from agentrunner.commands.meanwhile import meanwhile
-from agentrunner.commands.plan_drive import PlanConsole
+from agentrunner.commands.plan_drive import PlanConsole, drive_plan
 from agentrunner.commands.plan_place import repository
 from agentrunner.commands.plan_status import show_status
 from agentrunner.errors import AgentRunnerError
@@ -40,22 +40,22 @@ def watch_plan(repo: str | None, output: Output) -> int:
     from agentrunner.storage.plan_shelf import way_to_a_plan
 
     environment.quiet_libraries()
-    state_dir = output.state
-    folder = plan_folder(state_dir, repository(repo))
+    state_dir, place = output.state, repository(repo)
+    folder = plan_folder(state_dir, place)
     if not folder.root.is_dir():
         raise NoPlan(
             "There is no plan of this repository yet.",
-            remedy=way_to_a_plan(state_dir, repository(repo)),
+            remedy=way_to_a_plan(state_dir, place),
         )
     notifier = notifier_of(output.notify, settings=False)
     drawn = sys.stderr.isatty() and not (output.json or output.quiet)
-    view = PlanView(state_dir, repository(repo)) if drawn else None
-    console = PlanConsole(output, view=view, notifier=notifier, repo=str(repository(repo)))
+    view = PlanView(state_dir, place) if drawn else None
+    console = PlanConsole(output, view=view, notifier=notifier, repo=str(place))
     try:
         if view is not None:
             left: set[int] = set()
             while (answered := asyncio.run(_show_tree(folder, console, view, repo, left))) and (
-                _restart(folder, answered, repository(repo), output)
+                _restart(folder, answered, place, output)
             ):
                 pass
         else:
@@ -71,7 +71,7 @@ def watch_plan(repo: str | None, output: Output) -> int:
     result = _result(folder)
     if not output.json:
         shown = view.asked if view is not None and sys.stdout.isatty() else ()
-        show_status(state_dir, repository(repo), result=result, asked=shown)
+        show_status(state_dir, place, result=result, asked=shown)
     return result.exit_code if result else 0
 
 
@@ -98,7 +98,6 @@ async def _show_tree(
 
 def _restart(folder: PlanFolder, answered: set[int], repo: Path, output: Output) -> bool:
     """Restart the plan in the background if it had stopped for the questions answered here."""
-    from agentrunner.commands.plan_drive import drive_plan
     from agentrunner.commands.plan_run import as_before
 
     result = _result(folder)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from agentrunner.commands.command_line import is_yes
 from agentrunner.commands.console import Output, interactive, paint_for, show, show_json, width_of
 from agentrunner.commands.question_prompt import ask_line
-from agentrunner.screens.layout import count
+from agentrunner.screens.layout import count, fit
 
 if TYPE_CHECKING:
     from agentrunner.config.spec import TaskSpec
@@ -109,7 +109,6 @@ class ScenesTrial:
             self._say(f"{len(played):>3} of {len(self._scenes)}  {one.grade:<10}  {one.id}{why}")
 
     def _say(self, text: str) -> None:
-        from agentrunner.screens.layout import fit
         from agentrunner.text.terminal import sanitize
 
         if not self._quiet:

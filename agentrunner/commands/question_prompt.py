@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Literal, TextIO
+from typing import Literal, TextIO
 
 from agentrunner import api
 from agentrunner.commands.command_line import is_no, is_yes
@@ -33,11 +33,7 @@ from agentrunner.screens.paused import (
     letters,
     whole_question,
 )
-from agentrunner.state.people import IN_WORDS, option_meant
-
-if TYPE_CHECKING:
-    from agentrunner.state.people import Answer, Question
-
+from agentrunner.state.people import IN_WORDS, Answer, Question, option_meant
 
 POLL_SEC = 0.25
 """Seconds between checks whether a question was answered elsewhere."""
@@ -73,7 +69,6 @@ def ask_inline(question: Question, console: Console, folder: Path) -> Answer | N
     `folder` is the run's folder, which holds a prompt to be approved. An answer given in another
     terminal meanwhile counts as well.
     """
-    from agentrunner.state.people import Answer
     from agentrunner.storage.offered_answers import take
     from agentrunner.storage.run_folder import RunFolder
 
@@ -170,8 +165,6 @@ def ask_which(text: str, choices: Mapping[str, str], console: Console) -> str:
 
 
 def _answer(question: Question) -> Answer | None:
-    from agentrunner.state.people import Answer
-
     width, height, item = width_of(sys.stderr), height_of(sys.stderr), InboxItem.of(question)
     show(asked_screen(item, width, height), sys.stderr)
     cut = is_cut(item, width, height)
@@ -242,8 +235,6 @@ def _letter(typed: str) -> str:
 def _decision_answer(
     question: Question, decision: Literal["approve", "reject"], text: str = "", edit: str = ""
 ) -> Answer:
-    from agentrunner.state.people import Answer
-
     kind = question.kind
     return Answer(
         id=question.id, kind=kind, decision=decision, text=text, edit=edit, by=user_name()

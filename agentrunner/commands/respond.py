@@ -14,19 +14,27 @@ import typer
 from agentrunner import api
 from agentrunner.commands import options as opt
 from agentrunner.commands.console import Console, Output, interactive, tell, width_of
-from agentrunner.commands.drive import drive
+from agentrunner.commands.drive import drive, show_waiting
 from agentrunner.commands.pick import run_for
-from agentrunner.commands.which_run import here, resolve
+from agentrunner.commands.question_prompt import (
+    NotAskedAnyMore,
+    ask_line,
+    asked,
+    confirmed,
+    polling,
+)
+from agentrunner.commands.which_run import here, name_needed, resolve
 from agentrunner.environment import user_name
 from agentrunner.errors import UsageError
 from agentrunner.errors.runs import HasEnded, NotWaiting, WrongAnswer
-from agentrunner.screens.layout import flat
+from agentrunner.screens.layout import flat, labelled
+from agentrunner.state.people import IN_WORDS, Answer
 from agentrunner.storage.locks import is_driven
+from agentrunner.storage.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from agentrunner.engine.attempt_run import Options
     from agentrunner.results import Result
-    from agentrunner.state.people import Answer
 
 
 @opt.with_output
@@ -115,9 +123,6 @@ def answer(
 
 def _show_asked(run: str | None, output: Output) -> int:
     """Show what a run asks and how it is answered; return the exit code of a run that waits."""
-    from agentrunner.commands.drive import show_waiting
-    from agentrunner.commands.which_run import name_needed
-
     run_id = run_for("answer", run, output)
     standing = api.look_sync(run_id, state_dir=output.state)
     if standing.waiting is None:
@@ -142,8 +147,6 @@ def _answer(
     text: str = "",
     edit: str = "",
 ) -> Answer:
-    from agentrunner.state.people import Answer
-
     _check_own_words(text, "--reason" if decision != "answer" else "TEXT")
     # The engine determines the kind of question under the run's lock.
     return Answer(
@@ -285,10 +288,7 @@ def dialog(
     for a reason to a question in words.
     """
     from agentrunner.commands.elsewhere import settled_elsewhere
-    from agentrunner.commands.question_prompt import NotAskedAnyMore, asked, confirmed, polling
-    from agentrunner.state.people import IN_WORDS
     from agentrunner.storage.events import read_from
-    from agentrunner.storage.run_folder import RunFolder
 
     _check_own_words(reason, "--reason")
     run_id = run_for(verb, run, output)
@@ -411,8 +411,6 @@ def _asked_reason(run_id: str, words: list[str], output: Output) -> str:
 
     `words` are the others of the command.
     """
-    from agentrunner.commands.question_prompt import ask_line
-    from agentrunner.screens.layout import labelled
     from agentrunner.screens.summary import headline
 
     standing = api.look_sync(run_id, state_dir=output.state)
@@ -450,7 +448,6 @@ def _line_for(state_dir: Path, run_id: str) -> str:
     """Return the line for the task file that keeps a run's known reds; "" if the run is gone."""
     from agentrunner.engine.commits import load_task_of
     from agentrunner.engine.known_reds import task_file_line
-    from agentrunner.storage.run_folder import RunFolder
     from agentrunner.storage.run_log import RunLog
 
     if not (state_dir / "runs" / run_id).is_dir():

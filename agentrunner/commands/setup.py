@@ -30,18 +30,17 @@ from agentrunner.commands.planner_probe import NOT_ASKED, probe_planner
 from agentrunner.commands.policy_findings import login_findings, policy_findings
 from agentrunner.commands.trying import SandboxTrial
 from agentrunner.commands.which_run import here
+from agentrunner.config.kinds import planner_kind, sandbox_kind
 from agentrunner.environment import home_of
 from agentrunner.errors import AgentRunnerError, InfraError, UsageError
 from agentrunner.git.own_checkout import described
+from agentrunner.registry import AUTO_SANDBOXES, LOGINS, WORKERS
 from agentrunner.screens.doctor import DoctorItem, DoctorReport, Mark, doctor_screen
 from agentrunner.screens.layout import tilde
 
 if TYPE_CHECKING:
     from agentrunner.sandboxes.base import Sandbox, SandboxOrder
     from agentrunner.workers.base import Probe
-
-if TYPE_CHECKING:
-    from agentrunner.sandboxes.base import SandboxOrder
 
 LIMITED = ("cpus", "memory", "pids")
 ISOLATION = (
@@ -62,7 +61,6 @@ class SandboxProbe(Struct):
     """Further findings about it."""
 
     def findings(self) -> list[DoctorItem]:
-        """Return the findings for the list of sandboxes."""
         if self.problem is None:
             return [DoctorItem("ok", self.kind, self.description), *self.more]
         return [DoctorItem("--", self.kind, self.problem.message, self.problem.remedy), *self.more]
@@ -165,10 +163,8 @@ def examine(
     skip: bool = False,
 ) -> DoctorReport:
     """Collect everything that `doctor` reports; with `skip` the repository's tests are not run."""
-    from agentrunner.config.kinds import sandbox_kind
     from agentrunner.discovery.agents import USUAL_WORKER, available_planners, available_workers
     from agentrunner.discovery.candidates import candidates_of, part_of
-    from agentrunner.registry import LOGINS
 
     part = part_of(repo, Path.cwd())
     candidates = candidates_of(repo / part)
@@ -251,8 +247,6 @@ def is_own_clone(repo: Path) -> bool:
 
 def _workers(probes: Mapping[str, Probe]) -> list[DoctorItem]:
     """Report the installed CLIs one by one, and kinds of others that fail; the rest in a line."""
-    from agentrunner.registry import WORKERS
-
     absent = [kind for kind, one in probes.items() if not one.path and kind in WORKERS.own]
     found = [
         DoctorItem("WARN", kind, probe.problem)
@@ -339,7 +333,6 @@ def _sandboxes(trial: SandboxTrial, looks: list[SandboxProbe]) -> list[DoctorIte
 def _model(taken: Taken, environ: Mapping[str, str]) -> list[DoctorItem]:
     """Report the planner's model where no setting names one."""
     from agentrunner.config.agents import AUTO
-    from agentrunner.config.kinds import planner_kind
 
     traits = planner_kind(taken.kinds.get("meta") or AUTO)
     name = traits.model_variable(environ) or "the default"
@@ -372,7 +365,6 @@ def _system() -> str:
 
 async def _conformance(kind: str, environ: Mapping[str, str]) -> DoctorReport:
     """Test every promise of a sandbox from inside."""
-    from agentrunner.config.kinds import sandbox_kind
     from agentrunner.gateway.gateway_process import proxy_starter
     from agentrunner.sandboxes.choose import image_to_try, make_sandbox
     from agentrunner.testing.sandboxes import CHECKS, run_conformance
@@ -405,8 +397,6 @@ async def probe_sandboxes(
     repo: Path, environ: Mapping[str, str], state_dir: Path, worker_kind: str
 ) -> list[SandboxProbe]:
     """Probe every kind that `auto` may choose, in its order."""
-    from agentrunner.config.kinds import sandbox_kind
-    from agentrunner.registry import AUTO_SANDBOXES
     from agentrunner.sandboxes.base import ResourceLimit, SandboxOrder
 
     looks = []

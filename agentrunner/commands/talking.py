@@ -34,7 +34,7 @@ from agentrunner.errors import AgentRunnerError, UsageError
 from agentrunner.errors.command_line import NotReachable
 from agentrunner.errors.planners import PlannerAway, PlannerRefused
 from agentrunner.errors.plans import PlanConflict
-from agentrunner.plans.control_words import control_word
+from agentrunner.plans.control_words import ControlWord, control_word
 from agentrunner.plans.patch import PatchRejected
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.proposal import Proposal, keep, kept, waiting
@@ -50,14 +50,8 @@ from agentrunner.text.times import moment
 
 if TYPE_CHECKING:
     from agentrunner.api import PanelPlanner
-    from agentrunner.plans.conversation import Conversation
-
-if TYPE_CHECKING:
-    from agentrunner.plans.control_words import ControlWord
-
-if TYPE_CHECKING:
-    from agentrunner.api import PanelPlanner
     from agentrunner.planners.base import PartialAnswer
+    from agentrunner.plans.conversation import Conversation
     from agentrunner.state.worker_runs import Wait
 
 TICK_SEC = 0.5

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, get_args
 import typer
 
 from agentrunner.commands import options as opt
-from agentrunner.commands.console import show, show_json, width_of
+from agentrunner.commands.console import columns_of, show, show_json, width_of
 from agentrunner.errors import ProtocolError
 from agentrunner.errors.command_line import UnknownCode, UnknownSchema
 from agentrunner.errors.task_files import Unreadable
@@ -154,7 +154,6 @@ def _overview(groups: Mapping[str, Sequence[str]]) -> str:
 
 def _show_in_terminal(text: str) -> None:
     """Show a page of Markdown: in a terminal with lines that fit it and paged, else as it is."""
-    from agentrunner.commands.console import columns_of
     from agentrunner.commands.paging import page
     from agentrunner.screens.page import broken_to
 

@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
 from langgraph.types import Command
@@ -100,11 +101,9 @@ class Options:
 class Drive:
     """One graph on one thread, driven until it ends, pauses or is stopped."""
 
-    def __init__(
-        self, graph: Graph, config: dict[str, object], deps: Deps, options: Options
-    ) -> None:
+    def __init__(self, graph: Graph, config: RunnableConfig, deps: Deps, options: Options) -> None:
         self._graph = graph
-        self._config = cast("Any", config)
+        self._config = config
         self.deps = deps
         self._options = options
         self._control = RunControl()

@@ -158,7 +158,7 @@ def read_sync(folder: RunFolder) -> tuple[TaskContext, Question | None]:
     attempt = newest_attempt(folder)
     with closing(open_saver_sync(folder.checkpoints, new=False)) as saver:
         try:
-            config = cast("Any", thread_config(folder.run_id, attempt))
+            config = thread_config(folder.run_id, attempt)
             snapshot = graph_for(saver).get_state(config)
         except read_errors() as error:
             raise damaged(folder.checkpoints, str(error)) from error

@@ -109,12 +109,7 @@ def commit_late(
     if spec.landing is None:
         return
     redact = Redactor(secrets_of(spec, make_members(spec), environ)).redact
-    snapshots = Snapshots(
-        folder.snapshots_dir,
-        Path(spec.repo),
-        spec.runner.note.dir,
-        keep_up_to=spec.runner.sandbox.kept_bytes,
-    )
+    snapshots = Snapshots.of(folder.snapshots_dir, spec)
     log = RunLog(folder.log_file, redact)
     commit_attempt(
         state, CommitTools(spec, folder, log, snapshots, environ, redact), Clock().stamp()

@@ -286,12 +286,7 @@ async def open_workshop(
     events.listeners.extend(listeners)
     repo = Path(spec.repo)
     snapshots = await asyncio.to_thread(
-        Snapshots,
-        folder.snapshots_dir,
-        repo,
-        spec.runner.note.dir,
-        worked=worked_mark(state_dir, repo),
-        keep_up_to=spec.runner.sandbox.kept_bytes,
+        Snapshots.of, folder.snapshots_dir, spec, worked_mark(state_dir, repo)
     )
     log = RunLog(folder.log_file, redactor.redact)
     await asyncio.to_thread(log.records)  # from here on it reads only what is appended

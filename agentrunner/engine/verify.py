@@ -127,13 +127,7 @@ async def verify(
         for directory in (scratch.sandbox_dir, scratch.sock_dir, scratch.checks_dir):
             directory.mkdir(mode=0o700)
         await asyncio.to_thread(store_above, folder.snapshots_dir, scratch.snapshots_dir)
-        snapshots = await asyncio.to_thread(
-            Snapshots,
-            scratch.snapshots_dir,
-            Path(spec.repo),
-            spec.runner.note.dir,
-            keep_up_to=spec.runner.sandbox.kept_bytes,
-        )
+        snapshots = await asyncio.to_thread(Snapshots.of, scratch.snapshots_dir, spec)
         kind, image = kept_sandbox(folder)
         wanted = replace(sandbox_order(spec, members, scratch), pull="never")
         wanted = replace(wanted, image=image or wanted.image)

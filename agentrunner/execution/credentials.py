@@ -26,15 +26,12 @@ def secrets_of(
         *(name for member in members for name in member.worker.key_names),
     }
     found = {name: environ[name] for name in names if environ.get(name)}
-    setup = spec.task.setup
-    if setup is not None:
-        resolved = resolve_env(setup.env, environ, "task.setup.env")
-        for name, written in setup.env.items():
-            if written.startswith("env:") or any(word in name.upper() for word in SECRET_WORDS):
-                found[_unused(name, resolved[name], found)] = resolved[name]
-    for worker in spec.runner.workers or [spec.runner.worker]:
-        resolved = resolve_env(worker.env, environ)
-        for name, written in worker.env.items():
+    workers = spec.runner.workers or [spec.runner.worker]
+    given = [(worker.env, resolve_env(worker.env, environ)) for worker in workers]
+    if (setup := spec.task.setup) is not None:
+        given.insert(0, (setup.env, resolve_env(setup.env, environ, "task.setup.env")))
+    for env, resolved in given:
+        for name, written in env.items():
             if written.startswith("env:") or any(word in name.upper() for word in SECRET_WORDS):
                 found[_unused(name, resolved[name], found)] = resolved[name]
     return found

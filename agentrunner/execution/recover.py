@@ -81,7 +81,7 @@ def recovered(
             again = _for_member(again, deps.member(order.member), update)
             again = again.model_copy(update={"waits": 0, "waited_sec": 0})
             working |= {"order": again, "cooling": _looked_at(cooling, order.member)}
-            working["question"] = _question(_after(state, working), deps, again, run, step.why)
+            working["question"] = _question(updated(state, working), deps, again, run, step.why)
             return Command(update=working, goto="approve")
 
 
@@ -93,12 +93,8 @@ def _approved(state: TaskContext, deps: Deps, order: WorkerOrder, working: Updat
         return Command(update=working, goto="run_worker")
     text = f"Start the worker {again.member} in place of {order.member}? Why: {order.reason}"
     subject = {"order": again.model_dump(mode="json")}
-    asked = question("worker", text, subject, _after(state, working))
+    asked = question("worker", text, subject, updated(state, working))
     return Command(update={**working, "question": asked}, goto="approve")
-
-
-def _after(state: TaskContext, update: Update) -> TaskContext:
-    return updated(state, update)
 
 
 def given_up(state: TaskContext) -> Command[str] | None:

@@ -30,7 +30,6 @@ class SavedRound:
 
     @cached_property
     def test_ids(self) -> frozenset[str]:
-        """The ids of tests that its report has."""
         return frozenset(TEST_ID.findall(self.round.report))
 
 

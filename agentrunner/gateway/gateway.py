@@ -137,7 +137,6 @@ class UsageRecorder:
         )  # fmt: skip
 
     def close(self) -> None:
-        """Close the log."""
         self._log.close()
 
 

@@ -72,7 +72,6 @@ class GatewayProcess:
 
     @property
     def complaints(self) -> str:
-        """The end of its complaints."""
         return self._complaints.decode("utf-8", "replace").strip()
 
     def kill(self) -> None:

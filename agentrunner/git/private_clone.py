@@ -151,7 +151,6 @@ class CloneStore:
         return _line(self.git.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"))
 
     def tree_of(self, commit: str) -> str:
-        """Return the tree of a commit."""
         return _line(self.git.run("rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}"))
 
     def branch(self, name: str, commit: str, before: str = "") -> None:

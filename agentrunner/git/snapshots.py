@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
@@ -48,6 +48,9 @@ from agentrunner.git.snapshot_writer import (
     take,
 )
 from agentrunner.text.unicode import to_bytes, to_text
+
+if TYPE_CHECKING:
+    from agentrunner.config.spec import TaskSpec
 
 ChangeKind = Literal["added", "modified", "deleted", "type"]
 KINDS: Mapping[str, ChangeKind] = {"A": "added", "M": "modified", "D": "deleted", "T": "type"}
@@ -161,6 +164,12 @@ class Snapshots:
         self._differing: Recent[Changes] = Recent(MOST_LISTED)
         self._read: Recent[bytes] = Recent(MOST_KEPT)
         self._ignored: dict[str, bool] = {}
+
+    @classmethod
+    def of(cls, git_dir: Path, spec: TaskSpec, worked: Path | None = None) -> Snapshots:
+        """Return the snapshots of a task's work tree."""
+        kept, notes = spec.runner.sandbox.kept_bytes, spec.runner.note.dir
+        return cls(git_dir, Path(spec.repo), notes, worked=worked, keep_up_to=kept)
 
     def take(self) -> Snapshot:
         """Take a snapshot of the work tree as it is now, without the note's folder.

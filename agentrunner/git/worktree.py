@@ -39,7 +39,6 @@ class WorktreePlace(Struct, frozen=True):
 
     @property
     def work(self) -> Path:
-        """Where the run works."""
         return self.root / "work"
 
     def remove(self) -> None:

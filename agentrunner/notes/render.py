@@ -89,19 +89,15 @@ class Words:
         return Markup(text.rstrip() if values else text)
 
     def say(self, sentence: Line) -> Markup:
-        """Return a sentence of the view."""
         return self(sentence.key, **sentence.values)
 
     def sentences(self, several: Iterable[Line]) -> Markup:
-        """Return several sentences, joined."""
         return self("sentence_gap").join(map(self.say, several))
 
     def counts(self, test: TestFacts) -> Markup:
-        """Return the present test counts."""
         return self._counts(test.exit_code, test.passed, test.failed)
 
     def counts_before(self, test: TestFacts) -> Markup:
-        """Return the test counts before the run."""
         if test.before_exit is None:
             return self("tests_no_before")
         before = self._counts(test.before_exit, test.before_passed, test.before_failed)

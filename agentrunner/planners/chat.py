@@ -30,6 +30,7 @@ from agentrunner.planners.base import (
 from agentrunner.planners.constraint import AskedSchema, Constraint, schema_of
 from agentrunner.planners.endpoint import checked_url
 from agentrunner.planners.factory import reply_format
+from agentrunner.planners.faults import OUTAGES
 from agentrunner.planners.retry import capped, http_failure, network_failure, parse_retry_after
 from agentrunner.planners.streaming import Progress, reply_of, silent, tell_reading
 from agentrunner.planners.timeouts import is_near, limits_of
@@ -42,9 +43,6 @@ from agentrunner.workers.failures import failure_of
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, AIMessageChunk
-
-if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
 
 METHOD = "json_schema"
 """The provider holds the answer's text to the schema; the other methods use a tool call."""
@@ -243,7 +241,7 @@ class ChatPlanner:
         kind = failure.kind if failure else "protocol"
         return PlannerUnavailable(
             f"The planner's provider {self._provider} gave no answer: {capped(words)}",
-            retryable=kind in ("network", "server", "rate_limit"),
+            retryable=kind in OUTAGES,
             kind=kind,
             reset_at=failure.reset_at if failure else "",
         )

@@ -31,7 +31,8 @@ from agentrunner.planners.base import PlannerRequest, PlannerUnavailable, Reply
 from agentrunner.planners.cli_sandbox import CliFolders, CliOutcome, CliSandbox
 from agentrunner.planners.constraint import AskedSchema, Constraint, schema_of
 from agentrunner.planners.endpoint import checked_url
-from agentrunner.planners.retry import BY_CLASS, WORTH_A_RETRY, capped, seconds_until
+from agentrunner.planners.faults import OUTAGES
+from agentrunner.planners.retry import BY_CLASS, capped, seconds_until
 from agentrunner.planners.timeouts import NEAR, is_near
 from agentrunner.planners.workplace import Workplace
 from agentrunner.workers.base import Failure, FailureKind, Worker, WorkerCommand
@@ -258,7 +259,7 @@ class CliPlanner(ABC):
     def _unavailable(
         self, failure: Failure, shown: CliCredential, spent: Reply
     ) -> PlannerUnavailable:
-        retry = failure.kind in WORTH_A_RETRY
+        retry = failure.kind in OUTAGES
         wish = seconds_until(failure.reset_at, datetime.now(UTC))
         if failure.kind == "auth" and shown.fingerprint and not self._refused:
             # The token may have been revoked; a fresh one is fetched once.

@@ -73,7 +73,6 @@ class Panel:
         """What a person should know before the run starts: who was left out, and why."""
 
     def role_candidates(self, role: Role) -> RoleCandidates:
-        """Return the candidates of this role."""
         return self._by_role[role]
 
     def describe(self) -> str:

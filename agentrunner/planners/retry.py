@@ -20,8 +20,6 @@ BACKOFF_SEC = (1.0, 2.0, 4.0)
 RETRY_AFTER_CAP_SEC = 60.0
 BODY_CHARS = 2000
 """How much of a server's error text is kept."""
-WORTH_A_RETRY = frozenset({"rate_limit", "server", "network"})
-"""Failure kinds that may be over a moment later."""
 BY_CLASS: Mapping[str, FailureKind] = {
     "auth": "auth", "model": "model", "quota": "rate_limit", "overload": "rate_limit",
     "context": "context", "request": "protocol", "server": "server", "network": "network",

@@ -61,7 +61,7 @@ def find_caches(
     for row in CACHES:
         if any((repo / name).exists() for name in row.unless):
             continue
-        used = _uses(row, names)
+        used = any(matching(names, pattern) for pattern in row.used_by)
         if used:
             found.env.update(_variables(row, files))
             found.offline.update(row.offline)
@@ -238,10 +238,6 @@ def _text(place: Path) -> str:
             return (stream.read(MOST_TEXT) or b"").decode("utf-8", "replace")
     except OSError:
         return ""
-
-
-def _uses(row: CacheRow, names: set[str]) -> bool:
-    return any(matching(names, pattern) for pattern in row.used_by)
 
 
 def _is_source(name: str) -> bool:

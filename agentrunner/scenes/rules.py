@@ -15,7 +15,6 @@ from typing import Annotated
 from pydantic import Field
 
 from agentrunner.config.config_model import ConfigModel
-from agentrunner.config.spec import Check
 from agentrunner.engine.resources import first_words
 from agentrunner.plans.plan import Plan
 from agentrunner.plans.proposal import Proposal
@@ -125,7 +124,7 @@ class PlanRule(SceneRule):
 
     def _missing_programs(self, one: Criterion) -> Iterator[str]:
         """Yield programs that a check starts but that do not exist."""
-        shell = _shell_of(one.check)
+        shell = str(getattr(one.check, "run", None) or "")
         for word in first_words(shell) if self.programs and shell else ():
             if word not in self.programs:
                 yield f"the check of {one.id} starts {word}, which is not there"
@@ -264,10 +263,6 @@ def _text_of(chosen: NextAction) -> str:
     if chosen.worker_call is not None:
         return chosen.worker_call.prompt
     return "\n".join([chosen.question or chosen.decision.reason, *chosen.options])
-
-
-def _shell_of(check: Check | None) -> str:
-    return str(getattr(check, "run", None) or "")
 
 
 def _criterion_text(one: Criterion) -> str:

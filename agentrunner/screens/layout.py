@@ -32,7 +32,6 @@ class Paint(Struct, frozen=True):
     enabled: bool = False
 
     def bold(self, text: str) -> str:
-        """For headings."""
         return self._sgr("1", text)
 
     def good(self, text: str) -> str:

@@ -5,7 +5,7 @@ Titles and all other texts come from a model or a person: they are sanitised, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -214,16 +214,17 @@ def task_screen(
     if design.description:
         lines += ["", *wrap(design.description, width)]
     if design.acceptance_criteria:
-        lines.append("")
-        for text in design.acceptance_criteria:
-            first, *rest = wrap(text, width, "    ")
-            lines += [f"  - {first.strip()}", *rest]
+        lines += ["", *_items(design.acceptance_criteria, width)]
     if answered:
-        lines += ["", "Decisions of people:"]
-        for one in answered:
-            first, *rest = wrap(flat(f"“{one.text}” answered: {one.answer}"), width, "    ")
-            lines += [f"  - {first.strip()}", *rest]
+        decisions = [flat(f"“{one.text}” answered: {one.answer}") for one in answered]
+        lines += ["", "Decisions of people:", *_items(decisions, width)]
     return "\n".join(lines)
+
+
+def _items(texts: Iterable[str], width: int) -> Iterator[str]:
+    for text in texts:
+        first, *rest = wrap(text, width, "    ")
+        yield from (f"  - {first.strip()}", *rest)
 
 
 def _hint_facts(design: NodeDesign) -> dict[str, str]:

@@ -32,10 +32,7 @@ from agentrunner.state.red_tests import MOST
 from agentrunner.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:  # looking at runs must not load the models
-    from agentrunner.results import Result, TestSummary
-
-if TYPE_CHECKING:
-    from agentrunner.results import BillEntry, Result, TokenCount, UsageTotals
+    from agentrunner.results import BillEntry, Result, TestSummary, TokenCount, UsageTotals
 
 _MOST_ROWS = 20
 

@@ -244,7 +244,6 @@ def _decided(decision: Mapping[str, Any]) -> View:
 
 
 def _without_empty(parts: Mapping[str, Any]) -> View:
-    """Return the parts without those that are empty."""
     empty: tuple[Any, ...] = (None, [], {}, {"executed": False}, {"exists": False})
     return {
         name: _without_marks(value)

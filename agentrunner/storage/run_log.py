@@ -121,7 +121,6 @@ class History(Struct, frozen=True):
     records: tuple[Record, ...] = ()
 
     def of(self, kind: str) -> list[Record]:
-        """Return the records of one kind."""
         return [record for record in self.records if record.kind == kind]
 
     @property
@@ -136,17 +135,14 @@ class History(Struct, frozen=True):
 
     @property
     def worker_runs(self) -> list[Record]:
-        """Return the ended worker runs."""
         return self.of("worker_run")
 
     @property
     def questions(self) -> list[Record]:
-        """Return the questions to people."""
         return self.of("question")
 
     @property
     def answers(self) -> list[Record]:
-        """Return the answers of people."""
         return self.of("answer")
 
     @property
@@ -156,12 +152,10 @@ class History(Struct, frozen=True):
 
     @property
     def acceptances(self) -> list[Record]:
-        """Return the acceptances of people."""
         return self.of("acceptance")
 
     @property
     def warnings(self) -> list[Record]:
-        """Return the warnings to people."""
         return self.of("warning")
 
 

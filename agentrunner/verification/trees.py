@@ -46,12 +46,10 @@ class Changes:
 
     @property
     def lines_added(self) -> int:
-        """Lines added in all of these paths."""
         return sum(added for added, _ in self.lines.values())
 
     @property
     def lines_removed(self) -> int:
-        """Lines removed in all of these paths."""
         return sum(removed for _, removed in self.lines.values())
 
     @property

@@ -59,7 +59,6 @@ class CursorWorker(CliWorker):
         return self.prepare(call, home, words, env)
 
     def facts(self, record: Mapping[str, object]) -> Iterator[fact.Fact]:
-        """Yield the facts in one event."""
         kind, subtype = record.get("type"), record.get("subtype")
         if kind == "system" and subtype == "init":
             yield from fact.stream_began(record)

@@ -71,7 +71,6 @@ class GeminiWorker(CliWorker):
         return self.prepare(call, home, words, env, files)
 
     def facts(self, record: Mapping[str, object]) -> Iterator[fact.Fact]:
-        """Yield the facts in one event."""
         kind, failed = record.get("type"), record.get("status") != "success"
         if kind == "init":
             yield from fact.stream_began(record)

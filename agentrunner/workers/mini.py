@@ -80,7 +80,6 @@ class MiniWorker(CliWorker):
         return self.prepare(call, home, words, env, files={trajectory: ""})
 
     def facts(self, record: Mapping[str, object]) -> Iterator[fact.Fact]:
-        """Yield the facts in a trajectory."""
         for message in map(dict_of, list_of(record.get("messages"))):
             extra = dict_of(message.get("extra"))
             if message.get("role") == "assistant":

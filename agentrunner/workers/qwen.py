@@ -74,7 +74,6 @@ class QwenWorker(CliWorker):
         return self.prepare(call, home, words, env, files)
 
     def facts(self, record: Mapping[str, object]) -> Iterator[fact.Fact]:
-        """Yield the facts in one event."""
         kind = record.get("type")
         if kind == "system" and record.get("subtype") == "init":
             yield from fact.stream_began(record)

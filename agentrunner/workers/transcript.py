@@ -85,7 +85,6 @@ class TranscriptFacts(Struct):
     _joining: bool = False
 
     def add(self, fact: Fact) -> None:
-        """Count one fact."""
         joining, self._joining = self._joining, isinstance(fact, WorkerMessage) and fact.joins
         match fact:
             case WorkerMessage(text):

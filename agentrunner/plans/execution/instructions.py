@@ -44,7 +44,6 @@ class PlanInstructions:
 
     @property
     def folder(self) -> PlanFolder:
-        """Return the plan's folder."""
         return plan_folder(self.options.state_dir, self.repo)
 
     def wanted(self, plan: Plan) -> list[str]:

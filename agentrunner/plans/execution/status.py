@@ -38,7 +38,6 @@ class TaskStatus:
 
     @property
     def at_work(self) -> bool:
-        """Whether a run works on it."""
         return self.status in AT_WORK
 
     @property
@@ -63,7 +62,6 @@ class PlanStatus:
 
     @property
     def spent(self) -> Amount:
-        """Return what all tasks have spent."""
         return total(task.spent for task in self.tasks.values())
 
     def as_dict(self) -> dict[str, object]:

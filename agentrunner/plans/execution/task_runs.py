@@ -84,7 +84,6 @@ class TaskRunStore:
         return self._folder.workspace(task_run.task_id, task_run.number)
 
     def save(self, task_run: TaskRun) -> None:
-        """Save a run as it is now."""
         file = self._file(task_run.task_id, task_run.number)
         make_private(file.parent)
         write_private(file, json.dumps(asdict(task_run)).encode())
@@ -94,7 +93,6 @@ class TaskRunStore:
         return max(self.of(task_id), key=lambda task_run: task_run.number, default=None)
 
     def of(self, task_id: str) -> Iterator[TaskRun]:
-        """Yield all runs of a task."""
         for file in self._file(task_id, 0).parent.glob("*.json"):
             yield _read(file)
 

@@ -306,12 +306,7 @@ def taken_by(before: Results | None, after: Results | None) -> frozenset[str]:
 
 def _read(folder: RunFolder, before: str, judged: str) -> RunWork:
     spec, log = load_spec(folder), RunLog(folder.log_file)
-    snapshots = Snapshots(
-        folder.snapshots_dir,
-        Path(spec.repo),
-        spec.runner.note.dir,
-        keep_up_to=spec.runner.sandbox.kept_bytes,
-    )
+    snapshots = Snapshots.of(folder.snapshots_dir, spec)
     trees = Trees(snapshots, spec.task)
     paths = trees.by_workers(worker_changes(log), trees.between(before, judged)).all
     later = {change.path for change in snapshots.changes(judged, trees.now())}

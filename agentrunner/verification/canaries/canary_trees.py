@@ -48,7 +48,6 @@ class CommandOnTrees(Struct, frozen=True):
         return await self.run(self.target, tree, only)
 
     async def passes(self, tree: str) -> bool:
-        """Whether it passes on a tree."""
         return (await self.on(tree)).passed
 
     async def edited(self, edits: Mapping[str, Iterable[Edit]]) -> str:

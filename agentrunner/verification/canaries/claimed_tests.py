@@ -445,7 +445,6 @@ def _files_not_reported(canaries: CanaryTree, seen: Measured, places: Places) ->
 
 
 def _not_reported_as_failed(canaries: CanaryTree, seen: Measured) -> list[str]:
-    """Canaries that are not reported as failed."""
     names = canaries.names
     if seen.results is None:
         return list(names) if seen.passed else []

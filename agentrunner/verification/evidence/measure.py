@@ -111,7 +111,7 @@ class Measurer:
         means: int | None = 0
         unheard = True
         while means is not None:
-            if _has_same_exit(measured, plain):
+            if measured.results is not None and measured.ran.exit_code == plain.ran.exit_code:
                 self.means[target.id] = means
                 return measured
             unheard &= measured.results is None and measured.ran.exit_code == plain.ran.exit_code
@@ -231,11 +231,6 @@ def _is_consistent(measured: Measured) -> bool:
     if measured.results is None:
         return False
     return measured.passed or bool(measured.results.red) or measured.ran.timed_out
-
-
-def _has_same_exit(measured: Measured, plain: Measured) -> bool:
-    """Whether there is a report, and the plain command has the same exit code."""
-    return measured.results is not None and measured.ran.exit_code == plain.ran.exit_code
 
 
 def _write(folder: Path, files: Mapping[str, str | bytes]) -> None:

@@ -185,9 +185,8 @@ class Context(Struct):
     def files_of(self, step: Step, words: Sequence[str], *options: str) -> Iterator[str]:
         """Yield the files of the tree that these options name: `-c FILE`."""
         for option, value in pairwise(words):
-            path = self.existing(step.folder, value) if option in options else None
-            if path in self.tree.paths:
-                yield str(path)
+            if option in options and (path := self.file(step.folder, value)):
+                yield path
 
     def name_folder(self, folder: str, why: str) -> None:
         """Record that a command or its configuration names this folder as a test folder."""
@@ -224,6 +223,11 @@ class Context(Struct):
         path = join(folder, word)
         known = path in self.tree.folders or (is_inside(path) and self.tree.exists(path))
         return path if known else None
+
+    def named_by(self, step: Step, words: Sequence[str], valued: Collection[str] = ()) -> list[str]:
+        """Return the files and folders that the command names."""
+        found = (word.partition(":")[0] for word in positional(words, valued))
+        return [path for word in found if (path := self.existing(step.folder, word))]
 
     def file(self, folder: str, word: str) -> str | None:
         """Return the file of the tree that a word names, None if there is none."""

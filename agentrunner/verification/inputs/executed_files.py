@@ -212,7 +212,7 @@ def _only_looks(command: str) -> bool:
     looking = LOOKS | COMPARES | PASSES_ON | ALSO_LOOK
     return (
         bool(steps)
-        and all(step.words[0].rpartition("/")[2] in looking for step in steps if step.words)
+        and all(step.program in looking for step in steps if step.words)
         and not RUNS.search(command)
     )
 
@@ -221,9 +221,9 @@ def only_reads(command: str) -> bool:
     """Whether a command only looks at files, and none of them says what it looks for."""
     return _only_looks(command) and not any(
         step.into == "read"
-        or step.words[0].rpartition("/")[2] in COMPARES
+        or step.program in COMPARES
         or (
-            step.words[0].rpartition("/")[2] in READS_PATTERNS
+            step.program in READS_PATTERNS
             and any(re.match(r"-\w*f|--file", word) for word in step.words[1:])
         )
         or (step.words[0].endswith("sum") and not {"-c", "--check"}.isdisjoint(step.words))

@@ -15,7 +15,7 @@ CODE = frozenset({"-e", "-c", "--eval", "-p", "--print", "-E", "-pe", "-ne"})
 
 def run_interpreter(context: Context, step: Step, words: list[str], by: str) -> None:
     """Follow `node x.js`, `ruby -Itest test/a.rb`, `perl -e …`."""
-    program = step.words[0].rpartition("/")[2]
+    program = step.program
     while words and words[0].startswith("-"):
         name, equals, value = words[0].partition("=")
         if name in LOADED_FIRST or (name == "-I" and program == "perl"):

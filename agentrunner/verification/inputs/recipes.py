@@ -217,7 +217,7 @@ def just(context: Context, step: Step, words: list[str], by: str) -> None:
 
 def package_scripts(context: Context, step: Step, words: list[str], by: str) -> None:
     """Follow npm, pnpm, yarn and bun: the named script, and those before and after it."""
-    program = step.words[0].rpartition("/")[2]
+    program = step.program
     folder, at = step.folder, 0
     names: list[str] = []
     rest: list[str] = []
@@ -268,7 +268,7 @@ def _in_every_package(context: Context, folder: str, name: str, by: str) -> None
 
 def workspaces(context: Context, step: Step, words: list[str], by: str) -> None:
     """Follow turbo, nx and lerna: a script in every package."""
-    program = step.words[0].rpartition("/")[2]
+    program = step.program
     context.use(program, step.folder, "package.json", f"{program}.json")
     for word in words:
         if not word.startswith("-") and word not in ("run", "run-many"):
@@ -324,9 +324,8 @@ def tox(context: Context, step: Step, words: list[str], by: str) -> None:
 
 def nox(context: Context, step: Step, words: list[str], by: str) -> None:
     """Follow nox and invoke: the commands written as texts in their file."""
-    program = step.words[0].rpartition("/")[2]
-    path = join(step.folder, SESSIONS[program])
-    context.add(path, f"{program} runs it", "runner")
+    path = join(step.folder, SESSIONS[step.program])
+    context.add(path, f"{step.program} runs it", "runner")
     for text in session_commands(context.tree.text(path) or ""):
         context.follow(ShellText(text, step.folder, path))
 
@@ -437,7 +436,7 @@ def targets_of(command: str) -> set[str]:
     return {
         word
         for step in steps_of(command)
-        if step.words and step.words[0].rpartition("/")[2] in MAKES
+        if step.words and step.program in MAKES
         for word in step.words[1:]
         if WORD.fullmatch(word)
     }

@@ -60,6 +60,11 @@ class Step:
     globs: tuple[str, ...] = ()
     """Its words with the glob in place of what a loop over a glob chose; () without such a loop."""
 
+    @property
+    def program(self) -> str:
+        """The name of the program that it runs."""
+        return self.words[0].rpartition("/")[2]
+
 
 class _Reader(Struct):
     text: str
@@ -428,15 +433,13 @@ class _Walk:
         used: set[str] = set()
         for index, part in enumerate(self.steps):
             step = part.step
-            if step.words[0].rpartition("/")[2] not in PASSES_ON:
+            if step.program not in PASSES_ON:
                 last[part.pipe, part.turn] = index
             used.update(step.reads, (join(step.folder, word) for word in step.words))
         for earlier, later in pairwise(self.steps):
             if (earlier.pipe, earlier.turn) == (later.pipe, later.turn):
-                earlier.step = replace(earlier.step, into=later.step.words[0].rpartition("/")[2])
-                makes = (
-                    earlier.step.words[0].rpartition("/")[2] not in LOOKS | ALSO_LOOK | PASSES_ON
-                )
+                earlier.step = replace(earlier.step, into=later.step.program)
+                makes = earlier.step.program not in LOOKS | ALSO_LOOK | PASSES_ON
                 later.step = replace(later.step, fed=earlier.step.fed or makes)
         return [
             replace(part.step, feeds=True)

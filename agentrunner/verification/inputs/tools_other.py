@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.inputs.context import Context, ShellText, handlers, positional
+from agentrunner.verification.inputs.context import Context, ShellText, handlers
 from agentrunner.verification.inputs.globs import inside
 from agentrunner.verification.inputs.interpreters import run_interpreter
 from agentrunner.verification.inputs.references import family_by_first_line, family_of
@@ -17,18 +16,10 @@ GEMS = ("Gemfile", "Gemfile.lock", ".rspec", ".ruby-version", "*.gemspec")
 COMPOSER = ("composer.json", "composer.lock")
 
 
-def _named(
-    context: Context, step: Step, words: Sequence[str], valued: Collection[str] = ()
-) -> list[str]:
-    """Return the files and folders that the command names."""
-    found = (word.partition(":")[0] for word in positional(words, valued))
-    return [path for word in found if (path := context.existing(step.folder, word))]
-
-
 def rspec(context: Context, step: Step, words: list[str], by: str) -> None:
     """RSpec collects spec/, with its helpers."""
     context.place_above(step.folder, GEMS, "configuration that RSpec or bundler reads")
-    named = _named(context, step, words)
+    named = context.named_by(step, words)
     folders = [path for path in named if path in context.tree.folders]
     for path in [*named, *([] if folders else [join(step.folder, "spec")])]:
         context.collect_named(path, "RSpec", by, "**/*_spec.rb")
@@ -88,7 +79,7 @@ def phpunit(context: Context, step: Step, words: list[str], by: str) -> None:
     for path in context.files_of(step, words, "-c", "--configuration"):
         configs.insert(0, path)
         context.add(path, f"{by} names it", "config")
-    named = [path for path in _named(context, step, words, PHPUNIT_VALUES) if path not in configs]
+    named = [path for path in context.named_by(step, words, PHPUNIT_VALUES) if path not in configs]
     config = next((path for path in configs if path in tree.paths), "")
     text = tree.text(config) or ""
     place = folder_of(config) if config else step.folder
@@ -174,7 +165,7 @@ def prove(context: Context, step: Step, words: list[str], by: str) -> None:
         context.place(join(step.folder, name), "it says what is installed or built")
     valued = ("-j", "-e", "-I", "-P", "--exec", "-a", "--formatter", "-M")
     deep = "**/" * any(re.fullmatch(r"-\w*r\w*|--recurse", word) for word in words)
-    for path in _named(context, step, words, valued) or [join(step.folder, "t")]:
+    for path in context.named_by(step, words, valued) or [join(step.folder, "t")]:
         context.collect_named(path, "prove", by, f"{deep}*.t")
         is_file = path in context.tree.paths
         glob = inside(path, f"{deep}*.t")
@@ -194,7 +185,7 @@ def _follow_script(context: Context, step: Step, path: str) -> None:
 
 def bats(context: Context, step: Step, words: list[str], by: str) -> None:
     """bats collects the files and folders that are named."""
-    for path in _named(context, step, words):
+    for path in context.named_by(step, words):
         context.collect_named(path, "bats", by, "**/*.bats")
 
 
@@ -207,9 +198,9 @@ def cucumber(context: Context, step: Step, words: list[str], by: str) -> None:
 
 def shellspec(context: Context, step: Step, words: list[str], by: str) -> None:
     """shellspec and busted collect spec/."""
-    program = step.words[0].rpartition("/")[2]
+    program = step.program
     context.use(program, step.folder, f".{program}")
-    for path in _named(context, step, words) or [join(step.folder, "spec")]:
+    for path in context.named_by(step, words) or [join(step.folder, "spec")]:
         context.name_folder(path, f"{program} collects it")
         context.collect(inside(path, "**/*_spec.*"), f"{program} collects *_spec")
 

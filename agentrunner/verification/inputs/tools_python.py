@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.python_source import python_tree
-from agentrunner.verification.inputs.context import Context, Handler, handlers, positional
+from agentrunner.verification.inputs.context import Context, Handler, handlers
 from agentrunner.verification.inputs.globs import inside
 from agentrunner.verification.inputs.interpreters import hand_over
 from agentrunner.verification.inputs.shell import Step
@@ -185,7 +185,7 @@ def _pytest_base(
     context.collect(inside(base, "**/conftest.py"), "pytest loads it before the tests", "runner")
     if doctests:
         for path in [one for one in tree.under(base) if one.endswith(".py")][:MOST_READ]:
-            if path.endswith(".py") and ">>>" in (tree.text(path) or ""):
+            if ">>>" in (tree.text(path) or ""):
                 context.add(path, "pytest runs its examples", "test", region=True)
 
 
@@ -329,8 +329,7 @@ def behave(context: Context, step: Step, words: list[str], by: str) -> None:
     """behave collects features, their steps and environment."""
     installs(context, step.folder)
     context.use("behave", step.folder, ".behaverc", "setup.cfg", "tox.ini", "pyproject.toml")
-    found = (word.partition(":")[0] for word in positional(words))
-    named = [path for word in found if (path := context.existing(step.folder, word))]
+    named = context.named_by(step, words)
     bases = {path if path in context.tree.folders else folder_of(path) for path in named}
     bases = bases or {join(step.folder, "features")}
     for base in bases:

@@ -136,24 +136,25 @@ def asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
     other file has that name. A folder written with a slash permits changing what is in it.
     """
     text = prd_text[:MOST]
-    tokens = list(TOKEN.finditer(text))
-    if any(_is_claimed(text, one) for one in tokens if names_path(one[0], path, paths)):
+    tokens, mine = _tokens(text, path, paths)
+    if any(_is_claimed(text, tokens[index]) for index in mine):
         return False
-    wanted = {index for index, _ in requests(text, tokens)}
-    mine = [index for index, one in enumerate(tokens) if names_path(one[0], path, paths)]
-    if not wanted.isdisjoint(mine):
-        return True
-    if any(
-        OBLIGED.match(text[tokens[index].end() :][:60]) and _is_to_change(text, tokens, index)
-        for index in mine[:MOST_NAMED]
-    ):
-        return True
-    if any(
-        _is_test_of_removed_module(text, tokens[index], verb, path)
-        for index, verb in requests(text, tokens)
-    ):
-        return True
-    return _is_test_to_remove(text, path)
+    wanted = list(requests(text, tokens))
+    return (
+        not {at for at, _ in wanted}.isdisjoint(mine)
+        or any(
+            OBLIGED.match(text[tokens[index].end() :][:60]) and _is_to_change(text, tokens, index)
+            for index in mine[:MOST_NAMED]
+        )
+        or any(_is_test_of_removed_module(text, tokens[at], verb, path) for at, verb in wanted)
+        or _is_test_to_remove(text, path)
+    )
+
+
+def _tokens(text: str, path: str, paths: Collection[str]) -> tuple[list[re.Match[str]], list[int]]:
+    """Return what may be a path in a text, and the indexes of what means this one."""
+    tokens = list(TOKEN.finditer(text))
+    return tokens, [at for at, one in enumerate(tokens) if names_path(one[0], path, paths)]
 
 
 def _is_test_of_removed_module(text: str, token: re.Match[str], verb: str, path: str) -> bool:
@@ -182,8 +183,7 @@ def data_asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool
     text = prd_text[:MOST]
     if path.rpartition("/")[2] == ".gitignore" and IGNORED_BY_GIT.search(text):
         return True
-    tokens = list(TOKEN.finditer(text))
-    mine = [index for index, one in enumerate(tokens) if names_path(one[0], path, paths)]
+    tokens, mine = _tokens(text, path, paths)
     if len(mine) > MOST_NAMED or any(_is_claimed(text, tokens[index]) for index in mine):
         return False
     return any(_is_to_change(text, tokens, index) for index in mine)
@@ -192,8 +192,7 @@ def data_asked_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool
 def only_gets_more(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:
     """Whether the PRD wants something put into a file, and nothing in it changed."""
     text = prd_text[:MOST]
-    tokens = list(TOKEN.finditer(text))
-    mine = [index for index, one in enumerate(tokens) if names_path(one[0], path, paths)]
+    tokens, mine = _tokens(text, path, paths)
     return (
         any(_is_put_into(text, tokens[index]) for index in mine[:MOST_NAMED])
         and not any(_becomes_another(text, tokens, index) for index in mine[:MOST_NAMED])
@@ -207,8 +206,7 @@ def wanted_new(prd_text: str, path: str) -> bool:
     "Add tests to a.py" does not ask for a.py.
     """
     text = outside_of_checks(prd_text[:MOST])
-    tokens = list(TOKEN.finditer(text))
-    mine = [index for index, one in enumerate(tokens) if names_path(one[0], path, ())]
+    tokens, mine = _tokens(text, path, ())
     if not mine:
         return False
     added = {index for index, _ in requests(text, tokens, ADDS)}

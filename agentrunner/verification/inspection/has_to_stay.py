@@ -41,7 +41,6 @@ class Files(Struct, frozen=True, dict=True):
 
     @cached_property
     def tokens(self) -> dict[str, tuple[Token, ...]]:
-        """The tokens of each file that has any."""
         found = {}
         for path in self.paths:
             source = self.read(path) or b""

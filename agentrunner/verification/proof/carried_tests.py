@@ -37,12 +37,11 @@ from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.test_finder import find_test
 from agentrunner.verification.syntax.tokens import Value, lexical_family, number
 from agentrunner.verification.test_changes.adapted_tests import (
-    VALUE,
-    hands_over_more,
     has_same_values,
     with_guarded_imports,
 )
-from agentrunner.verification.test_changes.moves import QUOTED_PATH
+from agentrunner.verification.test_changes.moved_imports import QUOTED_PATH
+from agentrunner.verification.test_changes.stated_values import VALUE, hands_over_more
 from agentrunner.verification.world import InputChange
 
 NEEDLESS = "{} passes on the new code as it was worded before, too"

@@ -30,6 +30,7 @@ from agentrunner.verification.world import SnapshotTrees
 MOST = 50
 """The most tests that are looked at."""
 Statement = TypeVar("Statement")
+Values = TypeVar("Values")
 
 
 class UnchangedTest(Struct, Generic[Statement], frozen=True):
@@ -87,6 +88,31 @@ class EditedTests(Struct, frozen=True):
         made = await asyncio.to_thread(self._edited, tree, edits, name)
         return await self.exam.run(self.target, made, [test.name for test in tests])
 
+    async def red_with(
+        self,
+        tests: Sequence[UnchangedTest[Statement]],
+        name: str,
+        telling: Callable[[Statement, str, int, str], Edit],
+        read: Callable[[str], Mapping[int, Values]],
+    ) -> dict[str, tuple[int, Values]]:
+        """With which statement, made to tell its values, each test was red on the old tree.
+
+        By the test's name, with the values that `read` finds in its message.
+        """
+        numbers = [(test, index) for test in tests for index in range(len(test.before))]
+        edits = [
+            (test, telling(test.before[index], test.language, number, name))
+            for number, (test, index) in enumerate(numbers)
+        ]
+        seen = await self.measure(self.exam.world.old, tests, edits, name)
+        found: dict[str, tuple[int, Values]] = {}
+        for result in seen.results.red if seen.results else ():
+            for number, values in read(result.message).items():
+                if number < len(numbers):
+                    test, index = numbers[number]
+                    found.setdefault(test.name, (index, values))
+        return found
+
     def _edited(
         self, tree: str, edits: Sequence[tuple[UnchangedTest[Statement], Edit]], name: str
     ) -> str:
@@ -119,17 +145,7 @@ async def swallowed(exam: Examination, target: Target, places: Mapping[str, Sequ
         return ""
     name = f"agentrunner_{exam.unknown.make()}"
     edited = EditedTests(exam, target, helper)
-    numbers = [(test, index) for test in tests for index in range(len(test.before))]
-    telling = [
-        (test, telling_sides(test.before[index], test.language, number, name))
-        for number, (test, index) in enumerate(numbers)
-    ]
-    seen = await edited.measure(world.old, tests, telling, name)
-    red: dict[str, tuple[int, tuple[str, str]]] = {}
-    for result in seen.results.red if seen.results else ():
-        for number, sides in sides_in(result.message).items():
-            if number < len(numbers):
-                red.setdefault(numbers[number][0].name, (numbers[number][1], sides))
+    red = await edited.red_with(tests, name, telling_sides, sides_in)
     tests = [one for one in tests if one.name in red]
     for tree, stays in ((world.new, True), (world.old, False)):
         if not tests:

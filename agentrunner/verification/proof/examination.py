@@ -64,7 +64,6 @@ class Examination:
 
     @property
     def without_work(self) -> TreesWithoutWork:
-        """Makes trees without the work."""
         return TreesWithoutWork(self.world)
 
     async def run(self, target: Target, tree: str, only: Sequence[str] = ()) -> Measured:

@@ -13,8 +13,6 @@ import asyncio
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from msgspec import Struct
-
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentences
 from agentrunner.verification.evidence.target import Target
@@ -51,10 +49,10 @@ async def not_asked_again(
     tests = await asyncio.to_thread(unchanged_tests, places, exam.world, asked_calls)
     if not tests:
         return ""
-    runner = _Runner(exam, EditedTests(exam, target, helper))
-    red_with = await runner.before(tests)
+    edited = EditedTests(exam, target, helper)
+    red_with = await _red_with(edited, tests)
     tests = [one for one in tests if one.name in red_with]
-    suspects = await runner.passing(tests, red_with)
+    suspects = await _passing(edited, tests, red_with)
     if not suspects:
         return ""
     suspects = await asyncio.to_thread(
@@ -62,7 +60,7 @@ async def not_asked_again(
             one for one in suspects if not _are_values_wanted(one, red_with, exam.world, wanted)
         ]
     )
-    again = await runner.before(suspects) if suspects else {}
+    again = await _red_with(edited, suspects) if suspects else {}
     for one in suspects:
         if again.get(one.name) == red_with[one.name]:
             index, values = red_with[one.name]
@@ -75,38 +73,22 @@ async def not_asked_again(
     return ""
 
 
-class _Runner(Struct, frozen=True):
-    exam: Examination
-    edited: EditedTests
+async def _red_with(edited: EditedTests, tests: Sequence[_Test]) -> RedWith:
+    name = f"agentrunner_{edited.exam.unknown.make()}"
+    return await edited.red_with(tests, name, telling, values_in)
 
-    async def before(self, tests: Sequence[_Test]) -> RedWith:
-        """With which values each test was red on the old tree."""
-        name = f"agentrunner_{self.exam.unknown.make()}"
-        numbers = [(test, index) for test in tests for index in range(len(test.before))]
-        edits = [
-            (test, telling(test.before[index], test.language, number, name))
-            for number, (test, index) in enumerate(numbers)
-        ]
-        seen = await self.edited.measure(self.exam.world.old, tests, edits, name)
-        found: dict[str, tuple[int, tuple[object, ...]]] = {}
-        for result in seen.results.red if seen.results else ():
-            for number, values in values_in(result.message).items():
-                if number < len(numbers):
-                    test, index = numbers[number]
-                    found.setdefault(test.name, (index, values))
-        return found
 
-    async def passing(self, tests: Sequence[_Test], red_with: RedWith) -> list[_Test]:
-        """Those that never ask with these values again: made to fail if they do, they pass."""
-        if not tests:
-            return []
-        name = f"agentrunner_{self.exam.unknown.make()}"
-        edits = []
-        for test in tests:
-            index, values = red_with[test.name]
-            edits.append((test, ask_again(test.after[index], test.language, values, name)))
-        ran = await self.edited.measure(self.exam.world.new, tests, edits, name)
-        return [one for one in tests if ran.results and all_pass([one.name], ran.results)]
+async def _passing(edited: EditedTests, tests: Sequence[_Test], red_with: RedWith) -> list[_Test]:
+    """Those that never ask with these values again: made to fail if they do, they pass."""
+    if not tests:
+        return []
+    name = f"agentrunner_{edited.exam.unknown.make()}"
+    edits = []
+    for test in tests:
+        index, values = red_with[test.name]
+        edits.append((test, ask_again(test.after[index], test.language, values, name)))
+    ran = await edited.measure(edited.exam.world.new, tests, edits, name)
+    return [one for one in tests if ran.results and all_pass([one.name], ran.results)]
 
 
 def _are_values_wanted(test: _Test, red_with: RedWith, world: SnapshotTrees, wanted: str) -> bool:

@@ -117,7 +117,7 @@ def differs(exam: Examination, case: Case, kept: Measured) -> str:
     if kept.ran.timed_out:
         return f"{TIMED_OUT} {case.target.timeout_sec:g} s"
     if case.now is None or kept.results is None:
-        if kept.passed or (case.was_red and not _decided_before(exam, case)):
+        if kept.passed or (case.was_red and not exam.differential.runs_old_files(case.target)):
             return ""
         return f"exit {kept.ran.exit_code}" + _why(kept)
     return in_words(_lost_names(exam, case, kept), kept)
@@ -175,11 +175,6 @@ def in_words(lost: Sequence[str], ran: Measured) -> str:
     if red and (output := first_line(sanitize(red.message))):
         why += f": {output[:200]}"
     return why + f" (and {len(lost) - 1} more)" * (len(lost) > 1)
-
-
-def _decided_before(exam: Examination, case: Case) -> bool:
-    """Whether a command without test names could decide something before the run."""
-    return exam.differential.runs_old_files(case.target)
 
 
 async def _finding_about_smallest_set(

@@ -86,7 +86,6 @@ class KnownTexts(Struct, frozen=True, dict=True):
 
     @cached_property
     def tested(self) -> KnownToTests:
-        """The literals of the tests."""
         return KnownToTests.of(self.sources)
 
     @cached_property

@@ -58,7 +58,6 @@ class _Record(Struct, frozen=True):
 
     @property
     def ended_well(self) -> bool:
-        """Whether all programs ended with 0."""
         return not any(self.codes)
 
 
@@ -286,7 +285,10 @@ async def find_silent_program(exam: Examination, target: Target) -> str:
 
     if not (await with_programs_replaced("false")).passed:
         return ""
-    texts = [_recorded(target.shell[left:right]) for left, right in places]
+    texts = [
+        RECORDED.format(command=target.shell[left:right].rstrip(), mark=MARK)
+        for left, right in places
+    ]
     recording = replace(target, shell=_with_texts_at(target.shell, places, texts))
     now = _parsed_record(await exam.run(recording, new))
     if now is None or now.size:
@@ -315,10 +317,6 @@ def _with_texts_at(shell: str, places: Sequence[Span], texts: Sequence[str]) -> 
         parts += [shell[at:left], text, " "]
         at = right
     return "".join([*parts, shell[at:]])
-
-
-def _recorded(command: str) -> str:
-    return RECORDED.format(command=command.rstrip(), mark=MARK)
 
 
 def _parsed_record(ran: Measured) -> _Record | None:

@@ -105,7 +105,6 @@ class TurnedTests(Struct, frozen=True):
 
     @property
     def of_worker(self) -> list[str]:
-        """The worker's."""
         return [name for name in self.shown.names if name in self.here]
 
 

@@ -168,7 +168,7 @@ def _marks(exam: Examination, case: Case, asked: str) -> _Marks:
     code = "\n".join(
         [
             *_texts(snapshots, world.old, plain),
-            *(_without_tests(path, was(path)) for path in inside),
+            *(_text(without_regions(was(path) or b"", language_of(path))) for path in inside),
         ]
     )
     documents = [path for path in others if not family_of(path)]
@@ -205,10 +205,6 @@ def _without(exam: Examination, words: Collection[str]) -> str:
 
 def _texts(snapshots: Snapshots, tree: str, paths: Sequence[str]) -> list[str]:
     return [_text(one) for one in snapshots.read_many(tree, paths[:MOST_FILES]).values()]
-
-
-def _without_tests(path: str, source: bytes | None) -> str:
-    return _text(without_regions(source or b"", language_of(path)))
 
 
 def _is_code(path: str, source: bytes | None) -> bool:

@@ -70,7 +70,6 @@ class Inspections(Struct):
     """What was replaced, as it was first seen."""
 
     def add(self, event: dict[str, object], naming: Naming, folder: str) -> None:
-        """Add one event, of any kind."""
         looked = event.get("looked")
         if isinstance(looked, int) and 0 < looked < 1e9:
             self.count += looked

@@ -106,7 +106,6 @@ class Results:
         return found
 
     def named(self, name: str) -> list[TestResult]:
-        """All results of one name."""
         return self._by_name.get(name, [])
 
     def passed(self, name: str) -> bool:

@@ -38,7 +38,6 @@ class SimpleCommand(Struct, frozen=True):
 
     @property
     def texts(self) -> list[str]:
-        """The texts of its words."""
         return [word.text for word in self.words]
 
 

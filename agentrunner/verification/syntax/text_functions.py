@@ -62,7 +62,6 @@ class TextFunction(Struct, frozen=True, dict=True):
 
     @property
     def reads_object(self) -> bool:
-        """Whether it reads the object that it belongs to."""
         return any(one.text in OBJECTS or one.text[:1] == "@" for one in self.tokens)
 
 

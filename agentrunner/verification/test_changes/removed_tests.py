@@ -39,10 +39,10 @@ from agentrunner.verification.syntax.imports import (
 from agentrunner.verification.syntax.languages import Parsed, language_of, parse, walk
 from agentrunner.verification.syntax.regions import regions_of_tests, without_regions
 from agentrunner.verification.syntax.test_finder import all_tests, find_test
-from agentrunner.verification.test_changes.moves import QUOTED, renamed_in, with_part
+from agentrunner.verification.test_changes.moves import renamed_in
+from agentrunner.verification.test_changes.renamed_names import NAME, QUOTED, with_part
 from agentrunner.verification.trees import Changes
 
-NAME = lazy_regex(r"[^\W\d]\w*")
 COMMENT = lazy_regex(rb"[ \t]*(?://|#)[^\n]*\n\Z")
 BLANK = lazy_regex(rb"[ \t]*\n\Z")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentrunner.verification.inputs.wanted_moves import wants_part_moved
-from agentrunner.verification.test_changes.moves import parts_follow
+from agentrunner.verification.test_changes.moved_imports import parts_follow
 
 BEFORE = b"from a.old import f, g\n\n\ndef test_f():\n    assert f(1) == g(1)\n"
 AFTER = BEFORE.replace(b"from a.old import f, g", b"from a.new import f\nfrom a.old import g")

@@ -52,7 +52,9 @@ class GTest(Tool):
         """Programs that are built in the tree, where their build files name GoogleTest."""
         every, read = super().runs(command), command.read
         found = [run for run in every if not _is_script(read(_at(run.folder, run.words[0])))]
-        asks = KIT.search(command.shell) or any(_is_built_with_it(run, read) for run in found)
+        asks = KIT.search(command.shell) or any(
+            any(KIT.search(text) for text in _built(run, read)) for run in found
+        )
         return found if asks else []
 
     def matches(self, run: Run) -> bool:
@@ -70,7 +72,6 @@ class GTest(Tool):
         return _with_files(results, ran) if results is not None else None
 
     def narrowed(self, shell: str, run: Run, names: Sequence[str]) -> str | None:
-        """Narrow by the full names."""
         return added(shell, run, [f"--gtest_filter={':'.join(names)}"])
 
 
@@ -80,11 +81,6 @@ def _is_script(content: bytes | None) -> bool:
 
 def _at(folder: str, path: str) -> str:
     return posixpath.normpath(posixpath.join(folder, path))
-
-
-def _is_built_with_it(run: Run, read: ReadFile) -> bool:
-    """Whether a build file in the run's folder, or above or below it, names GoogleTest."""
-    return any(KIT.search(text) for text in _built(run, read))
 
 
 def _built(run: Run, read: ReadFile) -> Iterator[str]:

@@ -45,7 +45,9 @@ class JavaScript(Tool):
     def instrument(self, command: Command, place: str, means: int) -> Instrumented | None:
         """Add the hook; or options, where a recipe sets NODE_OPTIONS itself or as weaker means."""
         runs = self.runs(command)
-        hidden = [run for run in runs if _sets_node_options(run)]
+        hidden = [
+            run for run in runs if any(each.startswith("NODE_OPTIONS=") for each in run.assignments)
+        ]
         if means == HOOK and all(run.direct for run in hidden):
             env = {"NODE_OPTIONS": f"--require={place}/node/agentrunner_hook.cjs"}
             files = {f"node/{name}": text_of(name) for name in NAMES}
@@ -63,10 +65,6 @@ class JavaScript(Tool):
             return _suites(content, ran.folder) if isinstance(content, dict) else ([], False)
 
         return join_reports(self.name, reports(ran.place, f"{self.name}*.json"), read_one)
-
-
-def _sets_node_options(run: Run) -> bool:
-    return any(each.startswith("NODE_OPTIONS=") for each in run.assignments)
 
 
 def _joined(shell: str, runs: list[Run], option: str) -> str:

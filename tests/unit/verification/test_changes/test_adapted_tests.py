@@ -8,14 +8,14 @@ import sys
 import pytest
 
 from agentrunner.verification.test_changes.adapted_tests import (
-    WantedValues,
     adapted_in,
     adapts_snapshots,
     exchanged_values,
-    hands_over_more,
     has_same_values,
     with_guarded_imports,
 )
+from agentrunner.verification.test_changes.reworded_texts import WantedValues
+from agentrunner.verification.test_changes.stated_values import hands_over_more
 
 BEFORE = """\
 from bank import account

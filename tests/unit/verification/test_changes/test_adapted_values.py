@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.test_changes.adapted_tests import (
-    WantedValues,
-    follows_a_text,
-    renamed_arguments,
-)
+from agentrunner.verification.test_changes.reworded_texts import WantedValues, follows_a_text
+from agentrunner.verification.test_changes.stated_values import renamed_arguments
 
 ASKED = "Greetings end with an exclamation mark instead of a full stop."
 

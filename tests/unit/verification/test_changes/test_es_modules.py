@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentrunner.verification.test_changes.follow_ups import asks_for_es_modules, modules_follow
+from agentrunner.verification.test_changes.moved_imports import asks_for_es_modules, modules_follow
 
 BEFORE = """\
 'use strict';

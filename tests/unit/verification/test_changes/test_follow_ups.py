@@ -7,7 +7,7 @@ import pytest
 from agentrunner.verification.inputs.changes import ProofChange
 from agentrunner.verification.inputs.model import Input
 from agentrunner.verification.test_changes.follow_ups import FollowUps
-from agentrunner.verification.test_changes.moves import places_follow
+from agentrunner.verification.test_changes.moved_imports import places_follow
 from agentrunner.verification.trees import Changes
 
 OLD = "src/test/java/org/example/AccountTest.java"

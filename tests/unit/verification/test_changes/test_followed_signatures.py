@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.test_changes.follow_ups import changed_heads, follows_heads
+from agentrunner.verification.test_changes.signatures import changed_heads, follows_heads
 
 OLD = b"class Client:\n    def __init__(self, host):\n        self.host = host\n"
 NEW = b"class Client:\n    def __init__(self, host, timeout):\n        self.host = host\n"

@@ -4,14 +4,14 @@ import pytest
 
 from agentrunner.verification.inputs.wanted_moves import moves_in, renames_in
 from agentrunner.verification.results.model import Results, TestOutcomeKind, TestResult
+from agentrunner.verification.test_changes.moved_imports import imports_follow
 from agentrunner.verification.test_changes.moves import (
     asked_moves,
-    imports_follow,
-    names_follow,
     not_moved,
     renamed_modules,
     says_the_same,
 )
+from agentrunner.verification.test_changes.renamed_names import names_follow
 
 OLD = "tests/test_a.py::test_total"
 TEXT = b"def test_total():\n    assert total([1, 2]) == 3\n"

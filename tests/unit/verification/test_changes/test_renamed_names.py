@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.test_changes.follow_ups import renamed_in_code
+from agentrunner.verification.test_changes.renamed_names import renamed_in_code
 
 OLD = b"def total(items):\n    return sum(items)\n\n\ndef show(items):\n    print(total(items))\n"
 NEW = b"def add_up(items):\n    return sum(items)\n\n\ndef show(items):\n    print(add_up(items))\n"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.test_changes.adapted_tests import WantedValues, reworded, reworded_in
+from agentrunner.verification.test_changes.adapted_tests import reworded_in
+from agentrunner.verification.test_changes.reworded_texts import WantedValues, reworded
 
 TYPO = 'It says "Unkown option", should be "Unknown option".'
 BOXES = "`list` shows done items with `[x]`, others with `[ ]`."
