@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
+from agentrunner.text.unicode import to_text
 from agentrunner.verification.inputs.context import Context, ShellText
 from agentrunner.verification.inputs.executed_files import follow_all
 from agentrunner.verification.inputs.fixtures import RESOLVED, Fixtures
@@ -27,6 +28,8 @@ KNOWN = (RESOLVED | {"go"}) - {"shell", "c"}
 """Languages for which it is known what product code uses."""
 STARTED = lazy_regex(r"^#!|__name__\s*==|require\.main\b|import\.meta\.main\b|^func main\(", re.M)
 """What makes a file a program of its own."""
+QUOTED_GLOB = lazy_regex(r"[\"']([^\"'\s]*\*[^\"'\s]*)[\"']")
+"""A pattern of paths in quotes."""
 MOST = 200
 """The most files of a folder that tests find by a pattern."""
 
@@ -67,9 +70,19 @@ def find_inputs(
         if path in tree.paths:
             context.collected[path] = why
             context.add(path, why, "test")
+    for path, text in inline.items():
+        _collect_globs(context, folder_of(path), to_text(text), reported)
     references = References(tree, context.python_path)
     found = _assemble(context, references, declared_tests, declared_product, wanted)
     return _without_files(inline, found) if inline else found
+
+
+def _collect_globs(context: Context, folder: str, text: str, reported: Collection[str]) -> None:
+    """Collect what a command's own program finds by a pattern, if tests ran that it finds so."""
+    for word in QUOTED_GLOB.findall(text):
+        glob = join(folder, word)
+        if any(matches(path, [glob]) for path in reported):
+            context.collect(glob, f"the command names {word}")
 
 
 def _with_programs(

@@ -811,6 +811,22 @@ def test_what_a_report_named_is_a_test_whatever_it_is_called() -> None:
     assert not inputs.input_at("shop.py")
 
 
+@pytest.mark.parametrize(
+    ("command", "counts"),
+    [
+        ("ruby -Itest -e 'Dir[\"./test/test_*.rb\"].each { |f| require f }'", True),
+        ("cd test && ruby -e 'Dir[\"test_*.rb\"].each { |f| load f }'", True),
+        ("ruby -e 'Dir[\"lib/*.rb\"].each { |f| load f }'", False),
+    ],
+)
+def test_what_a_command_finds_as_it_finds_its_tests_is_a_test(command: str, counts: bool) -> None:
+    files = {"lib/shop.rb": b"", "test/test_shop.rb": b""}
+    reported = ["test/test_shop.rb"]
+    inputs = find_inputs([(command, ".")], files, files.get, results_files=reported)
+    assert bool(inputs.input_at("test/test_new.rb")) == counts
+    assert not inputs.input_at("lib/shop.rb")
+
+
 def test_what_a_person_declares_wins() -> None:
     files = {
         "tests/test_a.py": b"import shop",
