@@ -28,8 +28,8 @@ KEEPS_TEXT = lazy_regex(r"(?i)renam|mov(?!ed? away)|[^。\n]*(?:改名|リネー
 NOW_CALLED = lazy_regex(r"[`'\"*_)]*\s+(?:becomes?|turns\s+into|→|->|=>)\s+[`'\"*_(]*")
 """Between a path and the path that it becomes."""
 RENAMES = lazy_regex(
-    r"(?i)\brenam(?:e|es|ed|ing)\b(?:[^.;:!?`]|\.\S){0,60}?`(?P<old>[A-Za-z_][\w.:]*)(?:\(\))?`"
-    r"(?:[^.;:!?`]|\.\S|`[^`\n]*[./][^`\n]*`){0,60}?\s(?:to|into|as)\s+`(?P<new>[A-Za-z_][\w.:]*)"
+    r"(?i)\brenam(?:e|es|ed|ing)\b(?:[^.;:!?`]|\.\S){0,60}?`(?P<old>[A-Za-z_][\w.:#]*)(?:\(\))?`"
+    r"(?:[^.;:!?`]|\.\S|`[^`\n]*[./][^`\n]*`){0,60}?\s(?:to|into|as)\s+`(?P<new>[A-Za-z_][\w.:#]*)"
 )
 """A name in code, and its new name."""
 MOVES_PARTS = lazy_regex(
@@ -52,7 +52,7 @@ BARE_RENAMES = lazy_regex(
 `byTag`, `by_tag`, `calc.plus`."""
 RENAMES_IT = lazy_regex(
     r"\b[Rr]enam(?:e|es|ed|ing)\s+(?:it|this|that|(?:the|this|that)\s+(?:function|method|class|type))"
-    r"\s+(?:to|into|as)\s+(?:`(?P<new>[A-Za-z_][\w.:]*)(?:\(\))?`|(?P<bare>\w+)(?:\(\))?(?![\w/]|\.\w))"
+    r"\s+(?:to|into|as)\s+(?:`(?P<new>[A-Za-z_][\w.:#]*)(?:\(\))?`|(?P<bare>\w+)(?:\(\))?(?![\w/]|\.\w))"
 )
 """The same of what was named before: "`Fmt` is a bad name. Rename it to `Format`"."""
 CODE_NAME = lazy_regex(r"\w*[a-z0-9][A-Z]\w*|\w*[A-Za-z0-9]_\w+")

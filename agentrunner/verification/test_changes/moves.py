@@ -96,12 +96,19 @@ def renamed_modules(deleted: Sequence[str], added: Sequence[str]) -> list[tuple[
         for new in new_paths
         if _stem(old) and _stem(new) and old != new
     ]
+    pairs.sort(key=_in_common, reverse=True)
     alike = [(old, new) for old, new in pairs if _stem(old) == _stem(new)]
     others = [pair for pair in pairs if pair not in alike]
     stems = [(_stem(old), _stem(new)) for old, new in others]
     others = [pair for pair in others if "/" in f"{pair[0]}{pair[1]}"]
     names = [*alike, *_dotted(alike), *stems, *others, *_dotted(others)]
     return list(dict.fromkeys(names))[:MOST_RENAMES]
+
+
+def _in_common(paths: tuple[str, str]) -> int:
+    """How many characters two paths share at their ends."""
+    ends = paths, [path[::-1] for path in paths]
+    return sum(len(posixpath.commonprefix(list(one))) for one in ends)
 
 
 def _dotted(paths: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:

@@ -214,6 +214,7 @@ def test_names_of_code_are_renamed_without_back_quotes_as_well() -> None:
     assert renames_in("Rename the function by_tag() to sum_by_tag.") == {"by_tag": "sum_by_tag"}
     assert renames_in("Rename the method total to sum_up.") == {"total": "sum_up"}
     assert renames_in("Rename calc.plus to calc.add.") == {"plus": "add"}
+    assert renames_in("Rename `Stock#put` to `Stock#add`.") == {"put": "add"}
     for text in (
         "Rename utils.py to helpers.py.",
         "Don't rename byTag to sumByTag.",
@@ -248,6 +249,8 @@ def test_a_module_in_a_folder_is_known_by_its_whole_path_as_imports_write_it() -
     found = renamed_modules(["util.py"], ["lists/chunks.py", "lists/__init__.py"])
     assert found[0] == ("util", "chunks")
     assert {("util", "lists.chunks"), ("util", "lists/chunks")} <= set(found)
+    found = renamed_modules(["src/A.php", "t/ATest.php"], ["src/B.php", "t/BTest.php"])
+    assert found[:2] == [("ATest", "BTest"), ("A", "B")]
     assert renamed_modules(["a/cart.py"], ["b/cart.py"]) == [
         ("a/cart", "b/cart"),
         ("a.cart", "b.cart"),
