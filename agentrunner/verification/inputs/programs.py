@@ -11,7 +11,7 @@ from agentrunner.verification.inputs.context import Context
 from agentrunner.verification.inputs.fixtures import TEST_KITS
 from agentrunner.verification.inputs.helper_code import Asked
 from agentrunner.verification.inputs.product import Product
-from agentrunner.verification.inputs.references import References, family_of
+from agentrunner.verification.inputs.references import References, family_by_first_line, family_of
 from agentrunner.verification.inputs.shadows import provided
 from agentrunner.verification.inputs.shell import Step
 from agentrunner.verification.inputs.tree import folder_of
@@ -116,7 +116,7 @@ class Programs:
             return f"{min(users)} imports it, too"
         if own:
             return ""
-        if family == "shell" or (not family and re.match(r"#!.*\b(ba|z|da|k)?sh\b", text)):
+        if "shell" in (family, family_by_first_line(text)):
             return self._shell_script(path, text)
         starts = path in context.starters
         if not (starts or self._reaches_other_code(path, text)):

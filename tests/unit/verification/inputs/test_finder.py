@@ -827,6 +827,13 @@ def test_what_a_command_finds_as_it_finds_its_tests_is_a_test(command: str, coun
     assert not inputs.input_at("lib/shop.rb")
 
 
+def test_a_shell_script_is_one_by_its_first_line_whatever_its_ending_says() -> None:
+    script = b'#!/bin/sh\n. "$(dirname "$0")/../lib/a.sh"\n[ "$(f)" = 1 ] || exit 1\n'
+    files = {"test/a.t": script, "lib/a.sh": b"f() {\n  echo 1\n}\n"}
+    found = find_inputs([("sh test/a.t", ".")], files, files.get).input_at("test/a.t")
+    assert found and found.kind == "test"
+
+
 def test_what_a_person_declares_wins() -> None:
     files = {
         "tests/test_a.py": b"import shop",
