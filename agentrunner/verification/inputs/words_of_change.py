@@ -63,7 +63,7 @@ BECOMES = lazy_regex(
     r"|(?:generated|made|written)\s+(?:anew|again)|brought\s+(?:up\s+to\s+date|in(?:to)?\s+line))"
     r"|(?:(?:must|should|shall|will|has\s+to|have\s+to)\s+)?changes?\s+(?:accordingly|likewise|too|as\s+well)"
     r"|needs?\s+(?:updating|regenerating|refreshing|adapting|adjusting|an\s+update)"
-    r"|(?:gets?|receives?)\s+(?:an?|new|another|real|proper)\b)"
+    r"|(?:gets?|receives?)\s+(?:an?|new|another|real|proper|the(?=(?:\s+[\w-]+){1,3}:?\s+[`'\"]))\b)"
     r"(?=[\s.,;:!?)]|$)((?:[^.;:!?\n]|\n(?!\s*\n)){0,100})"
 )
 """After a path: it is what has to change, in the passive voice."""
