@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct, field
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.evidence.target import Measured, Target, in_repo, test_target
 from agentrunner.verification.inputs.wanted_tests import asks_for_tests_alone
@@ -21,7 +22,7 @@ from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.change_alone import is_only_text
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.named_work import NamedWork
-from agentrunner.verification.proof.names_of_work import NamesOfWork, words_in
+from agentrunner.verification.proof.names_of_work import NamesOfWork, new_names, words_in
 from agentrunner.verification.proof.other_tests import (
     ACCEPTS_MORE,
     PlacedTests,
@@ -48,6 +49,8 @@ ENDLESS = "it does not end on the old code"
 MOST_ALONE = 5
 """So many tests are run one by one where all together do not end."""
 RAISING = "it only asks for the exception that stands where the work should be"
+DOCUMENTED = lazy_regex(r" - (?:\w+::)*(\w+) \(line \d+\)$")
+"""What an example of Rust stands above, in its name."""
 NO_QUESTION = (EMPTIED, RAISING, ACCEPTS_MORE)
 
 
@@ -186,6 +189,7 @@ class _TriedTests(Struct):
         known = self.work.changed | self.work.imported
         if not old.ran.timed_out:
             self.refused |= why_not_red_on_old_code(left, old, self.files, known)
+            self.refused |= dict.fromkeys(await asyncio.to_thread(self._of_new_code, old), "")
             unsaid = [name for name in left if self.refused[name]]
             for name in _not_reached(unsaid, old)[:MOST_ALONE]:
                 alone = await self._run(self.exam.world.mixed, [name])
@@ -199,6 +203,18 @@ class _TriedTests(Struct):
                 self.refused[name] = "" if self.uses[name] & self.work.wanted else ENDLESS
             else:
                 self.refused |= why_not_red_on_old_code([name], alone, self.files, known)
+
+    def _of_new_code(self, old: Measured) -> list[str]:
+        """Examples in the documentation of new code: without it they are nowhere. Blocks."""
+        if old.results is None:
+            return []
+        documented = {
+            name: hit[1]
+            for name, why in self.refused.items()
+            if why and (hit := DOCUMENTED.search(name)) and not old.results.named(name)
+        }
+        new = new_names(self.exam.world) if documented else set()
+        return [name for name, of in documented.items() if of in new]
 
     async def where_emptied(self) -> None:
         """Leave those that are red where the functions of the work have empty bodies."""

@@ -100,6 +100,15 @@ def _removed_names(world: SnapshotTrees) -> set[str]:
     return found
 
 
+def new_names(world: SnapshotTrees) -> set[str]:
+    """Names that the work declares, and that no file of it declared before."""
+    old, new = set[str](), set[str]()
+    for _, language, before, after in world.sources():
+        old |= names_declared(before or b"", language)
+        new |= names_declared(after, language)
+    return new - old
+
+
 def _touched_names(world: SnapshotTrees, asked: str) -> set[str]:
     """Names of functions that use what the work altered beside functions.
 

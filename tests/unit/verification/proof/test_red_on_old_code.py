@@ -1,9 +1,13 @@
 """Which reds on the old code say something about the work."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from agentrunner.state.state_model import FileRef
 from agentrunner.verification.evidence.target import Measured, Target
+from agentrunner.verification.proof.code_removal import _TriedTests
 from agentrunner.verification.proof.names_of_work import _is_written
 from agentrunner.verification.proof.red_on_old_code import _is_sound, why_not_red_on_old_code
 from agentrunner.verification.proof.trees_without_work import turns_red
@@ -98,3 +102,18 @@ def test_a_text_of_the_work_is_asked_for_as_code_writes_it_or_as_it_is_meant() -
 def test_one_character_is_no_text_of_the_work() -> None:
     for text in (b"'\\\\'", b"'/'"):
         assert not _is_written(b"", b"SIGN = " + text, r"A path is written a / b, or a \ b.")
+
+
+def test_an_example_of_new_code_is_nowhere_on_the_old_code() -> None:
+    before = b"pub fn split(line: &str) -> usize {\n    line.len()\n}\n"
+    after = before.replace(b"len()", b"len() + 0") + b"pub fn join() -> usize {\n    1\n}\n"
+    sources = [("src/lib.rs", "rust", before, after)]
+    exam: Any = SimpleNamespace(world=SimpleNamespace(sources=lambda: sources))
+    names = [f"doc a src/lib.rs - {item} (line 3)" for item in ("join", "split")]
+    unused: Any = None
+    tried = _TriedTests(exam, unused, "", unused, refused=dict.fromkeys(names, "it is not run"))
+    outcome = CommandOutcome(0, FileRef(path="out"), "", None, 1)
+    old = Measured(Target("test", "cargo test"), outcome, Results("cargo", ()))
+    assert tried._of_new_code(old) == names[:1]
+    seen = Results("cargo", (made(names[0], "passed"),))
+    assert not tried._of_new_code(Measured(old.target, outcome, seen))
