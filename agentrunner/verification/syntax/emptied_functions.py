@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 
 from msgspec import Struct
 from tree_sitter import Node
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.edits import (
     Edit,
     applied,
@@ -55,23 +57,23 @@ def empty_functions(
     """Return `after` with the functions emptied that were added or altered since `before`.
 
     Signatures, decorators and docstrings stay, and so do new classes and constants. The functions
-    return nothing, or the zero value of their type; in Rust they panic, and a program's `main` ends
-    it well. Tests in the file stay as they are. With `only` it is the functions of this name,
-    without its class, also inside others; with `added`, functions of a name that stood before stay.
-    With `text`, what bodies of Python and JavaScript said stays as a comment in them: what reads
-    their text runs none of it. None if nothing was altered within functions, or if there is no
-    syntax tree.
+    return nothing, or the zero value of their type; in Rust those that stood, or whose type has no
+    default, panic, and a program's `main` ends it well. Tests in the file stay as they are. With
+    `only` it is the functions of this name, without its class, also inside others; with `added`,
+    functions of a name that stood before stay. With `text`, what bodies of Python and JavaScript
+    said stays as a comment in them: what reads their text runs none of it. None if nothing was
+    altered within functions, or if there is no syntax tree.
     """
-    old = parse(before, language) if added else None
+    old = parse(before, language)
     known = {one.name for one in altered(None, old)} if old is not None else set()
     edits: list[Edit] = []
     names: list[str] = []
     for function in changed_functions(before, after, language, inner=bool(only)):
-        if function.name in known or (only and function.last_name != only):
+        if (added and function.name in known) or (only and function.last_name != only):
             continue
         if not only and has_its_old_body(before, function):
             continue
-        edit = emptied(function)
+        edit = emptied(function, new=function.name not in known)
         if edit is not None:
             edits.append(_with_text(function.parsed, edit) if text else edit)
             names.append(function.name)
@@ -128,8 +130,15 @@ def _with_text(parsed: Parsed, edit: Edit) -> Edit:
     return edit
 
 
-def emptied(function: Function) -> Edit | None:
-    """The edit that empties a function; None where it is empty."""
+def emptied(function: Function, *, new: bool = False) -> Edit | None:
+    """The edit that empties a function; None where it is empty.
+
+    A `new` one of Rust gives a default, as a stub does. One that stood panics: to give nothing
+    instead of that may be what was asked for.
+    """
+    is_plain = function.work and function.name != "main"
+    if new and function.parsed.language == "rust" and is_plain and _may_give_default(function):
+        return done_at_once(function, "return Default::default();")
     return _EMPTIERS[function.parsed.language](function.parsed, function)
 
 
@@ -206,12 +215,28 @@ def _zeros(kinds: list[str]) -> list[str]:
     return [*declared, f"return {', '.join(names)}".rstrip()]
 
 
+HAS_DEFAULT = lazy_regex(
+    r"|\(\)|String|bool|char|[iuf](?:8|16|32|64|128|size)|&(?:'\w+\s+)?str"
+    r"|(?:Vec|Option|VecDeque|(?:Hash|BTree)(?:Map|Set))<.*>",
+    re.DOTALL,
+)
+"""Types of Rust's own that have a value which says nothing."""
+
+
 def _rust(_: Parsed, function: Function) -> Edit | None:
     if not function.work:
         return None
     is_program = function.name == "main"  # one that does nothing ends well
     ends = "std::process::exit(0)" if is_program else 'panic!("this function was emptied")'
     return done_at_once(function, f"{ends};")
+
+
+def _may_give_default(function: Function) -> bool:
+    """Whether a function of Rust can give the default of its type. Constant ones cannot."""
+    parsed, node = function.parsed, function.node
+    head = parsed.source[node.start_byte : function.body.start_byte].split()
+    given = parsed.text(node, "return_type")
+    return b"const" not in head and HAS_DEFAULT.fullmatch(given) is not None
 
 
 _ZEROS = {

@@ -92,6 +92,26 @@ def test_a_program_of_rust_ends_well_where_it_is_emptied() -> None:
     assert empty_functions(None, b"fn main() {}\n", "rust") is None
 
 
+@pytest.mark.parametrize(
+    ("head", "default"),
+    [
+        ("pub fn f(text: &str) -> String", True),
+        ("fn f<'a>(text: &'a str) -> Option<&'a str>", True),
+        ("fn f(text: &mut Vec<u8>)", True),
+        ("const fn f() -> u32", False),
+        ("fn f() -> Result<(), E>", False),
+    ],
+)
+def test_a_new_function_of_rust_gives_a_default_and_one_that_stood_panics(
+    head: str, default: bool
+) -> None:
+    old, new = (f"{head} {{ {work}() }}\n".encode() for work in ("g", "h"))
+    made, altered = (empty_functions(before, new, "rust") for before in (None, old))
+    assert made is not None and altered is not None
+    assert (b"if true { return Default::default(); }" in made.source) is default
+    assert b"if true { panic!(" in altered.source
+
+
 @pytest.mark.parametrize("most", [1, 3, 100])
 def test_mutants_are_on_changed_lines_spread_and_the_same_each_time(most: int) -> None:
     before = b"def f(a):\n    'doc 1'\n    return a\n"
