@@ -135,7 +135,7 @@ def judge_changes(
         if entry is None or _is_beside(entry, kind, path, read_before, read_after):
             continue
         around = Surrounding(
-            path, inputs, entry, lambda one: one in after_paths, takes_place, stood
+            path, inputs, entry, lambda one: one in after_paths, takes_place, stood, read_before
         )
         found.append(_judged(around, kind, read_before, read_after, before_paths))
     return ProofChanges(_vendored_together(found), unsure)

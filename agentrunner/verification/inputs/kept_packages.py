@@ -17,7 +17,7 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.kept_part import KeptPart, Surrounding, old, whole
 from agentrunner.verification.inputs.tree import folder_of, join
-from agentrunner.verification.results.files import table, texts
+from agentrunner.verification.results.files import table, texts, toml_of
 
 REGISTRY = "a dependency from the registry, or a package of the repository that stood before"
 LOCKED = "lock entries of such dependencies"
@@ -301,11 +301,23 @@ def _uv(
         and was.items() <= now.items()
         and all(
             _is_own(_name(name), _folder(source), taken, around)
-            or (source == {"workspace": True} and _is_new(_name(name), taken, around))
+            or (source == {"workspace": True} and _is_member(_name(name), taken, around))
             for name, source in now.items()
             if name not in was
         )
     )
+
+
+def _is_member(name: str, taken: Collection[str], around: Surrounding) -> bool:
+    """Whether a name is that of a package of the repository, as it was, and nothing else had it."""
+
+    def is_its(manifest: str) -> bool:
+        text = (around.read(manifest) or b"").decode("utf-8", "replace")
+        stands = _name(table(toml_of(text), "project").get("name"))
+        return name == stands and around.stood(folder_of(manifest))
+
+    manifests = (one for one in around.inputs.before if one.endswith("/pyproject.toml"))
+    return _is_new(name, taken, around) and any(map(is_its, manifests))
 
 
 def _poetry(one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding) -> bool:

@@ -21,6 +21,7 @@ from agentrunner.verification.inputs.recipes import MAKEFILE, targets_of
 from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.inputs.tree import folder_of, join
 from agentrunner.verification.inputs.words_of_change import outside_of_checks
+from agentrunner.verification.results.model import ReadFile
 
 RULE = lazy_regex(
     r"(?P<targets>[\w./$()%-]+(?:[ \t]+[\w./$()%-]+)*)[ \t]*::?(?!=)(?P<needs>[^=;#]*)"
@@ -55,6 +56,8 @@ class Surrounding(Struct, frozen=True):
     """Whether a source defines functions that another one, which stood before, defines as well."""
     stood: Callable[[str], bool]
     """Whether a folder of the tree is as it was before the run, and holds no helper of tests."""
+    read: ReadFile
+    """Reads a file of the tree before the run."""
 
     def is_product(self, path: str) -> bool:
         """Whether a path exists after the run and is not an input of the proof."""

@@ -259,6 +259,15 @@ def test_a_package_of_the_repository_takes_no_name_that_something_had(
     assert path in [one.path for one in judge(command, before, {path: after}).suspects]
 
 
+def test_a_new_member_of_a_workspace_is_no_package_that_stood_before() -> None:
+    before = {**PYTHON, "pyproject.toml": PYPROJECT + '[tool.uv.workspace]\nmembers = ["libs/*"]\n'}
+    after = ADDED["pyproject.toml"].replace("libs/money", "libs/*")
+    assert judge("pytest", {**before, **MONEY}, {"pyproject.toml": after}).suspects == []
+    plugin = '[project]\nname = "money"\n[project.entry-points.pytest11]\nmoney = "money"\n'
+    edits: dict[str, str | None] = {"pyproject.toml": after, "libs/money/pyproject.toml": plugin}
+    assert "pyproject.toml" in [one.path for one in judge("pytest", before, edits).suspects]
+
+
 @pytest.mark.parametrize(("command", "before", "path", "edits"), SUSPECT)
 def test_every_other_change_is_put_back(
     command: str, before: dict[str, str], path: str, edits: dict[str, str | None]
