@@ -29,16 +29,20 @@ _C = lazy_regex(rb'(?m)^\s*(?:import\s+(?:\w+\s+)?)?"C"\s*(?://.*)?$')
 """How a file of Go imports what its comment includes."""
 ASSEMBLY = (".s", ".S", ".sx", ".asm")
 """May include files that no preprocessor sees."""
+IN_ASSEMBLY = lazy_regex(rb"\"[^\"\n]*\.include\b")
+"""An order to do so within C."""
 BESIDE_GO = (*ASSEMBLY, ".swig", ".swigcxx")
 """What Go compiles beside a file of its own that does not say so."""
 OF_C = (".c", ".cc", ".cpp", ".cxx", ".m", ".mm")
 BETWEEN = lazy_regex(rb"-toolexec\b")
 """The option that puts a program between Go and its compiler."""
-INTERMEDIATE = lazy_regex(rb"\b(?:debug|release)/(?:deps|build|examples)\b")
-"""Cargo's own files, that a program may look for where they are by default."""
+INTERMEDIATE = lazy_regex(
+    rb"\b(?:debug|release)/(?:deps|build|examples)\b|\bcurrent_exe\b|\bcargo_bin\("
+)
+"""How a program may look for Cargo's own files where they are by default, or beside itself."""
 CCACHE_FOLDERS = ("/usr/lib/ccache", "/usr/lib64/ccache", "/usr/lib/ccache/bin")
 """Where distributions have ccache under the names of compilers, to be put on PATH."""
-_NAME = lazy_regex(rb"\bname\s*=\s*[\"']([\w-]+)[\"']")
+_NAME = lazy_regex(rb"\bname[\"']?\s*=\s*[\"']([\w-]+)[\"']")
 
 
 class CachingTool(Struct, frozen=True):
@@ -103,15 +107,16 @@ class BuildCaches:
         found = []
         for tool in TOOLS:
             folder = self._root / tool.folder
-            if self._open and not folder.is_dir() and tool.looks_at_all(tree):
+            if not (self._open or folder.is_dir()) or not tool.looks_at_all(tree):
+                continue
+            if self._open and not folder.is_dir():
                 self._own |= _names_in(tree)
                 folder.mkdir(mode=0o700)
                 if os.geteuid() == 0:  # a container's user is the tree's owner
                     os.chown(folder, (owner := tree.stat()).st_uid, owner.st_gid)
-            if folder.is_dir():
-                place = beside.with_name(tool.folder)
-                mount = Mount(folder, place, read_only=False, layer=not self._open)
-                found.append(ShownCache(mount, tool.env(str(place)), tool.path))
+            place = beside.with_name(tool.folder)
+            mount = Mount(folder, place, read_only=False, layer=not self._open)
+            found.append(ShownCache(mount, tool.env(str(place)), tool.path))
         return found
 
 
@@ -169,8 +174,7 @@ def _forget_own_packages(folder: Path, own: frozenset[str]) -> None:
     for here, folders, _ in walk(folder):
         place = Path(here)
         for name in list(folders):
-            is_own = place.name == ".fingerprint" and name.rpartition("-")[0] in own
-            if is_own or name == "incremental":
+            if {name, name.rpartition("-")[0]} & {*own, "incremental"}:
                 folders.remove(name)
                 remove_tree(os.fspath(place / name))
 
@@ -179,13 +183,13 @@ def _forget_own_packages(folder: Path, own: frozenset[str]) -> None:
 
 
 def _is_in_c(tree: Path) -> bool:
-    """Whether a tree has C or C++, and no assembly."""
+    """Whether a tree has C or C++, and no assembly, whose files ccache does not see."""
     found = False
     for count, file in enumerate(_files(tree)):
         if count >= MOST_FILES or file.name.endswith(ASSEMBLY):
             return False
         found |= file.name.endswith(OF_C)
-    return found
+    return found and not speaks_of(IN_ASSEMBLY, tree)
 
 
 def _of_ccache(place: str) -> Mapping[str, str]:

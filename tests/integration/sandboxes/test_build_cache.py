@@ -13,6 +13,7 @@ import pytest
 from agentrunner.sandboxes.base import Mount, Sandbox, SandboxOrder
 from agentrunner.sandboxes.bwrap import BwrapSandbox
 from agentrunner.storage.run_folder import RunFolder
+from agentrunner.verification.rooms.build_cache import TOOLS
 from agentrunner.verification.rooms.decision_sandbox import (
     CommandOutcome,
     CopyOfRepo,
@@ -216,14 +217,33 @@ async def test_cargo_compiles_libraries_once_and_the_repository_s_own_packages_e
     await rooms.sandbox.close()
 
 
+@pytest.mark.parametrize(
+    "text", ["ls target/debug/deps\n", "std::env::current_exe()", 'Command::cargo_bin("shop")']
+)
 async def test_a_tree_that_names_cargo_s_own_files_has_no_build_cache(
-    bwrap: str, tmp_path: Path
+    bwrap: str, tmp_path: Path, text: str
 ) -> None:
-    rooms = Rooms(tmp_path, bwrap, {**IN_RUST, "check.sh": "ls target/debug/deps\n"})
+    rooms = Rooms(tmp_path, bwrap, IN_RUST)
     await rooms.sandbox.open()
+    await asyncio.to_thread(rooms.decides.warm)
+    assert (await rooms.run("echo ${CARGO_BUILD_BUILD_DIR-none}")).tail != "none\n"
+    await asyncio.to_thread(rooms.decides.seal, ())
+    looks = await rooms.run("echo ${CARGO_BUILD_BUILD_DIR-none}", src__more_rs=text)
+    assert looks.tail == "none\n", "where only the work looks for them"
+    (rooms.repo / "check.sh").write_text(text)
     await asyncio.to_thread(rooms.decides.warm)
     assert (await rooms.run("echo ${CARGO_BUILD_BUILD_DIR-none}")).tail == "none\n"
     await rooms.sandbox.close()
+
+
+def test_cargo_s_own_packages_are_forgotten_wherever_it_keeps_them(tmp_path: Path) -> None:
+    places = ["debug/build/shop/1a", "debug/.fingerprint/shop-1a", "debug/incremental/shop-1a"]
+    for place in [*places, "debug/build/rate/1a"]:
+        (tmp_path / place).mkdir(parents=True)
+    cargo = next(tool for tool in TOOLS if tool.folder == "cargo-build")
+    cargo.seal(tmp_path, frozenset({"shop"}))
+    assert not any((tmp_path / place).exists() for place in places)
+    assert (tmp_path / "debug/build/rate/1a").exists()
 
 
 IN_C = {
@@ -258,8 +278,12 @@ async def test_with_ccache_what_is_as_it_was_is_not_compiled_again(
     await rooms.sandbox.close()
 
 
-async def test_a_tree_with_assembly_is_compiled_each_time(bwrap: str, tmp_path: Path) -> None:
-    rooms = Rooms(tmp_path, bwrap, {**IN_C, "more.S": '.include "more.inc"\n'})
+@pytest.mark.parametrize("name", ["more.S", "more.c"])
+async def test_a_tree_with_assembly_is_compiled_each_time(
+    bwrap: str, tmp_path: Path, name: str
+) -> None:
+    text = 'asm(".include \\"more.inc\\"");\n'
+    rooms = Rooms(tmp_path, bwrap, {**IN_C, name: text})
     await rooms.sandbox.open()
     await asyncio.to_thread(rooms.decides.warm)
     assert (await rooms.run("echo ${CCACHE_DIR-none}")).tail == "none\n"
