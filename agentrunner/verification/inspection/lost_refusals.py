@@ -52,15 +52,15 @@ STATUS_ALONE = lazy_regex(
 """A line with a number, there, that is no call with it as the first argument: data, as a rule."""
 CATCHES = lazy_regex(rb"\b(?:except|catch|rescue)\b")
 OPERAND = lazy_regex(
-    rb"(?<![\w.])(?!(?:if|elif|unless|not|and|or|in|is)\b)[A-Za-z_$][\w.$]*+(?!\()"
+    rb"(?<![\w.$])(?!(?:if|elif|unless|not|and|or|in|is)\b)[A-Za-z_$][\w.$]*+(?!\()"
 )
 """A value in a condition."""
 IN_CODE = lazy_regex(r"`([^`\n]+)`")
 QUOTED = lazy_regex(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`")
-KEPT = lazy_regex(r"(\w+)[ \t]*(?:[-+|&]?=(?![=>])|:=|\+\+)")
+KEPT = lazy_regex(r"\b(\w++)[ \t]*(?:[-+|&]?=(?![=>])|:=|\+\+)")
 """A name that gets a value."""
 HANDED = lazy_regex(
-    rb"(?P<call>[\w.$]+\([ \t]*(?P<quote>[\"'`])[^\"'`\n]*(?P=quote)),(?P<rest>[^\n]*)"
+    rb"(?P<call>(?<![\w.$])[\w.$]++\([ \t]*(?P<quote>[\"'`])[^\"'`\n]*(?P=quote)),(?P<rest>[^\n]*)"
 )
 """A call with a text first, as a route is, and what else it gets in this line."""
 CONDITIONS = ("if_", "conditional", "switch", "match_", "ternary")

@@ -37,10 +37,10 @@ BEFORE_SIGN = frozenset("return case when and or not in is if elif yield".split(
 """Words after which a minus is a sign."""
 BEFORE_PAIR = BEFORE_SIGN | {"eq", "ne", "is"}
 """Words after which a bracket is a pair or a list."""
-_VALUE = r"-?\d[\w.]*"
+_VALUE = r"-?\d[\w.]*+"
 BOUND = lazy_regex(
-    rf"(?<![=\-<>])[<>]=?\s*{_VALUE}(?!\s*>)|(?<![\w.]){_VALUE}\s*[<>]=?"
-    rf"|(?i:\b\w*(?:less|greater|below|above|at_?least|at_?most)\w*\s*\((?:[^()]|\([^()]*\))*?)"
+    rf"(?<![=\-<>])[<>]=?\s*{_VALUE}(?!\s*[<>])|(?<![\w.<>]){_VALUE}\s*[<>]=?(?![<>])"
+    rf"|(?i:\b(?>\w*(?:less|greater|below|above|at_?least|at_?most))\w*+\s*\((?:[^()]|\([^()]*\))*?)"
     rf"(?<![\w.]){_VALUE}|:[<>]=?\s*,\s*{_VALUE}"
 )
 """A number that a value may only not exceed, or fall below."""

@@ -31,7 +31,7 @@ REFUSAL = lazy_regex(
     rf"\b(?:raise|throw|fail) (?:{_NAMES}(?P<kind>[A-Z]\w*)|{_NAMES}TEXT)"
     r"|\b(?P<again>raise|throw) (?:;|\$?[a-z]\w*+(?! (?:[(.\[]|::|->)))"
     r"|(?<!class )(?P<error>\b[A-Z]\w*(?:Error|Exception)) \("
-    rf"|(?i:\b(?:status|SC_|HTTP_(?:\d+_)?|HttpResponse|\w*status\w* (?:\.|::) "
+    rf"|(?i:\b(?:status|SC_|HTTP_(?:\d+_)?|HttpResponse|(?>\w*status)\w*+ (?:\.|::) "
     rf"|(?:head|status|abort) (?:[(:] )*: )(?P<status>{_STATUS})\b)"
     r"|(?:\b(?:Err \(|errors \. New|fmt \. Errorf|(?:bail|ensure) !))"
     r"|\bpanic !?|\b(?:die|croak|abort) (?:\( )?TEXT|\bexit \( TEXT|\blog \. Fatal\w*"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from agentrunner.verification.inspection.lost_refusals import lost_refusals
@@ -477,3 +479,11 @@ def test_a_function_that_refuses_stands_before_a_route(now: str, lost: bool) -> 
         assert [one.kind for one in found] == (["need"] if lost else [])
         for one in found[0].restored if lost else ():
             assert applied((guard + now).encode(), one).decode() == guard + ROUTES
+
+
+@pytest.mark.parametrize("long", ["a" * 150_000, "status" * 25_000, "$" * 150_000 + "("])
+def test_a_file_with_a_long_word_is_looked_at_quickly(long: str) -> None:
+    begun = time.perf_counter()
+    guard = f"function f(x) {{\n  if ({long}) throw new RangeError('no');\n"
+    assert _kinds("a.js", guard + "  g(x);\n}\n", "function f(x) {\n  g(x);\n}\n")
+    assert time.perf_counter() - begun < 5

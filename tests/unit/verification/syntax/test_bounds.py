@@ -20,6 +20,9 @@ from agentrunner.verification.syntax.comparisons import BOUND
         ("const f = () => 180;", False),
         ("fn f() -> u32 { 180 }", False),
         ("assert f(200) == 180", False),
+        ("std::bitset<180> bits;", False),
+        ("assert f(180 << 2)", False),
+        ("assert page() == '<b>180</b>'", False),
     ],
 )
 def test_a_bound(text: str, bound: bool) -> None:
