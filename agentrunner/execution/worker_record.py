@@ -20,6 +20,7 @@ from agentrunner.state.state_model import FileRef
 from agentrunner.state.worker_runs import CommandSeen, WorkerOrder, WorkerRun
 from agentrunner.supervisor.client import SupervisedResult
 from agentrunner.text.lazy_regex import lazy_regex
+from agentrunner.verification.evidence.check_runner import MOST_PATHS
 from agentrunner.verification.trees import changes_between
 from agentrunner.workers.base import WorkerReading
 from agentrunner.workers.outcome import WorkerOutcome
@@ -207,7 +208,12 @@ def _suspicions(
     seen = trusted and any(INSTALLS.search(command.command) for command in reading.commands)
     message = f"Installed dependencies were changed: {', '.join(changed[:5])}"
     return [
-        Finding(code="dependencies_changed", message=message, paths=changed[:50], blocks=not seen)
+        Finding(
+            code="dependencies_changed",
+            message=message,
+            paths=changed[:MOST_PATHS],
+            blocks=not seen,
+        )
     ]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agentrunner.verification.rooms import sealed
 from tests.kit.evil import FORGE_BYTE_CODE
 from tests.kit.project import BROKEN, FIX, PYTEST, Project
 
@@ -107,6 +108,25 @@ async def test_a_patched_test_tool_in_an_ignored_environment_is_noticed(project:
     assert result["state"] != "COMPLETE"
     assert result["exit_code"] != 0
     assert [finding["code"] for finding in result["findings"]] == ["dependencies_changed"]
+
+
+MANY = "mkdir $(seq -f '%03g' 600); for one in [0-6]*; do echo 1 > $one/conftest.py; done; "
+
+
+@pytest.mark.parametrize("beside", ["", MANY])
+async def test_a_patched_package_too_large_to_keep_is_noticed_among_many_new_ones(
+    project: Project, beside: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sealed, "MOST_FILES", 0)
+    project.write({".gitignore": "packages/\n[0-6]*/\n"})
+    project.git("add", "-A")
+    project.git("commit", "-q", "-m", "ignore")
+    plugin = project.repo / "packages/conftest.py"
+    plugin.parent.mkdir()
+    plugin.write_text("")
+    result = await project.run(f"{FIX}; {beside}echo 1 > packages/conftest.py", test=TEST)
+    (finding,) = result["findings"]
+    assert finding["blocks"] and result["state"] != "COMPLETE"
 
 
 async def test_packages_where_there_were_none_decide_nothing(project: Project) -> None:

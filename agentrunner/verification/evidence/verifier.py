@@ -510,7 +510,8 @@ class Verifier:
         """Return a finding that no longer blocks where only packages were changed that are sealed,
         or that were not there before the run.
 
-        They decide nothing: every room has them as they were before, or has none.
+        They decide nothing: every room has them as they were before, or has none. Where not all
+        changes are listed, one of the others may decide.
         """
         copied = {one.name: one.copied for one, _ in self.rooms.sealed.folders()}
         decide = [
@@ -518,7 +519,8 @@ class Verifier:
             for path in finding.paths
             if not copied.get(path) and any(map(PurePath(path).is_relative_to, copied))
         ]
-        if finding.code != "dependencies_changed" or decide:
+        listed = len(finding.paths) < MOST_PATHS
+        if finding.code != "dependencies_changed" or decide or not listed:
             return finding
         return finding.model_copy(update={"blocks": False})
 
