@@ -70,8 +70,9 @@ def hands_over_more(
     """Whether a test has all its words yet, and between them only names and values that are stated.
 
     `check({"id": 1})` becomes `check({"id": 1, "currency": "EUR"})`. A value may also be one that
-    the product gave up (`gone`): what it took by itself is handed over. What an assertion takes, a
-    name that is no code of the project (`kit`), or the test's own head, makes it ask for less.
+    the product gave up (`gone`), in a call of what the text names: what that took by itself is
+    handed over. What an assertion takes, a name that is no code of the project (`kit`), or the
+    test's own head, makes it ask for less.
     """
     old, new = TOKEN.findall(before), TOKEN.findall(after)
     steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
@@ -82,8 +83,12 @@ def hands_over_more(
         is_key = WORD.fullmatch(word) and (behind[0] == ":" or behind[0] == "=" != behind[1])
         return word in (",", ":", "=") or bool(
             ((VALUE.fullmatch(word) or is_key) and is_stated(word, wanted))
-            or (VALUE.fullmatch(word) and word in gone)
+            or (VALUE.fullmatch(word) and word in gone and is_to_what_is_named(at))
         )
+
+    def is_to_what_is_named(at: int) -> bool:
+        names = [one for place in _around(new, at) for one in _called(new, place)]
+        return any(is_stated(one, wanted) for one in names)
 
     def is_taken_by_the_kit(at: int) -> bool:
         around = list(islice(_around(new, at), 2))

@@ -206,6 +206,7 @@ def test_a_stated_key_may_be_handed_over() -> None:
         ("assert f ( 1 ) == 2", "assert f ( 1 , abs = 3 ) == 2", True),
         ("assert f ( 1 ) == 2", "assert f ( 1 , 7 ) == 2", True),
         ("assert f ( 1 ) == 2", "assert f ( 1 , 8 ) == 2", False),
+        ("assert g ( 1 ) == 2", "assert g ( 1 , 7 ) == 2", False),
         ("f ( 1 ) == pytest . approx ( 2 )", "f ( 1 ) == pytest . approx ( 2 , abs = 3 )", False),
         (
             "self . assertAlmostEqual ( f ( ) , 2 )",
@@ -224,7 +225,7 @@ def test_a_stated_key_may_be_handed_over() -> None:
     ],
 )
 def test_what_the_kit_takes_is_not_handed_over(before: str, after: str, more: bool) -> None:
-    wanted = "`abs` may be 3."
+    wanted = "`abs` of `f` may be 3."
     head = "" if before.startswith("test") else "def test_it ( ) : { "
     assert hands_over_more(head + before, head + after, wanted, {"7"}, {"pytest"}) is more
 
