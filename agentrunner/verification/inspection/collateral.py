@@ -158,9 +158,8 @@ def _lost(
     after_all = b"\n".join(text for text in new.values() if text)
     for one in went:
         name = one.last_name
-        given = one.name.partition("(")[2]
-        if given and any(other.partition("(")[2] == given for other in stands):
-            continue  # a route that is handed to another function now
+        if any(_takes_route(one.name, other) for other in stands.values()):
+            continue
         word = re.compile(to_bytes(rf"(?<!\w){re.escape(name)}(?!\w)"))
         if name.startswith("_") or _is_spoken_of(one, asked) or word.search(after_all):
             continue  # its own helper, spoken of, or defined elsewhere
@@ -172,6 +171,14 @@ def _lost(
             continue  # it has another name
         return GONE.format(one.name, path)
     return ""
+
+
+def _takes_route(name: str, other: Function) -> bool:
+    """Whether a route is handed to another function now, or to the same method elsewhere: GET is no
+    POST."""
+    (head, _, given), (new_head, _, new_given) = (one.partition("(") for one in (name, other.name))
+    same = "." not in new_head or new_head.rpartition(".")[2] == head.rpartition(".")[2]
+    return bool(given) and new_given == given and same and not _does_nothing(other)
 
 
 def _lost_key(path: str, before: bytes | None, new: dict[str, bytes | None], asked: str) -> str:

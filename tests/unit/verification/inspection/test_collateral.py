@@ -140,5 +140,11 @@ def test_words_of_code_take_nothing_away() -> None:
 
 def test_a_route_that_another_function_gets_is_not_gone() -> None:
     before = {"app.js": "app.get('/a', (x) => f(x));\n"}
-    for now, gone in (("guarded('/a', (x) => g(x));\n", False), ("start();\n", True)):
+    for now, gone in (
+        ("guarded('/a', (x) => g(x));\n", False),
+        ("api.get('/a', (x) => g(x));\n", False),
+        ("app.post('/a', (x) => g(x));\n", True),
+        ("guarded('/a', (x) => {});\n", True),
+        ("start();\n", True),
+    ):
         assert bool(_found({"app.js": now}, more=before)) is gone
