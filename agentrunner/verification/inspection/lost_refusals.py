@@ -393,6 +393,8 @@ def _lost_before_routes(
     """Yield functions that only refuse, and are not handed over beside a route any more."""
     for path in trees.work:
         old, new = trees.read_old(path) or b"", trees.read(path) or b""
+        if lexical_family(path, new) is None:
+            continue
         calls = {one["call"]: one for one in HANDED.finditer(new)}
         for hit in HANDED.finditer(old):
             if (now := calls.get(hit["call"])) is None:
