@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from itertools import chain, islice
 
 from msgspec import Struct
@@ -19,6 +18,14 @@ from agentrunner.text.mentions import alone
 from agentrunner.text.sentences import sentences
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inspection.both_trees import BothTrees
+from agentrunner.verification.inspection.restored_lines import (
+    CATCHES,
+    QUOTED,
+    caught_again,
+    lost_imports,
+    put_back,
+)
+from agentrunner.verification.inspection.same_functions import Part, same_functions
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.functions import Function, functions_of
 from agentrunner.verification.syntax.languages import language_of, parse, walk
@@ -44,19 +51,11 @@ CHECKS = lazy_regex(
     r"([A-Za-z_]\w*)(?(call)[ \t]*\()"
 )
 """A statement that calls a function or an own method and leaves its answer, and a decorator."""
-BESIDE_FUNCTIONS = ("python", "script", "php", "ruby", "perl", "lua")
-"""Families of languages in which a file says no beside its functions."""
-STATUS_ALONE = lazy_regex(
-    rb"(?m)^(?![ \t]*[\w$.>:-]+ ?\([ \t]*4\d\d\b[^\n]*\)[ \t]*;?$).*\b4\d\d\b.*$"
-)
-"""A line with a number, there, that is no call with it as the first argument: data, as a rule."""
-CATCHES = lazy_regex(rb"\b(?:except|catch|rescue)\b")
 OPERAND = lazy_regex(
     rb"(?<![\w.$])(?!(?:if|elif|unless|not|and|or|in|is)\b)[A-Za-z_$][\w.$]*+(?!\()"
 )
 """A value in a condition."""
 IN_CODE = lazy_regex(r"`([^`\n]+)`")
-QUOTED = lazy_regex(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`")
 KEPT = lazy_regex(r"\b(\w++)[ \t]*(?:[-+|&]?=(?![=>])|:=|\+\+)")
 """A name that gets a value."""
 HANDED = lazy_regex(
@@ -64,19 +63,9 @@ HANDED = lazy_regex(
 )
 """A call with a text first, as a route is, and what else it gets in this line."""
 CONDITIONS = ("if_", "conditional", "switch", "match_", "ternary")
-IMPORT = lazy_regex(
-    rb"(?m)^(?:(?:import|from(?! __future__)|use|using|#include) [^\n(]*"
-    rb"|(?:const|let|var) [^\n]*\brequire\(.*|\t(?:\w+ )?\"[\w./-]+\")$"
-)
-BEFORE_IMPORTS = lazy_regex(
-    rb"(?m)^(?:package |namespace |declare\(|<\?php|#!|from __future__ ).*\n"
-)
-MOST_LINES = 1000
-"""A function of more lines is put back as a whole only: comparing them takes too long."""
 MOST_TRIED = 3
 """So many refusals are put back, two runs each."""
 SHORTEST = 4
-ENDS_A_BLOCK = lazy_regex(r"\s*(?:[})\]]|end\b|fi\b|$)")
 
 
 class LostRefusal(Struct, frozen=True):
@@ -115,7 +104,7 @@ def _lost(trees: BothTrees, asked: str, allows: Sequence[str]) -> Iterator[LostR
     if not all_before:
         return
     known = {path: bodies_of(path, text) for path, text in before.items()}
-    for old, now in _pairs(before, after, known):
+    for old, now in same_functions(before, after, known):
         path, name, body, new_body = old.path, old.name, old.text, now.text
         was, still = ([*_refusals(one.own, one.path, checks)] for one in (old, now))
         kinds = Counter(one.kind for one in still)
@@ -152,9 +141,9 @@ def _lost(trees: BothTrees, asked: str, allows: Sequence[str]) -> Iterator[LostR
         if not lost or words[1] - words[0] or _is_left_to_others(old, now, before, after, trees):
             continue
         shown = f"`{name}`" if name != path else "it"
-        imports = _lost_imports(before[path], after[now.path], body)
+        imports = lost_imports(before[path], after[now.path], body)
         for one in lost:
-            back = _caught_again if one.again else _put_back
+            back = caught_again if one.again else put_back
             texts = (
                 back(body, new_body, one.line),
                 None if name == path else body.decode("utf-8", "replace"),
@@ -181,70 +170,8 @@ def _refusing_words(path: str, body: bytes) -> Counter[str]:
     )
 
 
-class _Part(Struct, frozen=True):
-    """A function, or what a file does beside its functions."""
-
-    path: str
-    name: str
-    start: int
-    text: bytes
-    own: bytes
-    """Its text, of a file with blanks in place of functions."""
-
-
-def _pairs(
-    before: Mapping[str, bytes],
-    after: Mapping[str, bytes],
-    known: Mapping[str, Mapping[str, tuple[int, bytes]]],
-) -> Iterator[tuple[_Part, _Part]]:
-    """Yield what stands in both, or stands under another name or in another file now."""
-    old, new = (
-        {(one.path, one.name): one for path, text in each.items() for one in _parts(path, text)}
-        for each in (before, after)
-    )
-    fresh = {
-        one: _lines(one.text) for key, one in new.items() if key not in old and one.name != one.path
-    }
-    for key, one in old.items():
-        if key in new:
-            yield one, new[key]
-        elif one.name != one.path and (other := _successor(one, fresh)):
-            yield one, other
-
-
-def _successor(old: _Part, fresh: Mapping[_Part, set[bytes]]) -> _Part | None:
-    """Which of the new functions has the name of one that is gone, or most of its lines."""
-    same = [one for one in fresh if one.name == old.name]
-    lines = _lines(old.text)
-    shared = {one: len(fresh[one] & lines) for one in [*fresh][:MOST_LINES]}
-    best = max(shared, key=shared.__getitem__, default=None)
-    alike = best is not None and 2 * shared[best] >= len(lines)
-    return same[0] if len(same) == 1 else best if alike else None
-
-
-def _lines(text: bytes) -> set[bytes]:
-    return {one.strip() for one in text.split(b"\n")[1:] if len(one.strip()) >= SHORTEST}
-
-
-def _parts(path: str, source: bytes) -> Iterator[_Part]:
-    bodies = bodies_of(path, source)
-    for name, (start, body) in bodies.items():
-        yield _Part(path, name, start, body, body)
-    family = lexical_family(path, source)
-    if (
-        family in BESIDE_FUNCTIONS
-        and path not in bodies
-        and all(at >= 0 for at, _ in bodies.values())
-    ):
-        own = bytearray(source)
-        for start, body in bodies.values():
-            own[start : start + len(body)] = re.sub(rb"[^\n]", b" ", body)
-        text = STATUS_ALONE.sub(lambda hit: re.sub(rb"\d", b" ", hit[0]), bytes(own))
-        yield _Part(path, path, 0, source, text)
-
-
 def _may_refuse_less(
-    part: _Part, allows: Sequence[str], known: Mapping[str, Mapping[str, tuple[int, bytes]]]
+    part: Part, allows: Sequence[str], known: Mapping[str, Mapping[str, tuple[int, bytes]]]
 ) -> bool:
     """Whether a sentence that lets less be refused may mean a function: it names it, one that it
     uses or that uses it, or none."""
@@ -266,8 +193,8 @@ def _may_refuse_less(
 
 
 def _is_left_to_others(
-    old: _Part,
-    now: _Part,
+    old: Part,
+    now: Part,
     before: Mapping[str, bytes],
     after: Mapping[str, bytes],
     trees: BothTrees,
@@ -308,17 +235,6 @@ def _refuses(path: str, source: bytes, names: Collection[str]) -> bool:
     )
 
 
-def _lost_imports(before: bytes, after: bytes, body: bytes) -> list[Edit]:
-    """What puts back the imports of one line that a file has lost, and a function of it needs."""
-    words = {*re.findall(rb"\w+", body)}.difference(re.findall(rb"\w+", after))
-    lost = [one for one in IMPORT.findall(before) if words.intersection(re.findall(rb"\w+", one))]
-    head = list(BEFORE_IMPORTS.finditer(after))
-    at = head[-1].end() if head else 0
-    lines = [b"import " + one.strip() if one[:1] == b"\t" else one for one in lost]
-    text = b"".join(one + b"\n" for one in lines).decode("utf-8", "replace")
-    return [Edit(at, at, text)] if lost else []
-
-
 def _condition(one: Refusal, body: bytes) -> bytes:
     """What leads to a refusal: what stands before it in its line, or the line above."""
     lines = body.split(b"\n")
@@ -348,45 +264,6 @@ def _is_spoken_of(one: Refusal, asked: str, *, by_name: bool = True) -> bool:
     )
 
 
-def _put_back(before: bytes, after: bytes, line: int) -> str | None:
-    """A new text with a line of the old one and what stands around it: lines that went with it, or
-    of those that others stand for now the ones up to the end of its block. None where it stands."""
-    old, new = (one.decode("utf-8", "replace").splitlines(True) for one in (before, after))
-    if max(len(old), len(new)) > MOST_LINES:
-        return None
-    depths = [len(one) - len(one.lstrip()) for one in old]
-    for kind, first, last, at, _ in SequenceMatcher(None, old, new, False).get_opcodes():
-        if not (kind in ("delete", "replace") and first <= line < last):
-            continue
-        if kind == "replace":
-            above = [n for n in range(first, line) if depths[n] < depths[line]]
-            top = above[-1] if above and not ENDS_A_BLOCK.match(old[above[-1]]) else line
-            end = top + 1
-            while end < last and (depths[end] > depths[top] or ENDS_A_BLOCK.match(old[end])):
-                end += 1
-            last = end
-        while last < len(old) and sum(map(_opens, old[first:last])) > 0:
-            last += 1  # its last bracket stands for another one now
-        return "".join([*new[:at], *old[first:last], *new[at:]])
-    return None
-
-
-def _opens(line: str) -> int:
-    """How many more brackets a line opens than it closes."""
-    return sum((one in "{[(") - (one in ")]}") for one in QUOTED.sub("", line))
-
-
-def _caught_again(before: bytes, after: bytes, line: int) -> str | None:
-    """A new text that hands on what it catches, as a line of the old one did; None where it does
-    not catch it in the same words."""
-    old, new = (one.decode("utf-8", "replace").splitlines(True) for one in (before, after))
-    heads = [one.strip() for one in old[:line] if CATCHES.search(to_bytes(one))]
-    at = next((n for n, one in enumerate(new) if heads and one.strip() == heads[-1]), None)
-    return (
-        None if at is None else "".join([*new[: at + 1], f"{old[line].rstrip()}\n", *new[at + 1 :]])
-    )
-
-
 def _lost_before_routes(
     trees: BothTrees, asked: str, allows: Sequence[str]
 ) -> Iterator[LostRefusal]:
@@ -407,7 +284,7 @@ def _lost_before_routes(
                 for name in was - still
                 if not re.search(alone(name), asked)
                 and not re.search(rb"\.use\([^\n]*" + to_bytes(alone(name)), new)
-                and not _may_refuse_less(_Part(path, name, 0, hit[0], hit[0]), allows, {})
+                and not _may_refuse_less(Part(path, name, 0, hit[0], hit[0]), allows, {})
             }
             for name in sorted(_that_only_refuse(trees, {path: new}, used) if used else ()):
                 line = hit[0].decode("utf-8", "replace")

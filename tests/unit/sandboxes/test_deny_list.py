@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import stat
 from pathlib import Path
 
@@ -25,11 +26,15 @@ def state(home: Path) -> Path:
     return home / ".local/state/agentrunner"
 
 
+ROOTS_HOME = pwd.getpwuid(0).pw_dir
+
+
 @pytest.mark.parametrize(
     "path",
     [
-        "/", "/etc", "/etc/passwd", "/etc/../etc", "/root", "/root/.ssh", "/proc", "/proc/self",
-        "/sys", "/dev", "/dev/null", "/run", "/var/run", "/var", "relative", "/no/such/path",
+        "/", "/etc", "/etc/passwd", "/etc/../etc", ROOTS_HOME, f"{ROOTS_HOME}/.ssh",
+        "/proc", "/proc/self", "/sys", "/dev", "/dev/null", "/run", "/var/run", "/var",
+        "relative", "/no/such/path",
         "~", "~/..", "~/.ssh", "~/.ssh/id_ed25519", "~/.netrc", "~/.config", "~/.config/gh",
         "~/.local", "~/.local/share", "~/.local/state", "~/.local/state/agentrunner/runs",
         "~/data/..", "~/data/../.ssh",
