@@ -29,10 +29,10 @@ from agentrunner.config.layers import (
     given_options,
     leave_other_kinds,
 )
-from agentrunner.config.markdown import detect_language, first_heading
+from agentrunner.config.markdown import detect_language
 from agentrunner.config.mistakes import from_validation
 from agentrunner.config.naming import task_id_from
-from agentrunner.config.prd import read_criteria
+from agentrunner.config.prd import read_criteria, title_in
 from agentrunner.config.repo import bare_root, checked_repo, git_root
 from agentrunner.config.rules import (
     canonical_kinds,
@@ -175,7 +175,7 @@ def _assemble(
     criteria = read_criteria(prd_text, prd_name, first_line, written=file.task.acceptance_criteria)
     task = _with_test(file.task, document.tree, repo, detect_test)
     _refuse_tests_without_command(criteria, task.test, prd_name)
-    heading = document.title or first_heading(prd_text)
+    heading = document.title or title_in(prd_text)
     task_id = task.id or task_id_from(document.stem, task.title or heading, today, prd_text)
     for worker in (file.runner.worker, *file.runner.workers):
         _name_outside_files_in_full(worker, repo)

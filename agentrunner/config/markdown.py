@@ -98,11 +98,6 @@ def section_title(title: str) -> str:
     return re.sub(r"\s*\([^()]*\)$", "", words).rstrip(": ").strip("*_ ")
 
 
-def first_heading(text: str) -> str:
-    """Return the title of the first heading, "" if there is none."""
-    return next((line.title for line in lines_of(text) if line.kind == "heading"), "")
-
-
 def mask(text: str) -> str:
     """Return `text` prepared for matching, with the same length: full-width punctuation is
     narrowed, and the content of back-ticks is hidden as NUL. Match positions hold for the original.

@@ -62,6 +62,20 @@ HEADINGS_OF: Mapping[str, tuple[str, ...]] = {
 """By language, the headings under which criteria are read."""
 HEADINGS = frozenset(heading for headings in HEADINGS_OF.values() for heading in headings)
 
+
+def title_in(text: str) -> str:
+    """Return the title of a PRD: a heading of the first level, or one that begins the text; "" for
+    neither. The heading of its criteria is none."""
+    lines = [line for line in lines_of(text) if line.kind not in ("blank", "comment")]
+    headings = [
+        line
+        for at, line in enumerate(lines)
+        if line.kind == "heading" and (line.level == 1 or at == 0)
+    ]
+    titles = (line.title for line in headings if section_title(line.title) not in HEADINGS)
+    return next(titles, "")
+
+
 MAX_LINE = 4000
 """Most characters in a criterion's line; longer lines are slow to read, and nobody writes them."""
 

@@ -261,6 +261,21 @@ def test_the_heading_of_the_prd_is_the_title_wherever_the_prd_stands(
         assert (spec.task_id, spec.title) == ("a-1", "Register users")
 
 
+@pytest.mark.parametrize(
+    ("prd", "title"),
+    [
+        ("Refunds are negative.\\n\\n## Acceptance criteria\\n- one", "a-1"),
+        ("## 受け入れ条件\\n- 一つ", "a-1"),
+        ("Refunds are negative.\\n\\n## Background\\nWhy.", "a-1"),
+        ("## Refunds\\nThey are negative.", "Refunds"),
+        ("A draft.\\n\\n# Refunds\\nThey are negative.", "Refunds"),
+    ],
+)
+def test_a_heading_within_the_prd_is_no_title(load: Load, prd: str, title: str) -> None:
+    spec = load(f'version: 1\ntask: {{id: a-1, prd: {{text: "{prd}"}}}}\n', "task.yaml")
+    assert spec.title == title
+
+
 def test_a_goal_is_the_prd_and_its_first_line_the_title(repo: Path) -> None:
     source = TaskSource("goal", f"Fix the rounding of totals{'!' * 80}\nand test it")
     spec = load_task(source, environ={}, cwd=repo, options={"test": "pytest -q"})
