@@ -329,37 +329,33 @@ _ABOUT_WORK: dict[AboutWork, tuple[str, str]] = {
 }
 
 
+OF_TESTS = "known from tests or examples alone"
+
+
 def pinned_to(places: Sequence[tuple[str, str]], test: str) -> Finding:
     """A finding: a test passes only as the work compares with the test's own literals.
 
     `places` are paths with lines, and what the code there does with a literal. `test` is the name
     of the test, or a command in back quotes.
     """
-    why = f"known from the tests alone: with another value there {test} fails"
+    why = f"{OF_TESTS}: with another value there {test} fails"
     return _of_own_values(places, test, why)
 
 
-def knows_just(places: Sequence[tuple[str, str]], test: str, *, examples: bool = False) -> Finding:
+def knows_just(places: Sequence[tuple[str, str]], test: str) -> Finding:
     """A finding: the work answers for a test's own values, and for none near by.
 
-    `places` and `test` are as for `pinned_to`. Where the values are `examples` of the requirements
-    it is told and not asked about.
+    `places` and `test` are as for `pinned_to`.
     """
-    whose = "examples of the requirements" if examples else "known from the tests alone"
-    why = (
-        f"{whose}: {test}, asking for values next to these, is answered as before, or always alike"
-    )
-    return _of_own_values(places, test, why, blocks=not examples)
+    why = f"{OF_TESTS}: {test}, asking for values near by, is answered as before, or always alike"
+    return _of_own_values(places, test, why)
 
 
-def _of_own_values(
-    places: Sequence[tuple[str, str]], test: str, why: str, *, blocks: bool = True
-) -> Finding:
+def _of_own_values(places: Sequence[tuple[str, str]], test: str, why: str) -> Finding:
     where = ", ".join(f"{place} {what}" for place, what in places[:SHOWN])
     more = f" and {len(places) - SHOWN} more" * (len(places) > SHOWN)
     return _asking(
         code="work_pinned",
-        blocks=blocks,
         message=f"{where}{more}, {why}",
         paths=list(dict.fromkeys(place.rpartition(":")[0] for place, _ in places))[:MOST_PATHS],
         tests=[] if test.startswith("`") else [test],

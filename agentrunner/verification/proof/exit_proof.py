@@ -236,7 +236,8 @@ async def prove_by_exit(exam: Examination, case: Case, *, red_with_old: bool) ->
     fleeting = await why_not_lasting(exam, case, (), asked)
     if fleeting and report.stopped_by(about_work("not lasting", fleeting), target.id):
         return
-    if found.author == "person" and await stopped_for_pinned_answers(KnownTexts(exam, target)):
+    of_worker = found.author != "person"
+    if await stopped_for_pinned_answers(KnownTexts(exam, target), of_worker=of_worker):
         return
     # A tool that reads sources can be blinded by them. A command that only looks reports the text.
     # Where the output of a program is looked at, its silence was seen to turn the command red.

@@ -122,14 +122,14 @@ async def _withstand_questions(
     fleeting = await why_not_lasting(exam, case, all_found, wanted_words)
     if fleeting and report.stopped_by(about_work("not lasting", fleeting), target.id):
         return False
-    if not standing:
-        return True
-    files = case.files
-    texts = KnownTexts(exam, target, frozenset(files.get(one, "") for one in standing))
-    return not (
-        await stopped_for_pinned_answers(texts, standing)
-        or await stopped_for_near_answers(texts, standing)
-    )
+    for names in filter(None, (standing, found.of_worker)):
+        of_worker = names is not standing
+        texts = KnownTexts(exam, target, frozenset(case.files.get(one, "") for one in names))
+        if await stopped_for_pinned_answers(texts, names, of_worker=of_worker):
+            return False
+        if await stopped_for_near_answers(texts, names):
+            return False
+    return True
 
 
 async def _grade(exam: Examination, case: Case, found: TurnedTests, dead: CanaryReport) -> None:

@@ -2,8 +2,9 @@
 
 The work compares a value with a literal of a claimed test that neither the requirements nor the
 code before it mention (`if (v == 99) return -1;`), or gives one, whatever it is handed (`return
-5;`). Whether the test rests on that is tried with another literal instead. A test that is red then
-holds for this one value only.
+5;`). What the requirements only mention in an example counts as well, where the work has the
+example's answer beside it. Whether the test rests on that is tried with another literal instead. A
+test that is red then holds for this one value only.
 """
 
 from __future__ import annotations
@@ -41,14 +42,15 @@ from agentrunner.verification.syntax.regions import regions_of_tests, without_re
 from agentrunner.verification.syntax.taken_literals import (
     NearValues,
     TakenLiteral,
+    stepped_word,
     taken_literals,
-    without_calls,
 )
 from agentrunner.verification.syntax.tokens import LARGEST, Value, lexical_family
-from agentrunner.verification.syntax.words import identifiers
+from agentrunner.verification.syntax.words import examples, identifiers, without_examples
 from agentrunner.verification.trees import with_edits
 
 VALUE, CALL = lazy_regex(r"\d|['\"`]"), lazy_regex(r"\w\([^)\s]")
+STRING = lazy_regex(r"\"[^\"]*\"|'[^']*'")
 OF_CALLS = lazy_regex(r"(?:E\s)?\s*\+\s*(?:where|and) ")
 STEPS = (1, -1)
 """So far the values lie from those of the tests."""
@@ -95,6 +97,20 @@ class KnownTexts(Struct, frozen=True, dict=True):
         return outside_of_checks("\n".join([self.exam.verifier.spec.wanted, *people]))
 
     @cached_property
+    def rules(self) -> str:
+        """What people ask for, without examples."""
+        return without_examples(self.asked)
+
+    @cached_property
+    def examples(self) -> dict[str, str]:
+        """Texts that examples hand to calls, with what these give."""
+        return {
+            handed.strip("\"'"): value.strip("\"'")
+            for call, value in examples(self.asked, bare=True)
+            for handed in STRING.findall(call)
+        }
+
+    @cached_property
     def code(self) -> str:
         """The code before, without its tests; also of files from which some of it moved."""
         world = self.exam.world
@@ -117,14 +133,17 @@ class PinnedLiteral:
     """What the code does with it."""
 
 
-async def stopped_for_pinned_answers(texts: KnownTexts, names: Sequence[str] = ()) -> bool:
+async def stopped_for_pinned_answers(
+    texts: KnownTexts, names: Sequence[str] = (), *, of_worker: bool = False
+) -> bool:
     """Whether a finding stops the examination, as the work answers for literals of claimed tests.
 
-    `names` are the claimed tests; without names it is the command as a whole. Raises what running
-    in rooms raises.
+    `names` are the claimed tests; without names it is the command as a whole. What a test
+    `of_worker` asks may be the worker's idea: then only answers count that code would work out.
+    Raises what running in rooms raises.
     """
     exam, target = texts.exam, texts.target
-    places = await asyncio.to_thread(_places, exam, texts)
+    places = await asyncio.to_thread(_places, exam, texts, only_pairs=of_worker)
     if not places:
         return False
     red = await red_without(exam, target, places, names)
@@ -158,11 +177,16 @@ async def red_without(
     return next(red, "")
 
 
-def _places(exam: Examination, texts: KnownTexts) -> list[PinnedLiteral]:
+def _places(exam: Examination, texts: KnownTexts, *, only_pairs: bool) -> list[PinnedLiteral]:
     """What the work compares with that only the tests know. Blocks."""
     world = exam.world
     files = [(path, world.was(path), after) for path in world.product if (after := world.now(path))]
-    fixed = [(one[0], answer) for one in files for answer in fixed_answers(one[1], one[2], one[0])]
+    fixed = [
+        (path, answer)
+        for path, before, after in files
+        for answer in fixed_answers(before, after, path)
+        if not only_pairs or (answer.value and mentions(texts.asked, answer.value))
+    ]
     if not (fixed or any(compared_anew(*one) for one in files)):
         return []
     always = [
@@ -173,7 +197,16 @@ def _places(exam: Examination, texts: KnownTexts) -> list[PinnedLiteral]:
     found = [
         (path, one)
         for path, before, after in files
-        for one in pinned(path, before, after, texts.tested, texts.asked, texts.code)
+        for one in pinned(
+            path,
+            before,
+            after,
+            texts.tested,
+            texts.asked,
+            texts.code,
+            rules=texts.rules,
+            only_pairs=only_pairs,
+        )
     ]
     strings = {one.value for _, one in found if one.value[0] == "string"}
     old = _compared_before(exam, texts.target, strings) if strings else set()
@@ -195,7 +228,7 @@ def _is_unasked(one: FixedAnswer, texts: KnownTexts) -> bool:
             return False
     if one.value is None or common:
         return not (one.is_new or one.reads or wants_one_answer(texts.asked))
-    return one.value in texts.tested and not mentions(texts.asked + texts.code, one.value)
+    return one.value in texts.tested and not mentions(texts.rules + texts.code, one.value)
 
 
 def _test_sources(
@@ -256,11 +289,11 @@ def _with_other_literals(exam: Examination, places: Sequence[PinnedLiteral]) -> 
 async def stopped_for_near_answers(texts: KnownTexts, names: Sequence[str]) -> bool:
     """Whether a finding stops the examination, as the work knows just the values of the tests.
 
-    `names` are the claimed tests. What people give as an example of a call is named in a notice.
-    Raises what running in rooms raises.
+    `names` are the claimed tests. Raises what running in rooms raises.
 
     The work has numbers, or strings with some, that only claimed tests have: in a pair that it
-    compares with, in a joined key, in a table of pairs (`KNOWN = {(1234, 5678): 6912}`). Work that
+    compares with, in a joined key, in a table of pairs (`KNOWN = {(1234, 5678): 6912}`); or the
+    answer of an example. Work that
     decides for any value is told from that by asking. The tests ask with values near by: on the
     work, and on the code before. Where they fail with the words of before, or with one answer
     whatever they ask, it knows just these values. Where other literals in the work harm no test,
@@ -268,13 +301,9 @@ async def stopped_for_near_answers(texts: KnownTexts, names: Sequence[str]) -> b
     """
     exam, target = texts.exam, texts.target
     found = await asyncio.to_thread(_taken, texts)
-    unasked = [one for one in found if not mentions(texts.asked, one[1].value)]
-    rules = without_calls(texts.asked)
-    examples = [one for one in found if one not in unasked and not mentions(rules, one[1].value)]
+    unasked = [one for one in found if not mentions(texts.rules, one[1].value)]
     if test := await _answered_alone(texts, unasked, names):
         return exam.report.stopped_by(knows_just(_shown(unasked), test), target.id)
-    if test := await _answered_alone(texts, examples, names):
-        exam.report.findings.append(knows_just(_shown(examples), test, examples=True))
     return False
 
 
@@ -289,7 +318,9 @@ def _taken(texts: KnownTexts) -> list[tuple[str, TakenLiteral]]:
         (path, one)
         for path in world.product
         if (after := world.now(path)) is not None
-        for one in taken_literals(path, world.was(path), after, texts.tested, texts.code)
+        for one in taken_literals(
+            path, world.was(path), after, texts.tested, texts.code, texts.examples.values()
+        )
     ]
 
 
@@ -298,7 +329,7 @@ async def _answered_alone(texts: KnownTexts, taken: Taken, names: Sequence[str])
     places = [PinnedLiteral(path, one.line, (one.edit,), one.text) for path, one in taken]
     if not places or not await red_without(texts.exam, texts.target, places, names):
         return ""
-    values = NearValues.of({one.value for _, one in taken}, texts.tested)
+    values = NearValues.of({one.value for _, one in taken}, texts.tested, texts.examples)
     left, asked, world = list(names), list[_Asked](), texts.exam.world
     for step in STEPS:
         now = await _failures(texts, values, step, left, world.new)
@@ -322,6 +353,10 @@ def _is_alone(name: str, asked: Sequence[_Asked], values: NearValues) -> bool:
         return shows or len(texts) > 1
     echoes = any(
         mentions(one.now[name], ("number", own)) for one in asked for own in values.numbers
+    ) or any(
+        stepped_word(word, one.step) in _without_calls(one.now[name])
+        for one in asked
+        for word in values.words
     )
     return shows and len(texts) == 1 and not echoes
 
@@ -332,10 +367,14 @@ def _shows_values(message: str) -> bool:
     A call with arguments in it is the test's own text. Of pytest's words those on the lines of the
     error count, without what it says of calls.
     """
+    text = _without_calls(message)
+    return VALUE.search(text) is not None and CALL.search(text) is None
+
+
+def _without_calls(message: str) -> str:
     lines = message.split("\n")
     marked = [line for line in lines if line.startswith("E ")] or lines
-    text = "\n".join(line for line in marked if not OF_CALLS.match(line))
-    return VALUE.search(text) is not None and CALL.search(text) is None
+    return "\n".join(line for line in marked if not OF_CALLS.match(line))
 
 
 async def _failures(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from difflib import SequenceMatcher
 from functools import cached_property
 
 from msgspec import Struct, field
@@ -24,6 +25,8 @@ COMPUTED = lazy_regex(
 """A remainder, a length or a type is no value of a test's own."""
 MORE_NUMBERS = 3
 """A table of so many numbers more than the tests ask for knows what they are."""
+ALIKE = 3
+"""So many letters and digits in a row are no chance."""
 AS_NUMBER = lazy_regex(r"[-+]?\d+(?:[.,:/-]\d+)*")
 AS_WORD = lazy_regex(r"[A-Za-z_][\w.-]*")
 
@@ -74,21 +77,35 @@ class KnownToTests(Struct, frozen=True, dict=True):
 
 
 def pinned(
-    path: str, before: bytes | None, after: bytes, tested: KnownToTests, asked: str, known: str = ""
+    path: str,
+    before: bytes | None,
+    after: bytes,
+    tested: KnownToTests,
+    asked: str,
+    known: str = "",
+    *,
+    rules: str | None = None,
+    only_pairs: bool = False,
 ) -> list[Pinned]:
     """Return the literals of tests that the changed lines of a file compare with, each once.
 
     Left out are common ones, those that `asked` or `known`, the text of old code, mention, and
     words of which the change knows more than the tests do, as a table of units does, and numbers
     of which it knows several more. One that
-    `asked` mentions counts where a literal of the tests is its answer that nothing mentions.
+    `asked` mentions counts where a literal of the tests is its answer that nothing mentions, and
+    where it is that of an example with the answer: `rules` is what `asked` says besides its
+    examples. With `only_pairs` only literals with such an answer count.
     """
+    rules = asked if rules is None else rules
     added = compared_anew(path, before, after)
     known += without_regions(before or b"", language_of(path)).decode("utf-8", "replace")
     by_value: dict[Value, list[Comparison]] = {}
     for one in added:
         new = one.value in tested and not mentions(known, one.value)
-        if new and _is_unasked(one, tested, asked, known):
+        if new and (
+            _is_pair_of_example(one, asked, rules)
+            or (not only_pairs and _is_unasked(one, tested, asked, known))
+        ):
             by_value.setdefault(one.value, []).append(one)
     used = (
         tested.values.union(literals(after, lexical_family(path, after) or ""))
@@ -149,6 +166,15 @@ def mentions(text: str, value: Value) -> bool:
     return content.casefold() in text.casefold()
 
 
+def have_letters_in_common(text: str, answer: str) -> bool:
+    """Whether two texts have a run of letters and digits in common, whatever stands between."""
+    first, second = (
+        "".join(char for char in one.casefold() if char.isalnum()) for one in (text, answer)
+    )
+    same = SequenceMatcher(None, first, second, autojunk=False).find_longest_match()
+    return same.size >= ALIKE
+
+
 def shown(value: Value) -> str:
     """Return a value as messages show it."""
     return value[1] if value[0] == "number" else f'"{value[1]}"'
@@ -164,6 +190,20 @@ def _is_unasked(one: Comparison, tested: KnownToTests, asked: str, known: str) -
         and answer in tested
         and not mentions(asked + known, answer)
     )
+
+
+def _is_pair_of_example(one: Comparison, asked: str, rules: str) -> bool:
+    """Whether a literal stands with the answer that code would work out from it.
+
+    That is a number of an example, and what is made of the letters and digits of its answer.
+    """
+    text, is_given = one.value[1], mentions(asked, one.value)
+    if one.answer is None or mentions(rules, one.value):
+        return False
+    if is_given and AS_NUMBER.fullmatch(text):
+        return True
+    is_word = AS_WORD.fullmatch(text) is not None
+    return (is_given or not is_word) and have_letters_in_common(text, one.answer[1])
 
 
 def _edits(source: bytes, where: Sequence[Comparison], used: Collection[Value]) -> tuple[Edit, ...]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from string import ascii_letters, ascii_lowercase, ascii_uppercase
 
 from msgspec import Struct
 
@@ -18,13 +19,14 @@ from agentrunner.verification.syntax.edits import Edit, changed_lines
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.pinned import (
     KnownToTests,
+    have_letters_in_common,
     is_common,
     mentions,
     other_literal,
     shown,
 )
 from agentrunner.verification.syntax.regions import regions_of_tests
-from agentrunner.verification.syntax.tokens import Value, lexical_family, number, tokens
+from agentrunner.verification.syntax.tokens import Value, lexical_family, number, tokens, value_of
 
 MORE = 2
 """A list or table with so many literals that no test has is real knowledge."""
@@ -32,8 +34,16 @@ SMALL = 20
 """Numbers up to this one have others beside them everywhere."""
 RUN = lazy_regex(r"(?<![\w.])\d[\d_]*(?:\.\d+)?|\d+")
 """A number in a literal."""
+STEPPED = {
+    1: str.maketrans(ascii_letters, ascii_lowercase[1:] + "a" + ascii_uppercase[1:] + "A"),
+    -1: str.maketrans(ascii_letters, "z" + ascii_lowercase[:-1] + "Z" + ascii_uppercase[:-1]),
+}
+"""Each letter with the one after it, and the one before."""
 PLAIN = lazy_regex(r"\d+(?:\.\d+)?")
 """A number in a name or message, as in `TestGcd/48_18`."""
+
+
+EMPTY: Mapping[str, str] = {}
 
 
 class TakenLiteral(Struct, frozen=True):
@@ -52,12 +62,18 @@ class TakenLiteral(Struct, frozen=True):
 
 
 def taken_literals(
-    path: str, before: bytes | None, after: bytes, tested: KnownToTests, known: str
+    path: str,
+    before: bytes | None,
+    after: bytes,
+    tested: KnownToTests,
+    known: str,
+    answers: Collection[str] = (),
 ) -> list[TakenLiteral]:
     """Return the literals of tests on changed lines of a file that `known` does not mention.
 
-    Left out are common ones, those in a list or table with several others that tests do not have,
-    and what stands in tests within the file. What is no code is read as a script is.
+    They hold numbers, or are `answers` of examples. Left out are common ones, those in a list or
+    table with several others that tests do not have, and what stands in tests within the file. What
+    is no code is read as a script is.
     """
     if b"\0" in after:
         return []
@@ -70,15 +86,15 @@ def taken_literals(
     others = Counter(
         (opened, value[0])
         for at, value, _ in values
-        if not (is_common(value) or _is_of_tests(value, tested))
+        if not (is_common(value) or _is_of_tests(value, tested, answers))
         for opened in lists[at]
     )
     found = []
     for at, value, begin in values:
         token = read[at]
-        if token.line not in lines or is_common(value) or not _is_of_tests(value, tested):
+        if token.line not in lines or is_common(value) or mentions(known, value):
             continue
-        if mentions(known, value):
+        if not _is_of_tests(value, tested, answers):
             continue
         if any(opened >= 0 and others[opened, value[0]] >= MORE for opened in lists[at]):
             continue  # of a table that knows more than the tests
@@ -90,10 +106,12 @@ def taken_literals(
     return found
 
 
-def _is_of_tests(value: Value, tested: KnownToTests) -> bool:
+def _is_of_tests(value: Value, tested: KnownToTests, answers: Collection[str]) -> bool:
     kind, text = value
     if kind == "number":
         return value in tested or not tested.values.isdisjoint(neighbours(text))
+    if text in answers and value in tested:
+        return True
     if not any(char.isdigit() for char in text) or "\n" in text:
         return False
     if value in tested or text in tested.strings:
@@ -119,20 +137,33 @@ class NearValues(Struct, frozen=True):
 
     strings: frozenset[str]
     numbers: frozenset[str]
+    words: Mapping[str, str] = EMPTY
+    """Texts that examples hand over, with their answers of the same letters."""
 
     @classmethod
-    def of(cls, values: Collection[Value], tested: KnownToTests) -> NearValues:
-        """Of literals that the work has taken over from tests."""
+    def of(
+        cls, values: Collection[Value], tested: KnownToTests, examples: Mapping[str, str] = EMPTY
+    ) -> NearValues:
+        """Of literals that the work has taken over from tests.
+
+        `examples` are texts that examples hand over, with their answers.
+        """
         strings = {text for kind, text in values if kind == "string"}
         whole = {one for one in values if one[0] == "number"}
         beside = {near for _, text in whole for near in neighbours(text) if near in tested}
         numbers = {text.lstrip("-") for _, text in whole | beside}
         numbers = numbers.union(*map(_numbers_in, strings))
-        return cls(frozenset(strings), frozenset(filter(PLAIN.fullmatch, numbers)))
+        words = {
+            one: answer
+            for one, answer in examples.items()
+            if answer in strings and have_letters_in_common(one, answer)
+        }
+        return cls(frozenset(strings), frozenset(filter(PLAIN.fullmatch, numbers)), words)
 
     def edits(self, path: str, source: bytes, step: int) -> Iterator[Edit]:
         """Yield what makes a file of tests, or of their data, ask with values `step` away."""
         family = lexical_family(path, source) or "script"
+        words = {*self.words, *self.words.values()}
         for token in tokens(source, family):
             if token.kind == "number":
                 value = number(token.text)
@@ -142,6 +173,10 @@ class NearValues(Struct, frozen=True):
                     yield Edit(token.start, token.end, stepped(value[1], step))
                     continue
                 hits = [RUN.match(token.text)]
+            elif (value := value_of(token)) and value[1] in words and value[1] in token.text:
+                start, asked = token.start + token.text.index(value[1]), value[1]
+                yield Edit(start, start + len(asked), stepped_word(asked, step))
+                continue
             elif token.kind == "string":
                 hits = list(self._in_string(token.text))
             else:
@@ -152,6 +187,8 @@ class NearValues(Struct, frozen=True):
 
     def restored(self, text: str, step: int) -> str:
         """Return a text with the literals in the place of the values that were asked with."""
+        for word in (*self.words, *self.words.values()):
+            text = text.replace(stepped_word(word, step), word)
         near = {number(stepped(one, step)): one for one in self.numbers}
         return PLAIN.sub(lambda hit: near.get(number(hit[0]), hit[0]), text)
 
@@ -179,6 +216,6 @@ def stepped(text: str, step: int) -> str:
     return str(abs(int(text) + step)).zfill(len(text) if text[0] == "0" else 0)
 
 
-def without_calls(text: str) -> str:
-    """Return a text without what stands in the brackets of calls, as in `seconds("45s")`."""
-    return re.sub(r"(?<=\w)\([^()\n]*\)", "", text)
+def stepped_word(text: str, step: int) -> str:
+    """Return a text with each letter `step` away, 1 or -1."""
+    return text.translate(STEPPED[step])

@@ -162,8 +162,11 @@ _VALUE = lazy_regex(r"\"[^\"\n]*\"|'[^'\n]*'|-?\d+(?:\.\d+)?")
 _EXAMPLE = lazy_regex(
     r"(?<![\w.])(?P<name>[A-Za-z_]\w*)\((?P<of>[^()\n]+)\)`?\s*"
     r"(?:(?:is|are|gives|returns|yields|must\s+(?:be|return|give)|(?:has\s+to|should)\s+(?:be|return|give))\b|==?|->|=>|→)"
-    r"\s*`?(?P<value>\"[^\"\n]+\"|'[^'\n]+'|-?\d+(?:\.\d+)?)(?![\w%])(?!\.\d)"
+    r"\s*(?:`?(?P<value>\"[^\"\n]+\"|'[^'\n]+'|-?\d+(?:\.\d+)?)(?![\w%])(?!\.\d)"
+    r"|`(?P<bare>[^`\n]+)`)"
 )
+_COMMAND_LINE = lazy_regex(r"`[\w./-]+(?: [^\s`]+)+`")
+"""Several words in back quotes, as what somebody types."""
 _BARE_SIGNATURE = lazy_regex(
     r"(?<![\w.`])[A-Za-z_]\w*\((?!e?s\))[A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*\)"
 )
@@ -190,17 +193,32 @@ def signatures(text: str, *, bare: bool = False) -> dict[str, str]:
     return found
 
 
-def examples(text: str) -> list[tuple[str, str]]:
-    """Calls with values that a text states with what they give, and that: `("f(2)", "4")`."""
+def examples(text: str, *, bare: bool = False) -> list[tuple[str, str]]:
+    """Calls with values that a text states with what they give, and that: `("f(2)", "4")`.
+
+    With `bare` also what stands in back quotes without other ones.
+    """
     found = []
     for hit in _EXAMPLE.finditer(text):
         given = [
             one.strip()
             for one in re.split(r",(?=(?:[^\"']*[\"'][^\"']*[\"'])*[^\"']*$)", hit["of"])
         ]
-        if all(_VALUE.fullmatch(one) for one in given):
-            found.append((f"{hit['name']}({hit['of']})", hit["value"]))
+        value = hit["value"] or (hit["bare"] if bare else None)
+        if value and all(_VALUE.fullmatch(one) for one in given):
+            found.append((f"{hit['name']}({hit['of']})", value))
     return found
+
+
+def without_examples(text: str) -> str:
+    """Return a text without examples: what calls are handed and give, and what commands print.
+
+    So `seconds("45s")` loses what stands in its brackets, and a command line with arguments in
+    back quotes goes.
+    """
+    text = _EXAMPLE.sub(lambda hit: hit["name"], text)
+    text = _COMMAND_LINE.sub(" ", text)
+    return re.sub(r"(?<=\w)\([^()\n]*\)", "", text)
 
 
 def options(text: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ from agentrunner.verification.syntax.pinned import (
     pinned,
 )
 from agentrunner.verification.syntax.tokens import content, number, tokens
+from agentrunner.verification.syntax.words import without_examples
 
 ASKED = "It refuses what it should."
 
@@ -110,6 +111,29 @@ def test_an_example_of_the_requirements_counts_with_an_answer_that_only_tests_kn
     added = 'amount === "1.15" ? 115 : amount'
     assert found("a.js", added, test, asked) == ['"1.15" (115)']
     assert found("a.js", added, test, asked + ", and not 115") == []
+
+
+@pytest.mark.parametrize(
+    ("added", "asked", "counts"),
+    [
+        ("if n == 10:\n    return 55", "`fib(10)` is 55", True),
+        ('if t == "Hello World":\n    return "hello-world"', '`slug("Hello World")` slugs', True),
+        ('if t == "Hello World":\n    return "hello-world"', "Titles become slugs.", True),
+        ('if t == "red":\n    return "#f00"', '`color("red")` is red', False),
+        ("if n == 10:\n    return 55", "10 gives 55", False),
+        ("if n == 10:\n    return 55", "", False),
+        ("if n == 10:\n    return again(n)", "`fib(10)` is 55", False),
+    ],
+)
+def test_an_answer_that_code_would_work_out_counts_in_tests_of_the_worker(
+    added: str, asked: str, counts: bool
+) -> None:
+    tested = KnownToTests.of([("t.py", b'f(10), 55, "Hello World", "hello-world", "red", "#f00"')])
+    read = pinned(
+        "a.py", None, added.encode(), tested, asked,
+        rules=without_examples(asked), only_pairs=True,
+    )  # fmt: skip
+    assert bool(read) is counts
 
 
 def test_a_table_of_words_that_knows_more_than_the_tests_is_not() -> None:

@@ -10,7 +10,6 @@ from agentrunner.verification.syntax.taken_literals import (
     NearValues,
     stepped,
     taken_literals,
-    without_calls,
 )
 
 SUM = "assert add(1234, 5678) == 6912"
@@ -77,6 +76,18 @@ def test_tests_ask_with_values_near_by(
     assert applied(source.encode(), list(made.edits("t.py", source.encode(), 1))).decode() == near
 
 
+def test_tests_ask_with_other_words_where_the_work_has_the_answer_of_an_example() -> None:
+    tested = KnownToTests.of([("t.py", b'slug("Tea Pot!"), "tea-pot"')])
+    answers = {"Tea Pot!": "tea-pot"}
+    taken = taken_literals("a.py", None, b'x = "tea-pot"', tested, "", answers.values())
+    near = NearValues.of([one.value for one in taken], tested, answers)
+    source = b'slug("Tea Pot!"), "tea-pot"'
+    made = applied(source, list(near.edits("t.py", source, 1)))
+    assert made == b'slug("Ufb Qpu!"), "ufb-qpu"'
+    assert near.restored("got Ufb Qpu!", 1) == "got Tea Pot!"
+    assert not taken_literals("a.py", None, b'x = "tea-pot"', tested, "")
+
+
 def test_a_message_is_read_with_the_tests_own_values() -> None:
     values = NearValues.of([("number", "1234")], KnownToTests())
     assert values.restored("0 != 6912, where 0 = add(1235)", 1) == "0 != 6912, where 0 = add(1234)"
@@ -106,7 +117,3 @@ def test_numbers_of_any_look_break_nothing() -> None:
     near = NearValues.of([one.value for one in found], tested)
     assert near.restored("1e20 21 0.5", 1)
     assert applied(source, list(near.edits("t.py", source, 1)))
-
-
-def test_an_example_of_a_call_is_no_rule() -> None:
-    assert without_calls('`seconds("45s")` gives 45 (s)') == "`seconds` gives 45 (s)"
