@@ -39,7 +39,7 @@ BEFORE_PAIR = BEFORE_SIGN | {"eq", "ne", "is"}
 """Words after which a bracket is a pair or a list."""
 _VALUE = r"-?\d[\w.]*+"
 BOUND = lazy_regex(
-    rf"(?<![=\-<>])[<>]=?\s*{_VALUE}(?!\s*[<>])|(?<![\w.<>]){_VALUE}\s*[<>]=?(?![<>])"
+    rf"(?<![=\-<>])[<>]=?\s*{_VALUE}(?!\s*[<>])|(?<![\w.<>]){_VALUE}\s*[<>]=?(?![<>]|\w+>)"
     rf"|(?i:\b(?>\w*(?:less|greater|below|above|at_?least|at_?most))\w*+\s*\((?:[^()]|\([^()]*\))*?)"
     rf"(?<![\w.]){_VALUE}|:[<>]=?\s*,\s*{_VALUE}"
 )

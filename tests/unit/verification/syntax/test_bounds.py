@@ -16,6 +16,7 @@ from agentrunner.verification.syntax.comparisons import BOUND
         ("self.assertGreater(f(200), 180)", True),
         ("assert_operator f(200), :>=, 180", True),
         ("if got := F(200); got > 180 {", True),
+        ("// 180 <nil>", False),
         ("expect(f(200)).toBe(180)", False),
         ("const f = () => 180;", False),
         ("fn f() -> u32 { 180 }", False),
