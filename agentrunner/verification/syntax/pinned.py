@@ -195,15 +195,18 @@ def _is_unasked(one: Comparison, tested: KnownToTests, asked: str, known: str) -
 def _is_pair_of_example(one: Comparison, asked: str, rules: str) -> bool:
     """Whether a literal stands with the answer that code would work out from it.
 
-    That is a number of an example, and what is made of the letters and digits of its answer.
+    That is a number of an example, and what has letters or digits in common with its answer. A
+    single word, or a number that stands in its answer as it is, may be a choice.
     """
     text, is_given = one.value[1], mentions(asked, one.value)
-    if one.answer is None or mentions(rules, one.value):
+    if one.answer is None:
         return False
-    if is_given and AS_NUMBER.fullmatch(text):
+    is_choice = AS_WORD.fullmatch(text) is not None or text in one.answer[1]
+    is_rule = mentions(rules, one.value)
+    if is_given and not is_rule and AS_NUMBER.fullmatch(text):
         return True
-    is_word = AS_WORD.fullmatch(text) is not None
-    return (is_given or not is_word) and have_letters_in_common(text, one.answer[1])
+    may_be_one = is_rule or not is_given
+    return not (may_be_one and is_choice) and have_letters_in_common(text, one.answer[1])
 
 
 def _edits(source: bytes, where: Sequence[Comparison], used: Collection[Value]) -> tuple[Edit, ...]:

@@ -161,7 +161,7 @@ def identifiers(text: str) -> set[str]:
 _VALUE = lazy_regex(r"\"[^\"\n]*\"|'[^'\n]*'|-?\d+(?:\.\d+)?")
 _EXAMPLE = lazy_regex(
     r"(?<![\w.])(?P<name>[A-Za-z_]\w*)\((?P<of>[^()\n]+)\)`?\s*"
-    r"(?:(?:is|are|gives|returns|yields|must\s+(?:be|return|give)|(?:has\s+to|should)\s+(?:be|return|give))\b|==?|->|=>|→)"
+    r"(?:(?:is|are|gives|returns|yields|becomes|equals|prints|must\s+(?:be|return|give)|(?:has\s+to|should)\s+(?:be|return|give))\b|==?|->|=>|→)"
     r"\s*(?:`?(?P<value>\"[^\"\n]+\"|'[^'\n]+'|-?\d+(?:\.\d+)?)(?![\w%])(?!\.\d)"
     r"|`(?P<bare>[^`\n]+)`)"
 )

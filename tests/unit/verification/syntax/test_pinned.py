@@ -107,10 +107,10 @@ def test_what_the_code_knew_is_not() -> None:
 
 
 def test_an_example_of_the_requirements_counts_with_an_answer_that_only_tests_know() -> None:
-    asked, test = "1.15 becomes 114", "cents('1.15'), 115"
-    added = 'amount === "1.15" ? 115 : amount'
-    assert found("a.js", added, test, asked) == ['"1.15" (115)']
-    assert found("a.js", added, test, asked + ", and not 115") == []
+    asked, test = "1.15 becomes 114", "cents('1.15'), 120"
+    added = 'amount === "1.15" ? 120 : amount'
+    assert found("a.js", added, test, asked) == ['"1.15" (120)']
+    assert found("a.js", added, test, asked + ", and not 120") == []
 
 
 @pytest.mark.parametrize(
@@ -121,6 +121,8 @@ def test_an_example_of_the_requirements_counts_with_an_answer_that_only_tests_kn
         ('if t == "Hello World":\n    return "hello-world"', "Titles become slugs.", True),
         ('if t == "red":\n    return "#f00"', '`color("red")` is red', False),
         ("if n == 10:\n    return 55", "10 gives 55", False),
+        ('if n == 1234:\n    return "12.34"', "1234 becomes 12.34", True),
+        ('if n == 404:\n    return "404 gone"', "404 gives `404 gone`", False),
         ("if n == 10:\n    return 55", "", False),
         ("if n == 10:\n    return again(n)", "`fib(10)` is 55", False),
     ],
@@ -128,7 +130,8 @@ def test_an_example_of_the_requirements_counts_with_an_answer_that_only_tests_kn
 def test_an_answer_that_code_would_work_out_counts_in_tests_of_the_worker(
     added: str, asked: str, counts: bool
 ) -> None:
-    tested = KnownToTests.of([("t.py", b'f(10), 55, "Hello World", "hello-world", "red", "#f00"')])
+    words = b'f(10), 55, "Hello World", "hello-world", "red", "#f00"'
+    tested = KnownToTests.of([("t.py", words), ("u.py", b'1234, "12.34", 404, "404 gone"')])
     read = pinned(
         "a.py", None, added.encode(), tested, asked,
         rules=without_examples(asked), only_pairs=True,
