@@ -24,7 +24,7 @@ MOST_BYTES = 400_000
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _POINTER_BYTES = 1_024
 _MOST_NAMED = 3
-_SHA256 = lazy_regex(r"(?im)^\s*objectformat\s*=\s*sha256")
+_SHA256 = lazy_regex(r"(?im)^[^\S\n]*objectformat\s*=\s*sha256")
 
 _REF = lazy_regex(r"ref: refs/heads/([^\s~^:?*\[\\]{1,200})\n?")
 _COMMIT = lazy_regex(r"([0-9a-f]{40}|[0-9a-f]{64})\n?")

@@ -156,7 +156,7 @@ def _native(repo: Path) -> Iterator[FoundCommand]:
 
 _TEST_DIR = lazy_regex(r"\s--test-dir(?:=|\s+)(\S+)")
 _OFF = lazy_regex(
-    r"(?im)^\s*(?:cmake_dependent_)?option\s*\(\s*(\w*TEST(?:S|ING)?)\s+(?:\"[^\"]*\"\s+)?(?:OFF\b|NO\b|FALSE\b|\))"
+    r"(?im)^[^\S\n]*(?:cmake_dependent_)?option\s*\(\s*(\w*TEST(?:S|ING)?)\s+(?:\"[^\"]*\"\s+)?(?:OFF\b|NO\b|FALSE\b|\))"
 )
 """A CMake option that builds the tests and is off by default."""
 

@@ -17,7 +17,7 @@ CACHE = "versions.json"
 """Usual file name in the state folder."""
 _TIMEOUT_SEC = 60.0
 _KEPT = 200
-_VERSION = lazy_regex(r"\d+(?:\.\d+)+[\w.+-]*", re.ASCII)
+_VERSION = lazy_regex(r"(?<!\d)\d++(?:\.\d+)+[\w.+-]*", re.ASCII)
 _LONGEST = 60
 
 

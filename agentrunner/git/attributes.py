@@ -20,7 +20,7 @@ CHANGES_CONTENT = lazy_regex(
     rb"(?i)(?:^|\s)(?:filter|ident|eol|crlf|working-tree-encoding)(?:\s|=|$)"
 )
 """A rule that sets one of these, or sets it to something; `-filter` and `!filter` do not."""
-NAMED_FILE = lazy_regex(rb"(?im)^\s*attributesfile\s*=\s*\"?([^\"\n;#]+)")
+NAMED_FILE = lazy_regex(rb"(?im)^[^\S\n]*attributesfile\s*=\s*\"?([^\"\n;#]+)")
 PLAIN = lazy_regex(rb"[A-Za-z0-9_.*?+@-]+")
 """A pattern that `fnmatch` on the last name interprets as git does."""
 

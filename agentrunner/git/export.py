@@ -27,7 +27,7 @@ from agentrunner.text.unicode import to_bytes, to_text
 UMASK = 0o022
 
 OWN_NAMES_ONLY = ("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false")
-LINE = lazy_regex(rb"([0-7]+) \w+ ([0-9a-f]+)\t([^\0]+)\0")
+LINE = lazy_regex(rb"(?<!\d)([0-7]++) \w+ ([0-9a-f]+)\t([^\0]+)\0")
 """An entry of `git ls-tree -z`."""
 Read = Callable[[Git, Mapping[str, Entry]], Iterable[tuple[str, str, Content]]]
 """Reads path, mode and content of entries."""

@@ -37,7 +37,7 @@ def ignored_folders(git: Git) -> list[bytes]:
     return sorted(to_bytes(path) for path, ignored in known.items() if ignored)
 
 
-_SHA256 = lazy_regex(rb"(?im)^\s*objectformat\s*=\s*\"?sha256")
+_SHA256 = lazy_regex(rb"(?im)^[^\S\n]*objectformat\s*=\s*\"?sha256")
 
 
 class Saved(TypedDict):

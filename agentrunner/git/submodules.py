@@ -26,7 +26,7 @@ from agentrunner.text.unicode import to_bytes, to_text
 
 SUBMODULE = 0o160000
 FOLDER = "40000"
-ROW = lazy_regex(rb"(?P<mode>\d+) (?P<name>[^\0]+)\0(?P<object>.{20})", re.DOTALL)
+ROW = lazy_regex(rb"(?P<mode>\d{5,6}) (?P<name>[^\0]+)\0(?P<object>.{20})", re.DOTALL)
 HASH = lazy_regex(r"[0-9a-f]{40}")
 REMOTE = "refs/remotes/"
 MOST_REFS = 1_000

@@ -46,7 +46,7 @@ LOOKS = 3
 
 _ABOUT_A_LOOK = lazy_regex(r"=== \d+\. |\(.*\)$")
 """A line of an answer to looks that is not of a file: which look it is, which lines these are."""
-_LINE_NUMBER = lazy_regex(r"(?:[^\s:]+:)?\d+:(?: |$)")
+_LINE_NUMBER = lazy_regex(r"(?:(?<![^\s:])[^\s:]++:\d+|(?<!\d)\d++):(?: |$)")
 
 Look_ = Callable[[Sequence[Look]], Awaitable[str]]
 """Returns what the planner's looks found."""

@@ -147,7 +147,7 @@ CACHES: tuple[CacheRow, ...] = (
         published=("archive-v*/*", "*.whl"),
         env={"UV_CACHE_DIR": "{home}/.cache/uv", "UV_LINK_MODE": "copy"},
         named_in=(
-            ("uv.toml", r"(?m)^\s*cache-dir\s*="),
+            ("uv.toml", r"(?m)^[^\S\n]*cache-dir\s*="),
             ("pyproject.toml", r"(?ms)^\[tool\.uv\]\s*$(?:(?!^\[).)*?^\s*cache-dir\s*="),
         ),
         offline={"UV_OFFLINE": "1"},
@@ -163,7 +163,7 @@ CACHES: tuple[CacheRow, ...] = (
         folders=(Folder("http*", layer=True), Folder("wheels", layer=True)),
         published=("*.whl", "http*/*.body"),
         env={"PIP_CACHE_DIR": "{home}/.cache/pip"},
-        named_in=(("pip.conf", r"(?m)^\s*cache-dir\s*="),),
+        named_in=(("pip.conf", r"(?m)^[^\S\n]*cache-dir\s*="),),
         note="what a requirement names by its address comes from the cache; for other names pip"
         " asks its index even so, and installs nothing without one; wheels in a folder that"
         " --find-links names are found",
@@ -179,7 +179,7 @@ CACHES: tuple[CacheRow, ...] = (
         without=("_cacache/tmp",),
         published=("_cacache/content-v*",),
         env={"npm_config_cache": "{home}/.npm"},
-        named_in=((".npmrc", r"(?m)^\s*cache\s*=\s*\S"),),
+        named_in=((".npmrc", r"(?m)^[^\S\n]*cache\s*=\s*\S"),),
         offline={"npm_config_offline": "true"},
         tried="npm 11.19.1",
     ),
@@ -193,7 +193,7 @@ CACHES: tuple[CacheRow, ...] = (
         folders=(Folder("v*", layer=True),),
         published=("v*/*/node_modules/*",),
         env={"YARN_CACHE_FOLDER": "{home}/.cache/yarn"},
-        named_in=((".yarnrc", r"(?m)^\s*(?:--[\w.*]*)?cache-folder\s+\S"),),
+        named_in=((".yarnrc", r"(?m)^[^\S\n]*(?:--[\w.*]*)?cache-folder\s+\S"),),
         note="of version 1",
         tried="Yarn 1.22.22",
     ),
@@ -228,7 +228,7 @@ CACHES: tuple[CacheRow, ...] = (
             "pnpm_config_store_dir": "{home}/.local/share/pnpm/store",
         },
         named_in=(
-            (".npmrc", r"(?m)^\s*store-dir\s*=\s*\S"),
+            (".npmrc", r"(?m)^[^\S\n]*store-dir\s*=\s*\S"),
             ("pnpm-workspace.yaml", r"(?m)^storeDir\s*:"),
         ),
         offline={

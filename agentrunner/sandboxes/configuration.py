@@ -39,7 +39,7 @@ _MAX_ENTRIES = 20_000
 _MAX_LINKS = 20
 _MAX_SINGLE_FILES = 3
 """The most files of one folder that are mounted one by one."""
-_VERSION = lazy_regex(r"[-.\d]+$")
+_VERSION = lazy_regex(r"(?<![-.\d])[-.\d]+$")
 _SECRET_NAMES = lazy_regex(
     r"(?:g?shadow.*|.*\.(?:key|keytab|p12|pfx|password|secret|credentials)|private)-?",
     re.IGNORECASE,

@@ -26,7 +26,7 @@ _CREDENTIAL = lazy_regex(
     rb"|(?i:\b[\w.-]{0,40}(?:token|passw(?:or)?d|secret|api[_-]?key)" + _VALUE + rb")"
     rb"|(?i:authorization[\"']?\s*[=:]\s*[\"']?(?:basic|bearer|token)\s)"
     rb"|(?i:<(?:password|token|passphrase|privatekey)>\s*[^\s<$])"
-    rb"|(?m:^\s*machine\s+\S+\s+login\s+\S+)"
+    rb"|(?m:^[^\S\n]*machine\s+\S+\s+login\s+\S+)"
     rb"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
 )
 

@@ -9,7 +9,7 @@ from agentrunner.text.terminal import cell_width
 
 _SHORT = 200
 """Characters of the longest advice that is shown whole with an error."""
-_LINK = lazy_regex(r"\[([^\]]*)\]\([^)]*\)")
+_LINK = lazy_regex(r"\[([^][]*)\]\([^)]*\)")
 _SENTENCE = lazy_regex(r"(?<=\.) (?=[A-Z`])")
 DID_YOU_MEAN = "did you mean"
 """The beginning of a remedy that is a suggestion."""

@@ -313,7 +313,7 @@ def pasteable(command: str, width: int, indent: str = "") -> list[str]:
     return [*(f"{part} \\" for part in parts[:-1]), parts[-1]]
 
 
-_COMMAND_AT_END = lazy_regex(r"\s*`(agentrunner [^`\n]+)`\s*$")
+_COMMAND_AT_END = lazy_regex(r"(?<!\s)\s*`(agentrunner [^`\n]+)`\s*$")
 
 
 def apart_from_command(text: str, room: int) -> tuple[str, str]:

@@ -39,7 +39,7 @@ _TELLING = (
     lazy_regex(r"(?m)^.*\b\w*(?:Error|Exception)\b: .*$"),
     lazy_regex(r"(?m)^\S+:\d+:in [`']\S+': (.* \([A-Z][\w:]*\))$"),
     lazy_regex(
-        r"(?im)^\W*(?:error|fatal|fail(?:ed|ure)?)\b.*$"
+        r"(?im)^[^\w\n]*(?:error|fatal|fail(?:ed|ure)?)\b.*$"
         r"|^.*(?:not found|no such|cannot |can't locate |could not |unable to |failed to ).*$"
     ),
 )

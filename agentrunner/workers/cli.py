@@ -47,7 +47,7 @@ _PROVIDER_URLS: Mapping[WireName, str] = {
     "gemini": "https://generativelanguage.googleapis.com",
 }
 """The base URL of the provider if the task names none."""
-_VERSION = lazy_regex(r"\d+(?:\.\d+)+(?:[\w.+-]*\w)?")
+_VERSION = lazy_regex(r"(?<!\d)\d++(?:\.\d+)+(?:[\w.+-]*\w)?")
 
 LOGIN_PROMPT = (
     r"(?i)^(?!\s*\{).*(?:(?:please|must|need to) (?:log|sign) ?in\b"

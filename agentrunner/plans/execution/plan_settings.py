@@ -19,7 +19,7 @@ from agentrunner.storage.plan_folder import PlanFolder
 from agentrunner.storage.run_folder import write_private
 from agentrunner.text.lazy_regex import lazy_regex
 
-_IDENTITY = lazy_regex(r"^\s*(?P<name>[^<>\n\0]*[^<>\s\0])\s*<(?P<email>[^<>\s\0]+)>\s*$")
+_IDENTITY = lazy_regex(r"^\s*+(?P<name>[^<>\n\0]*[^<>\s\0])\s*<(?P<email>[^<>\s\0]+)>\s*$")
 
 
 class PlanSettings(BaseModel):

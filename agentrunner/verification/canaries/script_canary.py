@@ -13,8 +13,10 @@ from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.syntax.languages import program_language
 from agentrunner.verification.syntax.word_tests import GTEST
 
-SHELL_EXIT = lazy_regex(r"^(\s*)(exit)\b[^\n;|&]*", re.MULTILINE)
-SHELL_EQUAL = lazy_regex(r"""((?:\btest\b|\[)[^|;&\n]*\s==?\s+)(?:"[^"$]*"|'[^']*'|[\w./:-]+)""")
+SHELL_EXIT = lazy_regex(r"^([^\S\n]*)(exit)\b[^\n;|&]*", re.MULTILINE)
+SHELL_EQUAL = lazy_regex(
+    r"""((?:\btest\b|(?<!\[)\[)[^|;&\n]*\s==?\s+)(?:"[^"$]*"|'[^']*'|[\w./:-]+)"""
+)
 NODE_EXIT = lazy_regex(r"\bprocess\.exit\((?:[^()]|\([^()]*\))*\)")
 NODE_CODE = lazy_regex(r"\bprocess\.exitCode\s*=(?!=)[^;\n]*")
 C_ENDINGS = (".c", ".cc", ".cpp", ".cxx")
@@ -90,7 +92,7 @@ def with_other_values(path: str, text: str) -> str | None:
     """A shell script whose comparisons expect another value, if these can end the script."""
     if program_language(path, to_bytes(text)) != "sh":
         return None
-    ends = re.search(r"(?m)^\s*set\s+-\w*e", text)
+    ends = re.search(r"(?m)^[^\S\n]*set\s+-\w*e", text)
     lines = [
         SHELL_EQUAL.sub(r"\g<1>agentrunner", line) if ends or "||" in line else line
         for line in text.split("\n")

@@ -94,7 +94,7 @@ STATEMENTS = (lazy_regex(rf"(?m)^{_CALL}"), lazy_regex(rf"(?m)=>[ \t]*\{{?{_CALL
 ASSERTED = lazy_regex(
     r"(?m)(?:\bif\b[ \t]+\w+[ \t]*:=(?P<first>[^;\n]*\([^;\n]*);"
     r"|\b(?:assert|ok|if|unless|expect|is|affirm)\b|\bassert\w*"
-    r"|\w+\.(?:[Tt]rue|ok|isTrue|truthy)\b)"
+    r"|\b\w++\.(?:[Tt]rue|ok|isTrue|truthy)\b)"
     rf"!?[ \t(!]*(?:not[ \t(]+)?{_CALL}"
 )
 """Calls whose value is the only thing that an assertion, or an `if`, checks."""
@@ -122,7 +122,7 @@ CLASS = lazy_regex(
     r"(?:\s*\((?P<bases>[^()]*)\)|[^{\n]*?\bextends\s+(?P<base>[\w.]+))?"
 )
 OWN_ASSERTION = lazy_regex(
-    r"^\s*assert\b|\bself\.assert|\bself\.fail|\bexpect\s*\(|\bassert[.(]|pytest\.raises",
+    r"^[^\S\n]*assert\b|\bself\.assert|\bself\.fail|\bexpect\s*\(|\bassert[.(]|pytest\.raises",
     re.MULTILINE,
 )
 NO_CALLS = frozenset(

@@ -35,7 +35,7 @@ Options before it may have a value as a separate word, except those that name wh
 """
 STEM = "agentrunner_inline_"
 """How the names of written-out files begin; no tree keeps one."""
-_FILE = lazy_regex(rf"(?:[\w./-]+/)?{STEM}\w+\.\w+")
+_FILE = lazy_regex(rf"(?:(?<![\w./-])[\w./-]+/)?{STEM}\w+\.\w+")
 TAKES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("python", "sh"), ("c",)), **dict.fromkeys(("ruby", "perl", "lua"), ("e",)),
     "node": ("e", "p"), "php": ("r",),
@@ -47,7 +47,7 @@ VARIABLE = "\x02"
 ESCAPED = lazy_regex(r"\\([\"\\$`\n])")
 SEMICOLON = lazy_regex(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|;;[&;]?|;(?=[ \t])")
 """What ends a shell statement, and texts in which such a sign does not, or means more than that."""
-MODULE = lazy_regex(r"(?m)^\s*(?:import\b(?!\s*\()|export\b)|\bawait import\(")
+MODULE = lazy_regex(r"(?m)^[^\S\n]*(?:import\b(?!\s*\()|export\b)|\bawait import\(")
 BEHIND = lazy_regex(r"[\s;&|)<>]|$")
 
 

@@ -443,7 +443,7 @@ def _source(package: Mapping[str, Any]) -> str:
 
 def keep_go_mod(before: str, after: str, around: Surrounding) -> KeptPart:
     """go.mod: accept requirements if everything else is unchanged."""
-    need = re.compile(r"^\s*require\s*(?:\(([^)]*)\)|(.*)$)", re.MULTILINE)
+    need = re.compile(r"^[^\S\n]*require\s*(?:\(([^)]*)\)|(.*)$)", re.MULTILINE)
 
     def rest(text: str) -> list[str]:
         return need.sub("", re.sub(r"//[^\n]*", "", text)).split()

@@ -240,8 +240,8 @@ def _is_balanced(text: str) -> bool:
         if depth < 0:
             return False
     blocks = len(re.findall(r"\b(do|def|class|module|if|case|begin)\b(?!:)", bare))
-    if re.search(r"^\s*end\b", bare, re.MULTILINE):
-        return depth == 0 and blocks == len(re.findall(r"^\s*end\b", bare, re.MULTILINE))
+    if re.search(r"^[^\S\n]*end\b", bare, re.MULTILINE):
+        return depth == 0 and blocks == len(re.findall(r"^[^\S\n]*end\b", bare, re.MULTILINE))
     return depth == 0
 
 

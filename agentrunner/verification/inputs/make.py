@@ -18,7 +18,7 @@ NAMES = ("GNUmakefile", "makefile", "Makefile")
 ASSIGN = lazy_regex(r"^(?:override\s+|export\s+)*([^\s:#=+?!]+)\s*(\+|\?|:{1,3}|!)?=\s*(.*)$", re.S)
 INCLUDE = lazy_regex(r"^(?:-|s)?include\s+(.+)$")
 CONDITION = lazy_regex(r"^(ifeq|ifneq|ifdef|ifndef|else|endif)\b")
-RULE = lazy_regex(r"^([^:=\t][^:=]*?)\s*(&?::?)(?!=)([^=].*|)$", re.S)
+RULE = lazy_regex(r"^([^:=\t][^:=]*?)(?<!\s)\s*(&?::?)(?!=)([^=].*|)$", re.S)
 MOST_FILES = 50
 MOST_DEPTH = 20
 MOST_TEXT = 20_000

@@ -17,7 +17,7 @@ MOST_FILES = 1_500
 MOST_BYTES = 12_000_000
 """How much product code is read to learn what it uses, in bytes; nearest to the tests first."""
 MOST_ENTRIES = 100
-ENTRY = lazy_regex(r"^\s*(?:CMD|ENTRYPOINT|web:|worker:|ExecStart=)(.*)$", re.MULTILINE)
+ENTRY = lazy_regex(r"^[^\S\n]*(?:CMD|ENTRYPOINT|web:|worker:|ExecStart=)(.*)$", re.MULTILINE)
 VENDORED = lazy_regex(r"(^|/)(node_modules|vendor|third_party|\.venv|venv|dist|build|target)/")
 
 

@@ -19,7 +19,7 @@ from agentrunner.verification.inputs.tree import folder_of
 SAYS_NO = lazy_regex(
     r"\bassert|AssertionError|\braise\b|\bsys\.exit|SystemExit|_exit\(|process\.exit|exitCode"
     r"|\bthrow\b|\bexit\s*\(|\bdie\b|\bexpect\(|\babort\(|check_call|check_output|check=True|panic"
-    r"|\bfail|return\s+(?!0\s*;|EXIT_SUCCESS)[^;\n]+;|^\s*(ok|is)\b|not ok|\bexit\s+[1-9$]",
+    r"|\bfail|return\s+(?!0\s*;|EXIT_SUCCESS)[^;\n]+;|^[^\S\n]*(ok|is)\b|not ok|\bexit\s+[1-9$]",
     re.MULTILINE,
 )
 DECIDES = lazy_regex(

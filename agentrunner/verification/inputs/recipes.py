@@ -100,7 +100,7 @@ MOST_LINES = 5_000
 
 MOST_PACKAGES = 300
 JUSTFILES = ("justfile", "Justfile", ".justfile")
-JUST_RULE = lazy_regex(r"^@?([\w-]+)([^:\n]*):(?!=)([^\n]*)\n((?:[ \t]+[^\n]*\n?|\n)*)", re.M)
+JUST_RULE = lazy_regex(r"^@?([\w-]++)([^:\n]*):(?!=)([^\n]*)\n((?:[ \t]+[^\n]*\n?|\n)*)", re.M)
 LIFE_CYCLE = frozenset(
     """preinstall install postinstall preprepare prepare postprepare prepublish prepack postpack
     dependencies prebuild""".split()

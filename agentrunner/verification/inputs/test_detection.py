@@ -46,7 +46,7 @@ ASSIGNED = lazy_regex(
 )
 DEFINED = lazy_regex(
     r"^(?:export\s+)?(?:async\s+)?(?:function\*?|def|class|sub|const|let|var)\s+([A-Za-z_]\w*)"
-    r"|^\s*(?:global|globalThis|window)\.([A-Za-z_]\w*)\s*=(?!=)|^([A-Za-z_]\w*)\s*\(\)\s*\{",
+    r"|^[^\S\n]*(?:global|globalThis|window)\.([A-Za-z_]\w*)\s*=(?!=)|^([A-Za-z_]\w*)\s*\(\)\s*\{",
     re.MULTILINE,
 )
 MODULE = lazy_regex(r"(?<![\w./])[A-Za-z_]\w*(?:(?:::|[./\\])[A-Za-z_]\w*)+")

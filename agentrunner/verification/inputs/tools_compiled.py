@@ -20,7 +20,9 @@ from agentrunner.verification.inputs.globs import inside
 from agentrunner.verification.inputs.shell import Step
 from agentrunner.verification.inputs.tree import Tree, above, folder_of, join
 
-IMPORT = lazy_regex(r"^\s*(?:import\s+)?\(?\s*(?:[\w.]+\s+)?\"([^\"\s]+)\"", re.MULTILINE)
+IMPORT = lazy_regex(
+    r"^[^\S\n]*+(?:import\s++)?(?:\(\s*+)?(?:[\w.]+\s+)?\"([^\"\s]+)\"", re.MULTILINE
+)
 DECLARATION = lazy_regex(r"^(?:func|type|var|const)\b", re.MULTILINE)
 MOST_FILES = 5_000
 """The most source files that are read; nothing is returned for a larger module."""
@@ -28,7 +30,7 @@ MOST_FILES = 5_000
 MOST_READ = 2_000
 """The most source files of a package that are read to see whether they contain tests."""
 MAIN = lazy_regex(r"\bmain\s*\(")
-RUST_TESTS = lazy_regex(r"#\[(cfg\(.*\btest\b.*|(\w+::)*test(\(.*)?)\]|^\s*//[/!].*```", re.M)
+RUST_TESTS = lazy_regex(r"#\[(cfg\(.*\btest\b.*|(\w+::)*test(\(.*)?)\]|^[^\S\n]*//[/!].*```", re.M)
 
 
 GO_VALUES = frozenset(

@@ -34,7 +34,9 @@ from agentrunner.verification.inputs.words_of_change import (
     wanted_gone,
 )
 
-TOKEN = lazy_regex(r"[\w@+*~-]*(?:[./][\w@+*~-]+)+/?|[\w@+-]+/", re.ASCII)
+TOKEN = lazy_regex(
+    r"(?<![\w@+*~-])[\w@+*~-]*+(?:[./][\w@+*~-]+)+/?|(?<![\w@+-])[\w@+-]++/", re.ASCII
+)
 """A word that may be a path: it has a folder or an ending."""
 ADDED_TO = lazy_regex(r"(?i)\b(?:to|in|into|onto|for|of|about|at|on|after|before|between)\b")
 """Between a verb of adding and a path: something else is added to the path."""
@@ -49,11 +51,11 @@ TOWARDS = lazy_regex(rf"(?i){_OWN}.*\b(?:to|into|onto)\b(?!.*\b(?:in|at)\b)")
 PART_OF = lazy_regex(rf"(?i){_OWN}.*\bof\b")
 """Between a verb that moves and a path: something else is moved."""
 JOINS = lazy_regex(
-    r"[\s`'\"*_)]*(?:,\s*(?:and|or)\b|,|\b(?:and|or|plus|as well as|including"
+    r"[\s`'\"*_)]*+(?:,\s*(?:and|or)\b|,|\b(?:and|or|plus|as well as|including"
     r"|(?:together|along)\s+with|with(?=\s+(?:its|their)\b))\b|&)*"
-    r"(?:[\s`'\"*_(]+(?:its|their|the|all|both|also|any|old|own|existing|corresponding|related"
+    r"(?:(?:[\s`'\"*_(]++|(?<=[\s`'\"*_]))(?:its|their|the|all|both|also|any|old|own|existing|corresponding|related"
     r"|matching|accompanying|unit|test|module|suite|golden|snapshot)\b)*"
-    r"(?:\s+(?:tests?|specs?|files?|cases?|suites?|snapshots?|fixtures?|modules?)\b"
+    r"(?:(?:\s++|(?<=\s))(?:tests?|specs?|files?|cases?|suites?|snapshots?|fixtures?|modules?)\b"
     r"(?:\s+(?:in|at|from|under|of)\b)?)?[\s`'\"*_(]*",
     re.IGNORECASE,
 )
@@ -71,7 +73,7 @@ REST = lazy_regex(
 """The rest of a list after one of its paths."""
 TO = lazy_regex(r"(?:[^.;:!?]|\.\S){0,40}?\b(?:to|into|as|in|with|by)\b[\s`'\"*_]*", re.IGNORECASE)
 CLAIMED = lazy_regex(
-    r"(?i)^[`'\"*_)]*\s*(?:\(.*?\)\s*)?(?:must|should|shall|has to|have to|to|now|again|then"
+    r"(?i)^[`'\"*_)]*\s*+(?:\(.*?\)\s*+)?(?:must|should|shall|has to|have to|to|now|again|then"
     r"|will|can|still|is|are|turns?|goes|stays?|remains?|keeps?|kept|left|be|\s)*"
     r"\b(?:pass|passes|passing|green|succeeds?|works?|runs?|unchanged|untouched|as\s+(?:it|they|is|are|before))\b"
 )

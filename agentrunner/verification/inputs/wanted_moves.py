@@ -55,7 +55,7 @@ RENAMES_IT = lazy_regex(
     r"\s+(?:to|into|as)\s+(?:`(?P<new>[A-Za-z_][\w.:#]*)(?:\(\))?`|(?P<bare>\w+)(?:\(\))?(?![\w/]|\.\w))"
 )
 """The same of what was named before: "`Fmt` is a bad name. Rename it to `Format`"."""
-CODE_NAME = lazy_regex(r"\w*[a-z0-9][A-Z]\w*|\w*[A-Za-z0-9]_\w+")
+CODE_NAME = lazy_regex(r"(?=\w*(?:[a-z0-9][A-Z]|[A-Za-z0-9]_\w))\w+")
 
 
 def moved_in(prd_text: str, path: str, paths: Collection[str] = ()) -> bool:

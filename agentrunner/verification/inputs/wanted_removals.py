@@ -11,7 +11,7 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.sentences import sentences
 from agentrunner.verification.inputs.words_of_change import JA_NOT, MOST, NEGATED, outside_of_checks
 
-_SPELT = r"(?-i:[A-Za-z]\w*_\w+|[A-Za-z]*[a-z0-9][A-Z]\w*|[A-Za-z_]\w*(?=\(\)))"
+_SPELT = r"(?-i:(?=[A-Za-z]\w*_\w|[A-Za-z]*[a-z0-9][A-Z])\w++|[A-Za-z_]\w*+(?=\(\)))"
 _NAME = (
     r"(?:`(?P<name>[A-Za-z_][\w.:#]*)(?:\([^`\n]*\))?`"
     rf"|(?<![\w`./-])(?P<bare>{_SPELT})(?:\(\))?(?![\w`/]))"

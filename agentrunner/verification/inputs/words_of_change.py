@@ -7,7 +7,9 @@ import re
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.shell import ALSO_LOOK, COMPARES, LOOKS, PASSES_ON, steps_of
 
-CHECK = lazy_regex(r"\(?\s*(?:check|確認|チェック)\s*[:：]\s*`(?P<command>[^`\n]*)`", re.IGNORECASE)
+CHECK = lazy_regex(
+    r"(?:\(|(?<!\s))\s*(?:check|確認|チェック)\s*[:：]\s*`(?P<command>[^`\n]*)`", re.IGNORECASE
+)
 ABSENT = lazy_regex(
     r"(?:\btest\s+!|\[\s+!|!\s+test|!\s+\[)\s+-[aefd]\s+(?:\./)?[\"']?([\w@+./*~-]+)", re.ASCII
 )
@@ -56,7 +58,7 @@ JA_NOT = lazy_regex(
     r"しない|せず|しては|するな|禁止|ないで|なく|不要|ません|えない|さない|さず|えず"
 )
 BECOMES = lazy_regex(
-    r"(?i)^[`'\"*_)]*(?:\s*,?\s*\b(?:which|that))?\s+(?:(?:is|are|gets?|(?:must|should|shall|will|has\s+to|have\s+to|needs?\s+to"
+    r"(?i)^[`'\"*_)]*(?:\s*+(?:,\s*+)?\b(?:which|that))?\s+(?:(?:is|are|gets?|(?:must|should|shall|will|has\s+to|have\s+to|needs?\s+to"
     r"|(?:is|are)\s+to)\s+(?:be|get))\s+(?:(?:also|then|therefore|thus|likewise|accordingly)\s+)?"
     r"(?:updated|changed|edited|rewritten|replaced|regenerated|refreshed|extended|adapted|adjusted"
     r"|modified|amended|revised|removed|deleted|dropped|renamed|moved|renewed|remade"
@@ -89,8 +91,8 @@ JA_HABIT = lazy_regex(
 )
 ARTICLE = r"(?:the\s+|our\s+|its\s+|file\s+)*"
 NAMED_FILE = (
-    r"[`'\"]*(?P<path>(?:[\w.-]+/)*"
-    r"(?:[\w-]+(?:\.\w{1,10})+|README|CHANGELOG|CHANGES|HISTORY))(?![\w/])"
+    r"[`'\"]{0,9}(?P<path>(?:[\w.-]{1,99}/)*"
+    r"(?:[\w-]{1,99}(?:\.\w{1,10}){1,9}|README|CHANGELOG|CHANGES|HISTORY))(?![\w/])"
 )
 """A file as a sentence names it."""
 UNSURE = lazy_regex(

@@ -43,7 +43,7 @@ ACCEPTS = lazy_regex(
 REFUSES = lazy_regex(
     r"(?i)fail|abort|reject|den(?:y|ied)|forbid|invalid|assert|invariant|throwif"
     r"|require(?!\(?[\s\"'])|validat|schema|\.(?:ok_or|map_err|expect\()"
-    r"|(?-i:\berr\(|\bErr[A-Z]|[A-Z]\w*Error ?\{)"
+    r"|(?-i:\berr\(|\bErr[A-Z]|(?<![A-Z])[A-Z]\w*Error ?\{)"
 )
 """What is in names and texts of code that says no in another way, by a function for that."""
 CHECKS = lazy_regex(

@@ -33,7 +33,7 @@ COMMENTS = {
     **dict.fromkeys(("python", "ruby", "perl", "shell"), "#"),
     **dict.fromkeys(("javascript", "c", "php", "go", "rust", "jvm", "dotnet"), "//"),
 }
-NO_COMMENT = lazy_regex(rb"(?m)\?>|^__(?:END|DATA)__$|^\s*<")
+NO_COMMENT = lazy_regex(rb"(?m)\?>|^__(?:END|DATA)__$|^[^\S\n]*<")
 """Text in which an added last line would not be a comment."""
 FIRST_LINE = lazy_regex(rb"(?m)^(?!#!)[^\n]*[^\s\\][^\S\n]*$")
 MOST_CODE = 8

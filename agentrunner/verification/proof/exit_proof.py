@@ -73,7 +73,7 @@ FILES_ONLY = (
 TEXT_ONLY = "it reads the code and does not run it: let it run what was changed"
 NEEDS_NEW_INPUTS = "it is red with what decides as it was before the run"
 BY_RECIPE = "the worker wrote the recipe that it runs; without what the recipe does it is red"
-FAMOUS = lazy_regex(r"^[A-Z]{2,}[A-Z_-]*$")
+FAMOUS = lazy_regex(r"^[A-Z]{2}[A-Z_-]*$")
 """Files that people name without their ending: README, CHANGELOG, LICENSE."""
 
 

@@ -22,7 +22,7 @@ from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.words import identifiers
 from agentrunner.verification.world import SnapshotTrees
 
-MAIN = lazy_regex(rb"(?m)^\s*(?:pub\s+)?(?:async\s+)?fn\s+main\s*\(")
+MAIN = lazy_regex(rb"(?m)^[^\S\n]*(?:pub\s+)?(?:async\s+)?fn\s+main\s*\(")
 PLACE = lazy_regex(r"(?:(?P<home>.*)/)?src/(?:main\.rs|bin/(?P<name>[^/]+?)(?:\.rs|/main\.rs))")
 
 WORD = lazy_regex(r"[^\W\d]\w{2,}")

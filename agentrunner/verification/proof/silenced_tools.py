@@ -64,7 +64,7 @@ class _Record(Struct, frozen=True):
 KEY = lazy_regex(r"\s*[\"']?([A-Za-z][\w.-]*)[\"']?\s*[=:]")
 CODE = lazy_regex(r"\b(?=\w*\d)(?=\w*[A-Za-z])\w{3,}\b")
 """What a tool calls one of its rules: F401, py311."""
-SECTION = lazy_regex(r"\s*(?:\[.*\]\s*|[{}]?\s*)")
+SECTION = lazy_regex(r"\s*+(?:\[.*\]\s*|[{}]?\s*)")
 BESIDE = "it says more than what was asked for"
 MOST_LINES = 2_000
 

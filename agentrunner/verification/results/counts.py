@@ -99,7 +99,7 @@ class _Runner(Struct, frozen=True):
         return Counts(sums["passed"], failed, sums["skipped"], names, sums["errors"])
 
 
-WORD = lazy_regex(r"(\d+) ([A-Za-z]+)|([A-Za-z][a-z ]*)(?:=|: )(\d+)")
+WORD = lazy_regex(r"(?<!\d)(\d++) ([A-Za-z]+)|([A-Za-z][a-z ]{0,40})(?:=|: )(\d+)")
 WORDS = {
     "passed": "passed",
     **dict.fromkeys(("failed", "timed", "failures", "unexpected successes"), "failed"),

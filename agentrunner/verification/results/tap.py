@@ -17,7 +17,7 @@ LINE = lazy_regex(
     re.IGNORECASE,
 )
 PLAN = lazy_regex(r"^( *)1\.\.(\d+)(?: *# *(\w+))?")
-SPEAKS_TAP = lazy_regex(r"^\s*(?:TAP version \d|1\.\.\d|(?:not )?ok +\d)", re.MULTILINE)
+SPEAKS_TAP = lazy_regex(r"^[^\S\n]*(?:TAP version \d|1\.\.\d|(?:not )?ok +\d)", re.MULTILINE)
 """What no tool leaves out, and a script that only prints "ok" does not write."""
 SUBTEST = lazy_regex(r"^( *)# Subtest:? *(.*)$")
 TITLED = lazy_regex(r"TAP version \d+\s*\n(?:\s*\n)*# (?!Subtest)")

@@ -25,7 +25,7 @@ from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.rooms.byte_code import speaks_of
 
 MOST_FILES = 100_000
-_C = lazy_regex(rb'(?m)^\s*(?:import\s+(?:\w+\s+)?)?"C"\s*(?://.*)?$')
+_C = lazy_regex(rb'(?m)^[^\S\n]*(?:import\s+(?:\w+\s+)?)?"C"\s*(?://.*)?$')
 """How a file of Go imports what its comment includes."""
 ASSEMBLY = (".s", ".S", ".sx", ".asm")
 """May include files that no preprocessor sees."""

@@ -37,8 +37,8 @@ UNRESOLVED = lazy_regex(
     r"(?:offline mode|[Cc]ould not transfer).*$"
     r"|^\[ERROR\] Unresolveable build extension: (?!.*Could not find artifact).*?(?= @ *$| *$)"
     r"|^\[ERROR\] Could not create local repository at .*$"
-    r"|^\s*> ?.*\bNo cached version (?:of \S+ )?available for offline mode\.?$"
-    r"|^\s*> Could not (?:HEAD|GET) '\S+'\.\n.*$"
+    r"|^[^\S\n]*> ?.*\bNo cached version (?:of \S+ )?available for offline mode\.?$"
+    r"|^[^\S\n]*> Could not (?:HEAD|GET) '\S+'\.\n.*$"
 )
 """Messages of Maven and Gradle where a part of themselves or a dependency cannot be fetched: no
 test ran. For a version that was never published they have another message, and that is red."""
@@ -50,7 +50,7 @@ NOT_FETCHED = (
     lazy_regex(
         r"(?m)^(?:go: |\S+\.go:\d+:\d+: ).*\bmissing (?P<file>go\.sum) entry\b.*(?:\n\t.+)?$"
     ),
-    lazy_regex(r"(?m)^error: failed to download `.*$|^\s*download of \S+ failed$"),
+    lazy_regex(r"(?m)^error: failed to download `.*$|^[^\S\n]*download of \S+ failed$"),
     lazy_regex(r"(?m)^The git source \S+ is not yet checked out\b.*$"),
     lazy_regex(
         r"(?m)^(?P<fault>error: [^\n]*)\n(?:(?!error: )[^\n]*\n)*?[^\n]*"
@@ -113,7 +113,7 @@ NO_TARGET = tuple(
         (r"\w*make: \*\*\* No targets specified and no makefile found\..*$", "Makefile"),
         (r"npm (?:ERR!|error) Missing script: [\"']?(?P<name>[^\"'\s]+)[\"']?.*$", "package.json"),
         (r"error Command \"(?P<name>.+)\" not found\.$", "package.json"),  # Yarn
-        (r"\s*(?:×|ERR_PNPM_NO_SCRIPT)\s+Missing script: (?P<name>\S+).*$", "package.json"),
+        (r"[^\S\n]*(?:×|ERR_PNPM_NO_SCRIPT)\s+Missing script: (?P<name>\S+).*$", "package.json"),
         (r"Don't know how to build task '(?P<name>[^']+)'.*$", "Rakefile"),
         (r"No Rakefile found.*$", "Rakefile"),
         (
@@ -135,7 +135,9 @@ NO_FOLDER = lazy_regex(
     r"(?:.*: )?cd: (?:can't cd to (?P<plain>.+)|(?P<other>.+): (?:No such file or|Not a) directory)"
 )
 """What shells say of a folder that they cannot enter."""
-MARKS = lazy_regex(r"^(?:\[(?:ERROR|FATAL)\] )+|(?: @ *)?(?: -> \[Help \d+\])?\s*$")
+MARKS = lazy_regex(
+    r"^(?:\[(?:ERROR|FATAL)\] )+| @(?: * -> \[Help \d+\])?\s*$| -> \[Help \d+\]\s*$|(?<!\s)\s+$"
+)
 """What Maven puts around a message."""
 
 

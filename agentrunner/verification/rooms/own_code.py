@@ -49,7 +49,7 @@ def own_programs(repo: Path) -> frozenset[str]:
     names |= {str(package["name"]).rpartition("/")[2]} if "name" in package else set()
     for text in (ini, setup):
         names |= set(re.findall(r"(?m)(?:^|['\"])\s*([\w.-]+)\s*=\s*[\w.]+:\w+", text))
-    names |= set(re.findall(r"(?m)^\s*name\s*=\s*([\w.-]+)", ini))
+    names |= set(re.findall(r"(?m)^[^\S\n]*name\s*=\s*([\w.-]+)", ini))
     names |= set(re.findall(r"\bname\s*=\s*['\"]([\w.-]+)", setup))
     names |= set(re.findall(r"(?m)^module \S*?([\w.-]+)\s*$", go))
     return frozenset(names | {place.name for place in repo.glob("cmd/*/")})

@@ -27,14 +27,14 @@ _LOCKS: tuple[tuple[str, str], ...] = (
     ("poetry.lock", r'(?m)^url = "(https://[^"]+)"'),
     ("pdm.lock", r'\burl = "(https://[^"]+)"'),
     ("Pipfile.lock", r'"url":\s*"(https://[^"]+)"'),
-    ("requirements*.txt", r"(?m)^\s*(?:-i|--(?:extra-)?index-url)[ =]+(https://\S+)"),
+    ("requirements*.txt", r"(?m)^[^\S\n]*(?:-i|--(?:extra-)?index-url)[ =]+(https://\S+)"),
     ("package-lock.json", r'"resolved":\s*"(https://[^"]+)"'),
     ("npm-shrinkwrap.json", r'"resolved":\s*"(https://[^"]+)"'),
     ("node_modules/.package-lock.json", r'"resolved":\s*"(https://[^"]+)"'),
     ("yarn.lock", r'\bresolved "(https://[^"]+)"'),
     ("pnpm-lock.yaml", r"\btarball: (https://[^\s,}]+)"),
     ("bun.lock", r'"(https://[^"\s]+\.tgz)"'),
-    (".npmrc", r"(?m)^\s*(?:@[\w-]+:)?registry\s*=\s*(https://\S+)"),
+    (".npmrc", r"(?m)^[^\S\n]*(?:@[\w-]+:)?registry\s*=\s*(https://\S+)"),
     (".yarnrc.yml", r"(?i)registry(?:server)?:\s*\"?(https://[^\s\"]+)"),
     (".cargo/config.toml", r'\b(?:index|registry) = "(?:sparse\+)?(https://[^"]+)"'),
     ("NuGet.config", r'<add\s[^>]*value="(https://[^"]+)"'),
@@ -42,8 +42,8 @@ _LOCKS: tuple[tuple[str, str], ...] = (
     ("Cargo.lock", r'(?m)^source = "(?:sparse|git)\+(https://[^"]+)"'),
     ("composer.lock", r'"dist":\s*\{[^{}]*?"url":\s*"(https:[^"]+)"'),
     ("gradle/wrapper/gradle-wrapper.properties", r"(?m)^distributionUrl\s*=\s*(https\\?:\S+)"),
-    ("Gemfile.lock", r"(?m)^\s*remote: (https://\S+)"),
-    ("Gemfile", r"(?m)^\s*source\s*\(?\s*[\"'](https://[^\"']+)[\"']"),
+    ("Gemfile.lock", r"(?m)^[^\S\n]*remote: (https://\S+)"),
+    ("Gemfile", r"(?m)^[^\S\n]*source\s*\(?\s*[\"'](https://[^\"']+)[\"']"),
 )
 """Files of a repository, and the pattern of a package address in them."""
 _OF_MAVEN = lazy_regex(

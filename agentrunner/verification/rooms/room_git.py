@@ -54,9 +54,9 @@ MOST_BYTES = 1 << 20
 MOST_COPIED = 16 << 20
 """Bytes of one copied file, such as a hook."""
 SUBMODULE = 0o160000
-OTHER_WORK_TREE = lazy_regex(r"(?im)^\s*worktree\s*=")
+OTHER_WORK_TREE = lazy_regex(r"(?im)^[^\S\n]*worktree\s*=")
 """A setting by which the work tree is not where the git folder is."""
-FILTERS = lazy_regex(r"(?im)^\s*(autocrlf|eol|safecrlf)\s*=")
+FILTERS = lazy_regex(r"(?im)^[^\S\n]*(autocrlf|eol|safecrlf)\s*=")
 
 
 def seal_git(repo: Path, target: Path) -> None:

@@ -88,7 +88,7 @@ FETCHES = (
         r"(?m)^npm (?:ERR!|error) request to \S+/(?P<tool>[^\s/]+) failed: cache mode is .*$"
     ),
     lazy_regex(r"(?m)^.*[Bb]ecause (?P<tool>\S+) was not found in the cache and .*$"),
-    lazy_regex(r"(?m)^\s*ERROR: No matching distribution found for (?P<tool>\S+)$"),
+    lazy_regex(r"(?m)^[^\S\n]*ERROR: No matching distribution found for (?P<tool>\S+)$"),
     lazy_regex(
         r"(?m)^(?:.*: )?Could not find (?:gem '|(?=\S+-\d))(?P<tool>[^\s',]+).* in"
         r" (?:any of the sources|locally installed gems|rubygems repository|cached gems)\b.*$"

@@ -17,7 +17,7 @@ _BLANK = lazy_regex(
     re.DOTALL,
 )
 """Text that holds no code (comments, strings, characters), and preprocessor lines."""
-_HEAD = lazy_regex(r"(?P<type>\w[\w\s*]*?[\s*])(?P<name>\w+)\s*\([^(){}]*\)\s*$")
+_HEAD = lazy_regex(r"(?<![\w\s*])[\s*]*+(?P<type>\w[\w\s*]*?[\s*])(?P<name>\w+)\s*\([^(){}]*\)\s*$")
 MEMORY = 4096
 _STORAGE = lazy_regex(r"\b(?:static|inline|extern|const|volatile|register|_Noreturn)\b")
 

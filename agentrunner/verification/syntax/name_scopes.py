@@ -40,7 +40,7 @@ GO_NAMES = frozenset("len cap true false nil string int byte rune".split())
 PYTHON_NAMES = frozenset((*dir(builtins), "__file__", "__path__"))
 OWN_FILE = lazy_regex(r"\bfrom\s+\.|['\"]\.{1,2}/|\bcrate::|\bsuper::")
 """How a file of the project is imported, in any of the languages."""
-PACKAGE = lazy_regex(r"(\w+)[\"']")
+PACKAGE = lazy_regex(r"(?<!\w)(\w++)[\"']")
 """The name by which Go knows what it imports."""
 ARGUMENTS = lazy_regex(
     r"(?:sys\.argv|os\.Args|ARGV)\b(?!\[0\])|process\.argv\b(?!\[[01]\])"

@@ -20,7 +20,7 @@ from agentrunner.verification.syntax.word_tests import changed_value
 
 LITERAL = lazy_regex(r"""'[^'\\$\n]*'|"[^"\\$\n]*"|(?<![\w.$#])-?\d+(?:\.\d+)?(?![\w.])""")
 SAME = r"(?:[!=]==?|<>|~=|-eq|-ne|\beq\b|\bne\b|(?<![=!<>+*/-])=(?![=~>]))"
-BEHIND = lazy_regex(rf"\s*{SAME}\s*$")
+BEHIND = lazy_regex(rf"{SAME}\s*$")
 BEFORE = lazy_regex(rf"\s*{SAME}")
 NOT_BEFORE = lazy_regex(
     r"\s*(?:[}#*]|//|--|else\b|elif\b|elsif\b|elseif\b|case\b|when\b|import\b|from\b|use\b|require"

@@ -18,7 +18,7 @@ from agentrunner.verification.syntax.word_tests import changed_value
 QUOTED = lazy_regex(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"")
 VALUE = lazy_regex(r"""'[^'\\\n]+'|"[^"\\\n]+"|(?<![\w.$@])-?\d+(?:\.\d+)?(?![\w.])""")
 WORD = lazy_regex(r"-?\d+|\w+")
-NAMED = lazy_regex(r"([\w]+)\s*(?::[^=\n]*|\[\])?=\s*$")
+NAMED = lazy_regex(r"(?<!\w)(\w++)\s*(?::[^=\n]*|\[\])?=\s*$")
 LOOPED = lazy_regex(r"\b(?:in|of|foreach|for)\s*\(?\s*$")
 LOOPS = r"\b(?:for|foreach|while|until|each|forEach|each_with_index|map)\b"
 DOCUMENT = lazy_regex(r"<<-?[ \t]*(['\"]?)(\w+)\1[^\n]*\n")

@@ -25,7 +25,7 @@ PARAMETERS = {
     "ruby": lazy_regex(rb"[*&]{0,2}(?P<name>[A-Za-z_]\w*)"),
     "php": lazy_regex(rb"[^$]*\$(?P<name>\w+)"),
     "perl": lazy_regex(rb"[^$]*\$(?P<name>\w+)"),
-    "c": lazy_regex(rb"[^=]*?(?P<name>[A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*(?:=|$)"),
+    "c": lazy_regex(rb"[^=]*?(?<!\w)(?P<name>[A-Za-z_]\w*+)\s*(?:\[[^\]]*\]\s*)*(?:=|$)"),
 }
 OBJECTS = frozenset({"$this", "self", "this"})
 NO_FUNCTIONS = frozenset({"if", "while", "for", "switch", "else", "return", "sizeof", "do"})

@@ -29,14 +29,14 @@ EQUAL = lazy_regex(
     r"|(?<![=!<>])={2,3}(?![=~>])"
 )
 """Signs that a statement compares two things for equality."""
-ASSIGNS = lazy_regex(r"\s*(?:(?:my|our|local|var|val|let)\s+)?[$@%]?[\w.>-]+\s*[-+|]*=(?![=~>])")
+ASSIGNS = lazy_regex(r"\s*(?:(?:my|our|local|var|val|let)\s+)?[$@%]?[\w.>-]++\s*[-+|]*=(?![=~>])")
 COMMAND = lazy_regex(r"\s*\w+[ ]+(?![-+*/=<>&|?.]\s|=|\{|do\b)")
 """A call without brackets, so that any call inside it is a nested call."""
 CONTRARY = lazy_regex(r"(?i)\bnot|not\b|refute|isnt|unlike|unless|assert_?(?:not|false|null)|[!]")
 BEFORE = lazy_regex(r"[\w)\]'\"]\s*(?:[-+*/%]|\.(?!\d))\s*$")
 AFTER = lazy_regex(r"\s*(?:[-+*/%]|\.\s*(?=[\w$'\"]))")
 """Text before and after a value that combines it with another one into a third."""
-GTEST = lazy_regex(r"(?m)^\s*(?:TYPED_)?TEST(?:_[FP])?\s*\(\s*\w+\s*,\s*\w+\s*\)")
+GTEST = lazy_regex(r"(?m)^[^\S\n]*(?:TYPED_)?TEST(?:_[FP])?\s*\(\s*\w+\s*,\s*\w+\s*\)")
 FOLLOWS = lazy_regex(r"<<[<~-]?\s*['\"]?([A-Za-z_]\w*)")
 THEN = lazy_regex(r"\s*Then\b")
 COMMENT = lazy_regex(r"\s*(?:#|//|\*|/\*)")

@@ -98,7 +98,7 @@ _BEFORE = r"(?<![A-Za-z0-9_@/\\:.$-])"
 _AFTER = r"(?![A-Za-z0-9_@/\\])"
 _NAME = r"[A-Za-z_$][A-Za-z0-9_$]*"
 _PATH = rf"{_NAME}(?:(?:\.|::|#){_NAME})*"
-_TICKED = lazy_regex(r"`+([^`\n]+)`+")
+_TICKED = lazy_regex(r"(?<!`)`+([^`\n]+)`+")
 _CALLED = lazy_regex(rf"{_BEFORE}({_PATH})\((?=[^()\n]*\))")
 _DOTTED = lazy_regex(rf"{_BEFORE}({_NAME}(?:(?:\.|::){_NAME})+){_AFTER}")
 _SINGLE = lazy_regex(rf"{_BEFORE}({_NAME}){_AFTER}")

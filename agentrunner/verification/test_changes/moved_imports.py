@@ -22,7 +22,7 @@ from agentrunner.verification.syntax.languages import SCRIPTS, language_of
 from agentrunner.verification.test_changes.moves import SCRIPT_PLACE, Renames, placed, renamed_in
 
 LOADS = lazy_regex(
-    r"(?i)(?:\bfrom|\bimport|\b(?:require|include)(?:_once)?|[.\w]*(?:mock|require|import)\w*)"
+    r"(?i)(?:\bfrom|\binclude(?:_once)?|(?:mock|require|import)\w*)"
     r"\s*(?:<[^<>]*>)?\s*\(?\s*$"
 )
 """What stands before a path by which a module is loaded, or put in the place of another."""

@@ -43,8 +43,8 @@ from agentrunner.verification.test_changes.moves import renamed_in
 from agentrunner.verification.test_changes.renamed_names import NAME, QUOTED, with_part
 from agentrunner.verification.trees import Changes
 
-COMMENT = lazy_regex(rb"[ \t]*(?://|#)[^\n]*\n\Z")
-BLANK = lazy_regex(rb"[ \t]*\n\Z")
+COMMENT = lazy_regex(rb"(?<![ \t])[ \t]*(?:(?<!/)//|(?<!#)#)[^\n]*\n\Z")
+BLANK = lazy_regex(rb"(?<![ \t])[ \t]*\n\Z")
 
 DEPRECATED = lazy_regex(r"(?i)(?<!not )(?<!not yet )deprecat|非推奨")
 NESTED = ("function_", "method_", "class_", "decorated_")

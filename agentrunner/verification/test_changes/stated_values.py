@@ -26,7 +26,7 @@ ROW = lazy_regex(rf"[\[({{](?:[\s,]*(?:\w+\s*:\s*)?-?\s*(?:{VALUE.pattern}))+[\s
 """A row of a table: values in brackets."""
 PLACE = lazy_regex(r"\b[A-Z]{2,}\b|<\w+>|\{\w*\}|…|\.\.\.")
 """A gap in a text that people state: NAME, <name>, {name}."""
-FORMATTED = lazy_regex(r"[\s,:;]*%[-+# 0]*\d*(?:\.\d+)?[a-zA-Z]")
+FORMATTED = lazy_regex(r"(?<![\s,:;])[\s,:;]*%[-+# 0]*+\d*(?:\.\d+)?[a-zA-Z]")
 """A place in a message of a test, with what stands before it."""
 PARAMETER_NAMES = lazy_regex(rf"\bparametrize\s*\(\s*(?:[\[(][^\])]*[\])]|{VALUE.pattern})\s*,")
 """What a table of pytest calls its columns."""

@@ -21,7 +21,7 @@ from agentrunner.verification.results.tools.base import Tool, added, printed, sh
 
 LOG, TEXT = range(2)
 RUNNING = lazy_regex(
-    r"(?:^| ) +(?:Running (?:unittests )?(?P<target>\S+)? ?\((?P<binary>[^)]*)\)"
+    r"(?:^|(?<! ) ) ++(?:Running (?:unittests )?(?P<target>\S+)? ?\((?P<binary>[^)]*)\)"
     r"|Doc-tests (?P<doc>\S+))$",
     re.MULTILINE,
 )
