@@ -38,8 +38,8 @@ WITH_PROGRAMS = (
 )
 """Starts a command with our programs first on PATH, and what Python loads last on its own path."""
 COMPILING = lazy_regex(rb"\b(?:compileall|py_compile)\b")
-MOST_FILES, MOST_BYTES = 2_000, 200_000
-"""So many files of up to so many bytes are searched, those next to the root first."""
+MOST_FILES, MOST_BYTES = 20_000, 50_000_000
+"""So many files of up to so many bytes are searched; what is not searched may have any words."""
 _PROGRAM = """\
 #!/bin/sh
 next= skip=
@@ -94,7 +94,7 @@ def speaks_of(words: re.Pattern[bytes], root: Path) -> bool:
     """
     seen = 0
     folders = deque([root])
-    while folders and seen < MOST_FILES:
+    while folders:
         entries: list[os.DirEntry[str]] = []
         with contextlib.suppress(OSError):
             entries = sorted(os.scandir(folders.popleft()), key=lambda one: one.name)
@@ -104,8 +104,8 @@ def speaks_of(words: re.Pattern[bytes], root: Path) -> bool:
             elif entry.is_file(follow_symlinks=False):
                 seen += 1
                 with contextlib.suppress(OSError):
-                    small = entry.stat().st_size <= MOST_BYTES
-                    if small and words.search(Path(entry.path).read_bytes()):
+                    searched = seen <= MOST_FILES and entry.stat().st_size <= MOST_BYTES
+                    if not searched or words.search(Path(entry.path).read_bytes()):
                         return True
     return False
 

@@ -483,7 +483,7 @@ def test_a_function_that_refuses_stands_before_a_route(now: str, lost: bool) -> 
 
 @pytest.mark.parametrize("long", ["a" * 150_000, "status" * 25_000, "$" * 150_000 + "("])
 def test_a_file_with_a_long_word_is_looked_at_quickly(long: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     guard = f"function f(x) {{\n  if ({long}) throw new RangeError('no');\n"
     assert _kinds("a.js", guard + "  g(x);\n}\n", "function f(x) {\n  g(x);\n}\n")
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5

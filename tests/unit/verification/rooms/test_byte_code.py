@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.verification.rooms import byte_code
 from agentrunner.verification.rooms.byte_code import (
     COMPILING,
     PLACE,
@@ -102,6 +103,17 @@ def test_a_tree_speaks_of_compiling_in_any_file(tmp_path: Path) -> None:
     (tmp_path / "tools" / "lint.sh").write_text("python3 -m unittest\n")
     assert not speaks_of(COMPILING, tmp_path)
     (tmp_path / "tools" / "lint.sh").write_text("python3 -m compileall -q .\n")
+    assert speaks_of(COMPILING, tmp_path)
+
+
+@pytest.mark.parametrize(("most", "bytes_"), [("MOST_FILES", 1), ("MOST_BYTES", 3)])
+def test_what_is_not_searched_may_speak_of_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: str, bytes_: int
+) -> None:
+    (tmp_path / "a.py").write_text("a()\n")
+    (tmp_path / "b.py").write_text("b()\n")
+    assert not speaks_of(COMPILING, tmp_path)
+    monkeypatch.setattr(byte_code, most, bytes_)
     assert speaks_of(COMPILING, tmp_path)
 
 
