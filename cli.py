@@ -132,6 +132,11 @@ ALSO = {"help": "All commands, or all that one can do.", "version": "Print the v
 """What else may stand in the place of a command."""
 MOST_NAMED = 4
 """Commands that are named for an option that stands where it is none."""
+KEPT = (
+    "a run keeps the settings that it was started with: change the task file, then"
+    " agentrunner resume --on-change replan"
+)
+"""What `resume` says to an option that only a new run takes."""
 _OWN_OPTIONS = ("--version", "-V", "--json", "--help", "-h", "--", "-")
 DRIVERS = ("run", "resume", "answer", "approve", "reject", "accept", "watch")
 """With --json each of them prints exactly one result, whatever happens."""
@@ -363,7 +368,10 @@ def _usage(error: typer.TyperException, line: Sequence[str] = ()) -> UsageError:
         remedy = f"did you mean {near.strip('?').split(',')[0]}?".replace("'", "")
     context = getattr(error, "ctx", None)
     if context and message.startswith("No such option: "):
-        remedy = _having(message, getattr(error, "possibilities", None) or ()) or remedy
+        remedy = (
+            _having(message, getattr(error, "possibilities", None) or (), context.info_name)
+            or remedy
+        )
     if line and (words := _for_run(line, context)):
         option, of_run = line[0].partition("=")[0], words.startswith("agentrunner run ")
         where = "is an option of run, with a task" if of_run else "goes behind the command"
@@ -376,7 +384,7 @@ def _usage(error: typer.TyperException, line: Sequence[str] = ()) -> UsageError:
     return UsageError(message, remedy=remedy or f"{path} --help")
 
 
-def _having(message: str, near: Sequence[str]) -> str:
+def _having(message: str, near: Sequence[str], command: str | None) -> str:
     """The commands that have the option that is missed, word for word; "" where none has it.
 
     And where it is a slip for one of the command's own, `near`: all commands are imported for this.
@@ -385,7 +393,9 @@ def _having(message: str, near: Sequence[str]) -> str:
     if slip_of(option, near):
         return ""
     group = get_command(app)
-    found = [name for name, command in _commands(group, "") if option in _options_of(command)]
+    found = [name for name, one in _commands(group, "") if option in _options_of(one)]
+    if command == "resume" and "run" in found:
+        return KEPT
     if len(found) == 1:
         return f"did you mean agentrunner {found[0]} {option}?"
     more = " and others" * (len(found) > MOST_NAMED)

@@ -97,6 +97,10 @@ def test_validate_needs_no_engine(shell: Shell) -> None:
         (["--strict"], 'try: agentrunner run --strict "what you want"\n'),
         (["show", "--stat"], "did you mean agentrunner diff --stat?\n"),
         (["logs", "--model", "x"], "--model is an option of run, resume, plan run, chat\n"),
+        (
+            ["resume", "--set", "a=b"],
+            "change the task file, then agentrunner resume --on-change replan",
+        ),
         (["resume", "-y"], "-y is an option of undo, plan say, doctor, planners try and others\n"),
         (["--nonsense"], "try: agentrunner --help\n"),
         (["run", "--max-loops", "many"], '--max-loops is "many", which is no whole number.\n'),
