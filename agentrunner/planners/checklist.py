@@ -130,8 +130,10 @@ class ChecklistPlanner:
             for criterion in executable
         ]
         critical = [criterion["id"] for criterion in criteria if criterion.get("critical")]
+        by_suite = not executable and _map(facts, "test_result").get("green")
+        which = "suite" if by_suite else "assessed"
         return {
-            "summary": self._phrase("assessed", green=len(green), criteria=len(criteria)),
+            "summary": self._phrase(which, green=len(green), criteria=len(criteria)),
             "all_criteria_satisfied": bool(green) and set(critical) <= set(green),
             "by_criterion": verdicts,
             "details": {"passed_criteria": green, "remaining_risks": []},

@@ -316,6 +316,18 @@ async def test_the_summary_is_in_the_language_of_the_task(
     assert says in (await ask(spec, "completion_assessment", context))["summary"]
 
 
+@pytest.mark.parametrize(
+    ("language", "says"),
+    [("en", "No criterion has a check of its own; the tests are green."), ("ja", "テストが成功")],
+)
+async def test_where_only_the_suite_decides_no_criteria_are_counted(
+    make_spec: MakeSpec, language: str, says: str
+) -> None:
+    spec = make_spec(kind="checklist", test="pytest -q", language=language)
+    context = state([WITHOUT], Evidence(tree="t", test=suite(0)))
+    assert says in (await ask(spec, "completion_assessment", context))["summary"]
+
+
 async def test_nothing_executable_is_no_satisfaction(make_spec: MakeSpec) -> None:
     payload = await ask(
         make_spec(kind="checklist"), "completion_assessment", state([WITHOUT], Evidence(tree="t"))
