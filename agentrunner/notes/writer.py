@@ -62,7 +62,7 @@ def write_marked(
         raise BadTaskId(f"{identifier!r} is no {kind} id")
     try:
         parts = note_parts(note_dir)
-        place = _write(repo, parts, f"{kind}-{identifier}", owner, text)
+        place = _write(repo, parts, _stem(kind, identifier), owner, text)
         return WrittenNote(repo.joinpath(*parts, place))
     except (OSError, UsageError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -82,7 +82,7 @@ def note_name(repo: Path, note_dir: str, task_id: str, run_id: str) -> str:
     """Return the file name of a run's note in `repo/note_dir`; "" if it has none there."""
     try:
         with _open_folder(repo, note_parts(note_dir), make=False) as folder:
-            return _own_name(folder, f"task-{task_id}", run_id) or ""
+            return _own_name(folder, _stem("task", task_id), run_id) or ""
     except (OSError, UsageError):
         return ""
 
@@ -95,7 +95,7 @@ def remove_note(repo: Path, note_dir: str, task_id: str, run_id: str, text: byte
     with contextlib.suppress(OSError, UsageError):
         parts = note_parts(note_dir)
         with _open_folder(repo, parts, make=False) as folder:
-            name = _own_name(folder, f"task-{task_id}", run_id)
+            name = _own_name(folder, _stem("task", task_id), run_id)
             if name is None or _is_tracked(repo, "/".join((*parts, name))):
                 return
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -182,6 +182,10 @@ def _open_folder(root: Path, parts: tuple[str, ...], *, make: bool) -> Iterator[
         yield folder
     finally:
         os.close(folder)
+
+
+def _stem(kind: str, identifier: str) -> str:
+    return identifier if identifier.startswith(f"{kind}-") else f"{kind}-{identifier}"
 
 
 def _own_name(folder: int, stem: str, owner: str) -> str | None:

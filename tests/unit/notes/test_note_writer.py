@@ -13,7 +13,14 @@ import pytest
 
 from agentrunner.errors import InfraError, UsageError
 from agentrunner.notes.render import MARKER
-from agentrunner.notes.writer import WrittenNote, check_note_dir, note_parts, write_note
+from agentrunner.notes.writer import (
+    WrittenNote,
+    check_note_dir,
+    note_name,
+    note_parts,
+    remove_note,
+    write_note,
+)
 
 pytestmark = pytest.mark.timeout(20)
 DIR = ".agent-runner"
@@ -52,6 +59,14 @@ class Place:
         assert written.path.read_text() == text_of(run_id, body)
         assert self.victim.read_text() == VICTIM
         assert sorted(path.name for path in self.outside.iterdir()) == ["victim"]
+
+
+def test_an_id_that_begins_with_task_is_the_whole_name(tmp_path: Path) -> None:
+    given = (tmp_path, DIR, "task-1201-ab12", "r1")
+    written = write_note(*given, text_of("r1"), fallback=tmp_path / "note.md")
+    assert written.path.name == note_name(*given) == "task-1201-ab12.md"
+    remove_note(*given, written.path.read_bytes())
+    assert note_name(*given) == "" and not written.path.exists()
 
 
 @pytest.fixture
