@@ -26,6 +26,8 @@ from agentrunner.git.snapshots import Snapshots, worked_mark
 from agentrunner.launching.launch import read_paths, resource_limits
 from agentrunner.launching.route import Cassette
 from agentrunner.planners.workplace import Workplace
+from agentrunner.policy.check import isolating
+from agentrunner.policy.load import load_policies
 from agentrunner.prompts import load_patterns
 from agentrunner.sandboxes.base import Caches, Owner, Request, Sandbox, SandboxOrder
 from agentrunner.sandboxes.choose import make_sandbox, missing_image, open_sandbox
@@ -400,8 +402,9 @@ def _naming_policy(spec: TaskSpec) -> Iterator[None]:
     except SandboxUnavailable as error:
         kind = spec.runner.sandbox.kind
         if kind != AUTO and "runner.sandbox.kind" not in spec.places:
-            paths = [str(one.path) for one in spec.policies]
-            which = " or ".join(paths)
-            if paths:
-                error.details += (("policy", f"{which} leaves no other sandbox than {kind}"),)
+            policies = load_policies(None, {}, kept=[Path(one.path) for one in spec.policies])
+            kinds = ((one.path, one.caps.sandbox.kinds) for one in policies)
+            if which := [str(path) for path, some in kinds if some and isolating(some) == [kind]]:
+                text = f"{' and '.join(which)} leaves no other sandbox than {kind}"
+                error.details += (("policy", text),)
         raise

@@ -76,6 +76,11 @@ def caches_allowed(
     return allowed
 
 
+def isolating(kinds: Iterable[str]) -> list[str]:
+    """Return those kinds of sandboxes that isolate."""
+    return [name for name in registry.SANDBOXES if name in kinds and sandbox_kind(name).isolates]
+
+
 class _Narrowing(Narrowing):
     """All rules of a policy for one task."""
 
@@ -122,11 +127,7 @@ class _Narrowing(Narrowing):
         kinds, kind = self.policy.caps.sandbox.kinds, self.value("runner.sandbox.kind")
         if kinds is None:
             return
-        allowed = [kind]
-        if kind == "auto":
-            allowed = [
-                name for name in registry.SANDBOXES if name in kinds and sandbox_kind(name).isolates
-            ]
+        allowed = isolating(kinds) if kind == "auto" else [kind]
         if not allowed or kind not in ("auto", *kinds):
             self.refuse(
                 "runner.sandbox.kind",
