@@ -9,6 +9,8 @@ missing_names     names that nobody wrote; `missing_failures`: what
 lost_files        deleted files that the product still imports, and new ones that tests import in
                   the place of others; `collateral`: deleted or emptied for no
                   reason, and code that nothing calls
+beside_the_task   what code and data of which no word speaks lost; `weaker_tests`: tests that ask
+                  for less
 lost_refusals     errors that nothing raises any more, by functions of both trees
                   (`same_functions`); `restored_lines` puts them back, for tests to be asked
 comments_on_work  work that is nothing but comments, or says of itself that it is not done

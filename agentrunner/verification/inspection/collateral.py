@@ -41,6 +41,12 @@ KEY_GONE = "`{}` is gone from {}, and the requirements do not speak of that"
 WORD_GONE = (
     "`{}` is gone from the code of {}, {} still shows it, and the requirements do not speak of that"
 )
+NO_PROGRAM = "{} cannot be run any more as the program that it was"
+MODE = lazy_regex(r"(?i)chmod|executable|permission|\bmodes?\b|実行権|パーミッション")
+AT_ONCE = "{} has npm run `{}` at each install ({}), and the requirements do not speak of that"
+AT_INSTALL = ("preinstall", "install", "postinstall", "prepublish", "preprepare", "prepare",
+              "postprepare")  # fmt: skip
+"""Scripts that npm runs without being told to."""
 TOUCHED = "{} was changed, and the requirements say: {}"
 TAKES_AWAY = lazy_regex(
     r"(?i)\b(?:remov|delet|drop|dead\b|unused|clean|refactor|simplif|replac|renam|mov(?:e|es|ed|ing)\b"
@@ -90,7 +96,12 @@ def collateral(trees: BothTrees, asked: str) -> str:
         for path in trees.work:
             if path == name or path.endswith(f"/{name}") or (name[-1] == "/" and name in path):
                 return TOUCHED.format(path, " ".join(hit[0].split()))
-    if TAKES_AWAY.search(IN_CODE.sub("``", NAMED_REMOVAL.sub("", asked))):
+    for path in trees.new.keys() & trees.old.keys() if not MODE.search(asked) else ():
+        if (trees.old[path][:1], trees.new[path][:1]) == (("100755",), ("100644",)):
+            return NO_PROGRAM.format(path)
+    if what := _runs_by_itself(trees, asked):
+        return what
+    if asks_for_less(asked):
         return ""
     read_old, read = trees.read_old, trees.read
     new = {path: read(path) for path in trees.work}
@@ -105,6 +116,30 @@ def collateral(trees: BothTrees, asked: str) -> str:
         if what := _lost(path, read_old(path), new, followed, asked):
             return what
     return _lost_word(trees, asked)
+
+
+def _runs_by_itself(trees: BothTrees, asked: str) -> str:
+    """A script that npm is to run whenever somebody installs, and that nobody asked for."""
+    for path in trees.new:
+        if path.rpartition("/")[2] == "package.json" and trees.new[path] != trees.old.get(path):
+            was, now = (_scripts(read(path)) for read in (trees.read_old, trees.read))
+            for name in AT_INSTALL:
+                if now.get(name) not in (None, was.get(name)) and not re.search(alone(name), asked):
+                    return AT_ONCE.format(path, now[name], name)
+    return ""
+
+
+def _scripts(source: bytes | None) -> dict[str, Any]:
+    try:
+        found = json.loads(source or b"")["scripts"]
+    except (ValueError, RecursionError, TypeError, KeyError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def asks_for_less(asked: str) -> bool:
+    """Whether a text has something taken away or written anew, and names no code with that."""
+    return TAKES_AWAY.search(IN_CODE.sub("``", NAMED_REMOVAL.sub("", asked))) is not None
 
 
 def _lost_word(trees: BothTrees, asked: str) -> str:

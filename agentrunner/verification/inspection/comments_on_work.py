@@ -8,6 +8,8 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import content_words
 from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.subject_words import has_any
+from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.stand_ins import unwritten_branches
 from agentrunner.verification.syntax.tokens import added_comments
 
 MOST_FILES = 200
@@ -38,6 +40,9 @@ UNFINISHED = lazy_regex(
 )
 """What a comment says of code that stands for other code."""
 LATER = lazy_regex(r"\b(?:TODO|FIXME|XXX|TBD)\b(?:\(\w+\))?[-:\s]*(?P<what>[^.\n]*)")
+NOT_YET = lazy_regex(
+    r"(?i)implement(?:ed|ation)?error|not (?:yet |be )?(?:implement|support)|unsupported|todo!"
+)
 SAYS = "{}:{} says `{}`: the work itself calls what was asked for not done"
 
 
@@ -67,6 +72,20 @@ def unfinished(trees: BothTrees, asked: str) -> str:
             called = hit is not None and not _is_asked(hit[0], asked)
             if called or (put_off is not None and _is_of(put_off["what"], words)):
                 return SAYS.format(path, line, text[:80])
+    return ""
+
+
+def unwritten(trees: BothTrees, asked: str) -> str:
+    """What code of the work says by the language's own word to be unwritten, for what was asked;
+    else "". Blocks."""
+    for path in trees.work[:MOST_FILES]:
+        after, language = trees.read(path), language_of(path)
+        if after is None or language is None:
+            continue
+        for node, about in unwritten_branches(trees.read_old(path) or b"", after, language):
+            text = (node.text or b"").decode("utf-8", "replace")
+            if content_words(about) & content_words(asked) and not NOT_YET.search(asked):
+                return SAYS.format(path, node.start_point.row + 1, text[:80])
     return ""
 
 

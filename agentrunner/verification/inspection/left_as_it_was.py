@@ -26,6 +26,7 @@ from agentrunner.verification.syntax.emptied_functions import changed_functions
 from agentrunner.verification.syntax.functions import functions_of
 from agentrunner.verification.syntax.languages import language_of, parse
 from agentrunner.verification.syntax.tokens import lexical_family, tokens, without_comments
+from agentrunner.verification.syntax.words import quoted_lists
 
 STILL_HERE = "{} is still there, and the requirements say: {}"
 STILL_CALLED = "{} still calls `{}`, and the requirements say: {}"
@@ -86,6 +87,10 @@ def left_as_it_was(trees: BothTrees, asked: str) -> str:
     Blocks. Raises GitFailed and OSError.
     """
     old, new, read_old, read = trees.old, trees.new, trees.read_old, trees.read
+    for row in quoted_lists(asked):
+        same = [path for path in row if path in new and old.get(path) == new[path]]
+        if set(row) <= set(trees.product) and 0 < len(same) < len(row):
+            return UNTOUCHED.format(same[0], ", ".join(row))
     for sentence in sentences(asked, semicolons=True):
         if UNSURE.search(sentence):
             continue

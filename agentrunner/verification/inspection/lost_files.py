@@ -17,6 +17,9 @@ from agentrunner.verification.syntax.languages import language_of
 TAKEN = "{} imports {} now, and {}, which it imported, stays as it was"
 
 LOST = "{} still imports {}, which the work took away"
+HIDDEN = "{} is loaded in the place of {}, which stays as it was, and nobody can read it"
+NATIVE = (".so", ".pyd", ".node")
+"""Endings of machine code that is imported as a source of its name is."""
 BY_FILE = ("python", "javascript", "c", "ruby")
 """Languages in which an import names a file."""
 
@@ -50,6 +53,10 @@ def _name_of(path: str) -> str:
     return posixpath.basename(posixpath.dirname(path)) if stem in ("__init__", "index") else stem
 
 
+def _place_of(path: str) -> tuple[str, str]:
+    return posixpath.dirname(path), _name_of(path)
+
+
 def taken_place(trees: BothTrees) -> str:
     """A file that an unchanged one outside of the product imports no more, with the new one; or "".
 
@@ -57,10 +64,14 @@ def taken_place(trees: BothTrees) -> str:
 
     What the test asks is not what the program runs then: `page.js` beside the folder `page`.
     """
+    code = frozenset(trees.product)
+    for path in (one for one in trees.work if one not in trees.old and one.endswith(NATIVE)):
+        hidden = (one for one in sorted(code) if _place_of(one) == _place_of(path))
+        for source in (one for one in hidden if _stays(one, trees)):
+            return HIDDEN.format(path, source)
     new = {one for one in trees.work if one not in trees.old and family_of(one) in BY_FILE}
     if not new:
         return ""
-    code = frozenset(trees.product)
     others = [
         path
         for path in sorted(trees.old)

@@ -85,11 +85,20 @@ def lost_refusals(trees: BothTrees, asked: str) -> list[LostRefusal]:
     A function that has another name or file now stands, too. One that says no as often as before
     may do so in other words, and one whose refusal stands elsewhere now has it from there. Blocks.
     """
-    allows = [one for one in sentences(asked) if ACCEPTS.search(IN_CODE.sub("", one))]
-    if any(not IN_CODE.search(one) for one in allows):
+    if allows_more(asked):
         return []
+    allows = _allowing(asked)
     found = chain(_lost(trees, asked, allows), _lost_before_routes(trees, asked, allows))
     return [*islice(found, MOST_TRIED)]
+
+
+def allows_more(asked: str) -> bool:
+    """Whether a text lets less be refused, and names no code with that."""
+    return any(not IN_CODE.search(one) for one in _allowing(asked))
+
+
+def _allowing(asked: str) -> list[str]:
+    return [one for one in sentences(asked) if ACCEPTS.search(IN_CODE.sub("", one))]
 
 
 def _lost(trees: BothTrees, asked: str, allows: Sequence[str]) -> Iterator[LostRefusal]:

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from agentrunner.state.run_state import Finding
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.evidence.findings import about_work
 from agentrunner.verification.evidence.target import in_repo
 from agentrunner.verification.inputs.executed_files import only_reads
+from agentrunner.verification.inspection.beside_the_task import changed_beside
 from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.inspection.collateral import collateral, loose_code
-from agentrunner.verification.inspection.comments_on_work import only_comments, unfinished
+from agentrunner.verification.inspection.comments_on_work import (
+    only_comments,
+    unfinished,
+    unwritten,
+)
 from agentrunner.verification.inspection.has_to_stay import gone_though_kept
 from agentrunner.verification.inspection.left_as_it_was import left_as_it_was, still_there
 from agentrunner.verification.inspection.lost_files import lost_file, taken_place
-from agentrunner.verification.inspection.lost_refusals import lost_refusals
+from agentrunner.verification.inspection.lost_refusals import MOST_TRIED, LostRefusal, lost_refusals
 from agentrunner.verification.inspection.missing_failures import nothing_fails, only_declared
+from agentrunner.verification.inspection.weaker_tests import weaker_test
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.results.model import ReadFile
@@ -58,11 +65,13 @@ def shown_by_the_change(exam: Examination, cases: Sequence[Case], wanted: str) -
         or taken_place(trees)
         or only_declared(trees, wanted)
         or nothing_fails(trees, wanted)
+        or unwritten(trees, wanted)
         or left_out(cases, trees.read)
     )
     if what:
         return about_work("missing", what)
-    if what := collateral(trees, wanted):
+    what = collateral(trees, wanted) or weaker_test(_put_back(exam), *exam.world.readers, wanted)
+    if what:
         return about_work("beside", what)
     if (
         exam.same_code
@@ -78,11 +87,17 @@ def shown_by_the_change(exam: Examination, cases: Sequence[Case], wanted: str) -
 
 
 async def refuses_less(exam: Examination, cases: Sequence[Case], wanted: str) -> Finding | None:
-    """What the change does not refuse any more, though nobody asked for that.
+    """What the change does not refuse any more, or lost elsewhere, though nobody asked for that.
 
     It is asked about where all tests pass again with it. Raises what running in rooms raises.
     """
-    lost = await asyncio.to_thread(lambda: lost_refusals(_trees(exam, cases), wanted))
+
+    def look() -> list[LostRefusal]:
+        trees = _trees(exam, cases)
+        beside = islice(changed_beside(trees, wanted, _put_back(exam)), MOST_TRIED)
+        return [*lost_refusals(trees, wanted), *beside]
+
+    lost = await asyncio.to_thread(look)
     for one in lost:
         for edits_of in one.restored:
             edits = {one.path: [*edits_of]}
@@ -104,6 +119,11 @@ async def _passes_again(exam: Examination, case: Case, tree: str) -> bool:
 def _green(case: Case) -> list[str]:
     """The names of the tests that a command reports as passed, if it reports any."""
     return [one for one in case.now.names if case.now.passed(one)] if case.now is not None else []
+
+
+def _put_back(exam: Examination) -> list[str]:
+    """Changed paths beside the product that nothing permits to change."""
+    return [one.path for one in exam.world.changes if not one.understood]
 
 
 def _trees(exam: Examination, cases: Sequence[Case]) -> BothTrees:

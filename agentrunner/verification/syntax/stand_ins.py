@@ -33,6 +33,8 @@ from agentrunner.verification.syntax.functions import RETURN_TYPE, Function, alt
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
+    condition_of,
+    enclosing,
     field,
     parse,
     statements,
@@ -53,6 +55,8 @@ ERRORS = lazy_regex(
 """Words by which a text asks for an exception."""
 KIND = lazy_regex(r"\b[A-Z]\w*(?:Error|Exception|Failure|Warning|Exit)\b|\b(?:[A-Z]\w+)(?=\()")
 GENERAL = frozenset({"Error", "Exception"})
+WITHIN = frozenset({"block", "expression_statement"})
+QUOTED = lazy_regex(r"\"([^\"\n]+)\"|'([^'\n]+)'")
 STRING = lazy_regex(r"\"([^\"\n]{4,})\"|'([^'\n]{4,})'|`([^`\n]{4,})`")
 RAISES = {"python": "raise_statement", "java": "throw_statement"} | dict.fromkeys(
     SCRIPTS, "throw_statement"
@@ -326,6 +330,23 @@ def find_unwritten(source: bytes, language: str) -> set[str]:
     return {one.last_name for one in functions} - (
         written - find_only_raising(None, source, language, "")
     )
+
+
+def unwritten_branches(before: bytes, after: bytes, language: str) -> Iterator[tuple[Node, str]]:
+    """Yield what is new, stands for code that is still to be written, and is reached by a
+    condition; with the texts that this compares with, else its words."""
+    known = before.decode("utf-8", "replace")
+    for function in changed_functions(before, after, language) if language in UNWRITTEN else ():
+        parsed = function.parsed
+        for node in own_nodes(function.body):
+            if _is_unwritten(parsed, node) and parsed.text(node) not in known:
+                around = next(one for one in enclosing(node) if one.type not in WITHIN)
+                case = [one for one in around.named_children if "pattern" in one.type]
+                for condition in [condition_of(around), *case][:2]:
+                    if condition is not None:
+                        text = parsed.text(condition)
+                        texts = ["".join(one) for one in QUOTED.findall(text)]
+                        yield node, " ".join(texts) or text
 
 
 def _raises(parsed: Parsed, node: Node) -> bool:

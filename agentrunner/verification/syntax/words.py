@@ -45,6 +45,17 @@ _SERVICE = lazy_regex(
     r"(?i:\b(?:from|to|at|via|through|calls?|asks?|fetch(?:es)?|gets?|posts?|GET|POST|PUT|DELETE))"
     r" (?:the )?`?https?://(?P<name>[\w-]+(?:\.[\w-]+)+)"
 )
+_NUMBER = lazy_regex(
+    r"(?i)\bdefaults? (?:value )?(?:to|is|of) `?(?P<name>\d{2,3})\b`?(?![.,]\d)(?! ?[a-z%])"
+    r"|\b(?:at most|no more than|up to|longer than|(?:cuts?|cut off|limit(?:s|ed)?|truncated?)"
+    r" (?:\w+ )?(?:at|after|to)) (?P<other>\d{2,3}) (?:characters?|items?|rows?|lines?|entries)\b"
+)
+"""A default or a bound that no unit turns into another number."""
+_TEXT = lazy_regex(
+    r"(?i:\b(?:says?|prints?|shows?|displays?|answers?|reports?|the (?:message|text|title|label))) "
+    r"\"(?P<name>[A-Za-z][a-z]*(?:[ ,]+[a-z]+)+[.!?]?)\""
+)
+"""A text of several words and nothing else; the longest of them has to stand in the code."""
 _OF_HTTP = lazy_regex(
     r"\b(?:GET|POST|PUT|PATCH|DELETE|HTTP)\b|(?i:\b(?:status|endpoint|route|request)\b)|`/\w"
 )
@@ -282,7 +293,7 @@ def _is_spelt_as_code(name: str) -> bool:
 def _is_report(sentence: str) -> bool:
     """Whether a sentence says how things are, or takes something away, and wishes for nothing."""
     happens_now = _NOW.search(sentence) and not _MODAL.search(sentence)
-    return bool(_FAULT.search(sentence) or happens_now)
+    return bool(_FAULT.search(_TICKED.sub("``", sentence)) or happens_now)
 
 
 def _wishes(text: str) -> list[str]:
@@ -331,7 +342,7 @@ def stated_names(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     of_http = _OF_HTTP.search(text) is not None
     for sentence in _wishes(text):
-        for pattern in (_RAISED, _VARIABLE, _FILE, _USED, _ROUTE, _SERVICE):
+        for pattern in (_RAISED, _VARIABLE, _FILE, _USED, _ROUTE, _SERVICE, _NUMBER, _TEXT):
             for hit in pattern.finditer(sentence):
                 groups = hit.groupdict()
                 whole = groups["name"] or groups.get("other", "")
@@ -387,4 +398,6 @@ def _needle(whole: str, pattern: re.Pattern[str]) -> str:
         return whole.rpartition("/")[2]
     if pattern in (_SERVICE, _ROUTE):
         return whole.strip("/")
+    if pattern is _TEXT:
+        return max(re.findall(r"\w+", whole), key=len)
     return re.split(r"\.|::|/", whole)[-1]

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.inspection.comments_on_work import only_comments, unfinished
+from agentrunner.verification.inspection.comments_on_work import (
+    only_comments,
+    unfinished,
+    unwritten,
+)
 from tests.kit.text_trees import both_trees
 
 ASKED = "notify(user) sends a mail; the formats are json, csv and xml"
@@ -50,3 +54,20 @@ def test_comments_alone_are_the_work_where_they_are_asked_for() -> None:
     assert only_comments(trees, "Fix the typo in the comment of total.") == ""
     assert only_comments(trees, "Remove the old TODO lines.") == ""
     assert only_comments(both_trees({}, {}), "Resolve all TODOs.") == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "new", "is_unwritten"),
+    [
+        ("a.py", "    if form in ('csv', 'xml'):\n        raise NotImplementedError(form)\n", True),
+        ("a.py", "    if form == 'pdf':\n        raise NotImplementedError(form)\n", False),
+        ("a.py", "    if form == 'csv':\n        raise ValueError(form)\n", False),
+        ("a.rs", '    match form {\n        "xml" => todo!(),\n        _ => 1,\n    }\n', True),
+    ],
+)
+def test_code_that_its_language_calls_unwritten(path: str, new: str, is_unwritten: bool) -> None:
+    head, end = ("fn write(form: &str) {\n", "}\n") if path == "a.rs" else ("def w(form):\n", "")
+    last = "    1;\n" if end else "    return 1\n"
+    trees = both_trees({path: f"{head}{last}{end}"}, {path: f"{head}{new}{last}{end}"})
+    assert bool(unwritten(trees, ASKED)) == is_unwritten
+    assert unwritten(trees, f"{ASKED}; xml is not supported yet") == ""

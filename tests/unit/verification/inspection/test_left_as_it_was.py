@@ -109,3 +109,11 @@ def test_a_caller_that_has_to_use_what_is_new(asked: str, left: str) -> None:
 def test_a_caller_uses_it_by_what_it_calls_itself() -> None:
     new = USES | {"state.py": SAVE.replace("open(path)", "atomic(path)")}
     assert not _left(USES, new, "Write `atomic(path)`. Use it in `save`.")
+
+
+def test_each_file_of_a_list_has_to_change() -> None:
+    old = {f"{name}.py": "print()\n" for name in "abc"}
+    asked = "`a.py`, `b.py` and `c.py` print. Use logging instead."
+    assert _left(old, old | {"a.py": "log()\n"}, asked).startswith("b.py is as it was")
+    assert not _left(old, dict.fromkeys(old, "log()\n"), asked)
+    assert not _left(old | {"d.py": ""}, old | {"d.py": "log()\n"}, asked)

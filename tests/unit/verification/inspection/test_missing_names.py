@@ -108,3 +108,24 @@ def test_a_page_of_that_name_is_what_a_criterion_is_about() -> None:
     criteria = ["`CONTRIBUTING` says how to run the tests."]
     assert _missing({"b": "old"}, {"CONTRIBUTING.md": "make test"}, "", "", criteria) == ""
     assert "CONTRIBUTING" in _missing({"b": "old"}, {"README.md": "x"}, "", "", criteria)
+
+
+@pytest.mark.parametrize(
+    ("asked", "missing"),
+    [
+        ("`size` defaults to 50.", "50"),
+        ("It is cut at 72 characters.", "72"),
+        ("It keeps at most 120 entries.", "120"),
+        ('For no rows it says "nothing here yet".', "nothing here yet"),
+        ("`Stack` gets `push`, `pop` and `peek`.", "peek"),
+        ("The time-out defaults to 30 seconds, the rate to 50%.", ""),
+        ('It shows "Hello Bob" and prints "3 rows left".', ""),
+        ('Today it says "nothing here yet", which is wrong.', ""),
+    ],
+)
+def test_values_and_texts_that_are_stated(asked: str, missing: str) -> None:
+    new = "class A:\n    def push(self): ...\n    def pop(self): ...\n"
+    found = _missing({}, {"a.py": new}, asked)
+    assert missing in found if missing else not found
+    done = f"{new}    def peek(self): ...\nB = 50, 72, 120, 'nothing here yet'\n"
+    assert _missing({}, {"a.py": done}, asked) == ""

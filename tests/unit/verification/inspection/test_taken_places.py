@@ -58,3 +58,10 @@ def test_files_that_move_or_stand_beside_are_nothing(
     old: dict[str, str], new: dict[str, str]
 ) -> None:
     assert taken(old, new) == ""
+
+
+def test_machine_code_in_the_place_of_a_source() -> None:
+    native = {"shop/cart.cpython-311-x86_64-linux-gnu.so": "\0"}
+    assert "in the place of shop/cart.py, which stays as it was" in taken(NAMESPACE, native)
+    assert taken(NAMESPACE, {**native, "shop/cart.py": "A = load()"}) == ""
+    assert taken(NAMESPACE, {"shop/fast.so": "\0"}) == ""
