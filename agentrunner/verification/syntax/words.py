@@ -399,5 +399,5 @@ def _needle(whole: str, pattern: re.Pattern[str]) -> str:
     if pattern in (_SERVICE, _ROUTE):
         return whole.strip("/")
     if pattern is _TEXT:
-        return max(re.findall(r"\w+", whole), key=len)
+        return max(whole.split(), key=len).strip(",.!?")
     return re.split(r"\.|::|/", whole)[-1]
