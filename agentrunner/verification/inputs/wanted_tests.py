@@ -34,8 +34,8 @@ KIND = lazy_regex(
     r"(?P<many>s)?\b(?!\s+(?:tests?|cases?|values?)\b)|(?P<ja>スナップショット|ゴールデン|期待出力)"
 )
 AFTER_OBJECT = lazy_regex(
-    r"\s*(?:[.,;:!)]|$|(?:of|for|in|too|also|and|as\s+well|accordingly|with|by|via|using|to\s+match"
-    r"|(?:where|if|as)\s+(?:needed|necessary|required))\b)"
+    r"\s*(?:[.,;:!)]|$|(?:of|for|in|too|also|and|as\s+well|accordingly|with|by|via|using|to|so|that"
+    r"|which|where|(?:if|as)\s+(?:needed|necessary|required))\b)"
 )
 """After a kind that is the object of a verb and not part of another name."""
 OF_IT = lazy_regex(r"\s+(?:of|for|in)\s+(?:\S+\s+){0,4}?(?=has\b|have\b|is\b|are\b|gets?\b|must\b)")
@@ -88,10 +88,13 @@ JA_ALSO = lazy_regex(
 )
 """What Japanese says of tests that follow the code; of a path it would be "mend"."""
 THEM = lazy_regex(
-    r"(?i)(?P<clause>[^.;:!?\n]{0,80}?),\s+(?:(?:so|and|please|also)\s+){0,3}"
-    r"(?:adapt|adjust|updat|amend|revis|rewrit|chang)e?\s+them\b"
+    r"(?i)(?P<clause>[^.;:!?\n]{0,80}?)[,;]\s+(?:(?:so|and|please|also)\s+){0,3}"
+    r"(?:adapt|adjust|updat|amend|revis|rewrit|chang)e?\s+"
+    r"(?:them\b|(?:those|any|the\s+ones)\s+(?:that|which)\s+(?:break|fail|need|chang))"
 )
-"""After tests: "rely on the old default, please adjust them"."""
+"""After tests: "rely on the old default, please adjust them", "…; update those that break"."""
+ALONE = lazy_regex(r"(?i)\s+(?:included|updated|adapted|adjusted)\s*(?:[.;!\n]|$)")
+"""After tests that begin a sentence or an item of a list: "Tests included."."""
 WRITES = r"(?:add|writ|creat|provid|supply|includ)\w*"
 NOUN = lazy_regex(
     r"(?i)(?:\b(?:existing|old|current|unit)\s+)*\btests?(?:\s+(?:cases?|functions?))?\s+$"
@@ -113,11 +116,14 @@ def asks_to_adapt(prd_text: str, changed: Collection[str], *, snapshots: bool = 
         if not enough or ((hit["of"] or "").lower() == "snapshot" and not snapshots):
             continue
         behind = text[hit.end() :][:200]
-        if FOLLOW.match(behind):
+        before = sentence_before(text, hit.start(), 300)
+        if FOLLOW.match(behind) or (
+            hit["many"] and ALONE.match(behind) and not re.search(r"[^\W_]", before)
+        ):
             return True
         if (them := THEM.match(behind)) and hit["many"] and not DENIED.search(them["clause"]):
             return True
-        if hit["many"] and _go_along(sentence_before(text, hit.start(), 300), behind):
+        if hit["many"] and _go_along(before, behind):
             return True
         if _adapts(text, hit.start()) and is_wanted(text, hit):
             return True

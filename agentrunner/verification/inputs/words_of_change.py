@@ -39,7 +39,7 @@ ANOTHER = lazy_regex(
 """Between a verb and a path: the change is denied, or applies to something else."""
 NEGATED = lazy_regex(
     r"(?i)(?:\bnot|\bnever|n['’]t|\bwithout|\bno need to|\binstead of|\brather than"
-    r"|\bavoid|\bno)\b(?!\W+(?:ever\s+)?(?:forget|fail|neglect|omit|hesitate)\s+to\b)\W+(?:\w+\W+){0,3}$"
+    r"|\bavoid|\bforbid\w*|\bprohibit\w*|\bno)\b(?!\W+(?:ever\s+)?(?:forget|fail|neglect|omit|hesitate)\s+to\b)\W+(?:\w+\W+){0,3}$"
 )
 """Before a verb of change: it is denied. "Don't forget to" is a request."""
 JA_CHANGES = (
