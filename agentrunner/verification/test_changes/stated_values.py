@@ -22,6 +22,7 @@ VALUE = lazy_regex(
     r"\"[^\"\n]*\"|'[^'\n]*'|(?<![\w.])\d[\w.]*"
     r"|\b(?:True|False|None|true|false|null|nil|undefined)\b"
 )
+VALUE_OF_KEY = lazy_regex(rf"(:\s*)?({VALUE.pattern})")
 ROW = lazy_regex(rf"[\[({{](?:[\s,]*(?:\w+\s*:\s*)?-?\s*(?:{VALUE.pattern}))+[\s,]*[\])}}]")
 """A row of a table: values in brackets."""
 PLACE = lazy_regex(r"\b[A-Z]{2,}\b|<\w+>|\{\w*\}|…|\.\.\.")
@@ -84,6 +85,19 @@ def hands_over_more(
         return word in (",", ":", "=") or bool(
             ((VALUE.fullmatch(word) or is_key) and is_stated(word, wanted))
             or (VALUE.fullmatch(word) and word in gone and is_to_what_is_named(at))
+            or (VALUE.fullmatch(word) and is_of_a_further_key(at))
+        )
+
+    def is_of_a_further_key(at: int) -> bool:
+        """Whether an expected mapping got a key that is stated, and this is its value."""
+        around = next(_around(new, at), at)
+        names = [one for place in islice(_around(new, around), 1) for one in _called(new, place)]
+        compared = new[max(around - 2, 0) : around] == ["=", "="] and not names
+        return (
+            new[around] == "{"
+            and new[at - 1] == ":"
+            and is_stated(new[at - 2], wanted)
+            and (compared or any(ASKS.fullmatch(one) for one in names))
         )
 
     def is_to_what_is_named(at: int) -> bool:
@@ -141,7 +155,11 @@ def unstated(before: str, after: str, asked: WantedValues) -> bool:
     "5 retries" explains what `"retries": 3` lost when it became `"retries": 5`.
     """
     before, after = (PARAMETER_NAMES.sub("", text) for text in (before, after))
-    was, now = (Counter(VALUE.findall(text)) for text in (before, after))
+    was, now = (VALUE_OF_KEY.findall(text) for text in (before, after))
+    alike = SequenceMatcher(None, was, now, autojunk=False).get_matching_blocks()
+    kept = Counter(value for one in alike for _, value in was[one.a : one.a + one.size])
+    lost, got = (Counter(value for _, value in one) - kept for one in (was, now))
+    # One that stands elsewhere now is in both.
     wanted = asked.text
     if hands_over_more(before, after, wanted, asked.gone):
         return False
@@ -149,26 +167,26 @@ def unstated(before: str, after: str, asked: WantedValues) -> bool:
     if bounds[1] - bounds[0] and not LIMITS.search(wanted):
         return True  # it asks for less than a value
     explained, extra = _other_rows(before, after, wanted, asked.gone)
-    for lost, got in (
-        _written_otherwise(was - now, now - was),
+    for less, more in (
+        _written_otherwise(lost, got),
         renamed_arguments(TOKEN.findall(before), TOKEN.findall(after), wanted),
         _following(before, after, asked),
     ):
-        explained, extra = explained + lost, extra + got
+        explained, extra = explained + less, extra + more
     if _only_asks_for_errors(after, wanted):
-        extra += now
-    if not was - now - explained:  # that there is no error may be asked beside what was asked
-        extra += Counter({one: now[one] for one in NOTHING})
-    if any(not is_stated(value, wanted) for value in now - was - extra):
+        extra += Counter(value for _, value in now)
+    if not lost - explained:  # that there is no error may be asked beside what was asked
+        extra += Counter({one: got[one] for one in NOTHING})
+    if any(not is_stated(value, wanted) for value in got - extra):
         return True
-    lost = Counter({value: n for value, n in (was - now).items() if not is_stated(value, wanted)})
+    lost = Counter({value: n for value, n in lost.items() if not is_stated(value, wanted)})
     return bool(lost - _replaced(before, after, wanted) - explained)
 
 
 def _written_otherwise(lost: Counter[str], got: Counter[str]) -> tuple[Counter[str], Counter[str]]:
     """Count values that are the same in another form: `119.0` and `"119.00"`, or a message of the
     test with one more place in it."""
-    other = {_meaning(value): value for value in got}
+    other = {_meaning(value): value for value in got if value not in lost}
     pairs = [(value, other[_meaning(value)]) for value in lost if _meaning(value) in other]
     return (
         Counter({was: lost[was] for was, _ in pairs}),

@@ -262,3 +262,36 @@ def test_a_bound_is_no_value(now: str, wanted: str, adapted: bool) -> None:
     after = before.replace(b"assert f() == 6", now.encode())
     found = adapted_in(before, after, "python", WantedValues(f"{wanted} It gave 6."))
     assert found == ({"test_f"} if adapted else set())
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "adapted"),
+    [
+        ("f() == {'a': [1]}", "f() == {'a': [1], 'total': 2, 'page': 1}", True),
+        ("f() == {'a': [1]}", "f() == {'a': [1], 'sum': 2}", False),
+        ("f() == {'a': [1]}", "f() == {'a': [3], 'total': 2}", False),
+        ("f() == {'a': [1, 2]}", "f() == {'a': [1], 'total': 2}", False),
+        ("f(1) == 2", "f(2) == 1", False),
+        ("f(3) == [1, 2]", "f(3) == [2, 1]", False),
+        ("f({'a': 1}) == 1", "f({'a': 1, 'total': 2}) == 1", False),
+        ("f() == {'a': f(1)}", "f() == {'a': f(1), 'total': g({'page': 7})}", False),
+        ("f() == 1", "f(total=2) == 1", False),
+    ],
+)
+def test_an_expected_mapping_gets_stated_keys(was: str, now: str, adapted: bool) -> None:
+    head = "from a import f\n\n\ndef test_f():\n    assert "
+    wanted = WantedValues("`f` also gives `total` and `page`. Update the tests.")
+    names = adapted_in((head + was).encode(), (head + now).encode(), "python", wanted)
+    assert bool(names) is adapted
+
+
+def test_a_matcher_is_handed_a_mapping_with_stated_keys() -> None:
+    before = b"test('f', () => { expect(f()).toEqual({ a: 1 }); });"
+    after = before.replace(b"a: 1", b"a: 1, total: 2")
+    wanted = WantedValues("It gives `total`, too.")
+    assert adapted_in(before, after, "javascript", wanted)
+    was, now = (
+        one.replace(b"f()).toEqual(", b"f(").replace(b"});", b"})).toBe(1);", 1)
+        for one in (before, after)
+    )
+    assert not adapted_in(was, now, "javascript", wanted)
