@@ -105,7 +105,8 @@ def names_follow(
 ) -> bool:
     """Whether a file differs only by names in code that changed as `renames` says.
 
-    Names of its tests may contain them: `TestTotal` becomes `TestSum` with `Total`. Quoted text
+    Names of its tests may contain them: `TestTotal` becomes `TestSum` with `Total`. Variables may
+    be called as a class is now. Quoted text
     stays as it was, apart from calls that it quotes and from messages: `Total() = %d`. What is a
     name in code alone, and that no text of the product has, can be quoted as nothing else:
     `patch("shop.cart.total")`.
@@ -129,13 +130,24 @@ def names_follow(
     changed = {pair for pair in zip(old_words, new_words, strict=False) if pair[0] != pair[1]}
     if len(old_words) != len(new_words) or not changed:
         return False
-    others = changed - set(renames.items())
+    others = changed - set(renames.items()) - _of_variables(renames, old_words)
     if others and not others <= _tests_renamed(path, before, after, renames):
         return False
     if (language := language_of(path)) is None:
         return family_of(path) != "shell" and all(_is_in_code(old, old_text) for old, _ in changed)
     # `t.Errorf` belongs to the tests' kit, though the product may have something of that name.
     return asserted_by(before, language) == asserted_by(after, language)
+
+
+def _of_variables(renames: Mapping[str, str], known: Collection[str]) -> set[tuple[str, str]]:
+    """Old and new names of variables called as a class is: `acct` of an `Acct`. No new one may
+    stand for something else already."""
+    forms = (
+        [one[:1].lower() + one[1:] for one in pair]
+        for pair in renames.items()
+        if pair[0][:1].isupper()
+    )
+    return {(was, now) for was, now in forms if now not in known}
 
 
 def _is_in_code(name: str, text: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.test_changes.renamed_names import renamed_in_code
+from agentrunner.verification.test_changes.renamed_names import names_follow, renamed_in_code
 
 OLD = b"def total(items):\n    return sum(items)\n\n\ndef show(items):\n    print(total(items))\n"
 NEW = b"def add_up(items):\n    return sum(items)\n\n\ndef show(items):\n    print(add_up(items))\n"
@@ -55,3 +55,12 @@ def test_a_comment_may_keep_the_old_name() -> None:
 )
 def test_what_is_not_declared_or_changes_is_not_renamed(before: bytes, after: bytes) -> None:
     assert renamed_in_code({"a.py": (before, after)}, "Rename it.") == {}
+
+
+def test_variables_are_called_as_the_class_is_now() -> None:
+    before = b"from bank import Acct\n\n\ndef test_a():\n    acct = Acct(1)\n    assert acct == 1\n"
+    after = before.replace(b"Acct", b"Account").replace(b"acct", b"account")
+    assert names_follow("test_a.py", before, after, {"Acct": "Account"})
+    taken = before.replace(b"import Acct", b"import Acct, account")
+    other = taken.replace(b"Acct", b"Account").replace(b"acct", b"account")
+    assert not names_follow("test_a.py", taken, other, {"Acct": "Account"})
