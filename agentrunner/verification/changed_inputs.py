@@ -37,7 +37,7 @@ from agentrunner.verification.rewritten_data import has_all_of
 from agentrunner.verification.syntax.definitions import definitions
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.regions import regions_of_tests
-from agentrunner.verification.syntax.substance import is_empty_test
+from agentrunner.verification.syntax.substance import is_empty_test, is_placeholder
 from agentrunner.verification.syntax.test_finder import find_test
 from agentrunner.verification.test_changes.follow_ups import FollowUps
 from agentrunner.verification.test_changes.moves import renamed_modules, says_the_same
@@ -474,8 +474,8 @@ class ChangedInputs(Struct):
     def may_go(self, name: str, file: str, *, passed: bool = False) -> bool:
         """Whether a test may be gone: its file may change, or the PRD names the test or its case.
 
-        A test that `passed` before the run may also go with the code that it was a test of. The
-        case of `test_price[JPY]` is "JPY".
+        A test that `passed` before the run may also go with the code that it was a test of, and one
+        that asks nothing may go. The case of `test_price[JPY]` is "JPY".
         """
         parts = parts_of(PARAMETERS.sub("", name))
         parts += [word for part in parts for word in re.split(r"[./\s]", part)]
@@ -485,13 +485,19 @@ class ChangedInputs(Struct):
             return True
         if file and (file in self._settled or matches(file, self._may_change)):
             return True
-        if asks_to_remove(self.spec.wanted, name):
+        if asks_to_remove(self.spec.wanted, name) or (passed and self._is_placeholder(name, file)):
             return True
         case = re.search(r"\[([^\[\]]+)\]$", name)
         if not case:
             return False
         words = [word for word in re.split(r"[-_,\s]+", case[1]) if len(word) > 1]
         return any(has_word(word, self.spec.wanted) for word in words)
+
+    def _is_placeholder(self, name: str, file: str) -> bool:
+        """Whether a test asked nothing before the run."""
+        language, before = language_of(file), self._was(file) if file else None
+        found = find_test(before, language, name) if language and before is not None else None
+        return found is not None and is_placeholder(found)
 
 
 def _is_product_too(path: str, read: ReadFile) -> bool:

@@ -102,6 +102,24 @@ def is_empty_test(found: Found) -> bool:
     return not _set_up_matters(found)
 
 
+def is_placeholder(found: Found) -> bool:
+    """Whether a test has no name that is not its own, its language's or its tool's, also not of a
+    set-up or an import: `assert True`."""
+    parsed = found.parsed
+    given = [] if parsed.language != "python" else parts_of(found.function, "parameters")
+    known = _own_names(found) | (_language_names(parsed) - _LOADS)
+    return (
+        is_empty_test(found)
+        and not any(one.type in _LOADS for one in walk(found.whole))
+        and not context_of(parsed).set_up(found)
+        and all(_is_own(parsed, one, known) for one in (found.body, *given))
+    )
+
+
+_LOADS = frozenset("import import_statement import_from_statement decorator require".split())
+"""What loads or calls something beside a test: kinds of nodes, and a function of Node."""
+
+
 def _set_up_matters(found: Found) -> bool:
     """Whether a fixture of this file that the test uses calls the product, or what a set-up of its
     class made of the product is used."""
