@@ -56,6 +56,8 @@ OPERAND = lazy_regex(
 )
 """A value in a condition."""
 IN_CODE = lazy_regex(r"`([^`\n]+)`")
+STATUS = lazy_regex(rb"\b4\d\d\b")
+CALLED = lazy_regex(rb"(?<!\w)([A-Za-z]\w*)[!?]?[ \t]*\(")
 KEPT = lazy_regex(r"\b(\w++)[ \t]*(?:[-+|&]?=(?![=>])|:=|\+\+)")
 """A name that gets a value."""
 HANDED = lazy_regex(
@@ -146,6 +148,7 @@ def _lost(trees: BothTrees, asked: str, allows: Sequence[str]) -> Iterator[LostR
                     )
                 )
             )
+            and not _is_in_a_name(one, body, new_body, after, trees)
         ]
         if not lost or words[1] - words[0] or _is_left_to_others(old, now, before, after, trees):
             continue
@@ -233,6 +236,31 @@ def _is_left_to_others(
         _refuses(path, text, plain)
         for path, text in others
         if any(one.decode() in plain for one in defined.findall(text))
+    )
+
+
+def _is_in_a_name(
+    one: Refusal,
+    body: bytes,
+    new_body: bytes,
+    after: Mapping[str, bytes],
+    trees: BothTrees,
+) -> bool:
+    """Whether a function that is called now has the number of a refusal in its name, as
+    `get_or_404` has: one of a library, or one that refuses."""
+    numbers = STATUS.findall(body.split(b"\n")[one.line])
+    called = {*CALLED.findall(new_body)}.difference(CALLED.findall(body)) if numbers else ()
+    names = {to_bytes(alone(name.decode())): name.decode() for name in called
+             if any(number in name for number in numbers)}  # fmt: skip
+    if not names:
+        return False
+    texts = {**{path: trees.read(path) or b"" for path in trees.code}, **after}
+    set_here = rb"(?:%s)[ \t]*(?:=|:[^:])" % b"|".join(names)
+    return not any(re.search(set_here, text) for text in texts.values()) and all(
+        any(refusals_in(text, path))
+        for path, source in texts.items()
+        for name, (_, text) in bodies_of(path, source).items()
+        if name.rpartition(".")[2] in names.values()
     )
 
 

@@ -487,3 +487,21 @@ def test_a_file_with_a_long_word_is_looked_at_quickly(long: str) -> None:
     guard = f"function f(x) {{\n  if ({long}) throw new RangeError('no');\n"
     assert _kinds("a.js", guard + "  g(x);\n}\n", "function f(x) {\n  g(x);\n}\n")
     assert time.process_time() - begun < 5
+
+    assert time.perf_counter() - begun < 5
+
+
+@pytest.mark.parametrize(
+    ("kit", "lost"),
+    [
+        ("", []),
+        ("class Row:\n    def get_or_404(self, key):\n        abort(404)\n", []),
+        ("class Row:\n    def get_or_404(self, key):\n        return {}\n", ["404"]),
+        ("rows.get_or_404 = rows.get\n", ["404"]),
+    ],
+)
+def test_what_is_called_has_the_number_of_a_refusal_in_its_name(kit: str, lost: list[str]) -> None:
+    old = "def show(key):\n    row = rows.get(key)\n    if row is None:\n        abort(404)\n"
+    new = "def show(key):\n    row = rows.get_or_404(key)\n"
+    end = "    return row.title\n"
+    assert _kinds("a.py", old + end, new + end, kit=kit) == lost
