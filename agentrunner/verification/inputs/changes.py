@@ -29,6 +29,7 @@ HOW: Sequence[tuple[re.Pattern[str], Keep]] = [
         (r"(.*requirements.*|constraints.*)\.txt", kept_packages.keep_requirements),
         (r"(poetry|uv|pdm|Cargo)\.lock", kept_packages.keep_toml_lock),
         (r"go\.mod", kept_packages.keep_go_mod),
+        (r"go\.work", kept_packages.keep_go_work),
         (r"go(\.work)?\.sum", kept_packages.keep_go_sum),
         (r"modules\.txt", kept_packages.keep_go_vendored),
         (r"Cargo\.toml", kept_packages.keep_cargo),
@@ -135,7 +136,14 @@ def judge_changes(
         if entry is None or _is_beside(entry, kind, path, read_before, read_after):
             continue
         around = Surrounding(
-            path, inputs, entry, lambda one: one in after_paths, takes_place, stood, read_before
+            path,
+            inputs,
+            entry,
+            lambda one: one in after_paths,
+            takes_place,
+            stood,
+            read_before,
+            read_after,
         )
         found.append(_judged(around, kind, read_before, read_after, before_paths))
     return ProofChanges(_vendored_together(found), unsure)
@@ -225,7 +233,8 @@ def _by_name(path: str) -> Keep | None:
 
 
 def _why_new_file_is_fine(around: Surrounding, after: bytes, before_paths: Collection[str]) -> str:
-    """Return why a new file needs no question: a test that replaces no file, a first lock file."""
+    """Return why a new file needs no question: a test that replaces no file, a first lock file, a
+    module in a folder of its own."""
     path, entry = around.path, around.entry
     if entry.kind == "test":
         stem = path.rpartition(".")[0]
@@ -236,6 +245,8 @@ def _why_new_file_is_fine(around: Surrounding, after: bytes, before_paths: Colle
         replaces_other = any(one != path and one in before_paths for one in replaced)
         return "" if replaces_other or name == "__init__.py" else NEW_TESTS
     name = path.rpartition("/")[2]
+    if name == "go.mod" and kept_packages.is_new_module(path.rpartition("/")[0], around):
+        return kept_packages.OWN
     if entry.kind == "config" and name in FIRST_LOCKS:
         return kept_part(around, b"", after).understood
     return ""

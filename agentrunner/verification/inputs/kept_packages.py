@@ -1,7 +1,7 @@
 """Manifests and lock files: accept dependencies, and keys that no test tool reads.
 
 Dependencies come from the registry, or are packages of the repository that stood before the run,
-under names that nothing had.
+under names that nothing had. In Go and Rust they may be as new as the folder that they are in.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from agentrunner.verification.inputs.tree import folder_of, join
 from agentrunner.verification.results.files import table, texts, toml_of
 
 REGISTRY = "a dependency from the registry, or a package of the repository that stood before"
+OWN = "a package of the repository"
 LOCKED = "lock entries of such dependencies"
 UNREAD = "keys that no test tool reads"
 VERSION = lazy_regex(
@@ -469,6 +470,41 @@ def keep_go_mod(before: str, after: str, around: Surrounding) -> KeptPart:
     return whole(after, REGISTRY if one != two else "comments alone")
 
 
+def keep_go_work(before: str, after: str, around: Surrounding) -> KeptPart:
+    """go.work: accept further modules of the repository that nothing steers by their manifest."""
+    use = re.compile(r"(?m)^\s*use\s*(?:\(([^)]*)\)|(\S+)[ \t]*$)")
+
+    def parts(text: str) -> tuple[set[str], list[str]]:
+        plain = re.sub(r"//[^\n]*", "", text)
+        used = {place for hit in use.finditer(plain) for place in (hit[1] or hit[2]).split()}
+        return used, use.sub("", plain).split()
+
+    (was, rest), (now, new_rest) = parts(before), parts(after)
+    here = folder_of(around.path)
+    if rest != new_rest or not was <= now:
+        return old(before)
+    fine = all(is_new_module(join(here, place), around) for place in now - was)
+    return whole(after, OWN) if fine else old(before)
+
+
+def is_new_module(folder: str, around: Surrounding) -> bool:
+    """Whether a folder that is new holds a module of Go that only requires others, and that no
+    import or requirement could mean before."""
+    text = (around.read_now(join(folder, "go.mod")) or b"").decode("utf-8", "replace")
+    text = re.sub(r"//[^\n]*", "", text)
+    plain = re.sub(r"(?m)^\s*require\s*(?:\([^)]*\)|.*$)", "", text).split()
+    if plain[::2] != ["module", "go"] or len(plain) != 4 or not around.is_new(folder):
+        return False
+    name, below = plain[1].strip('"`'), re.compile(rb"(?m)^\s*(?:require )?(\S+) v\d")
+    for path in around.inputs.before:
+        if path.endswith((".go", "go.mod", "go.sum", "go.work")):
+            source = around.read(path) or b""
+            known = (one.decode() for one in below.findall(source) if not path.endswith(".go"))
+            if to_bytes(name) in source or any(name.startswith(f"{one}/") for one in known):
+                return False
+    return True
+
+
 def keep_go_sum(before: str, after: str, around: Surrounding) -> KeptPart:
     """go.sum: accept hashes of further modules; a known module keeps its hash."""
     line = re.compile(r"(\S+ v\S+) (h1:\S+)")
@@ -513,7 +549,8 @@ def keep_cargo(before: str, after: str, around: Surrounding) -> KeptPart:
     was, now = table(one, "target"), table(two, "target")
     targets = [(table(was, name), table(now, name)) for name in {*was, *now}]
     fine = (
-        _same_but(one, two, ("package", *kinds, "features", "bin", "target"))
+        _same_but(one, two, ("package", *kinds, "features", "bin", "target", "workspace"))
+        and _members(table(one, "workspace"), table(two, "workspace"), around)
         and _same_but(table(one, "package"), table(two, "package"), CARGO_DATA)
         and all(_crates(one, two, kind, around) for kind in kinds)
         and all(_same_but(was, now, ("dependencies",)) for was, now in targets)
@@ -541,7 +578,10 @@ def _crates(
         if one.get(name) == value:
             continue
         spec = {"version": value} if isinstance(value, str) else value
-        if _is_own(name, _folder(spec), taken, around):
+        if _is_own(name, place := _folder(spec), taken, around):
+            continue
+        new = isinstance(place, str) and _is_new(name, taken, around) and not _is_used(name, around)
+        if new and is_new_crate(join(folder_of(around.path), str(place)), around):
             continue
         if not isinstance(spec, dict) or spec.keys() & {"path", "git", "registry", "package"}:
             return False
@@ -550,6 +590,42 @@ def _crates(
         if table(one, name).keys() & {"path", "git"}:
             return False
     return one.keys() <= two.keys()
+
+
+def _is_used(crate: str, around: Surrounding) -> bool:
+    """Whether some source of before the run has a path that begins with the name of a crate."""
+    path = re.compile(rb"(?<!\w)" + to_bytes(crate.replace("-", "_")) + rb"\s*::")
+    sources = (one for one in around.inputs.before if one.endswith(".rs"))
+    return any(path.search(around.read(one) or b"") for one in sources)
+
+
+def _members(one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding) -> bool:
+    """Whether a workspace of Cargo got no more than crates of the repository."""
+    was, now = texts(one.get("members")), texts(two.get("members"))
+    here = folder_of(around.path)
+    return (
+        _same_but(one, two, ("members",))
+        and {*was} <= {*now}
+        and all(
+            around.stood(place) or is_new_crate(place, around)
+            for place in (join(here, member) for member in now if member not in was)
+        )
+    )
+
+
+def is_new_crate(folder: str, around: Surrounding) -> bool:
+    """Whether a folder that is new holds a crate of which nothing runs while others are built."""
+    text = (around.read_now(join(folder, "Cargo.toml")) or b"").decode("utf-8", "replace")
+    crate = toml_of(text)
+    package = table(crate, "package")
+    return (
+        around.is_new(folder)
+        and "name" in package
+        and not around.exists(join(folder, "build.rs"))
+        and crate.keys() <= {"package", "dependencies", "dev-dependencies", "features"}
+        and package.keys() <= {*CARGO_DATA, "edition", "rust-version"}
+        and all(_crates({}, crate, kind, around) for kind in ("dependencies", "dev-dependencies"))
+    )
 
 
 def _programs(one: Any, two: Any, around: Surrounding) -> bool:

@@ -57,7 +57,12 @@ class Surrounding(Struct, frozen=True):
     stood: Callable[[str], bool]
     """Whether a folder of the tree is as it was before the run, and holds no helper of tests."""
     read: ReadFile
-    """Reads a file of the tree before the run."""
+    """Reads a file of the tree before the run; `read_now` reads one of that after it."""
+    read_now: ReadFile
+
+    def is_new(self, folder: str) -> bool:
+        """Whether nothing stood in a folder before the run."""
+        return bool(folder) and not any(one.startswith(f"{folder}/") for one in self.inputs.before)
 
     def is_product(self, path: str) -> bool:
         """Whether a path exists after the run and is not an input of the proof."""

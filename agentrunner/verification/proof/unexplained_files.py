@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from time import monotonic
@@ -203,12 +203,23 @@ def _unexplained(exam: Examination, case: Case) -> Unexplained:
         *texts.product.values(), *texts.data.values(), *texts.work.values(), texts.asked,
     ]  # fmt: skip
     for path in code:
+        if _is_in_a_new_folder_that_is_named(path, world.old_paths, texts.asked):
+            continue
         stem = path.rpartition("/")[2].partition(".")[0]
         if any(has_word(stem, text) for text in texts.deciding.values()) and not any(
             has_word(stem, text) for text in all_texts
         ):
             found.append(path)
     return Unexplained(found, frozenset(by_work))
+
+
+def _is_in_a_new_folder_that_is_named(path: str, old: Collection[str], asked: str) -> bool:
+    """Whether the task names a folder in which nothing stood, with all above: `packages/tax`."""
+    return any(
+        re.search(rf"(?<![\w./-]){re.escape(str(folder))}(?![\w-])", asked)
+        and not any(one.startswith(f"{folder}/") for one in old)
+        for folder in PurePosixPath(path).parents[:-1]
+    )
 
 
 def _programs(exam: Examination, changed: Sequence[str]) -> set[str]:

@@ -268,6 +268,59 @@ def test_a_new_member_of_a_workspace_is_no_package_that_stood_before() -> None:
     assert "pyproject.toml" in [one.path for one in judge("pytest", before, edits).suspects]
 
 
+WORK = {
+    "go.work": "go 1.22\n\nuse ./app\n",
+    "app/go.mod": "module x.example/app\n\ngo 1.22\n\nrequire a.example/check v1.0.0\n",
+    "app/app_test.go": 'package app\n\nimport "a.example/check"\n\nfunc TestA(t *testing.T) {}\n',
+}
+USES = "go 1.22\n\nuse (\n\t./app\n\t./text\n)\n"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "fine"),
+    [
+        ("module x.example/text\n\ngo 1.22\n\nrequire a.example/b v1.0.0\n", True),
+        ("module a.example/check\n\ngo 1.22\n", False),
+        ("module a.example/check/inner\n\ngo 1.22\n", False),
+        ("module x.example/text\n\ngo 1.22\n\nreplace a.example/check => ./mine\n", False),
+    ],
+)
+def test_a_new_module_of_go_takes_nothings_place(manifest: str, fine: bool) -> None:
+    edits: dict[str, str | None] = {"go.work": USES, "text/go.mod": manifest, "text/a.go": ""}
+    assert bool(judge("cd app && go test ./...", WORK, edits).suspects) is not fine
+    assert judge("cd app && go test ./...", {**WORK, "text/b.go": ""}, edits).suspects
+
+
+CRATES = {
+    "Cargo.toml": '[workspace]\nmembers = ["app"]\n',
+    "app/Cargo.toml": CARGO,
+    "app/src/lib.rs": RUST["src/lib.rs"] + "fn g() { std::process::exit(1) }\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "extra", "fine"),
+    [
+        ("names", "", {}, True),
+        ("std", "", {}, False),
+        ("names", "[lib]\nproc-macro = true\n", {}, False),
+        ("names", "", {"names/build.rs": "fn main() {}"}, False),
+        ("names", "[dependencies]\nother = {git = 'https://a.example'}\n", {}, False),
+    ],
+)
+def test_a_new_crate_runs_nothing_by_itself(
+    name: str, more: str, extra: dict[str, str | None], fine: bool
+) -> None:
+    edits: dict[str, str | None] = {
+        "Cargo.toml": CRATES["Cargo.toml"].replace('"app"', '"app", "names"'),
+        "app/Cargo.toml": f'{CARGO}{name} = {{path = "../names"}}\n',
+        "names/Cargo.toml": f'[package]\nname = "{name}"\nversion = "1.0.0"\n{more}',
+        "names/src/lib.rs": "",
+        **extra,
+    }
+    assert bool(judge("cargo test --workspace", CRATES, edits).suspects) is not fine
+
+
 @pytest.mark.parametrize(("command", "before", "path", "edits"), SUSPECT)
 def test_every_other_change_is_put_back(
     command: str, before: dict[str, str], path: str, edits: dict[str, str | None]
