@@ -32,6 +32,11 @@ RENAMES = lazy_regex(
     r"(?:[^.;:!?`]|\.\S|`[^`\n]*[./][^`\n]*`){0,60}?\s(?:to|into|as)\s+`(?P<new>[A-Za-z_][\w.:#]*)"
 )
 """A name in code, and its new name."""
+ONE_MORE = lazy_regex(
+    r"(?:\(\))?`(?:,|,?\s+and)(?:\s+(?!not\b|never\b)[a-z]+){0,3}\s+`(?P<old>[A-Za-z_][\w.:#]*)(?:\(\))?`"
+    r"\s+(?:to|into|as)\s+`(?P<new>[A-Za-z_][\w.:#]*)"
+)
+"""Behind them: "and its method `put` to `add`"."""
 MOVES_PARTS = lazy_regex(
     r"(?i)\b(?:mov(?:e|es|ed|ing)|extract(?:s|ed|ing)?|split(?:s|ting)?|relocat(?:e|es|ed|ing)"
     r"|(?:pull|factor)(?:s|ed|ing)?\s+out)\b|移動|移[すし]|切り出|分割"
@@ -130,6 +135,10 @@ def renames_in(prd_text: str) -> dict[str, str]:
             continue
         if old and old != new and not NEGATED.search(before):
             found[old] = new
+            end = hit.end()
+            while further := ONE_MORE.match(text, end):
+                found[last_name(further["old"])] = last_name(further["new"])
+                end = further.end()
     return found
 
 

@@ -276,7 +276,7 @@ def bare_tests(
             return None
         if not origins and name in NAME.findall(old.decode("utf-8", "replace")):
             return None  # it was the file's own before
-    return old, new
+    return old.lstrip(b"\n"), new.lstrip(b"\n")
 
 
 def _origin(text: str, renames: Mapping[str, str]) -> str:

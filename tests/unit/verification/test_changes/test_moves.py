@@ -348,3 +348,10 @@ final class CartTest extends TestCase {
 def test_a_plain_word_without_a_grammar_may_be_data(path: str, before: bytes) -> None:
     after = before.replace(b"total", b"sum_of")
     assert not names_follow(path, before, after, {"total": "sum_of"}, {"total"})
+
+
+def test_several_names_are_renamed_in_one_sentence() -> None:
+    text = "Rename `Acct` to `Account` and its method `put()` to `add()`, `Line` to `Row`."
+    assert renames_in(text) == {"Acct": "Account", "put": "add", "Line": "Row"}
+    assert renames_in("Rename `a` to `b`, and not `c` to `d`.") == {"a": "b"}
+    assert renames_in("Don't rename `a` to `b` and `c` to `d`.") == {}
