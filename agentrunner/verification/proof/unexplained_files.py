@@ -37,6 +37,8 @@ OLD = "no product code names it"
 MOST_READ = 2_000
 """Files that are searched for a name; in a larger tree only those that were changed."""
 MOST_BYTES = 1 << 20
+SHORTEST = 3
+"""Letters of a folder's name that a sentence can mean."""
 PROSE = lazy_regex(r"(?i)\.(?:md|rst|adoc|mdx)$|(?:^|/)(?:LICEN[CS]E|AUTHORS|CHANGE\w*|NEWS)[^/]*$")
 LINE_COMMENT = lazy_regex(
     r"(?m)(?:^|(?<=\s))(?:#(?![ \t]*(?:include|define|import|embed)\b)|//|--(?=\s)|<!--).*$"
@@ -185,7 +187,10 @@ def _unexplained(exam: Examination, case: Case) -> Unexplained:
     found, by_work = [], set()
     for path in data:
         name, is_new = path.rpartition("/")[2], path not in world.old_paths
-        if is_new and naming(path, texts.asked).leads_there:
+        if is_new and (
+            naming(path, texts.asked).leads_there
+            or _is_one_more(path, world.old_paths, texts.asked, texts.deciding)
+        ):
             continue
         if (only_reads_files and not name.startswith(".")) or naming(
             path, case.target.shell
@@ -211,6 +216,21 @@ def _unexplained(exam: Examination, case: Case) -> Unexplained:
         ):
             found.append(path)
     return Unexplained(found, frozenset(by_work))
+
+
+def _is_one_more(path: str, old: Collection[str], asked: str, deciding: Collection[str]) -> bool:
+    """Whether the task wants a new one of what a folder without programs that decide holds: "a new
+    migration", `migrations/`."""
+    pure = PurePosixPath(path)
+    kind = re.escape(pure.parent.name.removesuffix("s"))
+    order = rf"(?i)\b(?:new|add(?:ing)?|another|further)\s+(?:an?\s+|the\s+)?{kind}s?\b"
+    beside = [one for one in old if PurePosixPath(one).parent == pure.parent]
+    return (
+        len(kind) >= SHORTEST
+        and re.search(order, asked) is not None
+        and any(one.endswith(pure.suffix) for one in beside)
+        and not any(family_of(one) for one in beside if one in deciding)
+    )
 
 
 def _is_in_a_new_folder_that_is_named(path: str, old: Collection[str], asked: str) -> bool:

@@ -6,7 +6,12 @@ import pytest
 
 from agentrunner.verification.file_names import means, naming
 from agentrunner.verification.proof.exit_proof import _successor
-from agentrunner.verification.proof.unexplained_files import _code, _explains
+from agentrunner.verification.proof.unexplained_files import (
+    _code,
+    _explains,
+    _is_in_a_new_folder_that_is_named,
+    _is_one_more,
+)
 from agentrunner.verification.syntax.imports import bound_otherwise
 
 
@@ -74,3 +79,28 @@ MOVE = "Move cart.py to shop/cart.py and update the tests for the new import."
 )  # fmt: skip
 def test_a_name_that_means_something_else(before: str, after: str, names: list[str]) -> None:
     assert bound_otherwise(before.encode(), after.encode(), "python", MOVE) == names
+
+
+@pytest.mark.parametrize(
+    ("path", "asked", "wanted"),
+    [
+        ("db/migrations/2.sql", "Users get an address (a new migration).", True),
+        ("db/migrations/2.sql", "Add the migration.", True),
+        ("db/migrations/2.sql", "The migrations stay.", False),
+        ("db/migrations/2.txt", "A new migration.", False),
+        ("other/migrations/2.sql", "A new migration.", False),
+        ("tests/b.json", "Add tests.", False),
+    ],
+)
+def test_one_more_of_what_a_folder_holds(path: str, asked: str, wanted: bool) -> None:
+    old = ["db/migrations/1.sql", "tests/a.json", "tests/test_a.py"]
+    assert _is_one_more(path, old, asked, ["tests/test_a.py"]) is wanted
+
+
+def test_a_new_folder_that_is_named_in_full() -> None:
+    asked, old = "Put it into `packages/tax`.", ["packages/shop/index.js"]
+    assert _is_in_a_new_folder_that_is_named("packages/tax/index.js", old, asked)
+    assert _is_in_a_new_folder_that_is_named("packages/tax/lib/index.js", old, asked)
+    assert not _is_in_a_new_folder_that_is_named("packages/taxes/index.js", old, asked)
+    assert not _is_in_a_new_folder_that_is_named("packages/shop/tax.js", old, asked)
+    assert not _is_in_a_new_folder_that_is_named("tax/index.js", old, asked)
