@@ -488,8 +488,6 @@ def test_a_file_with_a_long_word_is_looked_at_quickly(long: str) -> None:
     assert _kinds("a.js", guard + "  g(x);\n}\n", "function f(x) {\n  g(x);\n}\n")
     assert time.process_time() - begun < 5
 
-    assert time.perf_counter() - begun < 5
-
 
 @pytest.mark.parametrize(
     ("kit", "lost"),
