@@ -105,6 +105,14 @@ class HostUse(Struct, frozen=True):
     """The reason of the last refusal or failure; "" if there was none."""
     bytes: int
     """Both ways, of connections that have ended."""
+    address: str = ""
+    """That was dialled last, or would have been."""
+
+    @property
+    def entry(self) -> str:
+        """What allows it, as an entry of a list."""
+        pinned = f"@{self.address}" if self.reason == "not_public" else ""
+        return f"{self.host}:{self.port}{pinned}"
 
 
 def read_egress(path: Path, label: str = "") -> list[HostUse]:
@@ -122,7 +130,7 @@ def read_egress(path: Path, label: str = "") -> list[HostUse]:
             size = int(line.get("up", 0)) + int(line.get("down", 0))
             use = found.setdefault(key, {"allowed": 0, "refused": 0, "reason": "", "bytes": 0})
             use["bytes"] += size
-            use["reason"] = str(line.get("reason", use["reason"]))
+            use |= {key: str(line[key]) for key in ("reason", "address") if key in line}
             if decision in ("allowed", "refused"):
                 use[decision] += count
     return [HostUse(host, port, **use) for (host, port), use in found.items()]

@@ -105,11 +105,16 @@ class _Search:
         )
 
     def program(self, word: str) -> bool:
-        """Follow the program of this name or path, and return whether there is one."""
-        found = self._find(word)
-        if found is not None:
-            self.take(found)
-        return found is not None
+        """Follow the program of this name or path, and return whether there is one.
+
+        Of a name that an environment has, too, also the one that its user would start.
+        """
+        own = {python.parent for python in self.environments}
+        places = (self._path, [folder for folder in self._path if folder not in own])
+        found = [one for path in places if (one := self._find(word, path)) is not None]
+        for one in found:
+            self.take(one)
+        return bool(found)
 
     def take(self, path: Path) -> None:
         """Make this file startable at this path."""
@@ -147,11 +152,11 @@ class _Search:
             programs=tuple(self._programs),
         )
 
-    def _find(self, word: str) -> Path | None:
+    def _find(self, word: str, path: Iterable[Path]) -> Path | None:
         if "/" in word:
-            path = self._repo / word
-            return path if _is_executable(path) else None
-        for folder in self._path:
+            file = self._repo / word
+            return file if _is_executable(file) else None
+        for folder in path:
             candidate = folder / word
             if not _is_executable(candidate):
                 continue

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agentrunner.errors import EnvironmentNotReady
 from agentrunner.gateway.egress_log import read_egress
 from tests.kit.greeter import ASK, greeter
 from tests.kit.metas import assess, finish, give_up, plan, work
@@ -105,3 +106,10 @@ def test_the_set_up_has_hosts_of_its_own_and_the_worker_does_not_get_them(run: R
     assert run.ending == ("COMPLETE", "complete", 0)
     assert "hello" not in run.project.read("seen.txt")
     assert run.project.told("check")[0]["target"] == "setup"
+
+
+def test_a_set_up_that_was_refused_a_host_names_it(run: Run) -> None:
+    setup = {"command": "/usr/bin/python3 ask.py db.local:7 1; false", "network": ["a.test:443"]}
+    with pytest.raises(EnvironmentNotReady) as failed:
+        run.start([plan()], FIX, test=TEST, setup=setup)
+    assert failed.value.remedy.startswith("task.setup.network: [db.local:7] reaches")

@@ -165,6 +165,7 @@ class Measurer:
             copy=room.copy,
             name=target.id,
             mounts=mounts,
+            written=target.shell,
         )
 
     # -- results that are kept ------------------------------------------------------------------

@@ -74,7 +74,9 @@ class TaskSetUp(Struct, frozen=True):
 
     async def _failed(self, ran: CommandOutcome) -> EnvironmentNotReady:
         sandbox = self.sandbox
-        return await set_up_failed(self.spec, ran, sandbox.describe(), sandbox.environ)
+        return await set_up_failed(
+            self.spec, ran, sandbox.describe(), sandbox.environ, sandbox.refused("setup")
+        )
 
     def needed_again(self, total: Changes) -> bool:
         """Whether these changes require the set-up to be run again, in each room."""

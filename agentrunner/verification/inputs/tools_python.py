@@ -115,7 +115,7 @@ def _module(
                 _file(context, step, path, rest, by)
                 return
     # Running a tool's module does the same as its command.
-    take(context, replace(step, words=(name, *rest)), by, depth=1)
+    take(context, replace(step, words=(name.replace("_", "-"), *rest)), by, depth=1)
 
 
 def installs(context: Context, folder: str) -> None:

@@ -279,6 +279,9 @@ def _covered_program(words: Sequence[str], position: int) -> int:
 def _texts_run_by(run: Run, read: ReadFile) -> Iterator[tuple[str, str, str | None]]:
     """The shell texts that this program runs, each with its folder and how options reach it."""
     words, program = list(run.words), run.program
+    if run.python and run.python[0].startswith("-m "):  # `python -m nox` is nox
+        program = run.python[0][3:].replace("_", "-")
+        words = [program, *words[run.python[1] + 1 :]]
     if SHELL.match(program):
         yield from _shell_arguments(words[1:], run.folder, read)
     elif program in PACKAGE_MANAGERS and "exec" not in words:
@@ -292,7 +295,7 @@ def _texts_run_by(run: Run, read: ReadFile) -> Iterator[tuple[str, str, str | No
     elif program in RECIPES:
         for text, folder in _only_elsewhere(list(delegated(words, run.folder, read)), run.folder):
             yield text, folder, None
-    elif program == "tox" or (PYTHON.match(program) and words[1:3] == ["-m", "tox"]):
+    elif program == "tox":
         yield from ((text, run.folder, None) for text in _tox_commands(run.folder, read))
     elif program in SESSIONS:
         code = _text(read, run.folder, SESSIONS[program])

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import re
+import shlex
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from pathlib import Path
 from agentrunner.errors import EnvironmentNotReady, UsageError
 from agentrunner.errors.repositories import FolderOutside
 from agentrunner.folders import remove_tree, walk
+from agentrunner.gateway.egress_log import read_egress
 from agentrunner.gateway.gateway_process import running
 from agentrunner.gateway.order import GatewayOrder
 from agentrunner.launching.route import EGRESS_LOG, route_of
@@ -27,11 +29,13 @@ from agentrunner.sandboxes.base import (
     SandboxError,
 )
 from agentrunner.sandboxes.choose import AutoSandbox
+from agentrunner.sandboxes.shims import ENVIRONMENTS
 from agentrunner.state.run_state import TAIL_BYTES
 from agentrunner.state.state_model import FileRef
 from agentrunner.storage.run_folder import RunFolder
 from agentrunner.text.likeness import slip_of
 from agentrunner.verification.results.counts import Counts, read_counts
+from agentrunner.verification.results.shell import simple_commands
 from agentrunner.verification.rooms.build_cache import BuildCaches, ShownCache
 from agentrunner.verification.rooms.byte_code import (
     COMPILING,
@@ -217,8 +221,11 @@ class DecisionSandbox:
         env: Mapping[str, str] | None = None,
         mounts: Sequence[Mount] = (),
         home: Path | None = None,
+        written: str = "",
     ) -> CommandOutcome:
         """Run `shell` to its end; a time-out is a result, a dead sandbox raises SandboxError.
+
+        `written` is what people wrote, where `shell` is more than that.
 
         `hosts`, written as in an allow-list, are all that it may reach, through a proxy that
         lives as long as the command. What it writes into `home` stays there; what it writes into
@@ -233,6 +240,7 @@ class DecisionSandbox:
             return await self._not_run(name, f"{cwd} is no folder of the repository", NO_FOLDER)
         if self._sandbox.byte_code is not None:
             shell = compiled_elsewhere(shell)
+        shell = with_ones_own_uv(shell, self._repo, written or shell)
         programs = await self._programs_that_compile(copy)
         own = {**self._env, **(env or {})}
         caches = await asyncio.to_thread(self._shown_build_caches, copy, (shell, *own.values()))
@@ -320,6 +328,11 @@ class DecisionSandbox:
         async with running(order, self.environ):
             yield replace(request, door=route.door, env={**request.env, **route.environment})
 
+    def refused(self, name: str) -> list[str]:
+        """Entries of hosts that the commands of this name asked for in vain."""
+        used = read_egress(self._folder.root / EGRESS_LOG, name)
+        return [use.entry for use in used if use.refused and not use.allowed]
+
     async def _not_run(self, name: str, note: str, exit_code: int) -> CommandOutcome:
         output = await asyncio.to_thread(self._keep, name, note)
         return CommandOutcome(exit_code, output, note, None, 0)
@@ -328,6 +341,19 @@ class DecisionSandbox:
         self._count += 1
         safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:40]
         return self._folder.write(f"checks/{self._count:04d}-{safe}.txt", text)
+
+
+def with_ones_own_uv(shell: str, repo: Path, written: str) -> str:
+    """A command that starts nothing but uv, as it is written, with the uv that one would start.
+
+    An environment of the project may have another version, with a cache of its own that is empty.
+    What uv starts finds the environment, as uv puts it on PATH.
+    """
+    if {one.texts[0] for one in simple_commands(written) if one.texts} - {"cd"} != {"uv"}:
+        return shell
+    bins = " ".join(f"-e {shlex.quote(str(repo / one / 'bin'))}" for one in ENVIRONMENTS)
+    others = f"$(echo \"$PATH\" | tr : '\\n' | grep -vxF {bins} | paste -sd : -)"
+    return f'others={others}; PATH="$others" command -v uv >/dev/null && PATH="$others"; {shell}'
 
 
 def _start_folder(repo: Path, cwd: str, copy: CopyOfRepo | None) -> Path | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from agentrunner.config.load import resolve_env
@@ -50,12 +50,16 @@ async def run_set_up(
 
 
 async def set_up_failed(
-    spec: TaskSpec, ran: CommandOutcome, sandbox: str, environ: Mapping[str, str] | None = None
+    spec: TaskSpec,
+    ran: CommandOutcome,
+    sandbox: str,
+    environ: Mapping[str, str] | None = None,
+    refused: Sequence[str] = (),
 ) -> EnvironmentNotReady:
     """The error for a failed set-up; `sandbox` is a description for people.
 
     Where our environment is given, the remedy also names the hosts that lock files and tools of the
-    project name.
+    project name. `refused` are entries of hosts that it asked for in vain.
     """
     setup = spec.task.setup
     assert setup is not None
@@ -64,8 +68,10 @@ async def set_up_failed(
     hosts: list[str] = []
     if environ is not None:  # it starts tools, each of which may take seconds
         hosts = await asyncio.to_thread(registries_of, Path(spec.repo), environ)
-    named = ", ".join(dict.fromkeys([*hosts, *asked_for(ran.tail)])) or "HOST:443"
-    fetch = f"task.setup.network: [{named}] reaches what it fetches; else "
+    named = ", ".join(refused or dict.fromkeys([*hosts, *asked_for(ran.tail)])) or "HOST:443"
+    fetches = "asked for in vain" if refused else "fetches"
+    fetch = f"task.setup.network: [{named}] reaches what it {fetches}; else "
+    reaches_all = _is_full(spec) or (setup.network and not refused)
     return EnvironmentNotReady(
         "The set-up command fails in the sandbox.",
         path="task.setup.command",
@@ -74,7 +80,7 @@ async def set_up_failed(
             ("output", "\n".join(lines) or "nothing"),
             ("sandbox", sandbox),
         ),
-        remedy=f"{'' if _is_full(spec) or setup.network else fetch}correct task.setup.command",
+        remedy=f"{'' if reaches_all else fetch}correct task.setup.command",
         nothing_spent=True,
     )
 

@@ -7,6 +7,7 @@ program of the repository that is not written yet: that is red, not a missing en
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -110,6 +111,8 @@ MISSING_MEMBER = lazy_regex(
 """Messages of go about a member of the workspace that does not exist."""
 MAKE_FAILED = lazy_regex(r"(?m)^\w*make(?:\[\d+\])?: \*\*\* \[.*\] Error 12[67]$")
 """Messages of make about a program that it could not start."""
+_LONGEST_HEAD = 256
+"""Bytes of a script's first line, as the kernel reads it."""
 SILENT_DEATHS = frozenset(
     128 + number
     for number in (
@@ -160,7 +163,10 @@ def why_not_started(
     if ran.exit_code in (126, 127):
         # A path of the repository (`./run.sh`, `bin/tool`) may still have to be written.
         named = (*missing_programs(ran.tail), *LOADER.finditer(ran.tail))
-        if not any(is_own_path(hit["program"], repo) for hit in named):
+        own = [hit["program"] for hit in named if is_own_path(hit["program"], repo)]
+        if why := next(filter(None, (_leads_out(one, repo, cwd) for one in own)), ""):
+            return why
+        if not own:
             return ran.tail.strip().splitlines()[-1] if ran.tail.strip() else "command not found"
     elif ran.exit_code == 2 and UNREADABLE_FOR_SHELL.fullmatch(output := ran.tail.strip()):
         return f"the shell cannot read it: {output.splitlines()[0]}"
@@ -181,6 +187,22 @@ def why_not_started(
     if why := next(missing, "") or (NOT_WRITTEN.search(ran.tail) or [""])[0].strip():
         return why
     return tool_lacking(shell, ran, repo)
+
+
+def _leads_out(program: str, repo: Path, cwd: str) -> str:
+    """Where a program of the repository that is there leads out of it; "" where it does not.
+
+    A virtual environment's Python is a link to that of the machine where it was made.
+    """
+    path = repo / cwd / program
+    with contextlib.suppress(OSError), path.open("rb") as file:  # a link may be broken
+        first = file.readline(_LONGEST_HEAD).decode("utf-8", "replace")
+        if first.startswith("#!") and (words := first[2:].split()):
+            path = Path(words[0])
+    target = path.resolve()
+    if not path.is_symlink() or repo.resolve() in target.parents:
+        return ""
+    return f"{program} leads to {target}, which is not in the sandbox"
 
 
 def missing_program(shell: str, exit_code: int, repo: Path, cwd: str = ".") -> str:

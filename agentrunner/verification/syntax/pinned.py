@@ -29,6 +29,8 @@ ALIKE = 3
 """So many letters and digits in a row are no chance."""
 AS_NUMBER = lazy_regex(r"[-+]?\d+(?:[.,:/-]\d+)*")
 AS_WORD = lazy_regex(r"[A-Za-z_][\w.-]*")
+HOST = lazy_regex(r"\w://(?:[^/@\s]*@)?([\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,})")
+"""The host of an address: one that the tests alone know is a literal of theirs."""
 
 
 class Pinned(Struct, frozen=True):
@@ -53,7 +55,7 @@ class KnownToTests(Struct, frozen=True, dict=True):
 
     values: frozenset[Value] = frozenset()
     parts: frozenset[str] = field(default_factory=frozenset)
-    """Words of their strings that are numbers, as in `parse("2024-05-01 1.15")`."""
+    """Words of their strings that are numbers, as in `parse("2024-05-01 1.15")`, and hosts."""
 
     @classmethod
     def of(cls, sources: Iterable[tuple[str, bytes]]) -> KnownToTests:
@@ -62,8 +64,10 @@ class KnownToTests(Struct, frozen=True, dict=True):
         for path, source in sources:
             # Of data, such as JSON or CSV, numbers and quoted texts look as in any code.
             values.update(literals(source, lexical_family(path, source) or "script"))
-        words = {word for kind, text in values if kind == "string" for word in text.split()}
-        return cls(frozenset(values), frozenset(filter(AS_NUMBER.fullmatch, words)))
+        texts = [text for kind, text in values if kind == "string"]
+        numbers = {word for text in texts for word in text.split() if AS_NUMBER.fullmatch(word)}
+        hosts = {host for text in texts for host in HOST.findall(text)}
+        return cls(frozenset(values), frozenset(numbers | hosts))
 
     @cached_property
     def strings(self) -> str:
@@ -102,6 +106,7 @@ def pinned(
     by_value: dict[Value, list[Comparison]] = {}
     for one in added:
         new = one.value in tested and not mentions(known, one.value)
+        new = new and not _is_host_of(asked, one.value, tested)
         if new and (
             _is_pair_of_example(one, asked, rules)
             or (not only_pairs and _is_unasked(one, tested, asked, known))
@@ -173,6 +178,13 @@ def have_letters_in_common(text: str, answer: str) -> bool:
     )
     same = SequenceMatcher(None, first, second, autojunk=False).find_longest_match()
     return same.size >= ALIKE
+
+
+def _is_host_of(asked: str, value: Value, tested: KnownToTests) -> bool:
+    """Whether a value is a host, part of the tests' addresses, whose owner a text names."""
+    is_host = value[1] in tested.parts and not AS_NUMBER.fullmatch(value[1])
+    labels = value[1].split(".")[:-1] if is_host else []
+    return any(len(label) > 3 and mentions(asked, ("string", label)) for label in labels)
 
 
 def shown(value: Value) -> str:

@@ -53,7 +53,7 @@ def test_a_decision_is_a_line_and_only_its_owner_reads_it(tmp_path: Path) -> Non
     assert path.stat().st_mode & 0o777 == 0o600
     assert read_egress(path) == [
         HostUse("evil.test", 443, allowed=0, refused=1, reason="not_listed", bytes=0),
-        HostUse("good.test", 443, allowed=1, refused=0, reason="", bytes=7),
+        HostUse("good.test", 443, 1, 0, "", 7, "8.8.8.8"),
     ]
 
 
@@ -82,7 +82,7 @@ def test_folded_tunnels_keep_their_bytes(tmp_path: Path) -> None:
     for _ in range(1000):
         log.add(Entry("closed", "a.test", 443, address="8.8.8.8"), up=1, down=2, seconds=0.5)
     log.close()
-    assert read_egress(tmp_path / "log") == [HostUse("a.test", 443, 0, 0, "", 3000)]
+    assert read_egress(tmp_path / "log") == [HostUse("a.test", 443, 0, 0, "", 3000, "8.8.8.8")]
 
 
 def test_what_is_counted_at_a_crash_is_at_least_half(tmp_path: Path) -> None:

@@ -269,6 +269,17 @@ def test_an_environment_made_of_a_python_that_may_not_be_seen_is_passed_over(
     assert not any(mount.target.is_relative_to(closed) for mount in machine.find("pytest").mounts)
 
 
+def test_a_program_that_an_environment_has_too_is_shown_as_its_user_starts_it(
+    machine: Machine,
+) -> None:
+    write(machine.repo / ".venv", {"pyvenv.cfg": "", f"bin/{ENVIRONMENT_ONLY}": "#!/bin/sh\n"})
+    (machine.repo / ".venv/bin" / ENVIRONMENT_ONLY).chmod(0o755)
+    machine.path = [machine.program(f".local/bin/{ENVIRONMENT_ONLY}").parent]
+    found = machine.find(ENVIRONMENT_ONLY)
+    assert machine.roots(ENVIRONMENT_ONLY) == {f".local/bin/{ENVIRONMENT_ONLY}"}
+    assert found.path[:2] == (machine.repo / ".venv/bin", machine.path[0])
+
+
 def test_links_in_a_circle_end(machine: Machine) -> None:
     machine.link("bin/a", "b")
     machine.link("bin/b", "a")

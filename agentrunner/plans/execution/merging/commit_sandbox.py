@@ -63,7 +63,9 @@ class CommitSandbox(Struct, frozen=True):
         if ran is None or ran.exit_code == 0:
             return None
         sandbox = self.sandbox
-        failed = await set_up_failed(self.spec, ran, sandbox.describe(), sandbox.environ)
+        failed = await set_up_failed(
+            self.spec, ran, sandbox.describe(), sandbox.environ, sandbox.refused("setup")
+        )
         return SetUpFailed(failed, ran.tail)
 
     @property

@@ -679,7 +679,7 @@ REPOS = {
         {".pre-commit-config.yaml": "repos:\n- repo: local\n  hooks:\n"
          "  - {id: tests, entry: sh, args: [ci/run.sh]}\n",
          "ci/run.sh": "pytest src\n", "src/a.py": "", "src/test_b.py": "from src import a\n"},
-        ["pre-commit run -a"],
+        ["python3 -m pre_commit run -a"],
         counts=[".pre-commit-config.yaml", "ci/run.sh", "src/test_b.py", "src/test_new.py"],
         product=["src/a.py"],
     ),

@@ -98,6 +98,8 @@ def test_every_tool_can_be_asked_to_report_and_for_some_of_its_tests(
         ("npm test --prefix web", ["mocha"]),
         ("tox -e py312", ["pytest"]),
         ("nox -s tests", ["pytest"]),
+        ("python3 -X dev -m nox -s tests", ["pytest"]),
+        ("python -mpre_commit run --all-files", ["pytest"]),
         ("invoke test", ["go"]),
         ("pre-commit run --all-files", ["pytest"]),
         ("composer test", ["phpunit"]),

@@ -36,6 +36,12 @@ def test_one_that_has_a_network_is_not_told_to_have_none() -> None:
     assert error.remedy == "correct task.setup.command"
 
 
+def test_hosts_that_it_asked_for_in_vain_are_named() -> None:
+    granted, refused = spec(network=["a.example:443"]), ["b.example:443", "c.example:443@10.0.0.5"]
+    error = asyncio.run(set_up_failed(granted, RAN, "bubblewrap", refused=refused))
+    assert error.remedy.startswith(f"task.setup.network: [{', '.join(refused)}] reaches")
+
+
 def test_much_output_is_cut_and_an_end_by_time_is_called_so() -> None:
     long = replace(RAN, tail="line\n" * 100, timed_out=True)
     told = dict(asyncio.run(set_up_failed(spec(timeout_sec=5), long, "bubblewrap")).details)

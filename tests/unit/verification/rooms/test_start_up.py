@@ -404,6 +404,29 @@ def test_the_words_of_the_shell_and_make_of_this_machine(tmp_path: Path) -> None
         assert not why_not_started(shell, real(shell, tmp_path), tmp_path, is_test=True), shell
 
 
+def test_a_virtual_environment_that_leads_out_is_not_to_be_written(tmp_path: Path) -> None:
+    venv, away = tmp_path / "repo/app/.venv/bin", tmp_path / "away/python3.11"
+    venv.mkdir(parents=True)
+    (venv / "python").symlink_to(away)
+    (venv / "pytest").write_text(f"#!{venv}/python\n")
+    (venv / "run").write_text("#!/no/such/interpreter\n")
+    for name in ("pytest", "run"):
+        (venv / name).chmod(0o755)
+    (tmp_path / "repo/app/later").symlink_to("not-written")
+    judged = {
+        shell: why_not_started(
+            shell, real(shell, venv.parents[1]), tmp_path / "repo", is_test=True, cwd="app"
+        )
+        for shell in (".venv/bin/python -m x", ".venv/bin/pytest", ".venv/bin/run", "./later")
+    }
+    assert list(judged.values()) == [
+        f".venv/bin/python leads to {away}, which is not in the sandbox",
+        f".venv/bin/pytest leads to {away}, which is not in the sandbox",
+        "",
+        "",
+    ]
+
+
 GO_AT = "far_test.go:2:20:"
 UNFETCHED = {
     "go": f"{GO_AT} greet@v1.2.3: Get: dial tcp: no",
