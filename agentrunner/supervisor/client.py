@@ -214,7 +214,7 @@ async def wait(
                 if stop is not None and stop.is_set() and not asked:
                     asked = request_stop(folder)
                 now = time.monotonic()
-                if deadline is None:
+                if deadline is None and (process is None or now - began >= START_SEC):
                     deadline = _longest_sec(ledger, worker_run_id)
                 if now - began >= (START_SEC if deadline is None else deadline):
                     signal_supervisor(folder, signal.SIGKILL, process)
