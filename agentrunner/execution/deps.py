@@ -92,6 +92,8 @@ class Deps:
     cooled: dict[str, str] = field(default_factory=dict)
     """What the present node adds to the channel `cooling`; the wrapper around the nodes saves
     it."""
+    servers: tuple[TaskSpec, list[tuple[str, str]]] | None = None
+    """Addresses and models of the planners' own servers, for this task."""
     calls: MadeCalls = field(init=False)
     """The calls of the planner, as the log has them."""
     rounds: SavedRounds = field(init=False)
