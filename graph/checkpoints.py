@@ -95,8 +95,11 @@ def state_types() -> dict[tuple[str, str], type]:
     }
 
 
+@cache
 def serializer() -> JsonPlusSerializer:
-    """Return a strict serializer: no pickle, no JSON constructors, in msgpack only our models."""
+    """Return the serializer of all runs: no pickle, no JSON constructors, in msgpack only our
+    models.
+    """
     return JsonPlusSerializer(
         pickle_fallback=False,
         allowed_json_modules=None,

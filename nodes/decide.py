@@ -75,7 +75,7 @@ async def decide(state: TaskContext, deps: Deps) -> Command[str]:
     update: Update = {**replied, "counters": counters}
     match action:
         case "run_worker":
-            command = await asyncio.to_thread(_run_worker, state, deps, chosen, counters, update)
+            command = _run_worker(state, deps, chosen, counters, update)
         case "mark_complete":
             command = _ask_for_completion(reason, update)
         case "ask_human":
@@ -236,7 +236,7 @@ def _order(state: TaskContext, deps: Deps, chosen: NextAction, counters: Counter
         worker=member.worker.kind,
         member=member.name,
         mode="resume" if call.mode == "resume" else "exec",
-        prompt=deps.folder.write(f"prompts/{run_id}.md", text, new=True),
+        prompt=deps.keep(f"prompts/{run_id}.md", text),
         own_begins=begins,
         own_ends=ends,
         model=model or member.spec.runner.worker.model,

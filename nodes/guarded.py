@@ -222,7 +222,7 @@ def checked(
             update={"wall_sec": round(counters.wall_sec + spent, 3)}
         )
     valid = {
-        channel: value if _is_validated(value, state.get(channel)) else validated(channel, value)
+        channel: value if _is_validated(channel, value, state) else validated(channel, value)
         for channel, value in update.items()
     }
     if (target := valid.get("state")) is not None and target != state["state"]:
@@ -238,9 +238,10 @@ def checked(
     return Command(update=valid, goto=command.goto)
 
 
-def _is_validated(value: Any, known: Any) -> bool:
-    """Whether it is the frozen value that the state has, which was validated before."""
-    return value is known and isinstance(value, StateModel)
+def _is_validated(channel: str, value: Any, state: Mapping[str, Any]) -> bool:
+    """Whether it is the very value that the state has, one that nobody can have changed since."""
+    lasts = isinstance(value, StateModel | str | int | None)
+    return lasts and channel in state and value is state[channel]
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,11 +44,15 @@ def load_patterns(text: str | None, language: Language) -> dict[str, Pattern]:
 
     Raises UsageError for a file that is no catalog: `patterns-invalid`, or errors of `read_yaml`.
     """
-    shipped = Path(__file__).parent / language / "patterns.yaml"
-    catalog = dict(_parse(shipped.read_text(encoding="utf-8")).patterns)
+    catalog = dict(_built_in(language).patterns)
     if text is not None:
         catalog.update(_parse(text).patterns)
     return catalog
+
+
+@cache
+def _built_in(language: Language) -> Catalog:
+    return _parse((Path(__file__).parent / language / "patterns.yaml").read_text("utf-8"))
 
 
 def _parse(text: str) -> Catalog:

@@ -48,7 +48,9 @@ def _of_servers(state: TaskContext, deps: Deps) -> int | None:
     tape = deps.cassette
     if tape.record is not None or tape.replay is not None:
         return None  # a replay has no server to ask
-    servers = servers_of(deps.spec, dict(deps.environ))
+    if deps.servers is None or deps.servers[0] is not deps.spec:  # a person may change planners
+        deps.servers = deps.spec, servers_of(deps.spec, dict(deps.environ))
+    servers = deps.servers[1]
     if not servers:
         return None
     of = [" ".join(one) for one in servers]

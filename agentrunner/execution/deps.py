@@ -19,7 +19,7 @@ from agentrunner.planners.panel import Panel
 from agentrunner.prompts import Pattern
 from agentrunner.sandboxes.base import Sandbox
 from agentrunner.state.run_state import TaskContext
-from agentrunner.state.state_model import StateModel
+from agentrunner.state.state_model import FileRef, StateModel
 from agentrunner.storage.events import EventLog
 from agentrunner.storage.locks import FileLock
 from agentrunner.storage.run_folder import RunFolder
@@ -92,6 +92,8 @@ class Deps:
     cooled: dict[str, str] = field(default_factory=dict)
     """What the present node adds to the channel `cooling`; the wrapper around the nodes saves
     it."""
+    servers: tuple[TaskSpec, list[tuple[str, str]]] | None = None
+    """Addresses and models of the planners' own servers, for this task."""
     calls: MadeCalls = field(init=False)
     """The calls of the planner, as the log has them."""
     rounds: SavedRounds = field(init=False)
@@ -123,6 +125,12 @@ class Deps:
             at=self.clock.stamp(),
             sync=False,
         )
+
+    def keep(self, name: str, text: str) -> FileRef:
+        """Write a new file of the run, which is on the disk before the state that names it."""
+        kept = self.folder.write(name, text, sync=False, new=True)
+        self.log.names(self.folder.root / name)
+        return kept
 
     def warn(self, state: TaskContext, code: str, message: str) -> None:
         """Emit a warning, and record it for the note."""

@@ -18,7 +18,7 @@ from agentrunner.errors.workers import WorkerMissing
 from agentrunner.execution.deps import Deps, Stopped
 from agentrunner.execution.egress import exit_for
 from agentrunner.execution.tries import after_refused_login
-from agentrunner.execution.worker_record import BEFORE, git_places, note_foreign_edits, seen_before
+from agentrunner.execution.worker_record import git_places, note_foreign_edits, seen_before
 from agentrunner.launching.access import CliCredential, worker_access, worker_env
 from agentrunner.launching.launch import (
     CliLaunch,
@@ -145,7 +145,7 @@ def _hand_over(
     with contextlib.closing(claim):
         seen = {"tree": before.tree, "gitdirs": git, "dependencies": fingerprint}
         seen["login"] = shown.fingerprint
-        deps.folder.write(f"workers/{order.worker_run_id}/{BEFORE}", json.dumps(seen), new=True)
+        claim.write(json.dumps(seen))
         reach("after_claim")
         deps.snapshots.worker_starts()
         launch = replace(launch, mounts=_git_mounts(deps))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -61,9 +60,6 @@ class LiveUsage:
             )
 
 
-BEFORE = "before.json"
-"""File name in a worker run's folder: the tree, git and dependencies when the worker was
-started."""
 MOST_COMMANDS = 10
 """Commands of a worker run that the state keeps, the latest."""
 MOST_CHANGES = 20
@@ -235,8 +231,7 @@ def _git_changed(
 
 def seen_before(deps: Deps, worker_run_id: str) -> dict[str, Any]:
     """Return tree, git and dependencies as saved when the worker started; {} where nothing was."""
-    path = deps.ledger.dir(worker_run_id) / BEFORE
-    return dict(json.loads(path.read_bytes())) if path.exists() else {}
+    return deps.ledger.claimed_with(worker_run_id)
 
 
 def tree_before(deps: Deps, order: WorkerOrder) -> str:

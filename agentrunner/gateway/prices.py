@@ -13,6 +13,7 @@ Without a price of their own, `cached` (read from the provider's cache) and `cac
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -116,12 +117,16 @@ class Prices(Struct, frozen=True):
         return None if price is None or tokens is None else price.of(tokens)
 
 
+_one_at_a_time = threading.Lock()
+
+
 def load_prices(own: Path | None = None) -> Prices:
     """Return the built-in table, overridden by the user's own.
 
     Raises UsageError (`prices-invalid`) for a file that cannot be read or is not a table of prices.
     """
-    built_in = _built_in()
+    with _one_at_a_time:  # runs that begin together share it
+        built_in = _built_in()
     if own is None:
         return built_in
     theirs = _own(own).models

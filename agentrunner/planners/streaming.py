@@ -43,7 +43,7 @@ class CompletionStream:
 
     def __init__(self) -> None:
         self._rest = b""
-        self._data: list[str] = []
+        self._data: list[bytes] = []
         self._text: list[str] = []
         self._length = 0
         self._blanks = 0
@@ -113,24 +113,26 @@ class CompletionStream:
         if not line:
             self._event()
             return
+        name, _, value = line.partition(b":")
+        if name in (b"data", b"error"):  # older llama.cpp servers name a fault so
+            self._data.append(value)
+
+    def _event(self) -> None:
+        """Process the event that the lines so far make up."""
+        if not self._data:
+            return
+        data, self._data = b"\n".join(self._data).strip(), []
+        if not data:
+            return
+        if data == b"[DONE]":
+            self.done = True
+            return
         try:
-            text = line.decode("utf-8")
+            text = data.decode("utf-8")
         except UnicodeDecodeError:
             raise network_failure(
                 "The planner's server sent an event that is no UTF-8: the stream is damaged."
             ) from None
-        name, _, value = text.partition(":")
-        if name in ("data", "error"):  # older llama.cpp servers name a fault so
-            self._data.append(value.removeprefix(" "))
-
-    def _event(self) -> None:
-        """Process the event that the lines so far make up."""
-        text, self._data = "\n".join(self._data), []
-        if not text.strip():
-            return
-        if text.strip() == "[DONE]":
-            self.done = True
-            return
         try:
             event = json.loads(text)
         except (ValueError, RecursionError):
@@ -223,7 +225,10 @@ async def read_stream(
                 # Before, it may load the model and read the prompt; keep-alives show that.
                 elif stream.characters or stream.thoughts:
                     wait = limits.between
-                limit.reschedule(asyncio.get_running_loop().time() + wait)
+                until = asyncio.get_running_loop().time() + wait
+                # To move it costs as much as to read a token.
+                if abs(until - (limit.when() or 0)) > wait / 100:
+                    limit.reschedule(until)
     except TimeoutError:
         if not stream.done:
             raise silent(host, wait, stream.characters) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
+from functools import cache
 
 from msgspec import Struct
 
@@ -44,6 +45,7 @@ def limits_of(meta: PlannerSpec, environ: Mapping[str, str], host: str = "") -> 
     return TimeLimits(whole, min(first, whole), min(BETWEEN_SEC, whole))
 
 
+@cache
 def is_near(host: str) -> bool:
     """Whether a server is on this machine or in its own network, judged by its address alone."""
     name = host.strip("[]")

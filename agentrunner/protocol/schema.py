@@ -13,7 +13,6 @@ are met) is not requested: small models contradict themselves there.
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -176,36 +175,31 @@ _LOOKS = [*_LOOKS_OF_PLANS, closed(diff=LINE), closed(**{"output": LINE, "from":
 """Each look has only the keys of its form, since small models fill every key that exists."""
 
 
+@lru_cache(maxsize=32)
 def message_schema(
     type: MessageType,  # noqa: A002 - the protocol's own word
     choices: Choices | None = None,
     *,
     looks: bool = False,
 ) -> Schema:
-    """Return the JSON Schema of the wrapped message, for strict structured output; a fresh copy.
+    """Return the JSON Schema of the wrapped message, for strict structured output.
 
     With `choices` it enumerates what the task allows and omits keys that could not be used. With
-    `looks` the message may look before it answers.
+    `looks` the message may look before it answers. It is shared, and nobody changes it: one call
+    needs five schemas, mostly those of the call before.
     """
-    copied: Schema = json.loads(_message_schema(type, choices, looks=looks))
-    return copied
-
-
-@lru_cache(maxsize=32)
-def _message_schema(type_: MessageType, choices: Choices | None, *, looks: bool) -> str:
-    """The schema as JSON, cached: one call needs five schemas, mostly those of the call before."""
-    payload = copy.deepcopy(_PAYLOADS[type_])
+    payload = copy.deepcopy(_PAYLOADS[type])
     if choices is not None:
-        _NARROW[type_](payload, choices)
+        _NARROW[type](payload, choices)
     if looks:
-        forms = _LOOKS_OF_PLANS if type_ in _ABOUT_PLANS else _LOOKS
+        forms = _LOOKS_OF_PLANS if type in _ABOUT_PLANS else _LOOKS
         plain = choices is None or choices.whole_run
         look = _LOOK if plain else {"anyOf": forms}
         payload["properties"]["looks"] = copy.deepcopy(list_of(look, AT_ONCE))
         payload["required"].append("looks")
-    if type_ == "next_action" and choices is not None and not choices.whole_run:
+    if type == "next_action" and choices is not None and not choices.whole_run:
         payload = _split_by_action(payload, may_complete=choices.may_complete)
-    return json.dumps(_wrapped([type_], payload))
+    return _wrapped([type], payload)
 
 
 def _wrapped(types: Sequence[MessageType], payload: Schema) -> Schema:
@@ -214,7 +208,7 @@ def _wrapped(types: Sequence[MessageType], payload: Schema) -> Schema:
 
 
 def run_schema(choices: Choices | None, *, looks: bool = False) -> Schema:
-    """Return one schema for all messages of a run, MESSAGES; a fresh copy.
+    """Return one schema for all messages of a run, MESSAGES; shared, too.
 
     Providers cache the schema before the system message. With a different one for each type of
     message, they would read the whole prompt anew for the first decision and the first judgement.
@@ -224,17 +218,15 @@ def run_schema(choices: Choices | None, *, looks: bool = False) -> Schema:
     """
     if choices is not None:
         choices = replace(choices, criteria=(), own_checks=(), at_fault=(), whole_run=True)
-    schema: Schema = json.loads(_run_schema(choices, looks=looks))
-    return schema
+    return _run_schema(choices, looks=looks)
 
 
 @lru_cache(maxsize=32)
-def _run_schema(choices: Choices | None, *, looks: bool) -> str:
-    """The schema as JSON, which is the same for all calls of a run."""
+def _run_schema(choices: Choices | None, *, looks: bool) -> Schema:
     payloads = [
         message_schema(type_, choices, looks=looks)["properties"]["payload"] for type_ in MESSAGES
     ]
-    return json.dumps(_wrapped(MESSAGES, {"anyOf": payloads}))
+    return _wrapped(MESSAGES, {"anyOf": payloads})
 
 
 def _narrow_action(payload: Schema, choices: Choices) -> None:

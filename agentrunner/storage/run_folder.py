@@ -188,10 +188,10 @@ class RunFolder:
         return cls(root)
 
     def _inside(self, name: str) -> Path:
-        parts = Path(name).parts
-        if not parts or Path(name).is_absolute() or ".." in parts:
+        path = Path(name)
+        if not path.parts or path.is_absolute() or ".." in path.parts:
             raise ValueError(f"{name!r} is not a path inside a run's folder")
-        return self.root / name
+        return self.root / path
 
     def ref(self, path: Path) -> FileRef:
         """Return a reference to a file of this folder with its present content."""

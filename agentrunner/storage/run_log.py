@@ -93,6 +93,14 @@ def append_line(path: Path, value: Mapping[str, Any], *, sync: bool) -> tuple[in
         os.close(fd)
 
 
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of a file, one a line; without torn lines, none for a missing file."""
     try:
@@ -179,6 +187,8 @@ class RunLog:
         self._order: dict[tuple[int, str, str], None] = {}
         self._written: list[Record] = []
         self._unsynced = False
+        self._files: list[Path] = []
+        """Files that have to be on the disk before what names them, see `sync`."""
         self._read = 0
         """Bytes of the file that are in `_known`; always up to the end of a line."""
         self._lock = threading.Lock()
@@ -211,19 +221,23 @@ class RunLog:
                 self._keep([Record(**value)])
                 self._read = end
 
+    def names(self, file: Path) -> None:
+        """Have a file that was just written synced with the log."""
+        self._files.append(file)
+
     def sync(self) -> None:
-        """Sync everything that was added to the disk. Blocks."""
+        """Sync everything that was added, and the files that it names, to the disk. Blocks."""
+        while self._files:
+            _sync(self._files[0])
+            del self._files[0]
         if not self._unsynced:
             return
         self._unsynced = False
-        fd = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)
         try:
-            os.fsync(fd)
+            _sync(self.path)
         except BaseException:
             self._unsynced = True
             raise
-        finally:
-            os.close(fd)
 
     def records(self, *kinds: str) -> list[Record]:
         """Return all records, or those of these kinds; repeated ones once, as last written."""

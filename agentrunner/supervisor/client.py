@@ -149,9 +149,8 @@ def start(order: SupervisorOrder, claim: Claim, repo_lock: FileLock) -> subproce
     (asyncio's own subprocesses die with the loop). If it dies at once, `wait` reports that.
     """
     try:
-        log_path = claim.dir / "supervisor.log"
-        log_path.touch(mode=0o600)
-        with log_path.open("wb") as log:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        with os.fdopen(os.open(claim.dir / "supervisor.log", flags, 0o600), "wb") as log:
             process = subprocess.Popen(
                 own_process("agentrunner.supervisor.main", packages=False),
                 stdin=subprocess.PIPE,
@@ -214,7 +213,7 @@ async def wait(
                 if stop is not None and stop.is_set() and not asked:
                     asked = request_stop(folder)
                 now = time.monotonic()
-                if deadline is None:
+                if deadline is None and (process is None or now - began >= START_SEC):
                     deadline = _longest_sec(ledger, worker_run_id)
                 if now - began >= (START_SEC if deadline is None else deadline):
                     signal_supervisor(folder, signal.SIGKILL, process)

@@ -109,20 +109,18 @@ class Tail:
     def __init__(self, folder: Path, name: str, *, from_end: bool = False) -> None:
         self.folder = folder
         self.name = name
-        self._counts = str(folder / "counts")
+        self._counts: int | None = None
         self.at = self._count() if from_end else 0
         """How many bytes have been read or skipped."""
         self._fd: int | None = None
 
     def _count(self) -> int:
-        try:
-            fd = os.open(self._counts, os.O_RDONLY | os.O_NOFOLLOW)
-        except FileNotFoundError:
-            return 0
-        try:
-            raw = os.pread(fd, COUNTS.size, 0)
-        finally:
-            os.close(fd)
+        if self._counts is None:
+            try:
+                self._counts = os.open(f"{self.folder}/counts", os.O_RDONLY | os.O_NOFOLLOW)
+            except FileNotFoundError:
+                return 0
+        raw = os.pread(self._counts, COUNTS.size, 0)
         return COUNTS.unpack(raw)[self.name == "stderr"] if len(raw) == COUNTS.size else 0
 
     def read(self, limit: int = 1 << 18) -> bytes:
@@ -150,6 +148,7 @@ class Tail:
         return b"" if overrun else data
 
     def close(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
+        for fd in (self._fd, self._counts):
+            if fd is not None:
+                os.close(fd)
+        self._fd = self._counts = None

@@ -14,6 +14,8 @@ def clean(text: str) -> str:
 
     JSON replies may contain them; SQLite, UTF-8 files and checkpoints cannot.
     """
+    if text.isascii() and "\0" not in text:  # at once, where a prompt takes the pattern 0.3 ms
+        return text
     return _UNSTORABLE.sub("\ufffd", text)
 
 

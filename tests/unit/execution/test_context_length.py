@@ -34,6 +34,7 @@ class Question:
     cassette: Cassette = field(default_factory=Cassette)
     kept: list[Any] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
+    servers: Any = None
 
     @property
     def log(self) -> Any:

@@ -51,6 +51,24 @@ def test_a_worker_run_that_was_started_is_never_claimed_again(ledger: Ledger) ->
         ledger.claim("w1")
 
 
+def test_what_was_written_into_a_claim_is_read_also_where_earlier_versions_had_it(
+    ledger: Ledger,
+) -> None:
+    assert ledger.claimed_with("w1") == {}
+    claim = ledger.claim("w1")
+    assert ledger.claimed_with("w1") == {}
+    claim.write('{"tree": "4b82", "login": ""}')
+    claim.close()
+    again = ledger.claim("w1")
+    again.write('{"tree": "6002"}')
+    again.close()
+    assert ledger.claimed_with("w1") == {"tree": "6002"} and ledger.look("w1") == NotExecuted()
+    former = ledger.claim("w2")
+    (former.dir / "before.json").write_text('{"tree": "aaaa"}')
+    former.close()
+    assert ledger.claimed_with("w2") == {"tree": "aaaa"}
+
+
 def test_of_many_claimants_one_gets_it(ledger: Ledger) -> None:
     def attempt(_: int) -> Claim | None:
         try:

@@ -135,3 +135,7 @@ def test_records_without_sync_get_to_the_disk_with_the_next_one(
     log.sync()
     log.sync()
     assert len(synced) == 1
+    log.names(log.path)  # as a prompt that the state names
+    log.sync()
+    log.sync()
+    assert len(synced) == 2
