@@ -34,11 +34,14 @@ from agentrunner.verification.inputs.words_of_change import wanted_gone
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import PARAMETERS, own_name, parts_of
 from agentrunner.verification.rewritten_data import has_all_of
+from agentrunner.verification.syntax.asserts import asserts_of
+from agentrunner.verification.syntax.calls import names_called
+from agentrunner.verification.syntax.context import NAMES
 from agentrunner.verification.syntax.definitions import definitions
-from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.languages import language_of, walk
 from agentrunner.verification.syntax.regions import regions_of_tests
-from agentrunner.verification.syntax.substance import is_empty_test
 from agentrunner.verification.syntax.test_finder import find_test
+from agentrunner.verification.syntax.test_spans import Found
 from agentrunner.verification.test_changes.follow_ups import FollowUps
 from agentrunner.verification.test_changes.moves import renamed_modules, says_the_same
 from agentrunner.verification.test_changes.removed_tests import (
@@ -442,7 +445,7 @@ class ChangedInputs(Struct):
             if (
                 added
                 and all(new_tests.get(name) == text for name, text in old_tests.items())
-                and not any(found is None or is_empty_test(found) for found in added)
+                and all(found is not None and _asks_something(found) for found in added)
                 and asks_to_add(self.spec.wanted, one.path)
             ):
                 yield one.path
@@ -492,6 +495,13 @@ class ChangedInputs(Struct):
             return False
         words = [word for word in re.split(r"[-_,\s]+", case[1]) if len(word) > 1]
         return any(has_word(word, self.spec.wanted) for word in words)
+
+
+def _asks_something(found: Found) -> bool:
+    """Whether a test asserts more than constants, or has helpers that may."""
+    asserts = asserts_of(found)
+    operands = [part for one in asserts for side in one.operands for part in walk(side)]
+    return any(one.type in NAMES for one in operands) or bool(not asserts and names_called(found))
 
 
 def _is_product_too(path: str, read: ReadFile) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.syntax.substance import asserted_by
+from agentrunner.verification.syntax.asserts import asserted_by
 
 
 @pytest.mark.parametrize(
