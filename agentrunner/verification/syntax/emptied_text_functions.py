@@ -5,31 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from msgspec import Struct
-
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.text_functions import TextFunction, text_functions
 
 C_ENDINGS = (".c", ".h", ".cc", ".cpp", ".cxx", ".hpp")
-_BLANK = lazy_regex(
-    rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|(?m:^[ \t]*#(?:\\\n|[^\n])*)",
-    re.DOTALL,
-)
-"""Text that holds no code (comments, strings, characters), and preprocessor lines."""
-_HEAD = lazy_regex(r"(?<![\w\s*])[\s*]*+(?P<type>\w[\w\s*]*?[\s*])(?P<name>\w+)\s*\([^(){}]*\)\s*$")
 MEMORY = 4096
 _STORAGE = lazy_regex(r"\b(?:static|inline|extern|const|volatile|register|_Noreturn)\b")
-
-
-class _Function(Struct, frozen=True):
-    name: str
-    type: str
-    """The return type."""
-    body: int
-    """The offset at which its body begins, after the brace."""
-    head: bytes
-    text: bytes
 
 
 FAMILIES = ("ruby", "php", "perl")
@@ -134,12 +116,13 @@ def emptied_in_c(
     edits = []
     known = {one.name for one in _functions_in_c(before or b"")} if added else set()
     for one in _changed_in_c(before, after):
-        if (only and one.name != only) or one.name in known:
+        kind = _type_in_c(one)
+        if (only and one.name != only) or one.name in known or "&" in kind:
             continue
-        zero = f" static {one.type} agentrunner_zero; return agentrunner_zero;"
-        if memory and one.type.endswith("*"):
-            zero = f" return ({one.type}) __builtin_calloc(1, {MEMORY});"
-        edits.append(Edit(one.body, one.body, " return;" if one.type == "void" else zero))
+        zero = f"static {kind} agentrunner_zero; return agentrunner_zero;"
+        if memory and kind.endswith("*"):
+            zero = f"return ({kind}) __builtin_calloc(1, {MEMORY});"
+        edits.append(_doing(after, one, "return;" if kind == "void" else zero))
     return applied(after, edits) if edits else None
 
 
@@ -154,31 +137,22 @@ def offered_in_c(source: bytes) -> set[str]:
     return {one.name for one in found} - {"main"}
 
 
-def _changed_in_c(before: bytes | None, after: bytes) -> list[_Function]:
-    known = {one.name: one.text for one in _functions_in_c(before or b"")}
-    found = [one for one in _functions_in_c(after) if known.get(one.name) != one.text]
+def _changed_in_c(before: bytes | None, after: bytes) -> list[TextFunction]:
+    known = {_whole(one) for one in _functions_in_c(before or b"")}
+    found = (one for one in _functions_in_c(after) if _whole(one) not in known)
     return [one for one in found if one.name != "main"]
 
 
-def _functions_in_c(source: bytes) -> Iterator[_Function]:
-    """Yield the top-level functions of a file whose heads can be read."""
-    bare = _BLANK.sub(lambda hit: re.sub(rb"[^\n]", b" ", hit[0]), source)
-    depth, start, begun = 0, 0, 0
-    head: re.Match[str] | None = None
-    written = b""
-    for hit in re.finditer(rb"[{};]", bare):
-        if hit[0] == b"{":
-            if not depth:
-                written = bare[start : hit.start()].lstrip()
-                head = _HEAD.search(written.decode("latin-1"))
-                begun = hit.end()
-            depth += 1
-        elif hit[0] == b"}":
-            depth = max(depth - 1, 0)
-            if not depth and head is not None:
-                kind = " ".join(_STORAGE.sub(" ", head["type"]).split())
-                text = b" ".join(bare[start : hit.start()].split())
-                yield _Function(head["name"], kind, begun, written, text)
-        if not depth:
-            start = hit.end()
-            head = None
+def _whole(function: TextFunction) -> tuple[bytes, str]:
+    return b" ".join(function.head.split()), _text(function)
+
+
+def _type_in_c(function: TextFunction) -> str:
+    """The type of what a function gives."""
+    before = function.head.decode("latin-1").partition("(")[0].rstrip()
+    return " ".join(_STORAGE.sub(" ", before.removesuffix(function.name)).split())
+
+
+def _functions_in_c(source: bytes) -> Iterator[TextFunction]:
+    """Yield the functions of a file that stand in no class."""
+    return (one for one in text_functions(source, "c") if not one.head[:1].isspace())
