@@ -213,9 +213,9 @@ THROW = 'throw new Error("this test was made to fail at its end");'
         (script("f()"), 1),
         (script("return f().then(() => { return 1 })"), 1),
         (script("if (t) return; f()"), 2),
-        (go("if x { return }; f()"), 2),
+        (go("if x { return }; f()"), 1),
         (go("t.Run(n, func(t *testing.T) { return })"), 1),
-        (rust("if x { return; } f();"), 2),
+        (rust("if x { return; } f();"), 1),
         (java("if (x) return; f();"), 2),
     ],
 )
