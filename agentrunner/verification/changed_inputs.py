@@ -34,11 +34,14 @@ from agentrunner.verification.inputs.words_of_change import wanted_gone
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.results.names import PARAMETERS, own_name, parts_of
 from agentrunner.verification.rewritten_data import has_all_of
+from agentrunner.verification.syntax.asserts import asserts_of
+from agentrunner.verification.syntax.calls import asks_nothing, names_called
+from agentrunner.verification.syntax.context import NAMES
 from agentrunner.verification.syntax.definitions import definitions
-from agentrunner.verification.syntax.languages import language_of
+from agentrunner.verification.syntax.languages import language_of, walk
 from agentrunner.verification.syntax.regions import regions_of_tests
-from agentrunner.verification.syntax.substance import is_empty_test, is_placeholder
 from agentrunner.verification.syntax.test_finder import find_test
+from agentrunner.verification.syntax.test_spans import Found
 from agentrunner.verification.test_changes.follow_ups import FollowUps
 from agentrunner.verification.test_changes.moves import renamed_modules, says_the_same
 from agentrunner.verification.test_changes.removed_tests import (
@@ -442,7 +445,7 @@ class ChangedInputs(Struct):
             if (
                 added
                 and all(new_tests.get(name) == text for name, text in old_tests.items())
-                and not any(found is None or is_empty_test(found) for found in added)
+                and all(found is not None and _asks_something(found) for found in added)
                 and asks_to_add(self.spec.wanted, one.path)
             ):
                 yield one.path
@@ -497,7 +500,14 @@ class ChangedInputs(Struct):
         """Whether a test asked nothing before the run."""
         language, before = language_of(file), self._was(file) if file else None
         found = find_test(before, language, name) if language and before is not None else None
-        return found is not None and is_placeholder(found)
+        return found is not None and asks_nothing(found)
+
+
+def _asks_something(found: Found) -> bool:
+    """Whether a test asserts more than constants, or has helpers that may."""
+    asserts = asserts_of(found)
+    operands = [part for one in asserts for side in one.operands for part in walk(side)]
+    return any(one.type in NAMES for one in operands) or bool(not asserts and names_called(found))
 
 
 def _is_product_too(path: str, read: ReadFile) -> bool:

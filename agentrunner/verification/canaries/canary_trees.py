@@ -1,4 +1,4 @@
-"""Makes trees with canaries: claimed tests that have to fail, others of a random name, programs."""
+"""Makes trees with canaries: claimed tests that have to fail, and programs."""
 
 from __future__ import annotations
 
@@ -7,30 +7,22 @@ import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from agentrunner.verification.canaries.script_canary import (
     GARBAGE,
     changed_texts,
-    failing_by_code,
-    failing_by_error,
-    unequal_test,
-    with_failing_assertion,
-    with_other_values,
 )
 from agentrunner.verification.evidence.target import Measured, Run, Target
 from agentrunner.verification.inputs.model import Inputs
 from agentrunner.verification.results.model import ReadFile, Results
-from agentrunner.verification.results.names import own_name
 from agentrunner.verification.syntax.canary import changed_literal, leaves_row
-from agentrunner.verification.syntax.edits import Canary, Edit, applied, combined
+from agentrunner.verification.syntax.edits import Canary, Edit, applied
 from agentrunner.verification.syntax.ends import failing_end
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.random_tests import random_tests
 from agentrunner.verification.syntax.test_finder import find_test
 from agentrunner.verification.syntax.test_spans import Found
 from agentrunner.verification.trees import with_edits
-from agentrunner.verification.unknown_names import UnknownNames
 from agentrunner.verification.world import SnapshotTrees
 
 
@@ -60,15 +52,6 @@ class CommandOnTrees(Struct, frozen=True):
         return self.world.now
 
 
-WAYS = (
-    (failing_by_code, "its program is green although it was made to fail"),
-    (failing_by_error, "its program is green although it died of an error"),
-    (with_failing_assertion, "its program is green with a failing assertion"),
-    (with_other_values, "its script is green with another expected value"),
-)
-"""How programs are changed, and what to report where the command is green then."""
-
-
 class FailingTree(Struct, frozen=True):
     """The new tree with some of what decides made to fail."""
 
@@ -96,8 +79,6 @@ class CanaryTree(Struct, frozen=True):
 
     tree: str
     names: tuple[str, ...]
-    random: Mapping[str, str] = field(default_factory=dict)
-    """The files of tests with a random name, by name."""
     may_be_red: tuple[str, ...] = ()
     """Names of tests whose changed value is not known to be an expected one."""
 
@@ -106,30 +87,10 @@ class CanaryTrees(Struct, frozen=True):
     """Makes them; None where none can be made. Everything here blocks."""
 
     command: CommandOnTrees
-    unknown: UnknownNames
 
     def failing_ends(self, places: Places) -> CanaryTree | None:
-        """The new tree with a failing end in each test, and tests of a random name beside them."""
-        read = self.command.read
-        made: dict[str, bytes] = {}
-        names: list[str] = []
-        random: dict[str, str] = {}
-        for path, wanted in places.items():
-            source, language = read(path), language_of(path)
-            if source is None:
-                continue
-            edits: list[Edit] = []
-            if language is not None:
-                edits, failing = _edits(
-                    source, language, wanted, lambda found, _: failing_end(found), {}
-                )
-                names += failing
-            # The ends first: a test beside the last one begins where that one ends.
-            text, beside = self._with_random_tests(applied(source, edits), path)
-            random |= dict.fromkeys(beside, path)
-            if text != source:
-                made[path] = text
-        return self._made(made, names, random)
+        """The new tree with a failing end in each test."""
+        return self.changed_literals(places, red={}, make=lambda found, _: failing_end(found))
 
     def changed_literals(
         self,
@@ -151,44 +112,10 @@ class CanaryTrees(Struct, frozen=True):
             if edits:
                 made[path] = applied(source, edits)
         sure = [name for name in kinds if kinds[name] != "case"]
-        return self._made(made, sure, {}, [name for name in kinds if name not in sure])
-
-    def _made(
-        self,
-        made: Mapping[str, bytes],
-        names: Sequence[str],
-        random: Mapping[str, str],
-        may_be_red: Sequence[str] = (),
-    ) -> CanaryTree | None:
         if not made:
             return None
         tree = self.command.world.snapshots.with_texts(self.command.world.new, made)
-        return CanaryTree(tree, tuple(names), random, tuple(may_be_red))
-
-    def random_on_old(self, places: Places) -> CanaryTree | None:
-        """The old tree with tests of a random name in these files."""
-        snapshots, old = self.command.world.snapshots, self.command.world.old
-        read, entries = snapshots.reader(old), snapshots.list(old)
-        changed: dict[str, bytes] = {}
-        random: dict[str, str] = {}
-        for path in places:
-            source = read(path) if path in entries else None
-            if source is None:
-                continue
-            changed[path], beside = self._with_random_tests(source, path)
-            random |= dict.fromkeys(beside, path)
-        if not random:
-            return None
-        return CanaryTree(snapshots.with_texts(old, changed), (), random)
-
-    def _with_random_tests(self, source: bytes, path: str) -> tuple[bytes, list[str]]:
-        """A test file with failing tests of a random name, and their names; none if none fits."""
-        token, language = f"agentrunner_{self.unknown.make()}", language_of(path)
-        if language is None:
-            text = unequal_test(source, path, token)
-            return (text, [token]) if text else (source, [])
-        beside = random_tests(source, language, path, token)
-        return combined(source, beside), [own_name(canary.name) for canary in beside]
+        return CanaryTree(tree, tuple(sure), tuple(name for name in kinds if name not in sure))
 
 
 def _edits(
@@ -250,7 +177,7 @@ def _numbers(message: str, path: str) -> list[int]:
 
 
 def failing_trees(command: CommandOnTrees) -> list[FailingTree]:
-    """The new tree with what decides made to fail, in each possible way."""
+    """The new tree with programs that were made to fail, then with other texts to compare with."""
     snapshots, world, read = command.world.snapshots, command.world, command.read
     entries = snapshots.list(world.new)
     there = [one for one in command.inputs.deciding if one.path in entries]
@@ -260,11 +187,11 @@ def failing_trees(command: CommandOnTrees) -> list[FailingTree]:
         for one in there
         if one.kind == "fixture" and not one.itself and language_of(one.path) is None
     ]
-    changes = [(changed_texts(programs, read, make), what) for make, what in WAYS]
-    garbage = dict.fromkeys(texts, GARBAGE)
-    changes.append((garbage, "it is green with another text to compare with"))
     found = []
-    for files, what in changes:
+    for files, what in (
+        (changed_texts(programs, read), "its program is green although it was made to fail"),
+        (dict.fromkeys(texts, GARBAGE), "it is green with another text to compare with"),
+    ):
         if files:
             by_program = not files.keys() <= set(texts)
             old = "" if by_program else snapshots.with_texts(world.old, files)

@@ -1,7 +1,7 @@
 """Whether the test tool can still report a failure: canaries made of the claimed tests themselves.
 
 Each claimed test gets a failing end, then its expected literals are changed, in its own file and
-under its own name; both must be reported as failed. Tests of a random name are added beside them.
+under its own name; both must be reported as failed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from agentrunner.verification.canaries.canary_trees import (
     failing_trees,
     red_lines,
 )
-from agentrunner.verification.canaries.fixture_canary import not_read
 from agentrunner.verification.canaries.helper_canary import helper_not_asked
 from agentrunner.verification.canaries.own_assertions import ask_assertions
 from agentrunner.verification.canaries.table_rows import (
@@ -37,13 +36,12 @@ from agentrunner.verification.canaries.table_rows import (
 )
 from agentrunner.verification.evidence.findings import tool_changed
 from agentrunner.verification.evidence.target import Measured, in_repo
-from agentrunner.verification.results.model import Results, TestResult
+from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import all_pass, test_of_case
 from agentrunner.verification.syntax.canary import changed_where_red
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.word_tests import Statement, WordTest, killing, tests_by_words
-from agentrunner.verification.unknown_names import UnknownNames
 
 NOT_ITSELF = "could not be made to fail itself; so this shows, and no more"
 
@@ -224,11 +222,10 @@ class Canaries(Struct, frozen=True):
     """Makes and runs canaries of one command. Methods raise what running in rooms raises."""
 
     command: CommandOnTrees
-    unknown: UnknownNames
 
     @property
     def _trees(self) -> CanaryTrees:
-        return CanaryTrees(self.command, self.unknown)
+        return CanaryTrees(self.command)
 
     def _report(self, what: str) -> CanaryReport:
         return CanaryReport(tool_changed(self.command.target, what))
@@ -247,10 +244,6 @@ class Canaries(Struct, frozen=True):
         command, places, ends = self.command, self._places(names, now), failing.runs
         old = await asyncio.to_thread(command.world.snapshots.reader, command.world.old)
         red = await asyncio.to_thread(red_lines, before, places, old)
-        if ends and await self._is_failure_lost(ends, places):
-            return self._report("a test that has to fail is not reported so")
-        if unread := await not_read(command, places):
-            return self._report(unread)
         make = self._trees.changed_literals
         literals = await self._run(partial(make, red=red), places, narrow=True)
         if not ends and not any(
@@ -339,37 +332,6 @@ class Canaries(Struct, frozen=True):
                 await ask({path: places[path]})
         return found
 
-    async def _is_failure_lost(
-        self, asked: Sequence[tuple[CanaryTree, Measured]], places: Places
-    ) -> bool:
-        """Whether a test of a random name, which has to fail, is not reported as failed.
-
-        Where the suite does not pick up such a test on the old tree either, it shows nothing.
-        """
-        unseen: dict[str, None] = {}
-        reported: set[str] = set()
-        for canaries, seen in asked:
-            for name, path in canaries.random.items():
-                found = _reported(name, seen)
-                if any(test.red for test in found):
-                    reported.add(path)
-                elif any(test.outcome != "skipped" for test in found):
-                    return True
-                else:  # or it was left out by a chosen name, which Node reports as skipped
-                    unseen[path] = None
-        for path in unseen:
-            if path not in reported and await self._is_reported_on_old_tree({path: places[path]}):
-                return True
-        return False
-
-    async def _is_reported_on_old_tree(self, places: Places) -> bool:
-        """Whether a test of a random name, added to the old tree, is reported as failed."""
-        made = await asyncio.to_thread(self._trees.random_on_old, places)
-        if made is None:
-            return False
-        seen = await self.command.on(made.tree)
-        return any(test.red for name in made.random for test in _reported(name, seen))
-
     async def _by_programs(
         self, names: Sequence[str], places: Places, now: Results, red: RedLines
     ) -> CanaryReport:
@@ -439,9 +401,8 @@ def _files_not_reported(canaries: CanaryTree, seen: Measured, places: Places) ->
     """Files that have a canary which is missing in the results."""
     if seen.results is None:
         return []
-    missing = {canaries.random[name] for name in canaries.random if not _reported(name, seen)}
     names = {name for name in canaries.names if name not in seen.results.names}
-    return [path for path in places if path in missing or names.intersection(places[path])]
+    return [path for path in places if names.intersection(places[path])]
 
 
 def _not_reported_as_failed(canaries: CanaryTree, seen: Measured) -> list[str]:
@@ -471,8 +432,3 @@ def _any_red(canaries: CanaryTree, seen: Measured) -> bool:
     """Whether a test that another value may turn red is red."""
     red = {test.name for test in seen.results.red} if seen.results else set()
     return not red.isdisjoint(canaries.may_be_red)
-
-
-def _reported(name: str, seen: Measured) -> list[TestResult]:
-    """What is reported of tests whose names hold this one."""
-    return [test for test in (seen.results.tests if seen.results else ()) if name in test.name]

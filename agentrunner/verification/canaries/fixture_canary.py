@@ -1,22 +1,20 @@
-"""Removes and changes files that claimed tests compare with: a test that still passes is blind.
+"""Changes files that claimed tests compare with, where the work begins to read one of them.
 
-The product can redirect a test by another folder, a variable or a function of its own. Whether a
-test reads a file at all is seen on the old tree, where it reports the file as missing once it is
-gone. The product can also begin to read the file itself, and answer with what stands there.
+It can answer with what stands there: a test that still passes is blind.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.canaries.canary_trees import CommandOnTrees
 from agentrunner.verification.evidence.target import in_repo
-from agentrunner.verification.file_names import best, complaints, naming
+from agentrunner.verification.file_names import best, naming
 from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.results.model import Results, TestResult
 from agentrunner.verification.results.names import PARAMETERS
@@ -29,34 +27,7 @@ VALUE = lazy_regex(
 )
 """A text in quotes, which may be a key, or a number."""
 MOST_FILES = 50
-"""Data files of one test file that are removed."""
-
-
-async def not_read(command: CommandOnTrees, places: Mapping[str, Sequence[str]]) -> str:
-    """Why a claimed test does not compare with its file any more; "" for none.
-
-    `places` are the names of tests by file; all of them pass on the new tree. Raises what running
-    in rooms raises.
-    """
-    files = await asyncio.to_thread(_data_by_test_file, command, places)
-    names = [name for path in files for name in places[path]]
-    if not names:
-        return ""
-    combine, world = command.world.snapshots.combine, command.world
-    removed = {path: None for data_files in files.values() for path in data_files}
-    without = await command.on(await asyncio.to_thread(combine, world.new, removed), names)
-    if without.results is None:
-        return ""
-    passing = [name for name in names if without.results.passed(name)]
-    if not passing:
-        return ""
-    old = await asyncio.to_thread(combine, world.old, removed)
-    missed = (await command.on(old, passing)).results
-    for path, data_files in files.items():
-        for name in places[path]:
-            if name in passing and (file := _first_missed(missed, name, data_files)):
-                return f"{name} passes without {file}, which it misses on the old tree"
-    return ""
+"""Data files that are changed."""
 
 
 async def answered_from_data(command: CommandOnTrees, names: Sequence[str], asked: str) -> str:
@@ -230,27 +201,3 @@ def _with_other(
     read, entries = snapshots.reader(tree), snapshots.list(tree)
     changed = {path: other(read(path) or b"") for path in files if path in entries}
     return snapshots.with_texts(tree, changed)
-
-
-def _data_by_test_file(
-    command: CommandOnTrees, places: Mapping[str, Sequence[str]]
-) -> dict[str, list[str]]:
-    """Data files that existed before and that a test file names, by test file. Blocks."""
-    read, counts = command.read, command.inputs.input_at
-    data = [path for path in sorted(command.world.old_paths) if not family_of(path)]
-    found = {}
-    for path in places:
-        text = (read(path) or b"").decode("utf-8", "replace")
-        named = [one for one in data if PurePosixPath(one).name in text]
-        named = [one for one in named if counts(one) and naming(one, text).in_full]
-        if named:
-            found[path] = named[:MOST_FILES]
-    return found
-
-
-def _first_missed(results: Results | None, name: str, files: Sequence[str]) -> str:
-    """The first of these files that a test reports as missing; "" for none."""
-    complained = complaints(
-        "\n".join(one.message for one in results.named(name)) if results else ""
-    )
-    return next((file for file in files if naming(file, complained).in_full), "")

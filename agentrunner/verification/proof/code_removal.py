@@ -34,9 +34,9 @@ from agentrunner.verification.proof.pinned_answers import KnownTexts
 from agentrunner.verification.proof.red_on_old_code import why_not_red_on_old_code
 from agentrunner.verification.proof.trees_without_work import turns_red
 from agentrunner.verification.results.model import ReadFile, Results, TestResult
+from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.calls import names_called
 from agentrunner.verification.syntax.languages import language_of
-from agentrunner.verification.syntax.substance import asks_of, is_empty_test
 from agentrunner.verification.syntax.test_finder import find_test
 from agentrunner.verification.world import SnapshotTrees
 
@@ -159,12 +159,10 @@ class _TriedTests(Struct):
         """Begin with tests by what their texts say; `skipped` ones stood before. Blocks."""
         self.files = {test.name: test for test in now.tests}
         for name in names:
-            self.refused[name], self.uses[name], self.words[name] = _look_at_text(
-                self.files[name], self.target.cwd, self.exam.world.now
-            )
-            if name in skipped and not self.refused[name]:
-                lost = _lost_assertion(self.files[name], self.target.cwd, self.exam.world)
-                self.refused[name] = SWITCHED_ON.format(lost) if lost else ""
+            test, cwd, world = self.files[name], self.target.cwd, self.exam.world
+            self.uses[name], self.words[name] = _look_at_text(test, cwd, world.now)
+            lost = _lost_assertion(test, cwd, world) if name in skipped else ""
+            self.refused[name] = SWITCHED_ON.format(lost) if lost else ""
 
     async def of_code_that_stood(self) -> ShownTests:
         """Tests that are the work themselves: they have to fail where the code they are for does
@@ -285,16 +283,14 @@ class _TriedTests(Struct):
         return places
 
 
-def _look_at_text(test: TestResult, cwd: str, read: ReadFile) -> tuple[str, set[str], set[str]]:
-    """Why a test's text shows nothing ("" if it may), what the test uses, and its words."""
+def _look_at_text(test: TestResult, cwd: str, read: ReadFile) -> tuple[set[str], set[str]]:
+    """What a test uses, and its words."""
     path = in_repo(test.file, cwd)
     language, source = language_of(path), read(path) if path else None
     found = find_test(source, language, test.name) if language and source is not None else None
     if source is None or found is None:
-        return "", set(), set()
-    if is_empty_test(found):
-        return "it asserts nothing", set(), set()
-    return "", names_called(found), words_in(source[found.span.start : found.span.end])
+        return set(), set()
+    return names_called(found), words_in(source[found.span.start : found.span.end])
 
 
 def _lost_assertion(test: TestResult, cwd: str, world: SnapshotTrees) -> str:
@@ -306,7 +302,7 @@ def _lost_assertion(test: TestResult, cwd: str, world: SnapshotTrees) -> str:
         found = find_test(source, language, test.name) if language and source else None
         if found is None:
             return ""
-        asserted = (found.parsed.text(one.node) for one in asks_of(found))
+        asserted = (found.parsed.text(one.node) for one in asserts_of(found))
         texts.append([" ".join(text.split()) for text in asserted])
     before, now = texts
     return next((text for text in before if text not in now), "")

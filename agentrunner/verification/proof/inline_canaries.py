@@ -93,7 +93,7 @@ class _Programs:
         """Report how the command answers to programs that are killed and that are made to fail."""
         exam, target, files = self.exam, self.target, self._files()
         if not files:
-            return await Canaries(exam.on_trees(target, inputs), exam.unknown).program_is_dead()
+            return await Canaries(exam.on_trees(target, inputs)).program_is_dead()
         # `! python3 -c "…"` and the like are left alone: their exit code is not what decides.
         if self.command.files:
             fails = {path: killed_at_once(path) for path in self.command.files}
@@ -114,7 +114,7 @@ class _Programs:
         inputs = replace(inputs, deciding=[*inputs.deciding, *own_programs])
         world = replace(exam.world, new=tree, old=await self._tree({}, exam.world.old))
         command = CommandOnTrees(self.run, target, world, inputs)
-        return await Canaries(command, exam.unknown).program_is_dead()
+        return await Canaries(command).program_is_dead()
 
     async def run(self, _: Target, tree: str, only: Sequence[str]) -> Measured:
         """Run on a tree whose programs are files, with the programs put back where they stood."""

@@ -92,7 +92,7 @@ async def _living(
     answers = await answered_from_data(exam.on_trees(target, was), found.here, wanted_words)
     if answers and report.stopped_by(tool_changed(target, answers), target.id):
         return None
-    canaries = Canaries(exam.on_trees(target, inputs), exam.unknown)
+    canaries = Canaries(exam.on_trees(target, inputs))
     ends = await canaries.failing_ends(found.here, case.results)
     dead = await canaries.dead(found.here, case.results, ends, case.before)
     if report.stopped_by(dead.finding, target.id):

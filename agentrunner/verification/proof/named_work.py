@@ -26,10 +26,8 @@ from agentrunner.verification.syntax.answers import (
 from agentrunner.verification.syntax.comparisons import BOUND
 from agentrunner.verification.syntax.emptied_functions import changed_functions
 from agentrunner.verification.syntax.emptied_text_functions import (
-    C_ENDINGS,
-    FAMILIES,
-    changed_in_c,
     changed_in_text,
+    family_of_functions,
     giving_back,
 )
 from agentrunner.verification.syntax.functions import Function, functions_of
@@ -273,19 +271,18 @@ def _named_functions(world: SnapshotTrees, asked: str) -> tuple[list[str], list[
 
 def _changed_in(path: str, before: bytes | None, after: bytes) -> set[str]:
     """Functions that were added or altered in a language that is read by patterns."""
-    if (family := lexical_family(path, after)) in FAMILIES:
-        return changed_in_text(before, after, family or "")
-    return changed_in_c(before, after) if path.endswith(C_ENDINGS) else set()
+    family = family_of_functions(path, after)
+    return changed_in_text(before, after, family) if family is not None else set()
 
 
 def _giving_back(world: SnapshotTrees, name: str) -> tuple[str, bytes] | None:
     """A file of such a language in which a changed function gives back what it is handed first."""
     for path in world.product:
         after = world.now(path)
-        family = lexical_family(path, after or b"")
-        if after is None or language_of(path) is not None or family not in FAMILIES:
+        family = family_of_functions(path, after or b"")
+        if after is None or language_of(path) is not None or family is None:
             continue
-        made = giving_back(world.was(path), after, family or "", name)
+        made = giving_back(world.was(path), after, family, name)
         if made is not None:
             return path, made
     return None

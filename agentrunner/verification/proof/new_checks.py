@@ -1,8 +1,8 @@
 """A green command without test names whose tests the worker added to, or wrote more of.
 
 It was green before, so no exit code turned. What is new in it shows the work where the old product
-fails with it, where the new product fails with its new functions emptied, and where what is new
-can fail at all. Then the command is worth what the worker's own tests are worth by name: shown.
+fails with it, and where the new product fails with its new functions emptied. Then the command is
+worth what the worker's own tests are worth by name: shown.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from agentrunner.state.run_state import Proof
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes, to_text
 from agentrunner.verification.evidence.target import TEST
-from agentrunner.verification.inputs.programs import SAYS_NO
 from agentrunner.verification.inputs.references import family_by_first_line, family_of
 from agentrunner.verification.inputs.words_of_change import outside_of_checks
 from agentrunner.verification.proof.case import Case, label
@@ -35,8 +34,6 @@ PASSES_BEFORE = "the code before the run passes with what is new in it as well"
 BY_TEXT = "it passes on the code before the run as soon as the new text stands there in comments"
 WHERE_EMPTY = "it passes with the new functions emptied as well"
 NO_PRODUCT = "nothing that stood before was changed, and no function is new"
-NEVER_FAILS = "asserts nothing"
-NOT_STATED = "nothing that is new in it asks for what the task states in quotes"
 NOT_AGAIN = "it is not green each time"
 QUOTED = lazy_regex(r"\"([^\"\n]{2,60})\"")
 SHOWS = "it passes now, and fails on the code before the run with what the worker added to it"
@@ -45,16 +42,13 @@ SHOWS = "it passes now, and fails on the code before the run with what the worke
 async def why_not_shown(
     exam: Examination,
     case: Case,
-    paths: Sequence[str],
     asks_too_little: Callable[[], Awaitable[str]],
 ) -> str:
-    """Why what is new in a green command (`paths`) shows nothing; "" where a proof was added.
+    """Why what is new in a green command shows nothing; "" where a proof was added.
 
     Raises what running in rooms raises.
     """
     target, world = case.target, exam.world
-    if weak := await asyncio.to_thread(_why_it_asks_nothing, exam, paths):
-        return weak
     old = await asyncio.to_thread(_old_with_what_is_new, exam, case)
     if (await exam.run(target, old)).passed:
         return PASSES_BEFORE
@@ -135,26 +129,6 @@ def _with_new_text(exam: Examination, tree: str) -> str:
 def _family(path: str, source: bytes) -> str:
     head = source[:200].decode("utf-8", "replace")
     return family_of(path) or family_by_first_line(head)
-
-
-def _why_it_asks_nothing(exam: Examination, paths: Sequence[str]) -> str:
-    """Why the text of what is new shows nothing; "" where it may. Blocks."""
-    new_lines: list[str] = []
-    for path in paths:
-        before, after = exam.world.was(path), (exam.world.now(path) or b"")
-        text = after.decode("utf-8", "replace")
-        if before is None and _family(path, after) == "c" and not SAYS_NO.search(text):
-            return f"{path} {NEVER_FAILS}"
-        known = set((before or b"").decode("utf-8", "replace").splitlines())
-        new_lines += [line for line in text.splitlines() if line not in known]
-    return NOT_STATED if not asks_for_stated(exam.verifier.spec.wanted, new_lines) else ""
-
-
-def asks_for_stated(wanted: str, lines: Sequence[str]) -> bool:
-    """Whether lines contain a text in quotes of the task; True where it has none. Pure."""
-    stated = [one for one in QUOTED.findall(wanted) if len(re.findall(r"\w", one)) > 1]
-    text = "\n".join(lines)
-    return not stated or any(one in text for one in stated)
 
 
 async def subjects_of_checks(exam: Examination, cases: Sequence[Case]) -> set[str]:

@@ -20,10 +20,8 @@ from agentrunner.verification.syntax.emptied_functions import (
     without_classes,
 )
 from agentrunner.verification.syntax.emptied_text_functions import (
-    C_ENDINGS,
-    FAMILIES,
-    emptied_in_c,
     emptied_in_text,
+    family_of_functions,
 )
 from agentrunner.verification.syntax.languages import language_of
 from agentrunner.verification.syntax.stand_ins import only_raising
@@ -199,8 +197,6 @@ def _with_empty_functions(
     if language is not None:
         made = empty_functions(before, after, language, only, added=added, text=text)
         return made.source if made is not None else None
-    if (family := lexical_family(path, after)) in FAMILIES:
-        return emptied_in_text(before, after, family or "", only, added=added)
-    if not path.endswith(C_ENDINGS):
+    if (family := family_of_functions(path, after)) is None:
         return None
-    return emptied_in_c(before, after, only, added=added, memory=memory)
+    return emptied_in_text(before, after, family, only, added=added, memory=memory)

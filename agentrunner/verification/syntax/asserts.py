@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator
 
 from tree_sitter import Node
 
+from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.assertions import Stated
 from agentrunner.verification.syntax.edits import Edit, replaced
+from agentrunner.verification.syntax.functions import normal
 from agentrunner.verification.syntax.languages import (
     SCRIPTS,
     Parsed,
@@ -15,13 +17,17 @@ from agentrunner.verification.syntax.languages import (
     enclosing,
     field,
     is_comment,
+    parse,
     parts_of,
     walk,
 )
 from agentrunner.verification.syntax.native_asserts import go_asserts, java_asserts, rust_asserts
 from agentrunner.verification.syntax.script_asserts import script_asserts
+from agentrunner.verification.syntax.test_finder import standing
 from agentrunner.verification.syntax.test_spans import Found
 
+_ASSERTING = lazy_regex(r"^(assert|if|unless)\b(?! ?\.).*")
+"""A statement that asserts, and not a call."""
 _BRANCHES = frozenset(
     "if_statement elif_clause else_clause except_clause while_statement case_clause "
     "match_statement catch_clause switch_case ternary_expression if_expression match_arm "
@@ -38,6 +44,31 @@ _LOOPS = frozenset(
 def asserts_of(found: Found) -> list[Stated]:
     """Return the assertions of a test in source order."""
     return list(_READERS[found.parsed.language](found))
+
+
+def asserted_by(source: bytes, language: str) -> list[str]:
+    """Return by what a file asserts, in its tests and then anywhere, in source order.
+
+    For a call that is what is called, with the chain that it stands in (`expect . to . equal`), and
+    for a statement its first word (`assert`, `if`). What they are handed does not matter.
+    """
+    parsed = parse(source, language)
+    if parsed is None:
+        return []
+    return [
+        _ASSERTING.sub(r"\1", _without_brackets(normal(parsed, one.node)))
+        for found in (*standing(parsed), Found.whole_file(parsed))
+        for one in asserts_of(found)
+    ]
+
+
+def _without_brackets(text: str) -> str:
+    depth, kept = 0, []
+    for char in text:
+        depth -= char in ")]}"
+        kept += [char] if depth == 0 and char not in ")]}([{" else []
+        depth += char in "([{"
+    return " ".join("".join(kept).split())
 
 
 def certainty(body: Node, node: Node) -> int:

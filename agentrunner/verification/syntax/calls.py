@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 
 from tree_sitter import Node
 
+from agentrunner.verification.syntax.asserts import asserts_of
 from agentrunner.verification.syntax.context import (
     NAMES,
     context_of,
@@ -16,7 +17,16 @@ from agentrunner.verification.syntax.context import (
 )
 from agentrunner.verification.syntax.edits import only_new
 from agentrunner.verification.syntax.functions import altered, functions_of, normal
-from agentrunner.verification.syntax.languages import Parsed, field, inside, parse, walk
+from agentrunner.verification.syntax.languages import (
+    SCRIPTS,
+    Parsed,
+    arguments_of,
+    field,
+    inside,
+    parse,
+    parts_of,
+    walk,
+)
 from agentrunner.verification.syntax.test_spans import Found
 
 BINDING_FIELDS = {
@@ -46,6 +56,29 @@ def names_called(found: Found) -> set[str]:
         if bound in names:
             names.update(re.findall(r"[A-Za-z_]\w*$", origin))
     return names
+
+
+def asks_nothing(found: Found) -> bool:
+    """Whether a test has no name but those by which it asserts constants, also not of a set-up, an
+    import or a decorator: `assert True`."""
+    parsed, stated = found.parsed, asserts_of(found)
+    operands = [side for one in stated for side in one.operands]
+    if parsed.language in SCRIPTS:  # the whole of `expect(given).toBe(1)` is an operand
+        operands = [part for one in operands for call in walk(one) for part in arguments_of(call)]
+    given = [] if parsed.language != "python" else parts_of(found.function, "parameters")
+    names = (one for part in (found.body, *given) for one in walk(part) if one.type in NAMES)
+    return (
+        not any(one.type == "decorator" for one in walk(found.whole))
+        and not context_of(parsed).set_up(found)
+        and all(
+            parsed.text(one) == "self"
+            or (
+                any(inside(each.node, one) for each in stated)
+                and not any(inside(side, one) for side in operands)
+            )
+            for one in names
+        )
+    )
 
 
 def _free_names(parsed: Parsed, node: Node) -> set[str]:

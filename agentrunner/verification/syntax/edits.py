@@ -36,7 +36,7 @@ class Canary(Struct, frozen=True):
     name: str
     """The test's name within the file, its parts joined as its language does."""
     kind: str
-    """"end", "literal", "outcome", "assert", "equality" or "exception"."""
+    """"end", "literal", "outcome" or "case"."""
     description: str
     """What was changed and on which line, for messages."""
     line: int
@@ -70,11 +70,6 @@ def canary_of(
     if changed == parsed.source or not still_parses(parsed, changed):
         return None
     return Canary(changed, name, kind, description, line, tuple(edits))
-
-
-def combined(source: bytes, canaries: Iterable[Canary]) -> bytes:
-    """Return one source with the edits of several canaries that were made from it."""
-    return applied(source, (edit for canary in canaries for edit in canary.edits))
 
 
 def only_new(

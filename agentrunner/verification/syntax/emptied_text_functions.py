@@ -5,33 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from msgspec import Struct
-
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.edits import Edit, applied
 from agentrunner.verification.syntax.text_functions import TextFunction, text_functions
+from agentrunner.verification.syntax.tokens import lexical_family
 
 C_ENDINGS = (".c", ".h", ".cc", ".cpp", ".cxx", ".hpp")
-_BLANK = lazy_regex(
-    rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|(?m:^[ \t]*#(?:\\\n|[^\n])*)",
-    re.DOTALL,
-)
-"""Text that holds no code (comments, strings, characters), and preprocessor lines."""
-_HEAD = lazy_regex(r"(?<![\w\s*])[\s*]*+(?P<type>\w[\w\s*]*?[\s*])(?P<name>\w+)\s*\([^(){}]*\)\s*$")
 MEMORY = 4096
 _STORAGE = lazy_regex(r"\b(?:static|inline|extern|const|volatile|register|_Noreturn)\b")
-
-
-class _Function(Struct, frozen=True):
-    name: str
-    type: str
-    """The return type."""
-    body: int
-    """The offset at which its body begins, after the brace."""
-    head: bytes
-    text: bytes
-
-
 FAMILIES = ("ruby", "php", "perl")
 _RETURNS = lazy_regex(rb":\s*(\??[\w\\|]+)\s*\{\Z")
 _ZEROS = {
@@ -47,19 +28,34 @@ _THROWS = "throw new \\Error('this function was emptied')"
 _FIRST = {"ruby": "return {}", "php": "return ${};", "perl": "return $_[0];"}
 
 
+def family_of_functions(path: str, source: bytes = b"") -> str | None:
+    """The family of languages of a file whose functions can be made to do nothing here."""
+    family = lexical_family(path, source)
+    return family if family in FAMILIES or path.endswith(C_ENDINGS) else None
+
+
 def emptied_in_text(
-    before: bytes | None, after: bytes, family: str, only: str = "", *, added: bool = False
+    before: bytes | None,
+    after: bytes,
+    family: str,
+    only: str = "",
+    *,
+    added: bool = False,
+    memory: bool = False,
 ) -> bytes | None:
     """Return `after` with functions that do nothing if they were added or altered.
 
     None if nothing was altered within functions. With `only` it is the functions of this name, with
-    `added` only those of a new name. In PHP they return the zero value of their type, or throw.
+    `added` only those of a new name. In PHP they return the zero value of their type, or throw; in
+    C zero, or with `memory` fresh memory full of zeros where they return a pointer.
     """
     known = {one.name for one in _functions(before or b"", family)} if added else set()
     edits = [
-        _doing(after, one, _nothing(after, one))
+        _doing(after, one, nothing)
         for one in _changed(before, after, family)
-        if one.name not in known and (not only or one.name == only)
+        if one.name not in known
+        and (not only or one.name == only)
+        and (nothing := _nothing(after, one, memory=memory))
     ]
     return applied(after, edits) if edits else None
 
@@ -69,13 +65,19 @@ def changed_in_text(before: bytes | None, after: bytes, family: str) -> set[str]
     return {one.name for one in _changed(before, after, family)}
 
 
+def offered_in_c(source: bytes) -> set[str]:
+    """Return the names of functions that other files can call, without `main`."""
+    found = (one for one in _functions(source, "c") if not re.search(rb"\bstatic\b", one.head))
+    return {one.name for one in found}
+
+
 def giving_back(before: bytes | None, after: bytes, family: str, name: str) -> bytes | None:
     """Return `after` with the one changed function of a name giving back what it is handed first.
 
     None where there is no such function, or where it is handed nothing.
     """
     found = [one for one in _changed(before, after, family) if one.name == name]
-    if len(found) != 1 or not (found[0].parameters or family == "perl"):
+    if family not in _FIRST or len(found) != 1 or not (found[0].parameters or family == "perl"):
         return None
     statement = _FIRST[family].format(*found[0].parameters[:1])
     return applied(after, [_doing(after, found[0], statement)])
@@ -83,7 +85,9 @@ def giving_back(before: bytes | None, after: bytes, family: str, name: str) -> b
 
 def _functions(source: bytes, family: str) -> Iterator[TextFunction]:
     for one in text_functions(source, family):
-        if not (family == "ruby" and source.startswith(b"=", one.start)):  # def name=(value)
+        is_setter = family == "ruby" and source.startswith(b"=", one.start)  # def name=(value)
+        in_class = family == "c" and one.head[:1].isspace()
+        if not (is_setter or in_class or (family == "c" and one.name == "main")):
             yield one
 
 
@@ -96,14 +100,27 @@ def _text(function: TextFunction) -> str:
     return " ".join(one.text for one in function.tokens)
 
 
-def _nothing(source: bytes, function: TextFunction) -> str:
+def _nothing(source: bytes, function: TextFunction, *, memory: bool) -> str:
     if function.family == "ruby":
         return "return nil"
     if function.family == "perl":
         return "return;"
+    if function.family == "c":
+        return _zero_in_c(function, memory=memory)
     found = _RETURNS.search(source[: function.start])
     kind = found[1].decode("latin-1").lower() if found else ""
     return f"{'return null' if kind.startswith('?') else _ZEROS.get(kind, _THROWS)};"
+
+
+def _zero_in_c(function: TextFunction, *, memory: bool) -> str:
+    """The statement by which a function gives zero; "" for one that gives a reference."""
+    before = function.head.decode("latin-1").partition("(")[0].rstrip()
+    kind = " ".join(_STORAGE.sub(" ", before.removesuffix(function.name)).split())
+    if kind == "void":
+        return "return;"
+    if memory and kind.endswith("*"):
+        return f"return ({kind}) __builtin_calloc(1, {MEMORY});"
+    return "" if "&" in kind else f"static {kind} agentrunner_zero; return agentrunner_zero;"
 
 
 def _doing(source: bytes, function: TextFunction, statement: str) -> Edit:
@@ -115,70 +132,3 @@ def _doing(source: bytes, function: TextFunction, statement: str) -> Edit:
         value = statement.removeprefix("return ")
         return Edit(start, start + len(function.body), f" = {value}")
     return Edit(start, start, f"\n{statement}\n")
-
-
-def emptied_in_c(
-    before: bytes | None,
-    after: bytes,
-    only: str = "",
-    *,
-    added: bool = False,
-    memory: bool = False,
-) -> bytes | None:
-    """Return `after` with functions that return zero at once if they were added or altered.
-
-    None if nothing was altered within functions. With `only` it is the function of this name; with
-    `added`, only new ones. With `memory`, those that return a pointer return fresh memory full of
-    zeros. `main` stays as it is.
-    """
-    edits = []
-    known = {one.name for one in _functions_in_c(before or b"")} if added else set()
-    for one in _changed_in_c(before, after):
-        if (only and one.name != only) or one.name in known:
-            continue
-        zero = f" static {one.type} agentrunner_zero; return agentrunner_zero;"
-        if memory and one.type.endswith("*"):
-            zero = f" return ({one.type}) __builtin_calloc(1, {MEMORY});"
-        edits.append(Edit(one.body, one.body, " return;" if one.type == "void" else zero))
-    return applied(after, edits) if edits else None
-
-
-def changed_in_c(before: bytes | None, after: bytes) -> set[str]:
-    """Return the names of functions that were added or altered, without `main`."""
-    return {one.name for one in _changed_in_c(before, after)}
-
-
-def offered_in_c(source: bytes) -> set[str]:
-    """Return the names of functions that other files can call, without `main`."""
-    found = (one for one in _functions_in_c(source) if not re.search(rb"\bstatic\b", one.head))
-    return {one.name for one in found} - {"main"}
-
-
-def _changed_in_c(before: bytes | None, after: bytes) -> list[_Function]:
-    known = {one.name: one.text for one in _functions_in_c(before or b"")}
-    found = [one for one in _functions_in_c(after) if known.get(one.name) != one.text]
-    return [one for one in found if one.name != "main"]
-
-
-def _functions_in_c(source: bytes) -> Iterator[_Function]:
-    """Yield the top-level functions of a file whose heads can be read."""
-    bare = _BLANK.sub(lambda hit: re.sub(rb"[^\n]", b" ", hit[0]), source)
-    depth, start, begun = 0, 0, 0
-    head: re.Match[str] | None = None
-    written = b""
-    for hit in re.finditer(rb"[{};]", bare):
-        if hit[0] == b"{":
-            if not depth:
-                written = bare[start : hit.start()].lstrip()
-                head = _HEAD.search(written.decode("latin-1"))
-                begun = hit.end()
-            depth += 1
-        elif hit[0] == b"}":
-            depth = max(depth - 1, 0)
-            if not depth and head is not None:
-                kind = " ".join(_STORAGE.sub(" ", head["type"]).split())
-                text = b" ".join(bare[start : hit.start()].split())
-                yield _Function(head["name"], kind, begun, written, text)
-        if not depth:
-            start = hit.end()
-            head = None

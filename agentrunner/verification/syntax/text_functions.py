@@ -16,7 +16,8 @@ HEADS = {
     rb"(?:\((?P<of>[^()]*(?:\([^()]*\)[^()]*)*)\)|(?P<bare>[ \t]+[^\n;(=]+))?",
     "php": rb"^(?P<indent>[ \t]*+)(?:\w++[ \t]++)*?function (?P<name>\w+)\s*"
     rb"\((?P<of>[^()]*(?:\([^()]*\)[^()]*)*)\)[^{;]*\{",
-    "c": rb"^(?P<indent>[ \t]*+)(?:[A-Za-z_][\w:<>]*+[ \t*&]++)+?(?P<name>[A-Za-z_]\w*+)[ \t]*"
+    "c": rb"^(?P<indent>[ \t]*+)(?:[A-Za-z_][\w:<>]*+[ \t*&]++)*?[A-Za-z_][\w:<>]*+"
+    rb"(?:[ \t*&]*+\n|[ \t*&]++)(?P<name>[A-Za-z_]\w*+)[ \t]*"
     rb"\((?P<of>[^(){};]*)\)\s*(?:const\s*)?\{",
     "perl": rb"^(?P<indent>[ \t]*)sub (?P<name>\w+)\s*(?:\((?P<of>[^()]*)\)\s*)?\{",
 }
@@ -36,6 +37,8 @@ class TextFunction(Struct, frozen=True, dict=True):
 
     name: str
     parameters: tuple[str, ...]
+    head: bytes
+    """What stands before its body, from the beginning of the line on."""
     body: bytes
     start: int
     """Where the body begins, as the offset of a byte."""
@@ -81,7 +84,8 @@ def text_functions(source: bytes, family: str) -> Iterator[TextFunction]:
         found = [PARAMETERS[family].match(one) for one in parts]
         names = tuple(one["name"].decode() for one in found if one)
         body = source[start:end]
-        yield TextFunction(name, names, body, start, source.count(b"\n", 0, start) + 1, family)
+        line = source.count(b"\n", 0, start) + 1
+        yield TextFunction(name, names, hit[0], body, start, line, family)
 
 
 def _end_in_ruby(source: bytes, head: re.Match[bytes]) -> int:

@@ -10,11 +10,11 @@ from difflib import SequenceMatcher
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.inputs.references import family_of
 from agentrunner.verification.results.names import own_name
+from agentrunner.verification.syntax.asserts import asserted_by
 from agentrunner.verification.syntax.context import definitions_in
 from agentrunner.verification.syntax.definitions import definitions
 from agentrunner.verification.syntax.functions import normal
 from agentrunner.verification.syntax.languages import language_of, parse
-from agentrunner.verification.syntax.substance import asserted_by
 from agentrunner.verification.syntax.tokens import lexical_family, tokens
 
 NAME = lazy_regex(r"[^\W\d]\w*")

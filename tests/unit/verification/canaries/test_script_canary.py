@@ -9,9 +9,6 @@ import pytest
 from agentrunner.verification.canaries.script_canary import (
     FAIL,
     changed_texts,
-    failing_by_code,
-    failing_by_error,
-    with_failing_assertion,
 )
 from tests.kit.missing import missing
 
@@ -68,58 +65,26 @@ def test_a_program_runs_as_it_did_and_fails_at_its_end(name: str, tmp_path: Path
     path = tmp_path / name
     path.write_text(PROGRAMS[name])
     assert run(path).returncode == 0
-    made = changed_texts([name], {name: path.read_bytes()}.get, failing_by_code)
+    made = changed_texts([name], {name: path.read_bytes()}.get)
     path.write_bytes(made[name])
     ran = run(path)
     assert ran.returncode == FAIL
     assert ran.stdout.startswith("ran")
 
 
-@pytest.mark.parametrize("name", [one for one in PROGRAMS if not one.endswith(("sh", ".c", "p"))])
-def test_a_program_dies_of_an_error_at_its_end(name: str, tmp_path: Path) -> None:
-    path = tmp_path / name
-    path.write_text(PROGRAMS[name])
-    made = changed_texts([name], {name: path.read_bytes()}.get, failing_by_error)
-    if name == "in_middle":  # a shell has no errors
-        assert made == {}
-        return
-    path.write_bytes(made[name])
-    ran = run(path)
-    assert ran.returncode != 0 and "made to fail" in ran.stderr
-    assert ran.stdout.startswith("ran")
-
-
 def test_what_is_not_known_or_not_there_is_left_out() -> None:
     files = {"a.awk": b"exit 0\n", "lib.c": b"int f(void) { return 0; }\n", "data": b"exit 0\n"}
-    assert changed_texts([*files, "gone.sh"], files.get, failing_by_code) == {}
+    assert changed_texts([*files, "gone.sh"], files.get) == {}
 
 
 def test_c_that_does_not_end_is_left_as_it_is() -> None:
-    assert changed_texts(["a.c"], {"a.c": b"int main(void) { return 0;"}.get, failing_by_code) == {}
+    assert changed_texts(["a.c"], {"a.c": b"int main(void) { return 0;"}.get) == {}
 
 
 def test_bytes_that_are_no_text_survive() -> None:
     content = b"# \xff\xfe\necho ran\n"
-    made = changed_texts(["a.sh"], {"a.sh": content}.get, failing_by_code)
+    made = changed_texts(["a.sh"], {"a.sh": content}.get)
     assert made["a.sh"].count(content) == 1
-
-
-ASSERTS = b"#include <assert.h>\nint main(void) {\n  assert(1 + 1 == 2);\n  return 0;\n}\n"
-
-
-def test_a_program_that_asserts_fails_by_an_assertion(tmp_path: Path) -> None:
-    path = tmp_path / "test.c"
-    path.write_bytes(ASSERTS)
-    assert run(path).returncode == 0
-    made = changed_texts(["test.c"], {"test.c": ASSERTS}.get, with_failing_assertion)
-    path.write_bytes(made["test.c"])
-    ran = run(path)
-    assert ran.returncode < 0 and "made to fail" in ran.stderr
-
-
-def test_one_without_assertions_is_no_business_of_theirs() -> None:
-    files = {"a.c": b"int main(void) { return 0; }\n", "a.py": b"assert(1)\n"}
-    assert changed_texts(list(files), files.get, with_failing_assertion) == {}
 
 
 def test_tests_of_a_kit_die_as_their_program_starts(tmp_path: Path) -> None:
@@ -128,11 +93,11 @@ def test_tests_of_a_kit_die_as_their_program_starts(tmp_path: Path) -> None:
     kit = tmp_path / "kit.c"
     kit.write_text("extern int all(void);\nint main(void) { return all(); }\n")
     source = b"#define TEST(x) int x(void)\nTEST(all)\n{ return 0; }\n"
-    made = changed_texts(["a.c"], {"a.c": source}.get, failing_by_code)["a.c"]
+    made = changed_texts(["a.c"], {"a.c": source}.get)["a.c"]
     for text, passes in ((source, True), (made, False)):
         (tmp_path / "a.c").write_bytes(text)
         subprocess.run(["cc", "-o", "a", "a.c", "kit.c"], cwd=tmp_path, check=True)
         done = subprocess.run(["./a"], cwd=tmp_path, check=False, capture_output=True)
         assert (done.returncode == 0) is passes
-    in_cc = changed_texts(["b.cc"], {"b.cc": b"TEST(A, b) {}"}.get, failing_by_code)
+    in_cc = changed_texts(["b.cc"], {"b.cc": b"TEST(A, b) {}"}.get)
     assert in_cc["b.cc"].startswith(b"TEST")

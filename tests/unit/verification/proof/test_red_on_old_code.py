@@ -9,27 +9,18 @@ from agentrunner.state.state_model import FileRef
 from agentrunner.verification.evidence.target import Measured, Target
 from agentrunner.verification.proof.code_removal import _TriedTests
 from agentrunner.verification.proof.names_of_work import _is_written
-from agentrunner.verification.proof.red_on_old_code import _is_sound, why_not_red_on_old_code
+from agentrunner.verification.proof.red_on_old_code import why_not_red_on_old_code
 from agentrunner.verification.proof.trees_without_work import turns_red
 from agentrunner.verification.results.model import Results
 from agentrunner.verification.results.names import made
 from agentrunner.verification.rooms.decision_sandbox import CommandOutcome
 
-QUOTED = "AssertionError: Regex pattern did not match.\n  Actual: 'M' object has no attribute 'p'"
-
 
 @pytest.mark.parametrize(
-    ("outcome", "message", "sound"),
+    ("outcome", "message", "is_red"),
     [
         ("failed", "assert 2 == 3", True),
-        ("failed", QUOTED, True),
-        ("failed", "assert 10 == 30\n +  where 10 = timeout()", True),
-        ("failed", "Failed: Timeout >1.0s", False),
-        ("failed", "assert 'is not a function' in 'no'", True),
-        ("failed", "AttributeError: module 'shop' has no attribute 'other'", False),
-        ("failed", "AttributeError: module 'shop' has no attribute 'total'", True),
-        ("failed", "fixture 'cart' not found", False),
-        ("error", QUOTED, False),
+        ("error", "'M' object has no attribute 'p'", False),
         ("error", "Error: Cannot find module '../lib/total'", True),
         ("error", "Cannot find module 'total.js' imported from test/total.test.js", True),
         ("error", "Cannot find package 'pad' imported from /w/test/total.test.js", False),
@@ -37,29 +28,14 @@ QUOTED = "AssertionError: Regex pattern did not match.\n  Actual: 'M' object has
         ("error", "SyntaxError: './a' does not provide an export named 'total'", True),
         ("error", "SyntaxError: Identifier 'total' has already been declared", False),
         ("error", "SyntaxError: Unexpected token '=>'", False),
-        ("failed", "TypeError: Cannot read properties of undefined (reading 'then')", True),
-        ("failed", "TypeError: other is not a function", False),
-        ("failed", "ReferenceError: other is not defined\n    at test/total.test.js:3", False),
-        ("failed", "AssertionError: Expected values to be equal: undefined !== 3", True),
-        ("failed", "Error: ?[2mexpect(?[22mreceived).toBe(3)\nReceived: undefined", True),
-        ("failed", "AttributeError: 'NoneType' object has no attribute 'append'", True),
-        ("failed", "Failed: DID NOT RAISE <class 'httpx.TimeoutError'>", True),
-        ("failed", 'Failed asserting that exception of type "TimeoutError" is thrown.', True),
-        (
-            "failed",
-            "AssertionError [ERR_ASSERTION]: Missing expected exception (TimeoutError).",
-            True,
-        ),
-        ("failed", "[TimeoutError] expected but nothing was raised.", True),
-        ("failed", "expected TimeoutError but nothing was raised", True),
-        ("failed", "Failed: Timeout (>5.0s) from pytest-timeout: timed out", False),
     ],
 )
-def test_a_red_is_sound_by_an_assertion_or_by_what_the_work_adds(
-    outcome: str, message: str, sound: bool
-) -> None:
+def test_a_red_fails_or_lacks_what_the_work_adds(outcome: str, message: str, is_red: bool) -> None:
     test = made("test_a", outcome, "test/total.test.js", message=message)
-    assert _is_sound(test, {"total"}) is sound
+    ran = CommandOutcome(1, FileRef(path="out"), "", None, 1)
+    old = Measured(Target("test", "node --test"), ran, Results("node", (test,)))
+    found = why_not_red_on_old_code(["test_a"], old, {"test_a": test}, {"total"})
+    assert (found["test_a"] == "") is is_red
 
 
 def test_a_refusal_says_the_reason_that_was_seen() -> None:

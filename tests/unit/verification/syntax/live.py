@@ -7,12 +7,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
 from agentrunner.verification.syntax.canary import changed_literal
-from agentrunner.verification.syntax.edits import Canary
+from agentrunner.verification.syntax.edits import Canary, applied
 from agentrunner.verification.syntax.ends import failing_end
 from agentrunner.verification.syntax.test_finder import all_tests
 from tests.kit.missing import missing
@@ -54,6 +54,11 @@ def canaries(source: bytes, language: str) -> list[Canary]:
             assert canary is not None, (found.span.name, make.__name__)
             made.append(canary)
     return made
+
+
+def combined(source: bytes, made: Iterable[Canary]) -> bytes:
+    """One source with the edits of several canaries that were made from it."""
+    return applied(source, (edit for canary in made for edit in canary.edits))
 
 
 def halves(made: list[Canary]) -> Iterator[list[Canary]]:

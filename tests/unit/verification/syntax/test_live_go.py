@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from agentrunner.verification.syntax.edits import combined
 from agentrunner.verification.syntax.emptied_functions import empty_functions
 from agentrunner.verification.syntax.ends import failing_end
 from agentrunner.verification.syntax.mutants import mutants
-from agentrunner.verification.syntax.random_tests import random_tests
-from tests.unit.verification.syntax.live import canaries, halves, need, ran, red
+from tests.unit.verification.syntax.live import canaries, combined, halves, need, ran, red
 from tests.unit.verification.syntax.named import named
 
 PRODUCT = b"""package shop
@@ -141,13 +139,6 @@ def test_a_sub_test_fails_under_its_own_name(tmp_path: Path) -> None:
         canary = failing_end(named(TESTS, "go", name))
         assert canary is not None
         assert name.rpartition(".")[2] in red(results(tmp_path, tests=canary.source))
-
-
-def test_random_tests_fail_beside_the_others(tmp_path: Path) -> None:
-    need("go")
-    made = random_tests(TESTS, "go", "shop_test.go", "zz_9")
-    after = results(tmp_path, tests=combined(TESTS, made))
-    assert red(after) == {one.name for one in made} == {"TestZz9Assert", "TestZz9Exception"}
 
 
 def test_emptied_functions_compile_and_turn_honest_tests_red(tmp_path: Path) -> None:

@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agentrunner.verification.syntax.edits import combined
 from agentrunner.verification.syntax.emptied_functions import empty_functions
 from agentrunner.verification.syntax.mutants import mutants
-from agentrunner.verification.syntax.random_tests import random_tests
-from tests.unit.verification.syntax.live import canaries, halves, need, ran
+from tests.unit.verification.syntax.live import canaries, combined, halves, need, ran
 
 PRODUCT = b"""import java.util.ArrayList;
 import java.util.List;
@@ -104,13 +102,6 @@ def test_each_canary_fails_under_its_own_name(tmp_path: Path) -> None:
     for half in halves(made):
         after = results(tmp_path, tests=combined(TESTS, half))
         assert after.keys() == {one.name for one in half}, after
-
-
-def test_random_tests_fail_beside_the_others(tmp_path: Path) -> None:
-    made = random_tests(TESTS, "java", "ShopTest.java", "zz_9")
-    assert [one.kind for one in made] == ["assert", "equality", "exception"]
-    after = results(tmp_path, tests=combined(TESTS, made))
-    assert after.keys() == {one.name for one in made}
 
 
 def test_emptied_functions_compile_and_turn_honest_tests_red(tmp_path: Path) -> None:

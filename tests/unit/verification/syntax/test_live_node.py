@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentrunner.verification.syntax.edits import combined
 from agentrunner.verification.syntax.emptied_functions import empty_functions
 from agentrunner.verification.syntax.mutants import mutants
-from agentrunner.verification.syntax.random_tests import random_tests
-from tests.unit.verification.syntax.live import canaries, halves, need, node_results, ran, red
+from tests.unit.verification.syntax.live import (
+    canaries,
+    combined,
+    halves,
+    need,
+    node_results,
+    ran,
+    red,
+)
 
 PRODUCT = b"""const RATE = 2;
 function total(items, twice = false) {
@@ -97,15 +103,6 @@ def test_each_canary_fails_under_its_own_name_and_changes_no_other(tmp_path: Pat
         after = node_results(prepared(tmp_path, tests=combined(TESTS, half)), "shop.test.js")
         assert after.keys() == before.keys()
         assert reds(after) == set().union(*(titles(canary.name) for canary in half))
-
-
-def test_random_tests_fail_beside_the_others(tmp_path: Path) -> None:
-    need("node")
-    made = random_tests(TESTS, "javascript", "shop.test.js", "zz_9")
-    assert [one.kind for one in made] == ["assert", "equality", "exception"]
-    after = node_results(prepared(tmp_path, tests=combined(TESTS, made)), "shop.test.js")
-    assert reds(after) >= {"zz_9_assert", "zz_9_equality", "zz_9_exception"}
-    assert after["plain"] == "passed"
 
 
 def test_emptied_functions_turn_honest_tests_red(tmp_path: Path) -> None:

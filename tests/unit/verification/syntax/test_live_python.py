@@ -5,12 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from agentrunner.verification.syntax.edits import combined
 from agentrunner.verification.syntax.emptied_functions import empty_functions
 from agentrunner.verification.syntax.mutants import mutants
-from agentrunner.verification.syntax.random_tests import random_tests
 from agentrunner.verification.syntax.regions import with_regions_of
-from tests.unit.verification.syntax.live import canaries, halves, pytest_results, ran, red
+from tests.unit.verification.syntax.live import canaries, combined, halves, pytest_results, ran, red
 
 PRODUCT = b'''"""A shop."""
 
@@ -160,16 +158,6 @@ def test_each_canary_fails_under_its_own_name_and_changes_no_other(tmp_path: Pat
         after = pytest_results(prepared(tmp_path, tests=source), "test_shop.py")
         assert after.keys() == before.keys()
         assert {one.partition("[")[0] for one in red(after)} == {last(one.name) for one in half}
-
-
-def test_random_tests_fail_beside_the_others(tmp_path: Path) -> None:
-    head, cases = TESTS.index(b"def test_plain"), TESTS.index(b"class Te")
-    for tests in (TESTS, TESTS[:head] + TESTS[cases:]):
-        made = random_tests(tests, "python", "test_shop.py", "zz_9")
-        assert [one.kind for one in made] == ["assert", "equality", "exception"]
-        source = combined(tests, made)
-        after = pytest_results(prepared(tmp_path, tests=source), "test_shop.py")
-        assert red(after) == {last(one.name) for one in made}
 
 
 def test_emptied_functions_turn_honest_tests_red(tmp_path: Path) -> None:

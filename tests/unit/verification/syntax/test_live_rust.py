@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from agentrunner.verification.syntax.edits import combined
 from agentrunner.verification.syntax.emptied_functions import empty_functions
 from agentrunner.verification.syntax.mutants import mutants
-from agentrunner.verification.syntax.random_tests import random_tests
 from agentrunner.verification.syntax.regions import with_regions_of
-from tests.unit.verification.syntax.live import canaries, halves, need, ran, red
+from tests.unit.verification.syntax.live import canaries, combined, halves, need, ran, red
 
 SOURCE = b"""#![deny(warnings)]
 use std::fmt::Write;
@@ -133,14 +131,6 @@ def test_each_canary_fails_under_its_own_name(tmp_path: Path) -> None:
         after = results(tmp_path, combined(tested, half))
         assert red(after) == {one.name for one in half}, after
         assert after.keys() == before.keys()
-
-
-def test_random_tests_fail_beside_the_others(tmp_path: Path) -> None:
-    need("rustc")
-    made = random_tests(SOURCE, "rust", "src/lib.rs", "zz_9")
-    after = results(tmp_path, combined(SOURCE, made))
-    assert red(after) == {one.name for one in made}
-    assert len(made) == 3
 
 
 def test_emptied_functions_compile_and_turn_honest_tests_red(tmp_path: Path) -> None:

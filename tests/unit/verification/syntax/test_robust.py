@@ -15,13 +15,11 @@ from agentrunner.verification.syntax.emptied_functions import empty_functions
 from agentrunner.verification.syntax.ends import failing_end
 from agentrunner.verification.syntax.languages import LARGEST, language_of, parse
 from agentrunner.verification.syntax.mutants import mutants
-from agentrunner.verification.syntax.random_tests import random_tests
 from agentrunner.verification.syntax.regions import (
     regions_of_tests,
     with_regions_of,
     without_regions,
 )
-from agentrunner.verification.syntax.substance import is_empty_test
 from agentrunner.verification.syntax.test_finder import all_tests, find_test
 from agentrunner.verification.syntax.words import identifiers
 from tests.unit.verification.syntax.sources import SOURCES
@@ -41,8 +39,6 @@ def everything(source: bytes, language: str) -> list[bytes]:
                 assert canary.source != source
                 made.append(canary.source)
         names_called(found)
-        is_empty_test(found)
-    made += [one.source for one in random_tests(source, language, "a", "zz_1")]
     emptied = empty_functions(None, source, language)
     made += [emptied.source] if emptied is not None else []
     made += [one.source for one in mutants(None, source, language, 5)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agentrunner.verification.syntax.substance import asserted_by, is_placeholder
+from agentrunner.verification.syntax.asserts import asserted_by
+from agentrunner.verification.syntax.calls import asks_nothing
 from agentrunner.verification.syntax.test_finder import find_test
 
 
@@ -29,11 +30,13 @@ def test_by_what_a_file_asserts(language: str, source: str, found: list[str]) ->
     ("language", "source", "empty"),
     [
         ("python", "def test_a():\n    assert 1 + 1 == 2\n", True),
+        ("python", "def test_a():\n    assert f(1) == 2\n", False),
         ("python", "def test_a(client):\n    pass\n", False),
         ("python", "def test_a():\n    import shop\n", False),
         ("python", "@needs_shop\ndef test_a():\n    pass\n", False),
         ("python", "def test_a():\n    shop.load()\n", False),
         ("javascript", "test('a', () => { expect(true).toBe(true); });", True),
+        ("javascript", "test('a', () => { expect(sum(1)).toBe(true); });", False),
         ("javascript", "test('a', () => { require('./shop'); });", False),
         ("javascript", "beforeEach(() => load());\ntest('a', () => {});", False),
         ("go", "package a\nfunc TestA(t *testing.T) {}\n", True),
@@ -46,4 +49,4 @@ def test_a_placeholder_has_no_name_of_the_product(language: str, source: str, em
     name = {"python": "test_a", "go": "TestA"}.get(language, "a")
     found = find_test(source.encode(), language, name)
     assert found is not None
-    assert is_placeholder(found) is empty
+    assert asks_nothing(found) is empty
