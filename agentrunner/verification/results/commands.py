@@ -7,6 +7,7 @@ import json
 import posixpath
 import re
 from collections.abc import Collection, Iterator, Sequence
+from fnmatch import fnmatchcase
 from itertools import pairwise
 from pathlib import PurePosixPath
 
@@ -29,6 +30,7 @@ RECIPES = {
 SESSIONS = {"nox": "noxfile.py", "invoke": "tasks.py", "inv": "tasks.py"}
 HOOKED = frozenset({"pre-commit", "prek"})
 HOOKS = ".pre-commit-config.yaml"
+SEVERAL_SCRIPTS = frozenset({"run-s", "run-p", "npm-run-all", "npm-run-all2"})
 PACKAGE_MANAGERS = frozenset({"npm", "pnpm", "yarn", "bun"})
 RULE = lazy_regex(
     r"^([\w./$%-][^:=\n\t#]*?)\s*:(?!=)([^=\n]*)\n((?:[ \t]+.*\n?|\n)*)", re.MULTILINE
@@ -46,6 +48,7 @@ RUNNERS = {
     "command": (), "timeout": (), "stdbuf": (), "xvfb-run": (), "cross-env": (), "dotenv": (),
     "nyc": (), "c8": (), "sudo": (), "coverage": (), "mise": ("exec",), "direnv": ("exec",),
     "setarch": (), "ionice": (), "unbuffer": (), "composer": ("exec",), "pnpx": (), "bunx": (),
+    "corepack": (),
 }  # fmt: skip
 """Programs that run the command in their last arguments, after one of these words if they have any.
 Which of their own options take a value need not be known: the first word that has the form of a
@@ -286,12 +289,16 @@ def _texts_run_by(run: Run, read: ReadFile) -> Iterator[tuple[str, str, str | No
         yield from _shell_arguments(words[1:], run.folder, read)
     elif program in PACKAGE_MANAGERS and "exec" not in words:
         texts = _only_elsewhere(list(delegated(words, run.folder, read)), run.folder)
+        if not texts and program != "npm":
+            texts = _installed_program(words, run.folder)
         for text, folder in texts:
             dashes = (
                 ("" if program in ("yarn", "pnpm", "bun") else " --") if len(texts) == 1 else None
             )
             added = _passed_arguments(words, dashes)
             yield text + added, folder, dashes if dashes is None or "--" not in words else ""
+    elif program in SEVERAL_SCRIPTS:
+        yield from ((text, run.folder, None) for text in _scripts_named(words, run.folder, read))
     elif program in RECIPES:
         for text, folder in _only_elsewhere(list(delegated(words, run.folder, read)), run.folder):
             yield text, folder, None
@@ -306,7 +313,7 @@ def _texts_run_by(run: Run, read: ReadFile) -> Iterator[tuple[str, str, str | No
     elif program == "composer":
         scripts = _composer_scripts(words[1:], run.folder, read)
         yield from ((text, run.folder, None) for text in scripts)
-    elif "/" in words[0] and not words[0].startswith("/"):
+    elif "/" in words[0] and not words[0].startswith("/") and not INSTALLED.search(words[0]):
         yield from _shell_script(words[0], run.folder, read)
 
 
@@ -314,6 +321,22 @@ def _only_elsewhere(texts: list[tuple[str, str]], folder: str) -> list[tuple[str
     """Where the command names another folder (`make -C x`), only the texts found there."""
     in_other_folder = [each for each in texts if each[1] != folder]
     return in_other_folder or texts
+
+
+def _installed_program(words: list[str], folder: str) -> list[tuple[str, str]]:
+    """The program of a package that `yarn jest` and `bun run vitest` start, as no script is so
+    called."""
+    at = 2 if words[1:2] == ["run"] else 1
+    own = words[at : words.index("--") if "--" in words else None]
+    return [(" ".join(map(quoted, own)), folder)] if own and own[0][0] != "-" else []
+
+
+def _scripts_named(words: list[str], folder: str, read: ReadFile) -> list[str]:
+    """The scripts of a package.json by names and patterns, such as `run-s lint "test:*"`."""
+    scripts = table(json_of(_text(read, folder, "package.json")), "scripts")
+    patterns = [word.replace("**", "*") for word in words[1:] if word[0] != "-"]
+    found = (name for one in patterns for name in scripts if fnmatchcase(name, one))
+    return [text for name in found if isinstance(text := scripts[name], str)]
 
 
 def _passed_arguments(words: list[str], dashes: str | None) -> str:
@@ -342,6 +365,8 @@ def _shell_script(path: str, folder: str, read: ReadFile) -> Iterator[tuple[str,
         return
     text = content.decode("utf-8", "replace")
     first = text.partition("\n")[0]
+    if text.startswith("#!/bin/sh\n'''exec'"):  # pip's way to a Python whose path is long
+        return
     if path.endswith((".sh", ".bash")) or re.match(r"#!.*\b(?:sh|bash|dash|zsh|ksh)\b", first):
         yield text, folder, None
 

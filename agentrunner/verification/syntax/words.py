@@ -222,13 +222,13 @@ def examples(text: str, *, bare: bool = False) -> list[tuple[str, str]]:
 
 
 def without_examples(text: str) -> str:
-    """Return a text without examples: what calls are handed and give, and what commands print.
+    """Return a text without examples: what calls are handed and give, and numbers of commands.
 
-    So `seconds("45s")` loses what stands in its brackets, and a command line with arguments in
-    back quotes goes.
+    So `seconds("45s")` loses what stands in its brackets, and `sh fib.sh 10` its number; other
+    words of a command may be its choices.
     """
     text = _EXAMPLE.sub(lambda hit: hit["name"], text)
-    text = _COMMAND_LINE.sub(" ", text)
+    text = _COMMAND_LINE.sub(lambda hit: re.sub(r" -?\d[\d.]*(?=[ `])", "", hit[0]), text)
     return re.sub(r"(?<=\w)\([^()\n]*\)", "", text)
 
 

@@ -36,6 +36,8 @@ FILES = {
     "  - {id: lint, entry: ruff check .}\n  - {id: t, entry: python3, args: [-m, pytest]}\n",
     "composer.json": json.dumps({"scripts": {"test": ["@lint", "phpunit"], "lint": "phpstan"}}),
     "scripts/test.sh": "#!/bin/bash\nset -e\ngo vet ./...\ngo test ./... \\\n  -count=1\n",
+    "node_modules/.bin/vitest": "#!/bin/sh\nexec node \"$basedir/../vitest/vitest.mjs\" \"$@\"\n",
+    ".venv/bin/pytest": "#!/bin/sh\n'''exec' \"/long/python\" \"$0\" \"$@\"\n' '''\nmain()\n",
     "ci": "#!/usr/bin/env bash\nprove -r t\n",
 }  # fmt: skip
 
@@ -84,6 +86,14 @@ def test_every_tool_can_be_asked_to_report_and_for_some_of_its_tests(
         ("yarn test", ["jest"]),
         ("npx --yes jest", ["jest"]),
         ("pnpm exec vitest", ["vitest"]),
+        ("pnpm vitest run", ["vitest"]),
+        ("yarn jest --ci", ["jest"]),
+        ("bun run vitest", ["vitest"]),
+        ("yarn", []),
+        ("corepack yarn test", ["jest"]),
+        ("npx run-s 'te*'", ["jest"]),
+        ("node_modules/.bin/vitest run", ["vitest"]),
+        (".venv/bin/pytest", ["pytest"]),
         ("node --experimental-vm-modules node_modules/jest/bin/jest.js", ["jest", "node"]),
         ("node --unhandled-rejections strict node_modules/jest/bin/jest.js", ["jest", "node"]),
         ("node --test-timeout 100 -C dev node_modules/.bin/mocha", ["mocha", "node"]),

@@ -20,8 +20,10 @@ def test_an_answer_in_back_quotes_is_an_example_where_that_is_wanted() -> None:
 
 
 def test_a_text_without_examples_has_no_values_of_calls_and_command_lines() -> None:
-    text = 'As `sh greet.sh Ada` shows: `seconds("45s")` gives 45 (s), rate(2) is 3. `--loud` is.'
-    assert without_examples(text) == "As   shows: `seconds (s), rate. `--loud` is."
+    text = (
+        'As `sh greet.sh Ada 10` shows: `seconds("45s")` gives 45 (s), rate(2) is 3. `--loud` is.'
+    )
+    assert without_examples(text) == "As `sh greet.sh Ada` shows: `seconds (s), rate. `--loud` is."
 
 
 def test_signatures_stand_in_plain_text_too_where_that_is_wanted() -> None:
