@@ -60,7 +60,7 @@ def names_called(found: Found) -> set[str]:
 
 def asks_nothing(found: Found) -> bool:
     """Whether a test has no name but those by which it asserts constants, also not of a set-up, an
-    import or a decorator: `assert True`."""
+    import or a decorator: `assert True`. `assert False` asks for something to be done."""
     parsed, stated = found.parsed, asserts_of(found)
     operands = [side for one in stated for side in one.operands]
     if parsed.language in SCRIPTS:  # the whole of `expect(given).toBe(1)` is an operand
@@ -68,7 +68,7 @@ def asks_nothing(found: Found) -> bool:
     given = [] if parsed.language != "python" else parts_of(found.function, "parameters")
     names = (one for part in (found.body, *given) for one in walk(part) if one.type in NAMES)
     return (
-        not any(one.type == "decorator" for one in walk(found.whole))
+        not any(one.type in ("decorator", "false") for one in walk(found.whole))
         and not context_of(parsed).set_up(found)
         and all(
             parsed.text(one) == "self"

@@ -31,6 +31,7 @@ def test_by_what_a_file_asserts(language: str, source: str, found: list[str]) ->
     [
         ("python", "def test_a():\n    assert 1 + 1 == 2\n", True),
         ("python", "def test_a():\n    assert f(1) == 2\n", False),
+        ("python", "def test_a():\n    assert False, 'no network'\n", False),
         ("python", "def test_a(client):\n    pass\n", False),
         ("python", "def test_a():\n    import shop\n", False),
         ("python", "@needs_shop\ndef test_a():\n    pass\n", False),
