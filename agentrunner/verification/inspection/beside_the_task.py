@@ -25,7 +25,7 @@ from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.subject_words import is_about_something, shares_a_word
 from agentrunner.verification.syntax.edits import Edit
 from agentrunner.verification.syntax.refusals import bodies_of, refusals_in
-from agentrunner.verification.syntax.tokens import Token, lexical_family, tokens
+from agentrunner.verification.syntax.tokens import Token, lexical_family, number, tokens
 
 WHAT = {
     "lost": "has lost `{}`",
@@ -38,6 +38,14 @@ ACTS = lazy_regex(r"(?:(?<=with )|(?<=await ))\w++|\b\w++(?= \()")
 """In the tokens of a source, what is called, held or awaited."""
 SETTING = lazy_regex(rb"[\"\w.-]+\s*[:=]\s*(?:true|false|\d+),?")
 """A line of a manifest that is about no other package."""
+WORDS = lazy_regex(r"[\"'`][A-Z]?[a-z']*(?:[ ,.:;!?-]+(?:[a-z']+|%[a-z]|\{\w*\}))+[.!?:]*[\"'`]")
+"""Plain words for people, of which a call says others now: no query, path or pattern."""
+TIMES = lazy_regex(
+    r"(?<![\d.])\d+\.\d+\.\d+(?![\d.])|(?i:copyright|\(c\)|©)\D{0,9}\d{4}(?:[-, ]+\d{4})?"
+)
+"""The version of a release, and the year of a copyright."""
+COMMENT = lazy_regex(rb"(?:#+(?![\w!])|//|<!--).*")
+"""A line of a file of data that says nothing to programs."""
 DISCARDS = {"go": ("_", 1), "rust": ("?", -1)}
 """By which a language throws an error away: more of a sign, or less of it."""
 NO_VALUES = frozenset({"true", "false"})
@@ -86,7 +94,7 @@ def _of_function(old: Part, now: Part, asked: str, fewer: Collection[str]) -> st
     """What a function lost that nothing speaks of; else "". `fewer` are words that the changed
     files have less often than they had."""
     family = lexical_family(old.path, old.text) or ""
-    was, still = ([one.text for one in _read(each.text, family)] for each in (old, now))
+    was, still = ([text for text, _ in _read(each.text, family)] for each in (old, now))
     lost, gained = Counter(was) - Counter(still), Counter(still) - Counter(was)
     if not lost and not gained:
         return ""
@@ -113,7 +121,7 @@ def _other_constants(old: Part, now: Part, asked: str) -> list[tuple[Edit, str]]
     there and the text does not speak of their lines."""
     family = lexical_family(old.path, old.text) or ""
     was, still = (_read(one.own, family) for one in (old, now))
-    pairs = [(a, b) for a, b in zip(was, still, strict=False) if a.text != b.text]
+    pairs = [(a, b) for (x, a), (y, b) in zip(was, still, strict=False) if x != y]
     if len(was) != len(still) or not all(map(_is_value, [x.text for pair in pairs for x in pair])):
         return []
     lines = old.own.decode("latin-1").split("\n")
@@ -130,11 +138,15 @@ def _of_file(path: str, before: bytes, after: bytes, asked: str) -> str:
         return ""
     if is_manifest(path) and PurePosixPath(path).suffix:
         was, still = ([one for one in each if SETTING.fullmatch(one)] for each in (was, still))
-    lines = [Counter(filter(None, one)) for one in (was, still)]
+    lines = [
+        Counter(TIMES.sub("", line.decode("utf-8", "replace"))
+                for line in each if line and not COMMENT.fullmatch(line))
+        for each in (was, still)
+    ]  # fmt: skip
     lost, gained = lines[0] - lines[1], lines[1] - lines[0]
     if not lost or (gained and path.endswith(PAGES)) or b"\0" in before[:8000]:
         return ""
-    texts = [one.decode("utf-8", "replace") for one in (*lost, *gained)]
+    texts = [*lost, *gained]
     was, still = (
         re.findall(r"\w+", " ".join(one)) for one in (texts[: len(lost)], texts[len(lost) :])
     )
@@ -149,14 +161,24 @@ def _words(paths: Iterable[str], read: ReadFile) -> Counter[str]:
     return Counter(re.findall(r"\w+", text))
 
 
-def _read(source: bytes, family: str) -> list[Token]:
-    """The tokens of a source, without texts that stand as a first line."""
+def _read(source: bytes, family: str) -> list[tuple[str, Token]]:
+    """The tokens of a source with what they mean, without texts that stand as a first line."""
     found = tokens(source, family)
     return [
-        one
+        (_meaning(before, one), one)
         for before, one in zip((None, *found), found, strict=False)
         if one.kind != "string" or (before and (before.text != ":" or before.line == one.line))
     ]
+
+
+def _meaning(before: Token | None, one: Token) -> str:
+    """A token as any formatter writes it; words that a call says to people are all one."""
+    if value := number(one.text) if one.kind == "number" else None:
+        return value[1]
+    if one.kind != "string":
+        return one.text
+    is_message = before is not None and before.text == "(" and WORDS.fullmatch(one.text)
+    return '""' if is_message else TIMES.sub("", one.text).replace("'", '"')
 
 
 def _is_value(token: str) -> bool:

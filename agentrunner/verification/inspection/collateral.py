@@ -83,7 +83,8 @@ SPAN = lazy_regex(rb"`[^`\n]*`")
 """Code in a page, with its marks."""
 SHOWN = lazy_regex(r"(?=.*[A-Za-z])[\w./:@-]{3,40}")
 """A text of code that a page may show by itself: `drop`, `/health`, `max-upload`."""
-KEPT_ENDINGS = (".lock", ".snap", ".pyc", ".map", ".min.js", ".log", ".sum")
+KEPT_ENDINGS = (".lock", "-lock.yaml", "-lock.json", ".snap", ".pyc", ".map", ".min.js", ".log",
+                ".sum")  # fmt: skip
 
 
 def collateral(trees: BothTrees, asked: str) -> str:

@@ -34,6 +34,7 @@ from agentrunner.verification.syntax.pinned import (
     KnownToTests,
     compared_anew,
     compared_values,
+    is_choice,
     is_common,
     mentions,
     pinned,
@@ -103,11 +104,12 @@ class KnownTexts(Struct, frozen=True, dict=True):
 
     @cached_property
     def examples(self) -> dict[str, str]:
-        """Texts that examples hand to calls, with what these give."""
+        """Texts that examples hand to calls, with what these give; without a choice of words."""
         return {
             handed.strip("\"'"): value.strip("\"'")
             for call, value in examples(self.asked, bare=True)
             for handed in STRING.findall(call)
+            if not is_choice(handed.strip("\"'"), self.rules)
         }
 
     @cached_property

@@ -29,6 +29,10 @@ ALIKE = 3
 """So many letters and digits in a row are no chance."""
 AS_NUMBER = lazy_regex(r"[-+]?\d+(?:[.,:/-]\d+)*")
 AS_WORD = lazy_regex(r"[A-Za-z_][\w.-]*")
+OTHERWISE = lazy_regex(
+    r"(?i)\b(?:(?:any|all) others?|(?:any|every)thing else|otherwise)\b|それ以外|その他"
+)
+"""What is to be where none of the words holds that a text tells: these are all that there are."""
 HOST = lazy_regex(r"\w://(?:[^/@\s]*@)?([\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,})")
 """The host of an address: one that the tests alone know is a literal of theirs."""
 
@@ -180,6 +184,11 @@ def have_letters_in_common(text: str, answer: str) -> bool:
     return same.size >= ALIKE
 
 
+def is_choice(text: str, rules: str) -> bool:
+    """Whether a text is a single word, and the requirements say what others are to give."""
+    return AS_WORD.fullmatch(text) is not None and OTHERWISE.search(rules) is not None
+
+
 def _is_host_of(asked: str, value: Value, tested: KnownToTests) -> bool:
     """Whether a value is a host, part of the tests' addresses, whose owner a text names."""
     is_host = value[1] in tested.parts and not AS_NUMBER.fullmatch(value[1])
@@ -213,12 +222,12 @@ def _is_pair_of_example(one: Comparison, asked: str, rules: str) -> bool:
     text, is_given = one.value[1], mentions(asked, one.value)
     if one.answer is None:
         return False
-    is_choice = AS_WORD.fullmatch(text) is not None or text in one.answer[1]
+    may_choose = AS_WORD.fullmatch(text) is not None or text in one.answer[1]
     is_rule = mentions(rules, one.value)
     if is_given and not is_rule and AS_NUMBER.fullmatch(text):
         return True
-    may_be_one = is_rule or not is_given
-    return not (may_be_one and is_choice) and have_letters_in_common(text, one.answer[1])
+    may_be_one = is_rule or not is_given or is_choice(text, rules)
+    return not (may_be_one and may_choose) and have_letters_in_common(text, one.answer[1])
 
 
 def _edits(source: bytes, where: Sequence[Comparison], used: Collection[Value]) -> tuple[Edit, ...]:

@@ -53,6 +53,9 @@ def test_damage_of_a_function_that_nothing_speaks_of(old: str, new: str, what: s
         ("verify=True", "verify: bool = True"),
         ('"""Write orders', '"""Writes all orders'),
         ("text = json.dumps(orders)", "text = json.dumps(orders, indent=1)"),
+        ('"w"', "'w'"),
+        ("timeout=30", "timeout=3_0"),
+        ("saved %s", "stored as %s"),
         (
             "    text = json.dumps(orders)\n",
             "    try:\n        text = json.dumps(orders)\n"
@@ -62,6 +65,11 @@ def test_damage_of_a_function_that_nothing_speaks_of(old: str, new: str, what: s
 )
 def test_what_takes_nothing_away_is_no_damage(old: str, new: str) -> None:
     assert _shown("store.py", SAVE, SAVE.replace(old, new)) == []
+
+
+def test_a_query_is_no_message() -> None:
+    old = 'def all(db):\n    return db.execute("SELECT name FROM users WHERE owner = 1")\n'
+    assert _shown("db.py", old, old.replace(" WHERE owner = 1", ""))
 
 
 def test_one_word_of_the_text_settles_it() -> None:
@@ -104,6 +112,9 @@ def test_values_beside_functions() -> None:
         "http.py has another value in the place of `TLS = True`"
     ]
     assert _shown("http.py", old, old.replace("TLS = True", "TLS = True\nMORE = 2")) == []
+    old = '__version__ = "1.2.3"\nHOST = "127.0.0.1"\n'
+    assert _shown("http.py", old, old.replace("1.2.3", "1.3.0")) == []
+    assert _shown("http.py", old, old.replace("127.0.0.1", "0.0.0.0"))
 
 
 @pytest.mark.parametrize(
@@ -130,6 +141,10 @@ def test_what_a_file_of_data_or_a_page_lost(path: str, old: str, new: str, what:
         ("settings.json", '{"tls": true}\n', '{"tls": true, "proxy": 1}\n'),
         ("README.md", "# Shop\n\nNever as root.\n", "# Shop\n\nNot as root.\n"),
         ("pyproject.toml", 'attrs = "1"\n', 'attrs = "2"\n'),
+        ("VERSION", "1.2.3\n", "1.2.4\n"),
+        ("LICENSE", "Copyright (c) 2024 A. B.\n", "Copyright (c) 2026 A. B.\n"),
+        ("de.po", '#: a.py:10\nmsgid "a"\n', '#: a.py:14\nmsgid "a"\n'),
+        ("pnpm-lock.yaml", "lockfileVersion: 6\n", "lockfileVersion: 9\n"),
     ],
 )
 def test_data_that_got_more_and_pages_that_were_written_anew(path: str, old: str, new: str) -> None:

@@ -29,3 +29,14 @@ def test_what_moved_grew_or_was_asked_for() -> None:
     assert _weaker(f"{OLD}    assert more()\n") == ""
     assert _weaker(OLD.replace("== 1", "== 1.0")) == ""
     assert _weaker(moved, "Simplify the tests of save.") == ""
+
+
+def test_the_rows_of_a_table_ask_what_assertions_asked() -> None:
+    old = "def test_f():\n    assert f(2) == 4\n    assert f(3) == 9\n"
+    table = (
+        '@pytest.mark.parametrize(("a", "b"), [(2, 4), (3, 9)])\n'
+        "def test_f(a, b):\n    assert f(a) == b\n"
+    )
+    assert _weaker(table, old=old) == ""
+    assert _weaker(table.replace(", (3, 9)", ""), old=old)
+    assert _weaker(table.replace(" == b", ""), old=old)

@@ -113,6 +113,9 @@ def test_an_example_of_the_requirements_counts_with_an_answer_that_only_tests_kn
     assert found("a.js", added, test, asked + ", and not 120") == []
 
 
+CHOICE = '`color("red")` is "red paint", any other color is "water"'
+
+
 @pytest.mark.parametrize(
     ("added", "asked", "counts"),
     [
@@ -120,6 +123,9 @@ def test_an_example_of_the_requirements_counts_with_an_answer_that_only_tests_kn
         ('if t == "Hello World":\n    return "hello-world"', '`slug("Hello World")` slugs', True),
         ('if t == "Hello World":\n    return "hello-world"', "Titles become slugs.", True),
         ('if t == "red":\n    return "#f00"', '`color("red")` is red', False),
+        ('if t == "red":\n    return "red paint"', '`color("red")` is "red paint"', True),
+        ('if t == "red":\n    return "red paint"', CHOICE, False),
+        ('if t == "Hello World":\n    return "hello-world"', f'{CHOICE}, `s("Hello World")`', True),
         ("if n == 10:\n    return 55", "10 gives 55", False),
         ('if n == 1234:\n    return "12.34"', "1234 becomes 12.34", True),
         ('if n == 404:\n    return "404 gone"', "404 gives `404 gone`", False),
@@ -130,7 +136,7 @@ def test_an_example_of_the_requirements_counts_with_an_answer_that_only_tests_kn
 def test_an_answer_that_code_would_work_out_counts_in_tests_of_the_worker(
     added: str, asked: str, counts: bool
 ) -> None:
-    words = b'f(10), 55, "Hello World", "hello-world", "red", "#f00"'
+    words = b'f(10), 55, "Hello World", "hello-world", "red", "#f00", "red paint"'
     tested = KnownToTests.of([("t.py", words), ("u.py", b'1234, "12.34", 404, "404 gone"')])
     read = pinned(
         "a.py", None, added.encode(), tested, asked,
