@@ -255,7 +255,9 @@ def _is_in_a_name(
     if not names:
         return False
     texts = {**{path: trees.read(path) or b"" for path in trees.code}, **after}
-    set_here = rb"(?:%s)[ \t]*(?:=|:[^:])" % b"|".join(names)
+    any_name = b"(?:" + b"|".join(names) + b")"
+    set_here = any_name + rb"[ \t]*(?:=|:[^:])"  # or brought in, or put there, under this name
+    set_here += rb"|(?:\bas[ \t]+|(?<!:):[ \t]*|[\"'`])" + any_name + rb"(?![ \t]*\()"
     return not any(re.search(set_here, text) for text in texts.values()) and all(
         any(refusals_in(text, path))
         for path, source in texts.items()

@@ -496,6 +496,9 @@ def test_a_file_with_a_long_word_is_looked_at_quickly(long: str) -> None:
         ("class Row:\n    def get_or_404(self, key):\n        abort(404)\n", []),
         ("class Row:\n    def get_or_404(self, key):\n        return {}\n", ["404"]),
         ("rows.get_or_404 = rows.get\n", ["404"]),
+        ("from rows import get as get_or_404\n", ["404"]),
+        ('setattr(rows, "get_or_404", rows.get)\n', ["404"]),
+        ("from rows import get_or_404\n", []),
     ],
 )
 def test_what_is_called_has_the_number_of_a_refusal_in_its_name(kit: str, lost: list[str]) -> None:
