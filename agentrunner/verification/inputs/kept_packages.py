@@ -13,6 +13,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from msgspec.structs import replace
+
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.kept_part import KeptPart, Surrounding, old, whole
@@ -570,7 +572,11 @@ KINDS = ("dependencies", "dev-dependencies", "build-dependencies")
 
 
 def _crates(
-    before: Mapping[str, Any], after: Mapping[str, Any], kind: str, around: Surrounding
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    kind: str,
+    around: Surrounding,
+    seen: frozenset[str] = frozenset(),
 ) -> bool:
     one, two = table(before, kind), table(after, kind)
     taken = {name for group in KINDS for name in table(before, group)}
@@ -581,7 +587,7 @@ def _crates(
         if _is_own(name, place := _folder(spec), taken, around):
             continue
         new = isinstance(place, str) and _is_new(name, taken, around) and not _is_used(name, around)
-        if new and is_new_crate(join(folder_of(around.path), str(place)), around):
+        if new and is_new_crate(join(folder_of(around.path), str(place)), around, seen):
             continue
         if not isinstance(spec, dict) or spec.keys() & {"path", "git", "registry", "package"}:
             return False
@@ -613,8 +619,14 @@ def _members(one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding
     )
 
 
-def is_new_crate(folder: str, around: Surrounding) -> bool:
-    """Whether a folder that is new holds a crate of which nothing runs while others are built."""
+def is_new_crate(folder: str, around: Surrounding, seen: frozenset[str] = frozenset()) -> bool:
+    """Whether a folder that is new holds a crate of which nothing runs while others are built.
+
+    Those in `seen` are being looked at: the tests of two crates may use one another.
+    """
+    if folder in seen:
+        return True
+    within = replace(around, path=join(folder, "Cargo.toml"))
     text = (around.read_now(join(folder, "Cargo.toml")) or b"").decode("utf-8", "replace")
     crate = toml_of(text)
     package = table(crate, "package")
@@ -624,7 +636,10 @@ def is_new_crate(folder: str, around: Surrounding) -> bool:
         and not around.exists(join(folder, "build.rs"))
         and crate.keys() <= {"package", "dependencies", "dev-dependencies", "features"}
         and package.keys() <= {*CARGO_DATA, "edition", "rust-version"}
-        and all(_crates({}, crate, kind, around) for kind in ("dependencies", "dev-dependencies"))
+        and all(
+            _crates({}, crate, kind, within, seen | {folder})
+            for kind in ("dependencies", "dev-dependencies")
+        )
     )
 
 

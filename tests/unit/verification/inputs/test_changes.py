@@ -296,6 +296,13 @@ CRATES = {
     "app/Cargo.toml": CARGO,
     "app/src/lib.rs": RUST["src/lib.rs"] + "fn g() { std::process::exit(1) }\n",
 }
+KINDS = {
+    "kinds/Cargo.toml": '[package]\nname = "kinds"\nversion = "1.0.0"\n'
+    '[dev-dependencies]\nnames = {path = "../names"}\n',
+    "kinds/src/lib.rs": "",
+}
+"""A crate whose tests use the crate that uses it."""
+BUILT_KINDS = {**KINDS, "kinds/build.rs": "fn main() {}"}
 
 
 @pytest.mark.parametrize(
@@ -306,6 +313,8 @@ CRATES = {
         ("names", "[lib]\nproc-macro = true\n", {}, False),
         ("names", "", {"names/build.rs": "fn main() {}"}, False),
         ("names", "[dependencies]\nother = {git = 'https://a.example'}\n", {}, False),
+        ("names", "[dependencies]\nkinds = {path = '../kinds'}\n", KINDS, True),
+        ("names", "[dependencies]\nkinds = {path = '../kinds'}\n", BUILT_KINDS, False),
     ],
 )
 def test_a_new_crate_runs_nothing_by_itself(
