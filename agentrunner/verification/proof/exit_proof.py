@@ -265,7 +265,7 @@ async def _prove_what_is_new(exam: Examination, case: Case, *, red_with_old: boo
         return
     why = NEEDS_NEW_INPUTS
     if not red_with_old:
-        why = await why_not_shown(exam, case, lambda: _asks_too_little(exam, target))
+        why = await why_not_shown(exam, case, paths, lambda: _asks_too_little(exam, target))
     if why:
         report.doubts[target.id] = f"{GREEN_AND_NAMELESS}: {why} {_advice_to_add_a_check(paths)}"
 

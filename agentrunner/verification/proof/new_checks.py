@@ -16,6 +16,7 @@ from agentrunner.state.run_state import Proof
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes, to_text
 from agentrunner.verification.evidence.target import TEST
+from agentrunner.verification.inputs.programs import SAYS_NO
 from agentrunner.verification.inputs.references import family_by_first_line, family_of
 from agentrunner.verification.inputs.words_of_change import outside_of_checks
 from agentrunner.verification.proof.case import Case, label
@@ -24,6 +25,7 @@ from agentrunner.verification.proof.examination import Examination
 from agentrunner.verification.proof.inline_canaries import canaries_of_programs
 from agentrunner.verification.proof.packages import holds_with_old_packages
 from agentrunner.verification.proof.silenced_tools import find_silent_program
+from agentrunner.verification.world import SnapshotTrees
 
 SHELL = lazy_regex(rb"#!.*\b(?:ba|da|z|k|a)?sh\b")
 NOTHING = b"exit 0\n"
@@ -42,13 +44,16 @@ SHOWS = "it passes now, and fails on the code before the run with what the worke
 async def why_not_shown(
     exam: Examination,
     case: Case,
+    paths: Sequence[str],
     asks_too_little: Callable[[], Awaitable[str]],
 ) -> str:
-    """Why what is new in a green command shows nothing; "" where a proof was added.
+    """Why what is new in a green command (`paths`) shows nothing; "" where a proof was added.
 
     Raises what running in rooms raises.
     """
     target, world = case.target, exam.world
+    if mute := await asyncio.to_thread(_never_fails, paths, world):
+        return f"{mute} asserts nothing"
     old = await asyncio.to_thread(_old_with_what_is_new, exam, case)
     if (await exam.run(target, old)).passed:
         return PASSES_BEFORE
@@ -124,6 +129,18 @@ def _with_new_text(exam: Examination, tree: str) -> str:
             lines = "".join(f"{mark} {line.rstrip(chr(92))}\n" for line in text)
             made[path] = before.rstrip(b"\n") + b"\n\n\n" + to_bytes(lines)
     return world.snapshots.with_texts(tree, made)
+
+
+def _never_fails(paths: Sequence[str], world: SnapshotTrees) -> str:
+    """A new program in C that has no word by which it could fail; else "". Blocks.
+
+    There, code that gives zero in the place of what is new need not compile, which is red as well.
+    """
+    for path in paths:
+        text = (world.now(path) or b"") if world.was(path) is None else b""
+        if text and _family(path, text) == "c" and not SAYS_NO.search(to_text(text)):
+            return path
+    return ""
 
 
 def _family(path: str, source: bytes) -> str:
