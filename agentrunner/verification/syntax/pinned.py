@@ -217,17 +217,22 @@ def _is_pair_of_example(one: Comparison, asked: str, rules: str) -> bool:
     """Whether a literal stands with the answer that code would work out from it.
 
     That is a number of an example, and what has letters or digits in common with its answer. A
-    single word, or a number that stands in its answer as it is, may be a choice.
+    single word, or a number that stands in its answer as it is, may be a choice; and what no
+    example has, such as `image/jpg`, unless it is a number or words that nobody mentions.
     """
-    text, is_given = one.value[1], mentions(asked, one.value)
-    if one.answer is None:
+    text, answer = one.value[1], one.answer
+    is_number = AS_NUMBER.fullmatch(text) is not None
+    is_given, is_rule = mentions(asked, one.value), mentions(rules, one.value)
+    if answer is None:
         return False
-    may_choose = AS_WORD.fullmatch(text) is not None or text in one.answer[1]
-    is_rule = mentions(rules, one.value)
-    if is_given and not is_rule and AS_NUMBER.fullmatch(text):
+    is_example = is_given and not is_rule
+    if is_example and is_number:
         return True
-    may_be_one = is_rule or not is_given or is_choice(text, rules)
-    return not (may_be_one and may_choose) and have_letters_in_common(text, one.answer[1])
+    is_example = is_example and not is_choice(text, rules)
+    may_choose = AS_WORD.fullmatch(text) is not None or text in answer[1]
+    if not is_example and (may_choose or not (is_number or (" " in text and not is_rule))):
+        return False
+    return have_letters_in_common(text, answer[1])
 
 
 def _edits(source: bytes, where: Sequence[Comparison], used: Collection[Value]) -> tuple[Edit, ...]:

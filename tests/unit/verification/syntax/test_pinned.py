@@ -127,6 +127,9 @@ CHOICE = '`color("red")` is "red paint", any other color is "water"'
         ('if t == "red":\n    return "red paint"', CHOICE, False),
         ('if t == "Hello World":\n    return "hello-world"', f'{CHOICE}, `s("Hello World")`', True),
         ("if n == 10:\n    return 55", "10 gives 55", False),
+        ('if t == "image/jpg":\n    return "image/jpeg"', "Types have one name.", False),
+        ('if t == "image/jpg":\n    return "image/jpeg"', "image/jpg is image/jpeg.", False),
+        ('if t == "image/jpg":\n    return "image/jpeg"', '`f("image/jpg")` counts', True),
         ('if n == 1234:\n    return "12.34"', "1234 becomes 12.34", True),
         ('if n == 404:\n    return "404 gone"', "404 gives `404 gone`", False),
         ("if n == 10:\n    return 55", "", False),
@@ -136,7 +139,7 @@ CHOICE = '`color("red")` is "red paint", any other color is "water"'
 def test_an_answer_that_code_would_work_out_counts_in_tests_of_the_worker(
     added: str, asked: str, counts: bool
 ) -> None:
-    words = b'f(10), 55, "Hello World", "hello-world", "red", "#f00", "red paint"'
+    words = b'f(10), 55, "Hello World", "hello-world", "red", "#f00", "red paint", "image/jpg"'
     tested = KnownToTests.of([("t.py", words), ("u.py", b'1234, "12.34", 404, "404 gone"')])
     read = pinned(
         "a.py", None, added.encode(), tested, asked,
