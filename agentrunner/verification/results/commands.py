@@ -289,7 +289,7 @@ def _texts_run_by(run: Run, read: ReadFile) -> Iterator[tuple[str, str, str | No
         yield from _shell_arguments(words[1:], run.folder, read)
     elif program in PACKAGE_MANAGERS and "exec" not in words:
         texts = _only_elsewhere(list(delegated(words, run.folder, read)), run.folder)
-        if not texts and program != "npm":
+        if not texts and program != "npm" and _text(read, run.folder, "package.json"):
             texts = _installed_program(words, run.folder)
         for text, folder in texts:
             dashes = (
@@ -328,7 +328,8 @@ def _installed_program(words: list[str], folder: str) -> list[tuple[str, str]]:
     called."""
     at = 2 if words[1:2] == ["run"] else 1
     own = words[at : words.index("--") if "--" in words else None]
-    return [(" ".join(map(quoted, own)), folder)] if own and own[0][0] != "-" else []
+    is_program = own and own[0][0] != "-" and own[0] != "test"  # which is a script alone
+    return [(" ".join(map(quoted, own)), folder)] if is_program else []
 
 
 def _scripts_named(words: list[str], folder: str, read: ReadFile) -> list[str]:
