@@ -11,7 +11,8 @@ programs         whether what runs is test or product, by what it refers to: `re
                  `product`, `called_code`, `helper_code`, `named_types`
 fixtures         what tests read and product code does not
 changes          which changed paths are inputs, which need no question, which are put back
-kept_part        a file with its part of the proof as it was: `kept_packages`, `kept_tests`
+kept_part        a file with its part of the proof as it was: `kept_packages`, `kept_compiled`,
+                 `kept_tests`
 wanted_changes   whether the PRD itself wants a path changed; `wanted_moves`,
                  `wanted_removals`, `wanted_tests`, by `words_of_change`
 test_detection   words by which product code could notice that it is tested

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from msgspec import Struct, field
 
 from agentrunner.text.lazy_regex import lazy_regex
-from agentrunner.verification.inputs import kept_packages
+from agentrunner.verification.inputs import kept_compiled, kept_packages
 from agentrunner.verification.inputs.kept_part import Keep, KeptPart, Surrounding, keep_lists
 from agentrunner.verification.inputs.kept_tests import NEW_TESTS, keep_region, keep_tests
 from agentrunner.verification.inputs.model import Input, Inputs
@@ -28,11 +28,11 @@ HOW: Sequence[tuple[re.Pattern[str], Keep]] = [
         (r"pyproject\.toml", kept_packages.keep_pyproject),
         (r"(.*requirements.*|constraints.*)\.txt", kept_packages.keep_requirements),
         (r"(poetry|uv|pdm|Cargo)\.lock", kept_packages.keep_toml_lock),
-        (r"go\.mod", kept_packages.keep_go_mod),
-        (r"go\.work", kept_packages.keep_go_work),
-        (r"go(\.work)?\.sum", kept_packages.keep_go_sum),
-        (r"modules\.txt", kept_packages.keep_go_vendored),
-        (r"Cargo\.toml", kept_packages.keep_cargo),
+        (r"go\.mod", kept_compiled.keep_go_mod),
+        (r"go\.work", kept_compiled.keep_go_work),
+        (r"go(\.work)?\.sum", kept_compiled.keep_go_sum),
+        (r"modules\.txt", kept_compiled.keep_go_vendored),
+        (r"Cargo\.toml", kept_compiled.keep_cargo),
         (r"pom\.xml", kept_packages.keep_pom),
         (r"Gemfile", kept_packages.keep_gemfile),
         (r"Gemfile\.lock", kept_packages.keep_gemfile_lock),
@@ -245,8 +245,8 @@ def _why_new_file_is_fine(around: Surrounding, after: bytes, before_paths: Colle
         replaces_other = any(one != path and one in before_paths for one in replaced)
         return "" if replaces_other or name == "__init__.py" else NEW_TESTS
     name = path.rpartition("/")[2]
-    if name == "go.mod" and kept_packages.is_new_module(path.rpartition("/")[0], around):
-        return kept_packages.OWN
+    if name == "go.mod" and kept_compiled.is_new_module(path.rpartition("/")[0], around):
+        return kept_compiled.OWN
     if entry.kind == "config" and name in FIRST_LOCKS:
         return kept_part(around, b"", after).understood
     return ""

@@ -1,7 +1,7 @@
 """Manifests and lock files: accept dependencies, and keys that no test tool reads.
 
 Dependencies come from the registry, or are packages of the repository that stood before the run,
-under names that nothing had. In Go and Rust they may be as new as the folder that they are in.
+under names that nothing had. Those of Go and Cargo are in `kept_compiled`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from msgspec.structs import replace
-
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.inputs.kept_part import KeptPart, Surrounding, old, whole
@@ -22,7 +20,6 @@ from agentrunner.verification.inputs.tree import folder_of, join
 from agentrunner.verification.results.files import table, texts, toml_of
 
 REGISTRY = "a dependency from the registry, or a package of the repository that stood before"
-OWN = "a package of the repository"
 LOCKED = "lock entries of such dependencies"
 UNREAD = "keys that no test tool reads"
 VERSION = lazy_regex(
@@ -45,10 +42,6 @@ PROJECT_DATA = frozenset(
     """name version description readme license license-files authors maintainers keywords
     classifiers urls""".split()
 )
-CARGO_DATA = frozenset(
-    """name version description authors license license-file documentation homepage repository
-    readme keywords categories publish""".split()
-)
 
 
 def _is_tool(name: str, around: Surrounding) -> bool:
@@ -58,28 +51,30 @@ def _is_tool(name: str, around: Surrounding) -> bool:
     return any(part in tools for part in [plain, *plain.split("-"), *plain.split("/")])
 
 
-def _same_but(before: Mapping[str, Any], after: Mapping[str, Any], keys: Iterable[str]) -> bool:
+def same_but(before: Mapping[str, Any], after: Mapping[str, Any], keys: Iterable[str]) -> bool:
+    """Whether two tables differ in no other keys."""
     left = {key: value for key, value in before.items() if key not in keys}
     return left == {key: value for key, value in after.items() if key not in keys}
 
 
-def _is_plain(name: str, version: object, around: Surrounding) -> bool:
+def is_plain(name: str, version: object, around: Surrounding) -> bool:
     """Whether a dependency has a version of the registry, and is no test tool."""
     plain = isinstance(version, str) and VERSION.fullmatch(version.strip())
     return bool(plain) and not _is_tool(name, around)
 
 
-def _is_own(name: str, place: object, taken: Collection[str], around: Surrounding) -> bool:
+def is_own(name: str, place: object, taken: Collection[str], around: Surrounding) -> bool:
     """Whether a dependency is a package of the repository, as it was, whose name nothing had."""
     inside = isinstance(place, str) and around.stood(join(folder_of(around.path), place))
-    return inside and _is_new(name, taken, around)
+    return inside and is_unknown(name, taken, around)
 
 
-def _is_new(name: str, taken: Collection[str], around: Surrounding) -> bool:
+def is_unknown(name: str, taken: Collection[str], around: Surrounding) -> bool:
+    """Whether nothing had this name, and no test tool or plug-in has it."""
     return name not in taken and not _is_tool(name, around)
 
 
-def _folder(spec: object) -> object:
+def folder_named(spec: object) -> object:
     """The folder that a dependency's table names and by which alone it is found; else None."""
     free = {"path", "editable", "develop", "version", "features", "default-features"}
     return spec.get("path") if isinstance(spec, dict) and spec.keys() <= free else None
@@ -89,8 +84,8 @@ def _only_adds(one: Mapping[str, Any], two: Mapping[str, Any], around: Surroundi
     """Whether no dependency is gone, and those that are new or changed are plain ones."""
     return one.keys() <= two.keys() and all(
         one.get(name) == version
-        or _is_plain(name, version, around)
-        or _is_own(name, _folder(version), one, around)
+        or is_plain(name, version, around)
+        or is_own(name, folder_named(version), one, around)
         for name, version in two.items()
     )
 
@@ -114,7 +109,7 @@ def keep_package_json(before: str, after: str, around: Surrounding) -> KeptPart:
         fine = was | {
             name: version
             for name, version in now.items()
-            if _is_plain(name, version, around) or _is_own(name, _linked(version), taken, around)
+            if is_plain(name, version, around) or is_own(name, _linked(version), taken, around)
         }
         if fine != was:
             reasons.append(REGISTRY)
@@ -161,7 +156,7 @@ def keep_package_lock(before: str, after: str, around: Surrounding) -> KeptPart:
         or _is_linked(name, entry, taken, around)
         for name, entry in now.items()
     )
-    if fine and _same_but(one, two, ("packages", "dependencies", "version", "name")):
+    if fine and same_but(one, two, ("packages", "dependencies", "version", "name")):
         return whole(after, LOCKED)
     return old(before)
 
@@ -182,8 +177,8 @@ def _is_linked(path: str, entry: Any, taken: Collection[str], around: Surroundin
         return False
     _, folder, name = path.rpartition("node_modules/")
     if not folder:
-        return not entry.get("link") and _is_own(path, path, taken, around)
-    return bool(entry.get("link")) and _is_own(name, entry.get("resolved"), taken, around)
+        return not entry.get("link") and is_own(path, path, taken, around)
+    return bool(entry.get("link")) and is_own(name, entry.get("resolved"), taken, around)
 
 
 def keep_text_lock(before: str, after: str, around: Surrounding) -> KeptPart:
@@ -206,7 +201,7 @@ def keep_pyproject(before: str, after: str, around: Surrounding) -> KeptPart:
     one, two = tomllib.loads(before), tomllib.loads(after)
     was, now = _requirements(one), _requirements(two)
     fine = (
-        _same_but(one, two, ("project", "dependency-groups", "tool"))
+        same_but(one, two, ("project", "dependency-groups", "tool"))
         and _project(table(one, "project"), table(two, "project"), around)
         and all(_are_plain(was.get(group), now.get(group), around) for group in {*was, *now})
         and _tools(table(one, "tool"), table(two, "tool"), _required(was), around)
@@ -222,7 +217,7 @@ def _project(one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding
     new = now.keys() - was.keys()
     changing = {"dependencies", "optional-dependencies", "scripts", *PROJECT_DATA}
     return (
-        _same_but(one, two, changing)
+        same_but(one, two, changing)
         and was.items() <= now.items()
         and new.isdisjoint(around.inputs.programs)
     )
@@ -297,13 +292,13 @@ def _uv(
     was, now = table(one, "sources"), table(two, "sources")
     here = folder_of(around.path)
     return (
-        _same_but(one, two, ("sources", "workspace"))
-        and _same_but(table(one, "workspace"), table(two, "workspace"), ("members",))
+        same_but(one, two, ("sources", "workspace"))
+        and same_but(table(one, "workspace"), table(two, "workspace"), ("members",))
         and more[: len(members)] == members
         and all(around.stood(join(here, place)) for place in added)
         and was.items() <= now.items()
         and all(
-            _is_own(_name(name), _folder(source), taken, around)
+            is_own(_name(name), folder_named(source), taken, around)
             or (source == {"workspace": True} and _is_member(_name(name), taken, around))
             for name, source in now.items()
             if name not in was
@@ -320,11 +315,11 @@ def _is_member(name: str, taken: Collection[str], around: Surrounding) -> bool:
         return name == stands and around.stood(folder_of(manifest))
 
     manifests = (one for one in around.inputs.before if one.endswith("/pyproject.toml"))
-    return _is_new(name, taken, around) and any(map(is_its, manifests))
+    return is_unknown(name, taken, around) and any(map(is_its, manifests))
 
 
 def _poetry(one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding) -> bool:
-    return _same_but(one, two, ("dependencies", *PROJECT_DATA)) and _only_adds(
+    return same_but(one, two, ("dependencies", *PROJECT_DATA)) and _only_adds(
         table(one, "dependencies"), table(two, "dependencies"), around
     )
 
@@ -408,7 +403,7 @@ def keep_toml_lock(before: str, after: str, around: Surrounding) -> KeptPart:
         place = None if rust else _place(package)
         if rust and package.get("source") is None and key[0] not in taken:
             continue  # where it is, the manifests say
-        if _is_own(key[0], place, taken, around):
+        if is_own(key[0], place, taken, around):
             continue
         if _is_tool(key[0], around) or _is_local(package, around):
             return old(before)
@@ -441,221 +436,7 @@ def _source(package: Mapping[str, Any]) -> str:
     return str(source or "")
 
 
-# -- Go, Rust, Java, Ruby, PHP --------------------------------------------------------------------
-
-
-def keep_go_mod(before: str, after: str, around: Surrounding) -> KeptPart:
-    """go.mod: accept requirements if everything else is unchanged."""
-    need = re.compile(r"^[^\S\n]*require\s*(?:\(([^)]*)\)|(.*)$)", re.MULTILINE)
-
-    def rest(text: str) -> list[str]:
-        return need.sub("", re.sub(r"//[^\n]*", "", text)).split()
-
-    def without_own(text: str) -> str:
-        """Without the places of packages of the repository; before 1.17 not all names are told."""
-        old_go = re.search(r"(?m)^go 1\.(?:\d|1[0-6])$", before)
-        taken = re.split(r"\s+", before)
-        place = re.compile(r"(?m)^replace (\S+)(?: v\S+)? => (\./\S+)$")
-
-        def kept(found: re.Match[str]) -> str:
-            return "" if not old_go and _is_own(found[1], found[2], taken, around) else found[0]
-
-        return place.sub(kept, text)
-
-    def needs(text: str) -> dict[str, str]:
-        plain = "\n".join(found[1] or found[2] for found in need.finditer(text))
-        return dict(re.findall(r"^\s*(\S+)\s+(v\S+)", plain, re.MULTILINE))
-
-    one, two = needs(before), needs(after)
-    if rest(before) != rest(without_own(after)) or not one.keys() <= two.keys():
-        return old(before)
-    return whole(after, REGISTRY if one != two else "comments alone")
-
-
-def keep_go_work(before: str, after: str, around: Surrounding) -> KeptPart:
-    """go.work: accept further modules of the repository that nothing steers by their manifest."""
-    use = re.compile(r"(?m)^\s*use\s*(?:\(([^)]*)\)|(\S+)[ \t]*$)")
-
-    def parts(text: str) -> tuple[set[str], list[str]]:
-        plain = re.sub(r"//[^\n]*", "", text)
-        used = {place for hit in use.finditer(plain) for place in (hit[1] or hit[2]).split()}
-        return used, use.sub("", plain).split()
-
-    (was, rest), (now, new_rest) = parts(before), parts(after)
-    here = folder_of(around.path)
-    if rest != new_rest or not was <= now:
-        return old(before)
-    fine = all(is_new_module(join(here, place), around) for place in now - was)
-    return whole(after, OWN) if fine else old(before)
-
-
-def is_new_module(folder: str, around: Surrounding) -> bool:
-    """Whether a folder that is new holds a module of Go that only requires others, and that no
-    import or requirement could mean before."""
-    text = (around.read_now(join(folder, "go.mod")) or b"").decode("utf-8", "replace")
-    text = re.sub(r"//[^\n]*", "", text)
-    plain = re.sub(r"(?m)^\s*require\s*(?:\([^)]*\)|.*$)", "", text).split()
-    if plain[::2] != ["module", "go"] or len(plain) != 4 or not around.is_new(folder):
-        return False
-    name, below = plain[1].strip('"`'), re.compile(rb"(?m)^\s*(?:require )?(\S+) v\d")
-    for path in around.inputs.before:
-        if path.endswith((".go", "go.mod", "go.sum", "go.work")):
-            source = around.read(path) or b""
-            known = (one.decode() for one in below.findall(source) if not path.endswith(".go"))
-            if to_bytes(name) in source or any(name.startswith(f"{one}/") for one in known):
-                return False
-    return True
-
-
-def keep_go_sum(before: str, after: str, around: Surrounding) -> KeptPart:
-    """go.sum: accept hashes of further modules; a known module keeps its hash."""
-    line = re.compile(r"(\S+ v\S+) (h1:\S+)")
-
-    def hashes(text: str) -> dict[str, str] | None:
-        found = [line.fullmatch(one.strip()) for one in text.splitlines() if one.strip()]
-        return {m[1]: m[2] for m in found if m} if all(found) else None
-
-    one, two = hashes(before), hashes(after)
-    if one is None or two is None or any(one.get(k, v) != v for k, v in two.items()):
-        return old(before)
-    return whole(after, LOCKED)
-
-
-def keep_go_vendored(before: str, after: str, around: Surrounding) -> KeptPart:
-    """vendor/modules.txt: accept modules by version, without `replace` or another Go version.
-
-    What is below vendor/ is judged separately, and put back together with this file.
-    """
-    if not around.path.endswith("vendor/modules.txt"):
-        return old(before)
-
-    def modules(text: str) -> dict[str, str]:
-        parts = re.split(r"^# ", text, flags=re.MULTILINE)[1:]
-        return {part.split("\n")[0].strip(): part for part in parts}
-
-    def go(part: str) -> list[str]:
-        return re.findall(r"^##.*\b(go [\d.]+)", part, re.MULTILINE)
-
-    one, two = modules(before), modules(after)
-    other = [name for name in {*one, *two} if "=>" in name and one.get(name) != two.get(name)]
-    steers = any(go(one[name]) != go(two[name]) for name in one.keys() & two.keys())
-    if other or steers or "## workspace" in (before + after):
-        return old(before)
-    return whole(after, "lock entries of vendored modules")
-
-
-def keep_cargo(before: str, after: str, around: Surrounding) -> KeptPart:
-    """Cargo.toml: accept registry dependencies, a new program, and data about the package."""
-    one, two = tomllib.loads(before), tomllib.loads(after)
-    kinds = ("dependencies", "dev-dependencies")
-    was, now = table(one, "target"), table(two, "target")
-    targets = [(table(was, name), table(now, name)) for name in {*was, *now}]
-    fine = (
-        _same_but(one, two, ("package", *kinds, "features", "bin", "target", "workspace"))
-        and _members(table(one, "workspace"), table(two, "workspace"), around)
-        and _same_but(table(one, "package"), table(two, "package"), CARGO_DATA)
-        and all(_crates(one, two, kind, around) for kind in kinds)
-        and all(_same_but(was, now, ("dependencies",)) for was, now in targets)
-        and all(_crates(was, now, "dependencies", around) for was, now in targets)
-        and _programs(one.get("bin"), two.get("bin"), around)
-    )
-    if not fine:
-        return old(before)
-    if any(one.get(kind) != two.get(kind) for kind in kinds):
-        return whole(after, REGISTRY)
-    is_new = one.get("bin") != two.get("bin")
-    return whole(after, "a new program in a list of programs" if is_new else UNREAD)
-
-
-KINDS = ("dependencies", "dev-dependencies", "build-dependencies")
-"""Tables of Cargo.toml that name crates."""
-
-
-def _crates(
-    before: Mapping[str, Any],
-    after: Mapping[str, Any],
-    kind: str,
-    around: Surrounding,
-    seen: frozenset[str] = frozenset(),
-) -> bool:
-    one, two = table(before, kind), table(after, kind)
-    taken = {name for group in KINDS for name in table(before, group)}
-    for name, value in two.items():
-        if one.get(name) == value:
-            continue
-        spec = {"version": value} if isinstance(value, str) else value
-        if _is_own(name, place := _folder(spec), taken, around):
-            continue
-        new = isinstance(place, str) and _is_new(name, taken, around) and not _is_used(name, around)
-        if new and is_new_crate(join(folder_of(around.path), str(place)), around, seen):
-            continue
-        if not isinstance(spec, dict) or spec.keys() & {"path", "git", "registry", "package"}:
-            return False
-        if not _is_plain(name, str(spec.get("version", "")), around):
-            return False
-        if table(one, name).keys() & {"path", "git"}:
-            return False
-    return one.keys() <= two.keys()
-
-
-def _is_used(crate: str, around: Surrounding) -> bool:
-    """Whether some source of before the run has a path that begins with the name of a crate."""
-    path = re.compile(rb"(?<!\w)" + to_bytes(crate.replace("-", "_")) + rb"\s*::")
-    sources = (one for one in around.inputs.before if one.endswith(".rs"))
-    return any(path.search(around.read(one) or b"") for one in sources)
-
-
-def _members(one: Mapping[str, Any], two: Mapping[str, Any], around: Surrounding) -> bool:
-    """Whether a workspace of Cargo got no more than crates of the repository."""
-    was, now = texts(one.get("members")), texts(two.get("members"))
-    here = folder_of(around.path)
-    return (
-        _same_but(one, two, ("members",))
-        and {*was} <= {*now}
-        and all(
-            around.stood(place) or is_new_crate(place, around)
-            for place in (join(here, member) for member in now if member not in was)
-        )
-    )
-
-
-def is_new_crate(folder: str, around: Surrounding, seen: frozenset[str] = frozenset()) -> bool:
-    """Whether a folder that is new holds a crate of which nothing runs while others are built.
-
-    Those in `seen` are being looked at: the tests of two crates may use one another.
-    """
-    if folder in seen:
-        return True
-    within = replace(around, path=join(folder, "Cargo.toml"))
-    text = (around.read_now(join(folder, "Cargo.toml")) or b"").decode("utf-8", "replace")
-    crate = toml_of(text)
-    package = table(crate, "package")
-    return (
-        around.is_new(folder)
-        and "name" in package
-        and not around.exists(join(folder, "build.rs"))
-        and crate.keys() <= {"package", "dependencies", "dev-dependencies", "features"}
-        and package.keys() <= {*CARGO_DATA, "edition", "rust-version"}
-        and all(
-            _crates({}, crate, kind, within, seen | {folder})
-            for kind in ("dependencies", "dev-dependencies")
-        )
-    )
-
-
-def _programs(one: Any, two: Any, around: Surrounding) -> bool:
-    was = one if isinstance(one, list) else []
-    now = two if isinstance(two, list) else []
-    if now[: len(was)] != was:
-        return False
-    names = {str(entry.get("name")) for entry in was if isinstance(entry, dict)}
-    for entry in now[len(was) :]:
-        if not isinstance(entry, dict) or str(entry.get("name")) in names:
-            return False
-        path = entry.get("path")
-        if path is not None and not around.is_product(join(folder_of(around.path), str(path))):
-            return False
-    return True
+# -- Java, Ruby, PHP ------------------------------------------------------------------------------
 
 
 def keep_pom(before: str, after: str, around: Surrounding) -> KeptPart:
@@ -708,7 +489,7 @@ def keep_composer(before: str, after: str, around: Surrounding) -> KeptPart:
     """composer.json: accept required packages by version, and what only readers see."""
     one, two = json.loads(before), json.loads(after)
     kinds = ("require", "require-dev")
-    fine = _same_but(one, two, (*kinds, *NPM_DATA, "authors", "support"))
+    fine = same_but(one, two, (*kinds, *NPM_DATA, "authors", "support"))
     fine &= all(_only_adds(table(one, kind), table(two, kind), around) for kind in kinds)
     return whole(after, REGISTRY) if fine else old(before)
 
@@ -727,6 +508,6 @@ def keep_composer_lock(before: str, after: str, around: Surrounding) -> KeptPart
             return old(before)
         if urlsplit(str(dist.get("url"))).netloc not in hosts:
             return old(before)
-    if not _same_but(one, two, ("packages", "packages-dev", "content-hash", "_readme")):
+    if not same_but(one, two, ("packages", "packages-dev", "content-hash", "_readme")):
         return old(before)
     return whole(after, LOCKED)
