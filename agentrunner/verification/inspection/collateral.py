@@ -22,6 +22,7 @@ from agentrunner.verification.file_names import PAGES, TEXTS
 from agentrunner.verification.inputs.changes import is_manifest
 from agentrunner.verification.inspection.both_trees import MOST_READ, BothTrees
 from agentrunner.verification.inspection.has_to_stay import Files
+from agentrunner.verification.results.files import json_of, table
 from agentrunner.verification.subject_words import has_any
 from agentrunner.verification.syntax.emptied_functions import emptied
 from agentrunner.verification.syntax.functions import Function, altered, functions_of, normal
@@ -131,11 +132,7 @@ def _runs_by_itself(trees: BothTrees, asked: str) -> str:
 
 
 def _scripts(source: bytes | None) -> dict[str, Any]:
-    try:
-        found = json.loads(source or b"")["scripts"]
-    except (ValueError, RecursionError, TypeError, KeyError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return table(json_of((source or b"").decode("utf-8", "replace")), "scripts")
 
 
 def asks_for_less(asked: str) -> bool:

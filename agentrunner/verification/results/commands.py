@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import configparser
-import json
 import posixpath
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -328,16 +327,18 @@ def _installed_program(words: list[str], folder: str) -> list[tuple[str, str]]:
     called."""
     at = 2 if words[1:2] == ["run"] else 1
     own = words[at : words.index("--") if "--" in words else None]
-    is_program = own and own[0][0] != "-" and own[0] != "test"  # which is a script alone
+    # `test` is a script alone.
+    is_program = own and not own[0].startswith("-") and own[0] != "test"
     return [(" ".join(map(quoted, own)), folder)] if is_program else []
 
 
 def _scripts_named(words: list[str], folder: str, read: ReadFile) -> list[str]:
     """The scripts of a package.json by names and patterns, such as `run-s lint "test:*"`."""
-    scripts = table(json_of(_text(read, folder, "package.json")), "scripts")
-    patterns = [word.replace("**", "*") for word in words[1:] if word[0] != "-"]
-    found = (name for one in patterns for name in scripts if fnmatchcase(name, one))
-    return [text for name in found if isinstance(text := scripts[name], str)]
+    package = _text(read, folder, "package.json")
+    patterns = [word.replace("**", "*") for word in words[1:] if not word.startswith("-")]
+    scripts = table(json_of(package), "scripts")
+    names = [name for one in patterns for name in scripts if fnmatchcase(name, one)]
+    return _package_scripts(package, names)
 
 
 def _passed_arguments(words: list[str], dashes: str | None) -> str:
@@ -474,13 +475,10 @@ def _recipes(makefile: str, words: list[str]) -> list[str]:
 
 def _package_scripts(package: str, words: list[str]) -> list[str]:
     """The named scripts of a package.json, with what runs before and after them."""
-    try:
-        scripts = json.loads(package or "{}").get("scripts", {})
-        names = ["test" if word == "t" else word for word in words]
-        wanted = [f"{when}{name}" for name in names for when in ("pre", "", "post")]
-        return [scripts[name] for name in wanted if isinstance(scripts.get(name), str)]
-    except (ValueError, AttributeError):
-        return []
+    scripts = table(json_of(package), "scripts")
+    names = ["test" if word == "t" else word for word in words]
+    wanted = [f"{when}{name}" for name in names for when in ("pre", "", "post")]
+    return [text for name in wanted if isinstance(text := scripts.get(name), str)]
 
 
 def _decoded(content: bytes | None) -> str:

@@ -90,6 +90,8 @@ def test_every_tool_can_be_asked_to_report_and_for_some_of_its_tests(
         ("yarn jest --ci", ["jest"]),
         ("bun run vitest", ["vitest"]),
         ("yarn", []),
+        ("yarn ''", []),
+        ("npx run-s ''", []),
         ("corepack yarn test", ["jest"]),
         ("npx run-s 'te*'", ["jest"]),
         ("node_modules/.bin/vitest run", ["vitest"]),
