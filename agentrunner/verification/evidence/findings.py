@@ -359,8 +359,8 @@ def _of_own_values(places: Sequence[tuple[str, str]], test: str, why: str) -> Fi
         message=f"{where}{more}, {why}",
         paths=list(dict.fromkeys(place.rpartition(":")[0] for place, _ in places))[:MOST_PATHS],
         tests=[] if test.startswith("`") else [test],
-        remedy="let the code decide it for any value, or name this one in the requirements;"
-        f" {YES}, after a look, where it is the work",
+        remedy="let the code decide it for any value, or say in the requirements that just this"
+        f" one is meant; {YES}, after a look, where it is the work",
     )
 
 

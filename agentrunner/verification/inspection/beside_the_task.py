@@ -18,8 +18,8 @@ from agentrunner.verification.file_names import PAGES
 from agentrunner.verification.inputs.changes import is_manifest
 from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.inspection.collateral import KEPT_ENDINGS, asks_for_less
-from agentrunner.verification.inspection.lost_refusals import LostRefusal, allows_more
-from agentrunner.verification.inspection.restored_lines import CATCHES, lost_imports
+from agentrunner.verification.inspection.lost_refusals import allows_more
+from agentrunner.verification.inspection.restored_lines import CATCHES, LostCode, lost_imports
 from agentrunner.verification.inspection.same_functions import Part, same_functions
 from agentrunner.verification.results.model import ReadFile
 from agentrunner.verification.subject_words import is_about_something, shares_a_word
@@ -52,9 +52,7 @@ NO_VALUES = frozenset({"true", "false"})
 MOST_LINES = 10_000
 
 
-def changed_beside(
-    trees: BothTrees, asked: str, tests: Iterable[str] = ()
-) -> Iterator[LostRefusal]:
+def changed_beside(trees: BothTrees, asked: str, tests: Iterable[str] = ()) -> Iterator[LostCode]:
     """Yield functions and files of the product, and of `tests`, that lost something by no word of
     the text. Blocks."""
     if not is_about_something(asked) or asks_for_less(asked):
@@ -74,7 +72,7 @@ def changed_beside(
             if constants := _other_constants(old, now, asked):
                 what = WHAT["value"].format(constants[0][1])
                 edits = tuple(one for one, _ in constants)
-                yield LostRefusal(SENTENCE.format(old.path, what), old.path, now.path, (edits,))
+                yield LostCode(SENTENCE.format(old.path, what), old.path, now.path, (edits,))
         elif what := _of_function(old, now, asked, fewer):
             text = old.text.decode("utf-8", "replace")
             edits = (
@@ -82,12 +80,12 @@ def changed_beside(
                 Edit(now.start, now.start + len(now.text), text),
             )
             shown = SENTENCE.format(f"`{old.name}` of {old.path}", what)
-            yield LostRefusal(shown, old.name, now.path, (edits,))
+            yield LostCode(shown, old.name, now.path, (edits,))
     for path in paths:
         if path not in code and (what := _of_file(path, before[path], after[path], asked)):
             text = before[path].decode("utf-8", "replace")
             edits = (Edit(0, len(after[path]), text),)
-            yield LostRefusal(SENTENCE.format(path, what), path, path, (edits,))
+            yield LostCode(SENTENCE.format(path, what), path, path, (edits,))
 
 
 def _of_function(old: Part, now: Part, asked: str, fewer: Collection[str]) -> str:

@@ -11,8 +11,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice
 
-from msgspec import Struct
-
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.mentions import alone
 from agentrunner.text.sentences import sentences
@@ -21,6 +19,7 @@ from agentrunner.verification.inspection.both_trees import BothTrees
 from agentrunner.verification.inspection.restored_lines import (
     CATCHES,
     QUOTED,
+    LostCode,
     caught_again,
     lost_imports,
     put_back,
@@ -70,18 +69,7 @@ MOST_TRIED = 3
 SHORTEST = 4
 
 
-class LostRefusal(Struct, frozen=True):
-    """A way in which a function said no, and says it no more."""
-
-    shown: str
-    """A sentence for the person who is asked."""
-    kind: str
-    path: str
-    restored: tuple[tuple[Edit, ...], ...] = ()
-    """What puts it back into the new file: the lines that its function lost, or all of that."""
-
-
-def lost_refusals(trees: BothTrees, asked: str) -> list[LostRefusal]:
+def lost_refusals(trees: BothTrees, asked: str) -> list[LostCode]:
     """The first that functions which stand do not refuse any more, and the text does not speak of.
 
     A function that has another name or file now stands, too. One that says no as often as before
@@ -103,7 +91,7 @@ def _allowing(asked: str) -> list[str]:
     return [one for one in sentences(asked) if ACCEPTS.search(IN_CODE.sub("", one))]
 
 
-def _lost(trees: BothTrees, asked: str, allows: Sequence[str]) -> Iterator[LostRefusal]:
+def _lost(trees: BothTrees, asked: str, allows: Sequence[str]) -> Iterator[LostCode]:
     before, after = (
         {one: read(one) or b"" for one in trees.work} for read in (trees.read_old, trees.read)
     )
@@ -160,7 +148,7 @@ def _lost(trees: BothTrees, asked: str, allows: Sequence[str]) -> Iterator[LostR
                 back(body, new_body, one.line),
                 None if name == path else body.decode("utf-8", "replace"),
             )
-            yield LostRefusal(
+            yield LostCode(
                 LOST.format(shown, path, one.kind),
                 one.kind,
                 now.path,
@@ -303,9 +291,7 @@ def _is_spoken_of(one: Refusal, asked: str, *, by_name: bool = True) -> bool:
     )
 
 
-def _lost_before_routes(
-    trees: BothTrees, asked: str, allows: Sequence[str]
-) -> Iterator[LostRefusal]:
+def _lost_before_routes(trees: BothTrees, asked: str, allows: Sequence[str]) -> Iterator[LostCode]:
     """Yield functions that only refuse, and are not handed over beside a route any more."""
     for path in trees.work:
         old, new = trees.read_old(path) or b"", trees.read(path) or b""
@@ -327,7 +313,7 @@ def _lost_before_routes(
             }
             for name in sorted(_that_only_refuse(trees, {path: new}, used) if used else ()):
                 line = hit[0].decode("utf-8", "replace")
-                yield LostRefusal(
+                yield LostCode(
                     LOST.format(f"`{hit['call'].decode('utf-8', 'replace')})`", path, name),
                     name,
                     path,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 
+from msgspec import Struct
+
 from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.text.unicode import to_bytes
 from agentrunner.verification.syntax.edits import Edit
@@ -21,6 +23,17 @@ BEFORE_IMPORTS = lazy_regex(
 MOST_LINES = 1000
 """A function of more lines is put back as a whole only: comparing them takes too long."""
 ENDS_A_BLOCK = lazy_regex(r"\s*(?:[})\]]|end\b|fi\b|$)")
+
+
+class LostCode(Struct, frozen=True):
+    """What a change lost, such as a way in which a function said no, or the value of a constant."""
+
+    shown: str
+    """A sentence for the person who is asked."""
+    kind: str
+    path: str
+    restored: tuple[tuple[Edit, ...], ...] = ()
+    """Each puts it back into the new file: the lines that its function lost, or all of that."""
 
 
 def lost_imports(before: bytes, after: bytes, body: bytes) -> list[Edit]:

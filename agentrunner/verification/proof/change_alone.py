@@ -22,8 +22,9 @@ from agentrunner.verification.inspection.comments_on_work import (
 from agentrunner.verification.inspection.has_to_stay import gone_though_kept
 from agentrunner.verification.inspection.left_as_it_was import left_as_it_was, still_there
 from agentrunner.verification.inspection.lost_files import lost_file, taken_place
-from agentrunner.verification.inspection.lost_refusals import MOST_TRIED, LostRefusal, lost_refusals
+from agentrunner.verification.inspection.lost_refusals import MOST_TRIED, lost_refusals
 from agentrunner.verification.inspection.missing_failures import nothing_fails, only_declared
+from agentrunner.verification.inspection.restored_lines import LostCode
 from agentrunner.verification.inspection.weaker_tests import weaker_test
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.proof.examination import Examination
@@ -86,13 +87,13 @@ def shown_by_the_change(exam: Examination, cases: Sequence[Case], wanted: str) -
     return about_work("missing", what) if what else None
 
 
-async def refuses_less(exam: Examination, cases: Sequence[Case], wanted: str) -> Finding | None:
+async def lost_code(exam: Examination, cases: Sequence[Case], wanted: str) -> Finding | None:
     """What the change does not refuse any more, or lost elsewhere, though nobody asked for that.
 
     It is asked about where all tests pass again with it. Raises what running in rooms raises.
     """
 
-    def look() -> list[LostRefusal]:
+    def look() -> list[LostCode]:
         trees = _trees(exam, cases)
         beside = islice(changed_beside(trees, wanted, _put_back(exam)), MOST_TRIED)
         return [*lost_refusals(trees, wanted), *beside]

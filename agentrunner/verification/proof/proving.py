@@ -31,7 +31,7 @@ from agentrunner.verification.proof.carried_tests import hold_adapted
 from agentrunner.verification.proof.case import Case, ProofReport
 from agentrunner.verification.proof.change_alone import (
     is_unchanged,
-    refuses_less,
+    lost_code,
     shown_by_the_change,
 )
 from agentrunner.verification.proof.earlier_workers import grade_by_permission
@@ -128,7 +128,7 @@ class Prover(Struct):
                 for case in cases:
                     await _examine(exam, case)
                 found = await asyncio.to_thread(shown_by_the_change, exam, cases, wanted)
-                found = found or await refuses_less(exam, cases, wanted)
+                found = found or await lost_code(exam, cases, wanted)
                 report.findings += [found] if found is not None else []
             _read_checks(criteria, evidence, report)
         others = [

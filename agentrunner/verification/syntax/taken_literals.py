@@ -43,9 +43,6 @@ PLAIN = lazy_regex(r"\d+(?:\.\d+)?")
 """A number in a name or message, as in `TestGcd/48_18`."""
 
 
-EMPTY: Mapping[str, str] = {}
-
-
 class TakenLiteral(Struct, frozen=True):
     """A literal of the work that tests have, as a whole or in parts."""
 
@@ -137,12 +134,12 @@ class NearValues(Struct, frozen=True):
 
     strings: frozenset[str]
     numbers: frozenset[str]
-    words: Mapping[str, str] = EMPTY
+    words: Mapping[str, str]
     """Texts that examples hand over, with their answers of the same letters."""
 
     @classmethod
     def of(
-        cls, values: Collection[Value], tested: KnownToTests, examples: Mapping[str, str] = EMPTY
+        cls, values: Collection[Value], tested: KnownToTests, examples: Mapping[str, str]
     ) -> NearValues:
         """Of literals that the work has taken over from tests.
 

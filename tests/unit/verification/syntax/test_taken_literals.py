@@ -72,7 +72,7 @@ def test_tests_ask_with_values_near_by(
     values: list[tuple[str, str]], source: str, near: str
 ) -> None:
     tested = KnownToTests.of([("t.py", source.encode())])
-    made = NearValues.of(values, tested)  # type: ignore[arg-type]
+    made = NearValues.of(values, tested, {})  # type: ignore[arg-type]
     assert applied(source.encode(), list(made.edits("t.py", source.encode(), 1))).decode() == near
 
 
@@ -89,7 +89,7 @@ def test_tests_ask_with_other_words_where_the_work_has_the_answer_of_an_example(
 
 
 def test_a_message_is_read_with_the_tests_own_values() -> None:
-    values = NearValues.of([("number", "1234")], KnownToTests())
+    values = NearValues.of([("number", "1234")], KnownToTests(), {})
     assert values.restored("0 != 6912, where 0 = add(1235)", 1) == "0 != 6912, where 0 = add(1234)"
     assert values.restored("TestAdd/1235_2", 1) == "TestAdd/1234_2"
     assert values.restored("0 != 6912, where 0 = add(1233)", -1) == "0 != 6912, where 0 = add(1234)"
@@ -114,6 +114,6 @@ def test_numbers_of_any_look_break_nothing() -> None:
     source = ", ".join(written).encode()
     tested = KnownToTests.of([("t.py", source)])
     found = taken_literals("a.py", None, source, tested, "")
-    near = NearValues.of([one.value for one in found], tested)
+    near = NearValues.of([one.value for one in found], tested, {})
     assert near.restored("1e20 21 0.5", 1)
     assert applied(source, list(near.edits("t.py", source, 1)))

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from agentrunner.verification.evidence.target import Measured, Target
-from agentrunner.verification.inspection.lost_refusals import LostRefusal
+from agentrunner.verification.inspection.restored_lines import LostCode
 from agentrunner.verification.proof import change_alone
 from agentrunner.verification.proof.case import Case
 from agentrunner.verification.results.model import Results, TestResult
@@ -44,11 +44,11 @@ async def test_only_what_is_seen_green_is_asked_about(
         return Measured(TARGET, ran, runs[tree])
 
     restored = ((Edit(0, 0, "1"),), (Edit(0, 0, "2"),))
-    lost = LostRefusal("refuses nothing", "Bad", "a.py", restored)
+    lost = LostCode("refuses nothing", "Bad", "a.py", restored)
     monkeypatch.setattr(change_alone, "_trees", lambda exam, cases: None)
     monkeypatch.setattr(change_alone, "lost_refusals", lambda trees, wanted: [lost])
     monkeypatch.setattr(change_alone, "with_edits", lambda of, new, edits: edits["a.py"][0].text)
     exam = Scripted.of(answer, verifier=None, differential=None)
     case = Case(TARGET, None, was_red=True, now=GREEN)
-    found = await change_alone.refuses_less(exam, [case], "")
+    found = await change_alone.lost_code(exam, [case], "")
     assert bool(found) is asked
