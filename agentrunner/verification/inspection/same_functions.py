@@ -14,8 +14,6 @@ from agentrunner.text.lazy_regex import lazy_regex
 from agentrunner.verification.syntax.refusals import bodies_of
 from agentrunner.verification.syntax.tokens import lexical_family
 
-BESIDE_FUNCTIONS = ("python", "script", "php", "ruby", "perl", "lua")
-"""Families of languages in which a file says no beside its functions."""
 STATUS_ALONE = lazy_regex(
     rb"(?m)^(?![ \t]*[\w$.>:-]+ ?\([ \t]*4\d\d\b[^\n]*\)[ \t]*;?$).*\b4\d\d\b.*$"
 )
@@ -75,12 +73,8 @@ def _parts(path: str, source: bytes) -> Iterator[Part]:
     bodies = bodies_of(path, source)
     for name, (start, body) in bodies.items():
         yield Part(path, name, start, body, body)
-    family = lexical_family(path, source)
-    if (
-        family in BESIDE_FUNCTIONS
-        and path not in bodies
-        and all(at >= 0 for at, _ in bodies.values())
-    ):
+    placed = path not in bodies and all(at >= 0 for at, _ in bodies.values())
+    if placed and lexical_family(path, source) is not None:
         own = bytearray(source)
         for start, body in bodies.values():
             own[start : start + len(body)] = re.sub(rb"[^\n]", b" ", body)
